@@ -34,7 +34,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class CauseSign:
     """Evidence of a cause in a range of versions."""
 
     versions: str
@@ -56,7 +56,7 @@ class Cause:
     meaning: str
     expected: bool = False
     root_only: bool = False
-    recognised: tuple[Sign, ...] = ()
+    recognised: tuple[CauseSign, ...] = ()
     measured: tuple[str, ...] = ()
     """Sentences with `{who}` and names of measurements, most informative first."""
     advice: tuple[Advice, ...] = ()
@@ -158,7 +158,7 @@ def _cause(raw: Mapping[str, Any]) -> Cause:
         meaning=raw["meaning"],
         expected=raw.get("expected", False),
         root_only=raw.get("kind") == "root",
-        recognised=tuple(Sign(sign["versions"], sign["by"]) for sign in raw.get("recognised", ())),
+        recognised=tuple(CauseSign(sign["versions"], sign["by"]) for sign in raw.get("recognised", ())),
         measured=tuple(raw.get("measured", ())),
         advice=tuple(_advice(item) for item in raw.get("advice", ())),
     )

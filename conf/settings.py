@@ -66,7 +66,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Warehouse:
+class WarehouseSettings:
     uri: str
     catalog: str
     keep_days: int
@@ -98,7 +98,7 @@ class Settings:
     display: Display
     quality: Quality
     report: Report
-    warehouse: Warehouse
+    warehouse: WarehouseSettings
     incidents: Incidents
     replay: Replay
 

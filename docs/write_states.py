@@ -9,7 +9,7 @@ from pathlib import Path
 
 from models.kafka.coordinator.consumer.member import STEPS, MemberState
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
-from models.kafka.elections.controller_states import PARTITION_PREVIOUS, REPLICA_PREVIOUS, PartitionState, ReplicaState
+from models.kafka.elections.controller_states import PARTITION_PREVIOUS, REPLICA_PREVIOUS, ControllerPartitionState, ReplicaState
 
 HEAD = [
     "# States",
@@ -60,7 +60,7 @@ def page() -> str:
         MODERN,
         *diagram(MemberState.STABLE, ((before, after, why) for before, steps in STEPS.items() for after, why in steps.items())),
         PARTITIONS,
-        *diagram(PartitionState.NON_EXISTENT, arrows(PARTITION_PREVIOUS)),
+        *diagram(ControllerPartitionState.NON_EXISTENT, arrows(PARTITION_PREVIOUS)),
         REPLICAS,
         *diagram(ReplicaState.NON_EXISTENT, arrows(REPLICA_PREVIOUS)),
     ]

@@ -73,13 +73,13 @@ def analyze(
     from conf.settings import load_settings
     from pipelines.analysis import in_process
     from pipelines.cli.answers.source import check_paths
-    from pipelines.cli.arguments.rules import Given, analyze_options
+    from pipelines.cli.arguments.rules import ReadArguments, analyze_options
 
     names = [os.fspath(paths)] if isinstance(paths, str | os.PathLike) else [os.fspath(path) for path in paths]
     check_paths(names)
     loaded = load_settings(Path(settings) if settings is not None else None)
     assumptions = [f"{name}={value}" for name, value in (assume or {}).items()]
-    given = Given(_rules(log_tz), _rules(cluster), _rules(kafka_version), assumptions)
+    given = ReadArguments(_rules(log_tz), _rules(cluster), _rules(kafka_version), assumptions)
     return Analysis(in_process.analyze(names, analyze_options(loaded, given)), ", ".join(Path(name).name or name for name in names))
 
 

@@ -28,7 +28,7 @@ class Witness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPosition:
     """Position of a record.
 
     Path of the file, line number from 1, byte offset in the decompressed file.
@@ -60,7 +60,7 @@ class Event:
     name: str
     at_us: int | None
     order_us: int
-    place: Place
+    place: LogPosition
     witness: Witness
     message: str = ""
     text: str = ""

@@ -46,7 +46,7 @@ class WarehouseBusy(JobError):
     exit_code = 6
 
 
-class Overtaken(WarehouseBusy):
+class ConcurrentWrite(WarehouseBusy):
     """Another writer changed rows during a run.
 
     The run is not published; it may start again.

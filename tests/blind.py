@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.conformance.expected_lines import Sight
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.view import CERTAIN, View, view_of
 from models.kafka.coordinator.announcements import announce
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.coordinator.runtime.outcomes import Deed, Moved
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.coordinator.runtime.version_policy import policy_for
-from models.kafka.simulation.world import Said
+from models.kafka.simulation.world import WrittenLine
 from models.units import US_PER_MS
 from parsers.catalogue.catalogue import catalogue
 from parsers.catalogue.entries import Match
@@ -99,7 +99,7 @@ def lines_of(trace: Json) -> Iterator[Line]:
         touched: dict[str, Line | None] = {}
         moved: set[str] = set()
         for change in outcome.changes:
-            if isinstance(change, Moved):
+            if isinstance(change, StateTransition):
                 states[change.group] = (change.after.value, change.generation)
                 is_with_line = found and found[-1].event.time_us == change.at_ms * US_PER_MS
                 touched[change.group] = found[-1] if is_with_line else None
@@ -122,12 +122,12 @@ def lines_of(trace: Json) -> Iterator[Line]:
         before = step["state"]
 
 
-def _written(wording: Wording, policy: Any, deed: Deed, number: int) -> Event | None:
+def _written(wording: Wording, policy: Any, deed: LoggedChange, number: int) -> Event | None:
     told = announce(policy, deed, 0, 3)
     if told is None or told.level not in LEVELS:
         return None
     fields = {**told.fields, **({"client_host": HOST} if "client_host" in told.fields else {})}
-    text = wording.line(Said(told.at_ms, 0, told.message, told.level, fields))
+    text = wording.line(WrittenLine(told.at_ms, 0, told.message, told.level, fields))
     if text is None:
         return None
     head, _, logger = text.partition("] ")[2].rpartition(" (")
@@ -136,7 +136,7 @@ def _written(wording: Wording, policy: Any, deed: Deed, number: int) -> Event | 
     if not isinstance(match, Match) or not match.event:
         return None  # a line about an id or group without a name is not recognised
     at_us = told.at_ms * US_PER_MS
-    place = Place("server.log", number, number)
+    place = LogPosition("server.log", number, number)
     return Event(match.event, at_us, at_us, place, Witness.COORDINATOR, match.message_id, text, **match.columns, fields=match.fields)
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.coordinator.runtime.version_policy import parse_version, policy_for
 from models.kafka.simulation.faults import FAULTS
-from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN, Fault, GroupPlan, Scenario
+from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
 from models.rows import GroupTransition
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
@@ -52,7 +52,7 @@ def random_scenario(seed: int, static: bool, protocol: str = "classic") -> Scena
     faults = []
     for _ in range(dice.randint(1, 4)):
         faults.append(
-            Fault(
+            InjectedFault(
                 kind=dice.choice(FAULTS_OF.get(protocol, CLASSIC_FAULTS)),
                 at_ms=dice.randrange(30_000, 180_000),
                 for_ms=dice.choice([3_000, 8_000, 15_000, 40_000]),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conf.settings import load_settings
-from pipelines.cli.arguments.rules import Given, analyze_options
+from pipelines.cli.arguments.rules import ReadArguments, analyze_options
 from tests import golden_rows
 from tests.compare_paths import Rows
 from tests.golden_rows import KEPT, ONLY_THE_JOB
@@ -27,7 +27,7 @@ LIMIT_BYTES = 3_000_000
 def rows(root: Path) -> Rows:
     # From the root, so that rows name files as they are in the repository.
     with contextlib.chdir(root):
-        options = analyze_options(load_settings("data_samples/settings.toml", environment={}), Given())
+        options = analyze_options(load_settings("data_samples/settings.toml", environment={}), ReadArguments())
         return golden_rows.of_analysis(["data_samples"], options)
 
 

@@ -20,7 +20,7 @@ from models.kafka.reconstruction import fence_reasons
 from parsers.reading.reader import find_files, read_file
 from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
 from pipelines.analysis.in_process import Analysis, analyze
-from pipelines.cli.arguments.rules import Given, analyze_options
+from pipelines.cli.arguments.rules import ReadArguments, analyze_options
 from pipelines.schema.row_conversion import row_values
 from pipelines.schema.tables import CONTRACT
 
@@ -47,7 +47,7 @@ def clear(samples: Path) -> Analysis:
 
 def analyzed(samples: Path, redaction: Redaction | None) -> Analysis:
     settings = samples / "settings.toml"
-    options = analyze_options(load_settings(settings if settings.exists() else None), Given())
+    options = analyze_options(load_settings(settings if settings.exists() else None), ReadArguments())
     names._known.clear()
     try:
         return analyze([str(samples)], dataclasses.replace(options, read=dataclasses.replace(options.read, redaction=redaction)))
@@ -127,7 +127,7 @@ metadata: {{zorba-t=TopicMetadata(id=HGQef8yRTTatswyaE-plUw, name=zorba-t, numPa
 def test_what_clients_and_operators_say_is_hidden_wherever_it_goes(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_text(TELLING, encoding="utf-8")
     analysis = analyzed(tmp_path, Redaction(KINDS, KEY))
-    options = dataclasses.replace(analyze_options(load_settings(), Given()).read, redaction=Redaction(KINDS, KEY))
+    options = dataclasses.replace(analyze_options(load_settings(), ReadArguments()).read, redaction=Redaction(KINDS, KEY))
     [source] = find_files([str(tmp_path)], options).files
     events = [row for chunk in read_file(source, options) for row in chunk.events.to_pylist()]
     told = json.dumps([events, *(rows_of(analysis, table) for table in (*VERDICTS, "unknown"))], default=str)
@@ -149,7 +149,7 @@ def test_no_name_is_left_in_anything_that_is_told(samples: Path, clear: Analysis
     redaction = Redaction(KINDS, KEY)
     hidden = analyzed(samples, redaction)
     texts = [json.dumps(rows_of(hidden, table), default=str) for table in (*VERDICTS, "log_files", "unknown", "rejected")]
-    options = dataclasses.replace(analyze_options(load_settings(samples / "settings.toml"), Given()).read, redaction=redaction)
+    options = dataclasses.replace(analyze_options(load_settings(samples / "settings.toml"), ReadArguments()).read, redaction=redaction)
     for source in find_files([str(samples)], options).files:
         for chunk in read_file(source, options):
             texts += [json.dumps(batch.to_pylist(), default=str) for batch in (chunk.events, chunk.unknown, chunk.rejected)]
@@ -176,7 +176,7 @@ def _names(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def test_a_redacted_record_is_redacted_by_itself(samples: Path) -> None:
     """However much is read at once, and in one pass or in two, records come out the same."""
     [source] = find_files([str(samples / "kafka" / "1.1.1" / "poll-timeout" / "broker-1" / "server.log")]).files
-    options = dataclasses.replace(analyze_options(load_settings(), Given()).read, redaction=Redaction(KINDS, KEY), fold_runs=False)
+    options = dataclasses.replace(analyze_options(load_settings(), ReadArguments()).read, redaction=Redaction(KINDS, KEY), fold_runs=False)
 
     def records(chunk_bytes: int) -> list[dict[str, Any]]:
         reader = read_file(source, dataclasses.replace(options, chunk_bytes=chunk_bytes))

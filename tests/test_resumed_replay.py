@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups import stage as replay
@@ -109,7 +109,7 @@ def test_lines_that_name_no_group_are_taken_once() -> None:
 
     def told(name: str, second: int, **values: object) -> Event:
         at = second * 1_000_000
-        place = Place("c.log", second, second)
+        place = LogPosition("c.log", second, second)
         return Event(name, at, at, place, Witness.CLIENT, group="g", client_id="c-1", fields=values)
 
     before, after = (told("ClientCoordinatorLost", at, why="disconnected") for at in (5, 15))

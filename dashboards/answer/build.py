@@ -17,7 +17,7 @@ from conf.causes import cause as cause_entry
 from dashboards.answer import presence
 from dashboards.answer.fitting import versions_of, with_fitting_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
-from dashboards.answer.totals import Tally, Verdicts, first, heaviest
+from dashboards.answer.totals import RebalanceTally, Verdicts, first, heaviest
 from dashboards.view import answer as data
 from dashboards.view.row_access import Row, column, evidence, name_of
 from dashboards.wording.story import spared
@@ -29,7 +29,7 @@ Beyond: TypeAlias = Callable[[str, str, set[str]], Iterable[Row]]
 
 An incident is judged as a whole, even if the selection cuts it.
 """
-Tallied: TypeAlias = Callable[[Iterable[Row], int | None, Mapping[str, Sequence[str]]], Tally]
+Tallied: TypeAlias = Callable[[Iterable[Row], int | None, Mapping[str, Sequence[str]]], RebalanceTally]
 
 
 def build_answer(
@@ -92,12 +92,14 @@ def _nothing_beyond(_table: str, _column: str, _ids: set[str]) -> Iterable[Row]:
     return ()
 
 
-def tally_of(rows: Iterable[Row], kept_max: int | None, incidents: Mapping[str, Sequence[str]], ranked_by: str = "client") -> Tally:
+def tally_of(
+    rows: Iterable[Row], kept_max: int | None, incidents: Mapping[str, Sequence[str]], ranked_by: str = "client"
+) -> RebalanceTally:
     """Sum up rebalances.
 
     `incidents` maps incident ids to the ids of their rebalances.
     """
-    tally = Tally(kept_max, incidents, ranked_by)
+    tally = RebalanceTally(kept_max, incidents, ranked_by)
     for row in rows:
         tally.add(rebalance(row))
     return tally
@@ -186,13 +188,13 @@ def rebalance(row: Row) -> data.Rebalance:
     )
 
 
-def who(person: Row) -> data.Who:
+def who(person: Row) -> data.Person:
     """A member under its best known name.
 
     The name is the client id, else the instance id, else the member id.
     """
     host = column(person, "host")
-    return data.Who(
+    return data.Person(
         name=name_of(person),
         member_id=column(person, "member_id"),
         client_id=column(person, "client_id"),
@@ -361,13 +363,13 @@ def _at_risk(row: Row) -> data.AtRisk:
     )
 
 
-def _doubt(row: Row) -> data.Doubt:
+def _doubt(row: Row) -> data.Divergence:
     expected, observed = column(row, "expected"), column(row, "observed")
-    return data.Doubt(column(row, "cluster"), column(row, "group"), column(row, "at"), expected, observed, evidence(row))
+    return data.Divergence(column(row, "cluster"), column(row, "group"), column(row, "at"), expected, observed, evidence(row))
 
 
-def _unknown(row: Row) -> data.Unknown:
-    return data.Unknown(
+def _unknown(row: Row) -> data.UnknownLine:
+    return data.UnknownLine(
         column(row, "template"),
         column(row, "logger"),
         column(row, "version"),
@@ -402,7 +404,7 @@ def _log_file(row: Row) -> data.LogFile:
     )
 
 
-def _totals(tally: Tally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile]) -> data.Totals:
+def _totals(tally: RebalanceTally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile]) -> data.Totals:
     sums = tally.sums
     times = [sums.first_at, sums.last_at]
     times += [time for item in files if item.recognised for time in (item.first_at, item.last_at)]
@@ -432,7 +434,7 @@ def _by_load(item: data.Move) -> tuple[object, ...]:
     return (*first(item.left_at if item.loaded_at is None else item.loaded_at), item.cluster, item.group)
 
 
-def _by_moment(item: data.Doubt) -> tuple[object, ...]:
+def _by_moment(item: data.Divergence) -> tuple[object, ...]:
     return (*first(item.at), item.cluster, item.group or "", item.observed)
 
 

@@ -44,7 +44,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CauseComparison:
     """Rebalances of one group with one cause on both sides."""
 
     system: str
@@ -88,7 +88,7 @@ class Comparison:
     sides: tuple[Side, Side]
     rebalances: Pair
     stopped_seconds: Seconds
-    changes: tuple[Change, ...]
+    changes: tuple[CauseComparison, ...]
     new: tuple[Mover, ...]
     gone: tuple[Mover, ...]
 
@@ -147,11 +147,11 @@ def _charge(members: dict[tuple[str, str, str], _Trouble], item: Rebalance) -> N
             found.causes[item.cause] += 1
 
 
-def _change(key: tuple[str, str, str], counts: list[int], stopped: list[float]) -> Change:
+def _change(key: tuple[str, str, str], counts: list[int], stopped: list[float]) -> CauseComparison:
     system, group, name = key
     entry = cause_entry(system, name)
     pair, seconds = (counts[0], counts[1]), (round(stopped[0], 6), round(stopped[1], 6))
-    return Change(system, group, name, entry.title, entry.expected, pair, seconds)
+    return CauseComparison(system, group, name, entry.title, entry.expected, pair, seconds)
 
 
 def _movers(here: dict[tuple[str, str, str], _Trouble], there: dict[tuple[str, str, str], _Trouble]) -> tuple[Mover, ...]:

@@ -15,22 +15,22 @@ _ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
 """Roles of members in a rebalance, in order of display."""
 
 
-def parts(rows: Iterable[Row]) -> dict[str, list[pictured.Part]]:
+def parts(rows: Iterable[Row]) -> dict[str, list[pictured.MemberPart]]:
     """Members affected by each rebalance.
 
     The trigger comes first, the last member to rejoin comes last.
     """
-    found: defaultdict[str, list[pictured.Part]] = defaultdict(list)
+    found: defaultdict[str, list[pictured.MemberPart]] = defaultdict(list)
     for row in rows:
         stays, delay = column(row, "session_after") is not None, column(row, "join_delay_seconds")
-        part = pictured.Part(name_of(row), column(row, "role"), bool(column(row, "first")), delay, stays)
+        part = pictured.MemberPart(name_of(row), column(row, "role"), bool(column(row, "first")), delay, stays)
         found[column(row, "rebalance_id")].append(part)
     for members in found.values():
         members.sort(key=_by_part)
     return dict(found)
 
 
-def _by_part(part: pictured.Part) -> tuple[object, ...]:
+def _by_part(part: pictured.MemberPart) -> tuple[object, ...]:
     rank = _ROLES.index(part.role) if part.role in _ROLES else len(_ROLES)
     return (not part.first, rank, part.join_delay_seconds is None, part.join_delay_seconds or 0.0, part.name)
 

@@ -75,10 +75,10 @@ def queue_lanes(rows: Iterable[Any]) -> list[pictured.QueueLane]:
 
     Queues that were ever contested come first, the rest by name.
     """
-    grouped: defaultdict[tuple[str, str, str, str], list[pictured.Held]] = defaultdict(list)
+    grouped: defaultdict[tuple[str, str, str, str], list[pictured.OwnershipSpan]] = defaultdict(list)
     for row in rows:
         if column(row, "started_at") is not None:
-            held = pictured.Held(
+            held = pictured.OwnershipSpan(
                 column(row, "kind"), tuple(column(row, "owners") or ()), column(row, "started_at"), column(row, "ended_at")
             )
             grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "queue")].append(held)

@@ -32,7 +32,7 @@ def kind_of_file(settled_by: str) -> str:
 
 
 @dataclass(slots=True)
-class Settling:
+class DecidingFiles:
     """Files of one kind that would settle doubts.
 
     Holds their number and the first in order of time.
@@ -79,7 +79,7 @@ class Verdicts:
     causes: Counter[tuple[bool, str]] = field(default_factory=Counter)
     confidence: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     rivals: defaultdict[str, defaultdict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
-    settled_by: defaultdict[str, dict[str, Settling]] = field(default_factory=lambda: defaultdict(dict))
+    settled_by: defaultdict[str, dict[str, DecidingFiles]] = field(default_factory=lambda: defaultdict(dict))
     measured: dict[str, tuple[float, str]] = field(default_factory=dict)
     """The greatest measurement of each cause, with its sentence."""
     waits: Waits = field(default_factory=Waits)
@@ -96,7 +96,7 @@ class Verdicts:
             self.rivals[item.cause][name] += value
         if item.settled_by:
             kind = kind_of_file(item.settled_by)
-            self.settled_by[item.cause].setdefault(kind, Settling()).add(item)
+            self.settled_by[item.cause].setdefault(kind, DecidingFiles()).add(item)
         text = measured(item)
         greatest = max((item.numbers.get(name, 0.0) for name in MEASURED), default=0.0)
         if text and greatest >= self.measured.get(item.cause, (-1.0, ""))[0]:
@@ -133,7 +133,7 @@ class Verdicts:
 
 
 @dataclass(slots=True)
-class Deeds:
+class OffenderTotals:
     """Rebalances caused and delayed by one member."""
 
     hosts: set[str] = field(default_factory=set)
@@ -169,7 +169,7 @@ Doer: TypeAlias = tuple[str, str, str, str]
 """Cluster, system, group and name of a member."""
 
 HOSTLESS = "a host that no line names"
-RANKED_BY: Mapping[str, Callable[[data.Who], str]] = {
+RANKED_BY: Mapping[str, Callable[[data.Person], str]] = {
     "client": lambda person: person.name,
     "member": lambda person: person.member_id or person.name,
     "instance": lambda person: person.instance_id or person.name,
@@ -182,7 +182,7 @@ A member without the id goes by its name.
 
 
 @dataclass(slots=True)
-class Sums:
+class RebalanceTotals:
     """Totals of rebalances.
 
     Times are microseconds since 1970.
@@ -208,16 +208,16 @@ class Sums:
                 self.last_at = time if self.last_at is None else max(self.last_at, time)
 
 
-class Tally:
+class RebalanceTally:
     """Sums over all rebalances, and the worst `kept_max` (None: all)."""
 
     def __init__(
         self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
     ) -> None:
-        self.sums = Sums()
-        self.deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
+        self.sums = RebalanceTotals()
+        self.deeds: defaultdict[Doer, OffenderTotals] = defaultdict(OffenderTotals)
         self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
-        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), Settling()])
+        self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), DecidingFiles()])
         self._incidents_of: defaultdict[str, list[str]] = defaultdict(list)  # an outage's rebalances are also those of their groups
         for incident, members in (incidents or {}).items():
             for rebalance in members:
@@ -285,11 +285,11 @@ class Tally:
         """The worst rebalances, by time."""
         return sorted((entry[3] for entry in self._kept), key=by_time)
 
-    def unsure(self) -> list[data.Unsure]:
+    def unsure(self) -> list[data.OpenQuestion]:
         """Doubts, most frequent first."""
         ordered = sorted(self._unsure.items(), key=lambda pair: (-pair[1][0], pair[0]))
         return [
-            data.Unsure(
+            data.OpenQuestion(
                 system=system,
                 cause=cause,
                 cause_title=cause_entry(system, cause).title,
@@ -307,7 +307,7 @@ class Tally:
         return ranked(self.deeds)
 
 
-def ranked(doers: Mapping[Doer, Deeds]) -> list[data.Offender]:
+def ranked(doers: Mapping[Doer, OffenderTotals]) -> list[data.Offender]:
     """Rank members by the downtime they caused, then by count."""
     found = [
         data.Offender(

@@ -15,7 +15,7 @@ OUTAGE_LANES_MAX = 12
 
 
 @dataclass(slots=True)
-class Down:
+class BrokerLanes:
     """Lanes of brokers, each followed by lanes of its leaderless partitions."""
 
     brokers: Labels = field(default_factory=Labels)
@@ -32,9 +32,9 @@ def _by_number(node: str) -> tuple[int, str]:
     return len(node), node
 
 
-def down_lanes(answer: Answer) -> Down:
+def down_lanes(answer: Answer) -> BrokerLanes:
     """Lanes for the longest outages of partitions, up to the limit."""
-    down = Down()
+    down = BrokerLanes()
     longest = sorted(answer.outages, key=lambda item: (-(item.seconds or float("inf")), item.topic, item.partition))
     kept = {(*lost_together(item), item.topic, item.partition): None for item in longest}
     partitions = sorted(list(kept)[:OUTAGE_LANES_MAX], key=lambda key: (key[0], *_by_number(key[1]), key[2], key[3]))
@@ -50,7 +50,7 @@ def down_lanes(answer: Answer) -> Down:
     return down
 
 
-def down_traces(answer: Answer, lanes: Down, ends: Mapping[str, int]) -> list[dict[str, Any]]:
+def down_traces(answer: Answer, lanes: BrokerLanes, ends: Mapping[str, int]) -> list[dict[str, Any]]:
     """Bars of outages.
 
     An open outage extends to the end of its cluster's logs.

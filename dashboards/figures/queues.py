@@ -10,7 +10,7 @@ from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figur
 from dashboards.figures.broker_outages import OUTAGE_COLOUR
 from dashboards.figures.timeline import LANES_HELD, last_moments
 from dashboards.view.answer import Answer
-from dashboards.view.charts import Held, QueueLane
+from dashboards.view.charts import OwnershipSpan, QueueLane
 from dashboards.wording.escaping import chart_label
 from dashboards.wording.units import listed
 
@@ -56,7 +56,7 @@ def queues(answer: Answer) -> Chart | None:
     return Chart("queue-lanes", "Who held which queue", summary, note, made, rows, LANES_SHOWN, 20, 110)
 
 
-def _stretches(lanes: Sequence[QueueLane]) -> Iterator[tuple[QueueLane, Held]]:
+def _stretches(lanes: Sequence[QueueLane]) -> Iterator[tuple[QueueLane, OwnershipSpan]]:
     """Stretches of all lanes, up to the limit of a drawing."""
     left = STRETCHES_MAX
     for lane in lanes:
@@ -65,7 +65,7 @@ def _stretches(lanes: Sequence[QueueLane]) -> Iterator[tuple[QueueLane, Held]]:
         left = max(0, left - len(lane.stretches))
 
 
-def _text(lane: QueueLane, one: Held) -> str:
+def _text(lane: QueueLane, one: OwnershipSpan) -> str:
     who = listed([chart_label(owner, 40) for owner in one.owners]) if one.owners else ""
     return f"{chart_label(lane.queue)}<br>{one.kind.replace('_', ' ')}" + (f": {who}" if who else "")
 

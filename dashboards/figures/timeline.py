@@ -22,7 +22,7 @@ from dashboards.figures.base import (
 from dashboards.figures.broker_outages import down_lanes, down_traces
 from dashboards.view.answer import Answer, Lane, Move, Rebalance, Stretch
 from dashboards.wording.escaping import chart_label
-from dashboards.wording.units import Marked, duration, lasted, share
+from dashboards.wording.units import MarkedClock, duration, lasted, share
 
 # Colours of states outside rebalances. A rebalance has the colour of its cause.
 STATE_COLOURS = {
@@ -47,7 +47,7 @@ Anything shorter than this fraction of the total time is invisible.
 FAIR_SHARE = 12
 """Number of rebalances drawn for each group, even if other groups have longer ones."""
 
-CLOCK = Marked()
+CLOCK = MarkedClock()
 
 
 def timeline(answer: Answer, drawn_max: int) -> Chart | None:

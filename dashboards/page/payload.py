@@ -16,8 +16,8 @@ from conf.causes import Cause
 from conf.causes import cause as cause_entry
 from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.page.tables import Table
-from dashboards.view.answer import SURE, Answer, Rebalance, Who
-from dashboards.view.charts import Part
+from dashboards.view.answer import SURE, Answer, Person, Rebalance
+from dashboards.view.charts import MemberPart
 from dashboards.view.evidence import Line
 from dashboards.wording import story, units
 from dashboards.wording.escaping import packed, shortened, visible
@@ -33,7 +33,7 @@ The rest is counted; byte offsets lead to it in the logs.
 """
 
 EVIDENCE_CHARACTERS = 1200
-MARKED = units.Marked()
+MARKED = units.MarkedClock()
 
 
 class Pool:
@@ -70,7 +70,7 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
     return packed(content)
 
 
-def details(rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[Part]]) -> Iterator[str]:
+def details(rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[MemberPart]]) -> Iterator[str]:
     """Pack stories and evidence into chunks, in the order of rows."""
     for start in range(0, len(rebalances), CHUNK):
         paths = Pool()
@@ -159,7 +159,7 @@ def _table(table: Table) -> dict[str, Any]:
     return {"columns": [[column.title, column.kind] for column in table.columns], "rows": table.rows, "group": table.group_column}
 
 
-def _detail(item: Rebalance, parts: Sequence[Part], paths: Pool) -> list[Any]:
+def _detail(item: Rebalance, parts: Sequence[MemberPart], paths: Pool) -> list[Any]:
     """Details of one rebalance as a list.
 
     [story, coordinator's reason, alternatives, lines, number of omitted lines, phases in seconds, members].
@@ -189,7 +189,7 @@ def _cleaned(item: Rebalance) -> Rebalance:
     )
 
 
-def _clean_person(person: Who) -> Who:
+def _clean_person(person: Person) -> Person:
     return replace(person, name=visible(person.name), host=visible(person.host) if person.host else None, reason=visible(person.reason))
 
 

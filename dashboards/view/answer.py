@@ -15,7 +15,7 @@ from conf.causes import Advice
 from dashboards.view.evidence import Line
 
 if TYPE_CHECKING:
-    from dashboards.view.charts import BrokerLoss, BrokerOutage, HeadCount, Part, QueueLane, WhatIf
+    from dashboards.view.charts import BrokerLoss, BrokerOutage, HeadCount, MemberPart, QueueLane, WhatIf
 
 SEVERITIES = ("critical", "warning", "info")
 """Worst first."""
@@ -31,7 +31,7 @@ SURE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class Person:
     """A member as an offender or a blocker."""
 
     name: str
@@ -83,8 +83,8 @@ class Rebalance:
     confidence: float
     alternatives: tuple[tuple[str, float], ...]
     settled_by: str | None
-    offenders: tuple[Who, ...]
-    blockers: tuple[Who, ...]
+    offenders: tuple[Person, ...]
+    blockers: tuple[Person, ...]
     members_before: int | None
     members_after: int | None
     member_seconds_stopped: float | None
@@ -182,7 +182,7 @@ class Incident:
     confidence: float | None
     rivals: tuple[tuple[str, float], ...]
     settled_by: tuple[str, ...]
-    worst_offender: Who | None
+    worst_offender: Person | None
     rebalance_ids: tuple[str, ...]
     outage_ids: tuple[str, ...]
     measured: tuple[str, ...] = ()
@@ -229,7 +229,7 @@ class Offender:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsure:
+class OpenQuestion:
     """Rebalances with the same doubt.
 
     `confidence` is their mean.
@@ -377,7 +377,7 @@ class Contested:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Divergence:
     """An observation that the model could not explain."""
 
     cluster: str
@@ -389,7 +389,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownLine:
     """A line without a catalogue entry, with numbers and names masked."""
 
     template: str
@@ -463,7 +463,7 @@ class Answer:
     incidents: Sequence[Incident]
     rebalances: Sequence[Rebalance]
     offenders: Sequence[Offender]
-    unsure: Sequence[Unsure]
+    unsure: Sequence[OpenQuestion]
     lanes: Sequence[Lane]
     client_lanes: Sequence[Lane] = field(default_factory=tuple)
     outages: Sequence[Outage] = field(default_factory=tuple)
@@ -471,11 +471,11 @@ class Answer:
     at_risk: Sequence[AtRisk] = field(default_factory=tuple)
     conditions: Sequence[Condition] = field(default_factory=tuple)
     contested: Sequence[Contested] = field(default_factory=tuple)
-    doubts: Sequence[Doubt] = field(default_factory=tuple)
-    unknown: Sequence[Unknown] = field(default_factory=tuple)
+    doubts: Sequence[Divergence] = field(default_factory=tuple)
+    unknown: Sequence[UnknownLine] = field(default_factory=tuple)
     rejected: Sequence[Rejected] = field(default_factory=tuple)
     files: Sequence[LogFile] = field(default_factory=tuple)
-    parts: Mapping[str, Sequence[Part]] = field(default_factory=dict)
+    parts: Mapping[str, Sequence[MemberPart]] = field(default_factory=dict)
     head_counts: Sequence[HeadCount] = field(default_factory=tuple)
     queue_lanes: Sequence[QueueLane] = field(default_factory=tuple)
     broker_outages: Sequence[BrokerOutage] = field(default_factory=tuple)

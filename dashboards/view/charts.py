@@ -8,7 +8,7 @@ from dashboards.view.evidence import Line
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MemberPart:
     """Actions of one member in one rebalance.
 
     `join_delay_seconds` is None if no line shows when the member rejoined. `stays` is False for a member that left.
@@ -31,7 +31,7 @@ class HeadCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class OwnershipSpan:
     """RocketMQ: a stretch of time with the same owners of a queue.
 
     `ended_at` is None while it lasts.
@@ -51,7 +51,7 @@ class QueueLane:
     group: str
     topic: str
     queue: str
-    stretches: tuple[Held, ...]
+    stretches: tuple[OwnershipSpan, ...]
 
     @property
     def contested(self) -> bool:
@@ -72,7 +72,7 @@ class BrokerOutage:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class WhatIfLane:
     """Effect of another configuration on a group.
 
     `perhaps` counts rebalances that were possibly avoidable.
@@ -96,7 +96,7 @@ class WhatIf:
     title: str
     options: str
     assumes: tuple[str, ...]
-    groups: tuple[Outlook, ...]
+    groups: tuple[WhatIfLane, ...]
 
     def total(self, name: str) -> float:
         """Sum of one attribute over all groups."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from dashboards.view.answer import Rebalance, Who
+from dashboards.view.answer import Person, Rebalance
 from dashboards.wording.escaping import visible
 
 GROUP, OFFENDER, BLOCKER, WORDS = range(4)
@@ -48,7 +48,7 @@ def _found(text: str, item: Rebalance) -> Iterator[tuple[int, int, int]]:
         yield from ((match.start(), match.end() - match.start(), WORDS) for match in pattern.finditer(text))
 
 
-def _names(people: Iterable[Who]) -> dict[str, None]:
+def _names(people: Iterable[Person]) -> dict[str, None]:
     """Names of these members in lines.
 
     A longer name may contain a shorter one, and wins if both start at the same position.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
-from dashboards.view.answer import NEWER_PROTOCOLS, Answer, Incident, Rebalance, Who
+from dashboards.view.answer import NEWER_PROTOCOLS, Answer, Incident, Person, Rebalance
 from dashboards.wording.units import Clock, counted, duration, listed, share
 
 CONTESTED_SECONDS = 60.0
@@ -82,7 +82,7 @@ def faults(answer: Answer) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def offender_names(people: tuple[Who, ...], limit: int = 3) -> str:
+def offender_names(people: tuple[Person, ...], limit: int = 3) -> str:
     """Names of members, the first to act before the others."""
     return listed([person.where for person in sorted(people, key=lambda one: not one.first)], limit)
 

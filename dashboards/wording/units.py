@@ -137,7 +137,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked(Clock):
+class MarkedClock(Clock):
     """Writes marks instead of times; the page replaces them.
 
     It converts each time to the zone chosen by the reader. The marks are control characters, which no text from a log

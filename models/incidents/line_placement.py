@@ -70,7 +70,7 @@ _CALM = {
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class LineRole:
     """Role of a line: cause, effect, behind or apart.
 
     `why` explains it.
@@ -81,11 +81,11 @@ class Placed:
     why: str
 
 
-def place(event: Event, rows: Iterable[Rebalance]) -> Placed:
+def place(event: Event, rows: Iterable[Rebalance]) -> LineRole:
     """Find the rebalance of a recognised line within its cluster."""
     at = event.time_us
     if event.name == "StaticMemberKept":
-        return Placed("apart", None, _CALM[event.name])
+        return LineRole("apart", None, _CALM[event.name])
     if event.group is None:
         rows = list(rows)
         groups = _groups_of_client(event, at, rows) if event.witness is Witness.CLIENT else set()
@@ -95,9 +95,9 @@ def place(event: Event, rows: Iterable[Rebalance]) -> Placed:
     own = sorted((row for row in rows if row.group == event.group), key=lambda row: row.began)
     row, known_by = _row_of(event, at, own)
     if row is None or (event.name in _CALM and not _is_behind(event, row)):
-        return Placed("apart", None, _CALM.get(event.name, f"no rebalance of {event.group} was going on then"))
+        return LineRole("apart", None, _CALM.get(event.name, f"no rebalance of {event.group} was going on then"))
     part, why = _part(event, at, row)
-    return Placed(part, row, f"{why}; {known_by}")
+    return LineRole(part, row, f"{why}; {known_by}")
 
 
 def _over(row: Rebalance) -> int | None:
@@ -196,16 +196,16 @@ def _names(person: Person) -> set[str]:
     return {name for name in (person.member_id, person.client_id, person.instance_id) if name}
 
 
-def _behind(event: Event, at: int, rows: Iterable[Rebalance]) -> Placed:
+def _behind(event: Event, at: int, rows: Iterable[Rebalance]) -> LineRole:
     """Place a line of a broker, which names no group."""
     wanted = _BEHIND.get(event.name, ())
     following = [row for row in rows if 0 <= row.began - at <= BEHIND_US and {row.cause, row.root_cause} & set(wanted)]
     if not following:
-        return Placed("apart", None, "it names no group, and no rebalance that followed rests on it")
+        return LineRole("apart", None, "it names no group, and no rebalance that followed rests on it")
     first = min(following, key=lambda row: row.began)
     cause = first.root_cause if first.root_cause in wanted else first.cause
     count = f", and {len(following) - 1} more" if len(following) > 1 else ""
-    return Placed("behind", first, f"it stands before {first.group}'s rebalance{count}, behind which is {str(cause).replace('_', ' ')}")
+    return LineRole("behind", first, f"it stands before {first.group}'s rebalance{count}, behind which is {str(cause).replace('_', ' ')}")
 
 
 def meaning_of(event: Event) -> str:

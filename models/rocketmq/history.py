@@ -14,13 +14,13 @@ from models.ids import make_id
 from models.incidents.incidents import Limits
 from models.rocketmq.diagnosis.balance import Balance
 from models.rocketmq.diagnosis.causes import Judge, Verdict
-from models.rocketmq.diagnosis.episodes import Harm, episodes_of
+from models.rocketmq.diagnosis.episodes import ConsumptionImpact, episodes_of
 from models.rocketmq.diagnosis.incidents import incidents_of
-from models.rocketmq.diagnosis.ownership import Ownership, Window, has_owners, lasting
-from models.rocketmq.diagnosis.standing_faults import Fault, faults_of
+from models.rocketmq.diagnosis.ownership import GroupOwnership, OwnershipWindow, has_owners, lasting
+from models.rocketmq.diagnosis.standing_faults import StandingFault, faults_of
 from models.rocketmq.event_partitions import Parts
-from models.rocketmq.observations.allocation_runs import Run, TopicLines
-from models.rocketmq.observations.topic_routes import QUEUES_MAX, Excess
+from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
+from models.rocketmq.observations.topic_routes import QUEUES_MAX, QueueCountExcess
 from models.rocketmq.stage import Group, RocketStage
 from models.rows import ROCKETMQ, AllocationChange, Condition, Divergence, Incident, Person, QueueOwnership, Rebalance
 
@@ -73,10 +73,10 @@ class _GroupHistory:
         self.stage = stage
         self.judge = Judge(group, stage.routes)
         self.owned = has_owners(group)
-        self.ownership = Ownership(group, stage.routes, stage.last_at, tells_moves=stage.tells_moves)
+        self.ownership = GroupOwnership(group, stage.routes, stage.last_at, tells_moves=stage.tells_moves)
         self.balance = Balance(stage.last_at)
         self.episodes: list[Rebalance] = []
-        self.wrong: list[Window] = []
+        self.wrong: list[OwnershipWindow] = []
 
     def rows(self, limits: Limits) -> Iterator[RocketHistory]:
         for topic in sorted({*self.stage.topics_of(self.group), *self.ownership.topics}):
@@ -90,7 +90,7 @@ class _GroupHistory:
     def _topic_rows(self, lines: TopicLines) -> RocketHistory:
         cluster, name, end = self.cluster, self.group.name, self.stage.last_at
         ordinals: Counter[str] = Counter()
-        changes: list[tuple[AllocationChange, Run]] = []
+        changes: list[tuple[AllocationChange, AllocationRun]] = []
         for run, verdict in self.judge.judged(lines.runs):
             changes.append((_change(cluster, name, run, verdict, ordinals[run.life.client_id]), run))
             ordinals[run.life.client_id] += 1
@@ -98,12 +98,12 @@ class _GroupHistory:
         self.balance.add(lines.topic, windows, lines.runs)
         told = lasting(windows, end)
         self.wrong += [window for window in told if window.kind != "owned"]
-        episodes = [*episodes_of(cluster, lines.topic, changes, Harm(windows, self.owned, self.group, lines))]
+        episodes = [*episodes_of(cluster, lines.topic, changes, ConsumptionImpact(windows, self.owned, self.group, lines))]
         self.episodes += [replace(row, evidence=[]) for row in episodes]
         return RocketHistory([row for row, _ in changes], [_ownership(cluster, name, each) for each in told], rebalances=episodes)
 
 
-def _excess(cluster: str, excess: Excess) -> Divergence:
+def _excess(cluster: str, excess: QueueCountExcess) -> Divergence:
     return Divergence(
         cluster,
         ROCKETMQ,
@@ -116,7 +116,7 @@ def _excess(cluster: str, excess: Excess) -> Divergence:
     )
 
 
-def _condition(cluster: str, group: str, fault: Fault) -> Condition:
+def _condition(cluster: str, group: str, fault: StandingFault) -> Condition:
     return Condition(
         cluster,
         ROCKETMQ,
@@ -131,7 +131,7 @@ def _condition(cluster: str, group: str, fault: Fault) -> Condition:
     )
 
 
-def _change(cluster: str, group: str, run: Run, verdict: Verdict, ordinal: int) -> AllocationChange:
+def _change(cluster: str, group: str, run: AllocationRun, verdict: Verdict, ordinal: int) -> AllocationChange:
     own = run.topic
     return AllocationChange(
         cluster,
@@ -159,7 +159,7 @@ def _change(cluster: str, group: str, run: Run, verdict: Verdict, ordinal: int) 
     )
 
 
-def _ownership(cluster: str, group: str, window: Window) -> QueueOwnership:
+def _ownership(cluster: str, group: str, window: OwnershipWindow) -> QueueOwnership:
     return QueueOwnership(
         cluster,
         ROCKETMQ,

@@ -22,7 +22,7 @@ READABLE = 4
 """Permission bit for reading (PermName.PERM_READ)."""
 
 
-class Held(NamedTuple):
+class QueueText(NamedTuple):
     """A queue of a topic, named `broker:id`."""
 
     topic: str
@@ -34,9 +34,9 @@ def queue_name(broker: str, number: int) -> str:
     return f"{broker}:{number}"
 
 
-def queues_in(text: str) -> list[Held]:
+def queues_in(text: str) -> list[QueueText]:
     """All queues in a text, in order."""
-    return [Held(topic, queue_name(broker, int(number))) for topic, broker, number in _QUEUE.findall(text)]
+    return [QueueText(topic, queue_name(broker, int(number))) for topic, broker, number in _QUEUE.findall(text)]
 
 
 def _count(digits: str) -> int:
@@ -67,7 +67,7 @@ def configured_in(text: str) -> tuple[str, int | None]:
     return (found[1], _count(found[2]) if "R" in found[3] else 0) if found is not None else ("", None)
 
 
-class Subscribed(NamedTuple):
+class ConsumerText(NamedTuple):
     """A consumer in a client's heartbeat."""
 
     group: str
@@ -75,13 +75,13 @@ class Subscribed(NamedTuple):
     topics: dict[str, str]
 
 
-def consumers_in(text: str) -> list[Subscribed]:
+def consumers_in(text: str) -> list[ConsumerText]:
     """Consumers in a heartbeat, with group, message model and subscriptions."""
     found = []
     for part in text.split("ConsumerData [")[1:]:
         head = _CONSUMER.match(part)
         if head is not None:
-            found.append(Subscribed(head[1], head[2], dict(_SUBSCRIPTION.findall(part))))
+            found.append(ConsumerText(head[1], head[2], dict(_SUBSCRIPTION.findall(part))))
     return found
 
 

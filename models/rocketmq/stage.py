@@ -16,8 +16,8 @@ from models.events import Event, Witness
 from models.rocketmq.event_partitions import LISTED, LOCKS, ROUTES, Parts
 from models.rocketmq.object_text import subscription_in, version_in
 from models.rocketmq.observations.allocation_runs import RESULTS, TopicLines
-from models.rocketmq.observations.client_lists import ClientList, How
-from models.rocketmq.observations.client_processes import Life, Registry, last_of, live_on, lose, zone_shifts
+from models.rocketmq.observations.client_lists import ClientList, ListChangeKind
+from models.rocketmq.observations.client_processes import ClientProcess, Registry, last_of, live_on, lose, zone_shifts
 from models.rocketmq.observations.log_files import Logs, log_of
 from models.rocketmq.observations.subscriptions import TopicTable
 from models.rocketmq.observations.topic_routes import Routes
@@ -45,7 +45,7 @@ class Group:
     """Group-wide information, without lines about topics."""
 
     name: str
-    lives: list[Life] = field(default_factory=list)
+    lives: list[ClientProcess] = field(default_factory=list)
     lists: dict[str, ClientList] = field(default_factory=dict)
     notified: list[int] = field(default_factory=list)
     notified_in: dict[str, list[int]] = field(default_factory=dict)  # by log
@@ -54,21 +54,21 @@ class Group:
     versions: dict[str, list[int]] = field(default_factory=dict)  # subscription versions by topic (`subscription_versions`)
 
     topics: set[str] = field(default_factory=set)  # topics of results
-    strategies: dict[Life, Counter[str]] = field(default_factory=dict)
-    first_said: dict[Life, tuple[int, str, Event]] = field(default_factory=dict)  # first strategy of each process, with its line
+    strategies: dict[ClientProcess, Counter[str]] = field(default_factory=dict)
+    first_said: dict[ClientProcess, tuple[int, str, Event]] = field(default_factory=dict)  # first strategy of each process, with its line
     clients_max: int = 0  # maximum in any result
     unowned: bool = False  # fixed list, popped queues, or shares assigned by brokers
     entangled: bool = False  # a fixed list of queues applies to any topic, so results name other topics' queues
     orderly: bool = False
 
-    _by_id: dict[str, list[Life]] = field(default_factory=dict)
+    _by_id: dict[str, list[ClientProcess]] = field(default_factory=dict)
 
-    def add(self, life: Life) -> None:
+    def add(self, life: ClientProcess) -> None:
         """Add a process; those of one client must come in order."""
         self.lives.append(life)
         self._by_id.setdefault(life.client_id, []).append(life)
 
-    def lives_of(self, client_id: str) -> list[Life]:
+    def lives_of(self, client_id: str) -> list[ClientProcess]:
         """Processes with a client id, by start."""
         return self._by_id.get(client_id, [])
 
@@ -76,7 +76,7 @@ class Group:
         """Whether the client's own log is in the input."""
         return client_id in self._by_id
 
-    def result(self, life: Life, event: Event, at: int) -> None:
+    def result(self, life: ClientProcess, event: Event, at: int) -> None:
         """Take a result line of any topic."""
         strategy = event.fields.get("strategy")
         clients = event.fields.get("client_count")
@@ -94,7 +94,7 @@ class Group:
             if first is None or (at, offset) < (first[0], first[2].place.position):
                 self.first_said[life] = at, str(strategy), event
 
-    def life_of(self, client_id: str, at: int) -> Life | None:
+    def life_of(self, client_id: str, at: int) -> ClientProcess | None:
         """Process of a client id at a time, or its last before."""
         mine = self.lives_of(client_id)
         index = bisect_right(mine, at + US_PER_SECOND, key=lambda each: each.begun_at)
@@ -226,13 +226,13 @@ class RocketStage:
             told.connect(_milliseconds(event, at), channel, who, event)
             group.tables.setdefault(event.place.log, TopicTable()).connected(who, at)
         elif event.name == "RocketConsumerUnregistered":
-            told.leave(_unregistered(group, who, at), channel, How.UNREGISTERED, who, event)
+            told.leave(_unregistered(group, who, at), channel, ListChangeKind.UNREGISTERED, who, event)
         elif event.name == "RocketConsumerLost":
             when = _noticed(group, at)
-            told.leave(when, channel, How.LOST, who, event)
+            told.leave(when, channel, ListChangeKind.LOST, who, event)
             lose(group.lives_of(who), when)
         elif event.name == "RocketConsumerExpired":
-            told.leave(at, channel, How.EXPIRED, line=event)
+            told.leave(at, channel, ListChangeKind.EXPIRED, line=event)
         else:  # RocketTopicSubscribed, RocketTopicUnsubscribed, RocketSubscriptionChanged
             if event.topic:
                 group.subscribed.append((at, event))
@@ -322,4 +322,4 @@ def _lists_of_lives(groups: Iterable[Group]) -> None:
             if begins:
                 told.connect(at, channel, life.client_id)
             else:
-                told.leave(at, channel, How.UNREGISTERED, life.client_id)
+                told.leave(at, channel, ListChangeKind.UNREGISTERED, life.client_id)

@@ -53,7 +53,7 @@ class AllocationError(Exception):
 # -- strategies --------------------------------------------------------------------------------------------
 
 
-class Strategy(ABC):
+class AllocationStrategy(ABC):
     """A way to share queues; instances are immutable."""
 
     @property
@@ -84,7 +84,7 @@ class Strategy(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Average(Strategy):
+class Average(AllocationStrategy):
     """Consecutive blocks; the first clients get one more queue."""
 
     @property
@@ -108,7 +108,7 @@ class Average(Strategy):
 
 
 @dataclass(frozen=True, slots=True)
-class AverageByCircle(Strategy):
+class AverageByCircle(AllocationStrategy):
     """Queues are dealt one by one."""
 
     @property
@@ -127,7 +127,7 @@ class AverageByCircle(Strategy):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsistentHash(Strategy):
+class ConsistentHash(AllocationStrategy):
     """Each queue belongs to the next virtual node on an MD5 ring.
 
     Custom hash functions are not supported, because they leave no trace in logs.
@@ -180,7 +180,7 @@ def _hash(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Configured(Strategy):
+class Configured(AllocationStrategy):
     """A configured list, the same for every topic and any other clients.
 
     None means never set.
@@ -201,7 +201,7 @@ class Configured(Strategy):
 
 
 @dataclass(frozen=True, slots=True)
-class MachineRoom(Strategy):
+class MachineRoom(AllocationStrategy):
     """Blocks of the queues in the given machine rooms.
 
     A broker's room is the part before `@` in `<room>@<name>`; remaining queues are dealt one by one. Up to 4.7.1 the blocks
@@ -241,13 +241,13 @@ def _split(broker: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class MachineRoomNearby(Strategy):
+class MachineRoomNearby(AllocationStrategy):
     """Queues of a room go to that room's clients.
 
     Queues of rooms without clients go to everybody. Both use `inner`.
     """
 
-    inner: Strategy
+    inner: AllocationStrategy
     room_of_queue: Callable[[Queue], str | None]
     room_of_client: Callable[[str], str | None]
 
@@ -289,7 +289,7 @@ def strategy_named(
     configured: Iterable[Queue] | None = None,
     rooms: Iterable[str] | None = None,
     room_ends_at: str = "-",
-) -> Strategy:
+) -> AllocationStrategy:
     """Strategy with the name that clients log.
 
     Real resolvers of machine rooms are application code; here a room is the part before `room_ends_at` in the broker's name
@@ -349,7 +349,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class QueueMove:
     """A queue with changed owners.
 
     A new or removed queue has none on that side.
@@ -360,7 +360,7 @@ class Move:
     after: tuple[str, ...]
 
 
-def preview(strategy: Strategy, queues: Iterable[Queue], client_ids: Iterable[str]) -> Preview:
+def preview(strategy: AllocationStrategy, queues: Iterable[Queue], client_ids: Iterable[str]) -> Preview:
     """Shares of all clients.
 
     Raises AllocationError if every client would skip the run.
@@ -379,11 +379,11 @@ def preview(strategy: Strategy, queues: Iterable[Queue], client_ids: Iterable[st
     )
 
 
-def moves(before: Preview, after: Preview) -> tuple[Move, ...]:
+def moves(before: Preview, after: Preview) -> tuple[QueueMove, ...]:
     """Queues that change hands, sorted."""
     was, becomes = before.owners(), after.owners()
     changed = (queue for queue in was.keys() | becomes.keys() if was.get(queue, ()) != becomes.get(queue, ()))
-    return tuple(Move(queue, was.get(queue, ()), becomes.get(queue, ())) for queue in sorted(changed, key=queue_order))
+    return tuple(QueueMove(queue, was.get(queue, ()), becomes.get(queue, ())) for queue in sorted(changed, key=queue_order))
 
 
 def readable_queues(topic: str, read_queues: Mapping[str, int]) -> list[Queue]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from parsers.formats.envelopes import Peeled, Wrapper, candidates, wrapper_named
+from parsers.formats.envelopes import Unwrapped, Wrapper, candidates, wrapper_named
 from parsers.formats.layouts import MESSAGES, AnyLayout, Vote, begins_record, layout_named, vote
 
 _SAMPLE_LINES = 50
@@ -143,7 +143,7 @@ def _peeled(wrapper: Wrapper, lines: list[bytes]) -> list[bytes]:
     inner: list[bytes] = []
     goes_on = False
     for line in lines:
-        peeled = wrapper.peel(line) or Peeled(line)
+        peeled = wrapper.peel(line) or Unwrapped(line)
         if goes_on:
             inner[-1] += peeled.line
         else:

@@ -25,7 +25,7 @@ from parsers.formats.lines import Lines
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 
 
-class Peeled(NamedTuple):
+class Unwrapped(NamedTuple):
     """Content of an envelope."""
 
     line: bytes
@@ -40,7 +40,7 @@ class Wrapper(Protocol):
     def name(self) -> str:
         """Name in reports."""
 
-    def peel(self, line: bytes) -> Peeled | None:
+    def peel(self, line: bytes) -> Unwrapped | None:
         """Return the line inside the envelope, with its stamp.
 
         None if the line has no such envelope.
@@ -54,12 +54,12 @@ class RegexWrapper:
     partial_mark: bytes
     samples: tuple[dict[str, Any], ...] = ()
 
-    def peel(self, line: bytes) -> Peeled | None:
+    def peel(self, line: bytes) -> Unwrapped | None:
         found = self.regex.fullmatch(line)
         if found is None:
             return None
         got = found.groupdict()
-        return Peeled(got["line"], got.get("stamp"), got.get("partial") == self.partial_mark)
+        return Unwrapped(got["line"], got.get("stamp"), got.get("partial") == self.partial_mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ class AnsiWrapper:
 
     name: str = "ansi"
 
-    def peel(self, line: bytes) -> Peeled | None:
+    def peel(self, line: bytes) -> Unwrapped | None:
         if b"\x1b" not in line:
             return None
-        return Peeled(_ANSI.sub(b"", line))
+        return Unwrapped(_ANSI.sub(b"", line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,10 @@ class PageWrapper:
 
     name: str = "page"
 
-    def peel(self, line: bytes) -> Peeled | None:
+    def peel(self, line: bytes) -> Unwrapped | None:
         text = line.decode("utf-8", "backslashreplace")
         plain = cleaned(text)
-        return None if plain is text else Peeled(_encoded(plain))
+        return None if plain is text else Unwrapped(_encoded(plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,12 @@ class JsonWrapper:
     path: str
     newline: bool
 
-    def peel(self, line: bytes) -> Peeled | None:
+    def peel(self, line: bytes) -> Unwrapped | None:
         document = json_document(line)
         value = field_of(document, self.path) if document is not None else None
         if not isinstance(value, str):
             return None
-        return Peeled(_encoded(value.rstrip("\r\n")), _json_stamp(document), self.newline and not value.endswith("\n"))
+        return Unwrapped(_encoded(value.rstrip("\r\n")), _json_stamp(document), self.newline and not value.endswith("\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class CsvWrapper:
     column: int
     stamp_column: int | None
 
-    def peel(self, line: bytes) -> Peeled | None:
+    def peel(self, line: bytes) -> Unwrapped | None:
         try:
             row = next(csv.reader(io.StringIO(line.decode("utf-8", "replace"), newline=""), delimiter=self.delimiter))
         except (csv.Error, StopIteration):
@@ -126,7 +126,7 @@ class CsvWrapper:
             return None
         at = self.stamp_column
         stamp = _encoded(row[at]) if at is not None and at < len(row) and row[at] else None
-        return Peeled(_encoded(row[self.column].rstrip("\r\n")), stamp)
+        return Unwrapped(_encoded(row[self.column].rstrip("\r\n")), stamp)
 
 
 def _encoded(text: str) -> bytes:
@@ -292,7 +292,7 @@ def unwrap(outer: Lines, names: Sequence[str], limit: int, *, final: bool) -> Li
     return taker.lines(used)
 
 
-def _peel(text: bytes, wrappers: Sequence[Wrapper], limit: int) -> Peeled:
+def _peel(text: bytes, wrappers: Sequence[Wrapper], limit: int) -> Unwrapped:
     stamp: bytes | None = None
     partial = False
     for wrapper in wrappers:
@@ -302,7 +302,7 @@ def _peel(text: bytes, wrappers: Sequence[Wrapper], limit: int) -> Peeled:
         if peeled is None:
             continue
         text, stamp, partial = peeled.line, peeled.stamp or stamp, partial or peeled.partial
-    return Peeled(text, stamp, partial)
+    return Unwrapped(text, stamp, partial)
 
 
 class _Rows:

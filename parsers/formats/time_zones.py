@@ -47,7 +47,7 @@ def zone_named(name: str) -> ZoneInfo | timezone:
 
 
 @dataclass(slots=True)
-class Clock:
+class ZoneConverter:
     """Converts local microseconds of one zone to UTC.
 
     Local microseconds count as if the wall clock were UTC.
@@ -112,7 +112,7 @@ def path_matches(glob: str, relative: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FileOption:
     """The value of an option for a file.
 
     `named` is False for an option without a glob.
@@ -132,16 +132,16 @@ class Rules:
         self._rules = list(rules)
         self._met: set[str] = set()
 
-    def of(self, relative: str) -> Rule | None:
+    def of(self, relative: str) -> FileOption | None:
         """Return the rule for a file, or None."""
-        chosen: Rule | None = None
+        chosen: FileOption | None = None
         for glob, value in self._rules:
             if glob is None:
                 if chosen is None or not chosen.named:
-                    chosen = Rule(value, named=False)
+                    chosen = FileOption(value, named=False)
             elif path_matches(glob, relative):
                 self._met.add(glob)
-                chosen = Rule(value, named=True)
+                chosen = FileOption(value, named=True)
         return chosen
 
     def unmatched(self) -> list[str]:

@@ -60,7 +60,7 @@ _LETTERS: tuple[tuple[str, str], ...] = (
 )
 
 
-class Stamp(NamedTuple):
+class TimeStamp(NamedTuple):
     """A read time stamp. `local_us` is None when the text is no valid time (month 13)."""
 
     local_us: int | None
@@ -73,7 +73,7 @@ class DateFormat:
 
     pattern: str
     regex: str
-    read: Callable[[str], Stamp]
+    read: Callable[[str], TimeStamp]
     dated: bool
     iso: bool
 
@@ -122,11 +122,11 @@ def _iso_second(text: str) -> int | None:
         return None
 
 
-def read_iso(stamp: str) -> Stamp:
+def read_iso(stamp: str) -> TimeStamp:
     """Read `yyyy-MM-dd HH:mm:ss`, with or without a fraction and an offset."""
     second = _iso_second(stamp[:19])
     if second is None or len(stamp) == 19:
-        return Stamp(second, None)
+        return TimeStamp(second, None)
     end = 19
     if stamp[19] in ",.":
         end = 20
@@ -134,13 +134,13 @@ def read_iso(stamp: str) -> Stamp:
             end += 1
         second += int(stamp[20:end].ljust(6, "0")[:6])
     zone = stamp[end:].strip()
-    return Stamp(second, offset_us(zone) if zone else None)
+    return TimeStamp(second, offset_us(zone) if zone else None)
 
 
-def _read_match(regex: re.Pattern[str], stamp: str) -> Stamp:
+def _read_match(regex: re.Pattern[str], stamp: str) -> TimeStamp:
     match = regex.fullmatch(stamp)
     if match is None:
-        return Stamp(None, None)
+        return TimeStamp(None, None)
     found = match.groupdict()
     month_text = found.get("month") or "1"
     month = int(month_text) if month_text.isdigit() else _MONTHS.get(month_text.lower(), 0)
@@ -157,19 +157,19 @@ def _read_match(regex: re.Pattern[str], stamp: str) -> Stamp:
         int(found.get("second") or 0),
     )
     if second is None:
-        return Stamp(None, None)
+        return TimeStamp(None, None)
     fraction = found.get("fraction")
     zone = found.get("zone")
-    return Stamp(second + (int(fraction.ljust(6, "0")[:6]) if fraction else 0), offset_us(zone) if zone else None)
+    return TimeStamp(second + (int(fraction.ljust(6, "0")[:6]) if fraction else 0), offset_us(zone) if zone else None)
 
 
-def _unix(scale: int) -> Callable[[str], Stamp]:
-    def read(stamp: str) -> Stamp:
+def _unix(scale: int) -> Callable[[str], TimeStamp]:
+    def read(stamp: str) -> TimeStamp:
         whole, _, fraction = stamp.partition(".")
         if not _is_count(whole) or (fraction and not _is_count(fraction)):
-            return Stamp(None, None)
+            return TimeStamp(None, None)
         extra = int(fraction.ljust(6, "0")[:6]) if fraction else 0
-        return Stamp(int(whole) * scale + extra, 0)
+        return TimeStamp(int(whole) * scale + extra, 0)
 
     return read
 
@@ -227,7 +227,9 @@ def date_format(pattern: str) -> DateFormat:
 def _zoned(pattern: str, offset: int | None) -> DateFormat:
     """Logback's date with a zone of its own, `%d{yyyy-MM-dd HH:mm:ss,GMT+8}`: the offset is in no stamp and holds for all."""
     source = _java_regex(pattern)
-    return DateFormat(f"{pattern},GMT", _without_names(source), lambda stamp: Stamp(read_iso(stamp).local_us, offset), dated=True, iso=True)
+    return DateFormat(
+        f"{pattern},GMT", _without_names(source), lambda stamp: TimeStamp(read_iso(stamp).local_us, offset), dated=True, iso=True
+    )
 
 
 def _without_names(regex: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from parsers.records.context import Counts
 from parsers.sources.compression import is_damage
-from parsers.sources.files import Skipped
+from parsers.sources.files import SkippedFile
 
 Row = dict[str, Any]
 _WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
@@ -78,7 +78,7 @@ def _kind(witnesses: Mapping[str, int]) -> str:
     return _WITNESS_KINDS.get(_most(witnesses) or "", "other")
 
 
-def skipped_report(skip: Skipped) -> FileReport:
+def skipped_report(skip: SkippedFile) -> FileReport:
     """The report on a file that is not read."""
     status = "empty" if skip.reason == "empty" else "rejected" if skip.named or is_damage(skip.reason) else "skipped"
     return FileReport(skip.name, None, skip.size_bytes, kind="not_a_log", time_zone=None, status=status, reason=skip.reason)

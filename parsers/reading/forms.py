@@ -15,7 +15,7 @@ from parsers.excerpts.shapes import learned_shape, wrapped_width
 from parsers.formats.cleaning import cleaned
 from parsers.formats.detection import FileFormat, encoding_of, tell_format
 from parsers.formats.layouts import MESSAGES
-from parsers.formats.time_zones import Clock
+from parsers.formats.time_zones import ZoneConverter
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
 
@@ -82,7 +82,7 @@ def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
 
 def _read(part: bytes, told: FileFormat, known: Catalogue) -> _Yield:
     """What a form gives of a sample."""
-    context = ChunkContext("", "", told, Clock("UTC"), byte_offset=told.bom_bytes, final=True)
+    context = ChunkContext("", "", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, final=True)
     parsed = parse_chunk(part[told.bom_bytes :], context, known)
     events = parsed.events
     return _Yield(events.num_rows, events.num_rows - events.column("at").null_count, parsed.counts.unknown + parsed.counts.rejected)

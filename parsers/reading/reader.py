@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 
 from parsers.arrow_arrays import integers_of, known_of, numbers
-from parsers.formats.time_zones import Clock, Rules, check_zones
+from parsers.formats.time_zones import Rules, ZoneConverter, check_zones
 from parsers.reading.damage import Damage, damage_chunk, since, some_of
 from parsers.reading.file_reports import FileReport
 from parsers.reading.forms import tell_best
@@ -26,11 +26,11 @@ from parsers.schema import EVENT_SCHEMA, TIME
 from parsers.sources.checkpoints import MarkedStream
 from parsers.sources.compression import Stream
 from parsers.sources.discovery import Discovery, discover
-from parsers.sources.files import COPY, UNREADABLE, Skipped, SourceFile, read_places
+from parsers.sources.files import COPY, UNREADABLE, SkippedFile, SourceFile, read_places
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue
-    from parsers.sources.inspection import Look
+    from parsers.sources.inspection import Inspection
 
 __all__ = ["Discovery", "FileReader", "FileReport", "ReadOptions", "SourceFile", "find_files", "read_file", "read_places"]
 
@@ -72,7 +72,7 @@ class ReadOptions:
         return rule.value if rule else None
 
 
-def find_files(paths: Sequence[str], options: ReadOptions | None = None, before: Mapping[str, Look] | None = None) -> Discovery:
+def find_files(paths: Sequence[str], options: ReadOptions | None = None, before: Mapping[str, Inspection] | None = None) -> Discovery:
     """Look at all paths: what can be read, what is skipped and why, which paths do not exist. Files that are as an earlier look found
     them are not opened; `before` has these by name, as `Discovery.looks` gave them."""
     options = options or ReadOptions()
@@ -89,7 +89,7 @@ def find_files(paths: Sequence[str], options: ReadOptions | None = None, before:
     return found
 
 
-def _hidden(skip: Skipped, redaction: Redaction) -> Skipped:
+def _hidden(skip: SkippedFile, redaction: Redaction) -> SkippedFile:
     name = redaction.path(skip.name)
     if skip.copy_of is None:
         return replace(skip, name=name, reason=_reason(skip.reason, redaction))
@@ -147,7 +147,7 @@ class FileReader:
             file=source.name,
             file_id=source.file_id,
             format=told,
-            clock=Clock(zone),
+            clock=ZoneConverter(zone),
             forced_zone=named,
             byte_offset=begin,
             line=line,

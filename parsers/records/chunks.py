@@ -33,8 +33,8 @@ from parsers.formats.lines import (
     wide_lines,
     width_of,
 )
-from parsers.records.context import ChunkContext, Counts, OpenRecord, Place
-from parsers.records.record_spans import Prefilter, Units, read_orphan, read_units
+from parsers.records.context import ChunkContext, Counts, OpenRecord, RecordSpan
+from parsers.records.record_spans import Prefilter, RecordSpans, read_orphan, read_units
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.records.scalar_reader import RecordReader
 
@@ -85,7 +85,7 @@ class _Chunk:
     catalogue: Catalogue
     counts: Counts = field(default_factory=Counts)
     records: RecordReader = field(init=False)
-    holes: list[tuple[int, Place]] = field(default_factory=list)  # zero bytes before a line
+    holes: list[tuple[int, RecordSpan]] = field(default_factory=list)  # zero bytes before a line
     ended_at: int | None = None
 
     def parse(self) -> ParsedChunk:
@@ -137,11 +137,11 @@ class _Chunk:
         found = excerpt_heads(lines, openings_of(self.catalogue))
         return found if told.layout_name == MESSAGES else found | heads(lines, told.layout)
 
-    def _pass_zeros(self, hole: Place) -> bool:
+    def _pass_zeros(self, hole: RecordSpan) -> bool:
         """Continue in a hole of zero bytes; return False if it fills the chunk."""
         texts = np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8))
         count = int(texts[0]) if len(texts) else len(self.data)
-        hole = Place(hole.line, hole.offset, hole.length + count)
+        hole = RecordSpan(hole.line, hole.offset, hole.length + count)
         if count == len(self.data) and not self.context.final:
             self.context = replace(self.context, zeros=hole)
             return False
@@ -161,14 +161,14 @@ class _Chunk:
             if not begins[line] and count < ZERO_RUN_BYTES:
                 lines.start[line] -= count
                 continue
-            self.holes.append((line, Place(int(lines.number[line]), int(lines.offset[line]), count)))
+            self.holes.append((line, RecordSpan(int(lines.number[line]), int(lines.offset[line]), count)))
             lines.offset[line] += count
             if not begins[line]:
                 begins[line] = True
                 orphans.add(line)
         return orphans
 
-    def _lines(self, skipped: int, number: int) -> tuple[Lines, Place | None]:
+    def _lines(self, skipped: int, number: int) -> tuple[Lines, RecordSpan | None]:
         """Return all complete lines, and an incomplete last one that can be classified.
 
         It must be long enough to show whether it begins a record. A hole of zero bytes at the end of the chunk is
@@ -186,7 +186,7 @@ class _Chunk:
         waits = lines.open_end and not context.final and not told.wrappers
         if waits and lines.zeros.get(len(lines) - 1) and lines.start[-1] == lines.end[-1]:
             if lines.zeros[len(lines) - 1] >= ZERO_RUN_BYTES:
-                hole = Place(int(lines.number[-1]), int(lines.offset[-1]), int(lines.stop[-1] - lines.offset[-1]))
+                hole = RecordSpan(int(lines.number[-1]), int(lines.offset[-1]), int(lines.stop[-1] - lines.offset[-1]))
             lines = lines.without_last()
         if told.wrappers and len(lines):
             lines = unwrap(lines, told.wrappers, context.max_record_bytes, final=context.final)
@@ -200,7 +200,7 @@ class _Chunk:
         return told(data, offset, number, encoding, final=final)
 
     def _units(
-        self, lines: Lines, first: Ints, orphans: set[int], opened: OpenRecord | None, hole: Place | None, skipped: int
+        self, lines: Lines, first: Ints, orphans: set[int], opened: OpenRecord | None, hole: RecordSpan | None, skipped: int
     ) -> ParsedChunk:
         """Read the complete records; the result says what is left over."""
         context = self.context
@@ -251,7 +251,7 @@ class _Chunk:
             stamp=lines.stamps[line] if lines.stamps else None,
         )
 
-    def _close(self, opened: OpenRecord, lines: Lines, lead: int, hole: Place | None) -> None:
+    def _close(self, opened: OpenRecord, lines: Lines, lead: int, hole: RecordSpan | None) -> None:
         """Read a record longer than the limit after its end is known."""
         if opened.discard:
             if lead < len(lines):
@@ -260,7 +260,7 @@ class _Chunk:
         end = hole.offset if hole is not None else self.context.byte_offset + len(self.data)
         if lead < len(lines):
             end = int(lines.offset[lead]) - lines.zeros.get(lead, 0)
-        place = Place(opened.line, opened.offset, end - opened.offset, cut=True)
+        place = RecordSpan(opened.line, opened.offset, end - opened.offset, cut=True)
         self.counts.records += opened.begins
         if opened.begins:
             self.records.read(opened.head, place, opened.stamp)
@@ -273,12 +273,12 @@ class _Chunk:
         if count:
             after = np.append(first[1:], len(lines))[:count]
             self.counts.records += count - sum(1 for line in orphans if line < after[-1])
-            units = self._without_zeros(Units(lines, first[:count], after, orphans))
+            units = self._without_zeros(RecordSpans(lines, first[:count], after, orphans))
             if len(units):
                 read_units(units, self.records, self._prefilter)
             self._note_end(lines, first[:count], after)
 
-    def _without_zeros(self, units: Units) -> Units:
+    def _without_zeros(self, units: RecordSpans) -> RecordSpans:
         """Reject records with zero bytes in their first line.
 
         Nobody knows what stood there.
@@ -294,7 +294,7 @@ class _Chunk:
         for unit in np.flatnonzero(holed).tolist():
             line = int(first[unit])
             self.records.reject(units.place(unit, self.context.max_record_bytes), ZEROS, self.records.decode(lines.text(line)))
-        return Units(lines, first[~holed], units.after[~holed], units.orphans)
+        return RecordSpans(lines, first[~holed], units.after[~holed], units.orphans)
 
     def _note_end(self, lines: Lines, first: Ints, after: Ints) -> None:
         """Keep the time of the last record that has one.
@@ -312,7 +312,9 @@ class _Chunk:
     def _prefilter(self) -> Prefilter:
         return _prefilter(self.catalogue)
 
-    def _result(self, used: int, line: int, opened: OpenRecord | None, *, done: bool = False, hole: Place | None = None) -> ParsedChunk:
+    def _result(
+        self, used: int, line: int, opened: OpenRecord | None, *, done: bool = False, hole: RecordSpan | None = None
+    ) -> ParsedChunk:
         context, records = self.context, self.records
         return ParsedChunk(
             events=records.event_batch(),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from parsers.formats.detection import FileFormat
-from parsers.formats.time_zones import Clock
+from parsers.formats.time_zones import ZoneConverter
 
 MAX_RECORD_BYTES = 1 << 20
 RAISED = "could not be read: "
@@ -24,7 +24,7 @@ def raised(problem: Exception) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordSpan:
     """Position and length of a record in its file."""
 
     line: int
@@ -60,7 +60,7 @@ class ChunkContext:
     file: str
     file_id: str
     format: FileFormat
-    clock: Clock
+    clock: ZoneConverter
     forced_zone: bool = False
     byte_offset: int = 0
     line: int = 1
@@ -72,7 +72,7 @@ class ChunkContext:
     days: int = 0  # midnights passed, for layouts without a date
     clock_time: int | None = None
     seen: Mapping[tuple[str | None, str], None] = field(default_factory=dict)  # records found by messages: a text may quote them again
-    zeros: Place | None = None  # the previous chunk ended in a hole of zero bytes
+    zeros: RecordSpan | None = None  # the previous chunk ended in a hole of zero bytes
 
 
 @dataclass(slots=True)

@@ -14,10 +14,10 @@ from parsers.arrow_arrays import picked as picked_names
 from parsers.excerpts.openings import openings_of
 from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
-from parsers.records.context import Place, raised
+from parsers.records.context import RecordSpan, raised
 from parsers.records.scalar_reader import MAX_FOLDS, RecordReader
-from parsers.records.vector_headers import Beginnings, Candidates, Heads, candidates, doubtful, tails
-from parsers.records.vector_messages import Found, QuickReader
+from parsers.records.vector_headers import Candidates, HeaderColumns, MessagePrefixes, candidates, doubtful, tails
+from parsers.records.vector_messages import MessageValues, QuickReader
 from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, TIME
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Prefilter:
     """Literals of the catalogue, searched in bytes before decoding."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.beginnings = Beginnings(catalogue)
+        self.beginnings = MessagePrefixes(catalogue)
         self._words = ahocorasick_rs.BytesAhoCorasick(
             catalogue.literals, implementation=ahocorasick_rs.Implementation.DFA, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
         )
@@ -50,7 +50,7 @@ class Prefilter:
 
 
 @dataclass(slots=True)
-class Units:
+class RecordSpans:
     """Records as ranges of lines.
 
     `first` are the numbers of their first lines, `after` those of the lines after their last.
@@ -74,7 +74,7 @@ class Units:
         """End of each record's text."""
         return self.lines.end[self.after - 1]
 
-    def place(self, unit: int, limit: int) -> Place:
+    def place(self, unit: int, limit: int) -> RecordSpan:
         """Position of a record in its file.
 
         It is `cut` if it is longer than `limit`.
@@ -82,10 +82,12 @@ class Units:
         lines, line, last = self.lines, int(self.first[unit]), int(self.after[unit]) - 1
         offset, stop = int(lines.offset[line]), int(lines.stop[last])
         shared = max(int(lines.stop[line - 1]) - offset, 0) if line else 0  # two records in one envelope
-        return Place(int(lines.number[line]), offset, stop - offset, cut=int(lines.end[last] - lines.start[line]) > limit, shared=shared)
+        return RecordSpan(
+            int(lines.number[line]), offset, stop - offset, cut=int(lines.end[last] - lines.start[line]) > limit, shared=shared
+        )
 
 
-def read_units(units: Units, records: RecordReader, prefilter: Prefilter) -> None:
+def read_units(units: RecordSpans, records: RecordReader, prefilter: Prefilter) -> None:
     """Read all records that the catalogue may know."""
     limit = records.context.max_record_bytes
     starts, ends = units.starts, units.ends
@@ -115,7 +117,7 @@ def read_units(units: Units, records: RecordReader, prefilter: Prefilter) -> Non
             records.break_runs()
 
 
-def read_orphan(raw: bytes, place: Place, records: RecordReader, prefilter: Prefilter) -> None:
+def read_orphan(raw: bytes, place: RecordSpan, records: RecordReader, prefilter: Prefilter) -> None:
     """Reject lines without a header if they contain a literal.
 
     They may be the rest of a record from another file.
@@ -124,7 +126,7 @@ def read_orphan(raw: bytes, place: Place, records: RecordReader, prefilter: Pref
         records.reject_stray(place, NO_HEADER, records.decode(raw))
 
 
-def _searched(units: Units, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:
+def _searched(units: RecordSpans, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:
     """Flag records that contain a literal of the catalogue."""
     data = memoryview(units.lines.data)[int(starts[0]) : int(ends[-1])]
     if records.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
@@ -134,7 +136,7 @@ def _searched(units: Units, starts: Ints, ends: Ints, records: RecordReader, pre
     return found
 
 
-def _opened(units: Units, starts: Ints, records: RecordReader) -> Flags:
+def _opened(units: RecordSpans, starts: Ints, records: RecordReader) -> Flags:
     """Flag records with the first words of a message.
 
     Blanks in the message may hide its literal.
@@ -147,7 +149,7 @@ def _opened(units: Units, starts: Ints, records: RecordReader) -> Flags:
     return found
 
 
-def _folded(units: Units, left: Flags, prefilter: Prefilter) -> Flags:
+def _folded(units: RecordSpans, left: Flags, prefilter: Prefilter) -> Flags:
     """Flag records with a literal across a line break.
 
     A terminal may have wrapped the line within the literal.
@@ -170,7 +172,7 @@ def _folded(units: Units, left: Flags, prefilter: Prefilter) -> Flags:
 
 
 def _read_fast(
-    units: Units, starts: Ints, ends: Ints, long: Flags, records: RecordReader, prefilter: Prefilter
+    units: RecordSpans, starts: Ints, ends: Ints, long: Flags, records: RecordReader, prefilter: Prefilter
 ) -> tuple[list[tuple[int, str | None]], Flags]:
     """Read the ordinary records in Kafka's own layout as columns.
 
@@ -210,7 +212,7 @@ def _read_fast(
     return taken, left
 
 
-def _columns(found: Sequence[Found], order: Ints) -> dict[str, pa.Array]:
+def _columns(found: Sequence[MessageValues], order: Ints) -> dict[str, pa.Array]:
     """Columns derived from messages, in the given order.
 
     Values of a wording are constant or given as a list.
@@ -270,7 +272,7 @@ def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> F
     return found
 
 
-def _read_messages(units: Units, found: Candidates, records: RecordReader) -> tuple[Ints, pa.Array]:
+def _read_messages(units: RecordSpans, found: Candidates, records: RecordReader) -> tuple[Ints, pa.Array]:
     """Read messages with a quick form into a batch.
 
     Returns their records and the group of each.
@@ -302,7 +304,7 @@ def _read_messages(units: Units, found: Candidates, records: RecordReader) -> tu
         "at": numbers(found.at[picked], TIME),
         "order_at": pa.nulls(count, TIME),
         "ambiguous_time": flags(found.odd[picked]),
-        "level": picked_names(Heads.levels(), found.level[picked]),
+        "level": picked_names(HeaderColumns.levels(), found.level[picked]),
         "logger": picked_names([loggers.get(code) for code in range(len(known))], found.tail[picked]),
         "thread": pa.nulls(count, pa.string()),
         "text": found.text if count == len(found.text) else found.text.take(numbers(picked)),

@@ -12,7 +12,7 @@ import pyarrow as pa
 from parsers.excerpts.reader import Excerpt, ExcerptReader
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.timestamps import CALENDAR_US, DAY_US, read_iso
-from parsers.records.context import Place, raised
+from parsers.records.context import RecordSpan, raised
 from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows, canonical_json
 from parsers.records.run_folding import Folder
 
@@ -94,7 +94,7 @@ class RecordReader:
             return None  # days are counted only once, while records are read
         return self._time(header, stamp)[0]
 
-    def read(self, raw: bytes, place: Place, stamp: bytes | None = None) -> None:
+    def read(self, raw: bytes, place: RecordSpan, stamp: bytes | None = None) -> None:
         """Read a record that the catalogue may know.
 
         `stamp` is the time of its envelope.
@@ -104,7 +104,7 @@ class RecordReader:
             text = text.replace("\r\n", "\n")
         self.read_text(text, place, stamp)
 
-    def read_text(self, text: str, place: Place, stamp: bytes | None = None) -> None:
+    def read_text(self, text: str, place: RecordSpan, stamp: bytes | None = None) -> None:
         """Read one record: header, time, and the event in its message.
 
         A record that raises is rejected.
@@ -121,7 +121,7 @@ class RecordReader:
         except Exception as problem:  # whatever a log contains, the other records must be read
             self.reject(place, raised(problem), text)
 
-    def _read_whole(self, text: str, place: Place, stamp: bytes | None) -> None:
+    def _read_whole(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
         header, found = self._understand(text)
         if header is None:
             self.reject(place, BAD_TIME if BROKEN_STAMP.match(text) else "header not understood", text)
@@ -134,7 +134,7 @@ class RecordReader:
         else:
             self._unmatched(place, header, text, at)
 
-    def _read_excerpts(self, text: str, place: Place, stamp: bytes | None) -> None:
+    def _read_excerpts(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
         """Read all records of a text by their messages.
 
         A record in a known layout is read as such.
@@ -160,7 +160,7 @@ class RecordReader:
         """Whether a header is that of all messages in its text."""
         return len(self._excerpts.openings.prefix_places(text)) <= 1 and (header.stamp is not None or not self.shape_is_timed)
 
-    def _keep_excerpts(self, text: str, place: Place, stamp: bytes | None, excerpts: Sequence[Excerpt]) -> None:
+    def _keep_excerpts(self, text: str, place: RecordSpan, stamp: bytes | None, excerpts: Sequence[Excerpt]) -> None:
         """Keep the records of one text, without quotations.
 
         Each has the lines from its own to that of the next.
@@ -177,7 +177,7 @@ class RecordReader:
         for each, begin, stop in zip(kept, begins, stops, strict=True):
             length = max(stop - begin, min(bytes_at[min(each.last_line + 1, len(bytes_at) - 1)], place.length) - begin)
             shared = length - (stop - begin) + (place.shared if not begin and stop else 0)
-            where = Place(place.line + (each.first_line if exact else 0), place.offset + begin, length, place.cut, shared)
+            where = RecordSpan(place.line + (each.first_line if exact else 0), place.offset + begin, length, place.cut, shared)
             header, found = each.header, each.match
             at, odd = self._time(header, stamp)
             lines = text.split("\n")[each.first_line : each.last_line + 1]
@@ -201,7 +201,7 @@ class RecordReader:
             self._messages.add(header.message)
         return quoted
 
-    def _keep_unknown(self, text: str, place: Place, stamp: bytes | None) -> None:
+    def _keep_unknown(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
         header = self._excerpts.header(text)
         if header is not None and header.logger is not None:
             at, _ = self._time(header, stamp)
@@ -289,7 +289,7 @@ class RecordReader:
         found = TORN_HEADER.search(text, day.end())
         return found.start() if found is not None and "\n" not in text[: found.start()] else 0
 
-    def _read_torn(self, text: str, torn: int, place: Place, stamp: bytes | None) -> None:
+    def _read_torn(self, text: str, torn: int, place: RecordSpan, stamp: bytes | None) -> None:
         """Read both halves of a torn line as separate records.
 
         A half without a complete message is rejected, so that it is not attributed to the wrong group.
@@ -297,8 +297,8 @@ class RecordReader:
         self.counts.records += 1
         before = len(text[:torn].encode("utf-8", "replace"))
         halves = (
-            (text[:torn], Place(place.line, place.offset, before, place.cut, min(place.shared, before))),
-            (text[torn:], Place(place.line, place.offset + before, place.length - before, place.cut)),
+            (text[:torn], RecordSpan(place.line, place.offset, before, place.cut, min(place.shared, before))),
+            (text[torn:], RecordSpan(place.line, place.offset + before, place.length - before, place.cut)),
         )
         for part, where in halves:
             try:
@@ -338,7 +338,7 @@ class RecordReader:
         self.clock_time = local
         return local + self.days * DAY_US
 
-    def _unmatched(self, place: Place, header: Header, text: str, at: int | None) -> None:
+    def _unmatched(self, place: RecordSpan, header: Header, text: str, at: int | None) -> None:
         if place.cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
         elif self.catalogue.shows_unknown(header.logger, header.level, header.message):
@@ -352,7 +352,7 @@ class RecordReader:
 
     def recognise(
         self,
-        place: Place,
+        place: RecordSpan,
         level: str | None,
         logger: str | None,
         thread: str | None,
@@ -407,7 +407,7 @@ class RecordReader:
         if self.folder is not None:
             self.folder.end_all()
 
-    def note_unknown(self, place: Place, level: str | None, logger: str | None, message: str, text: str, at: int | None) -> None:
+    def note_unknown(self, place: RecordSpan, level: str | None, logger: str | None, message: str, text: str, at: int | None) -> None:
         """Keep a record without a catalogue entry, with its message as a template."""
         template = self.catalogue.mask(message)
         self.counts.unknown += 1
@@ -432,7 +432,7 @@ class RecordReader:
             return rows.batch(context.file, context.file_id, runs)
         except Exception:
             for row, problem in reversed(list(rows.unfit())):
-                place = Place(rows.line[row], rows.offset[row], rows.length[row], rows.cut[row], rows.shared[row])
+                place = RecordSpan(rows.line[row], rows.offset[row], rows.length[row], rows.cut[row], rows.shared[row])
                 self.counts.recognised -= 1
                 self.counts.bytes_recognised -= place.length - place.shared
                 self.reject(place, raised(problem), rows.text[row])
@@ -440,12 +440,12 @@ class RecordReader:
                 runs = [(each - (each > row), count, last) for each, count, last in runs if each != row]
             return rows.batch(context.file, context.file_id, runs)
 
-    def reject_stray(self, place: Place, reason: str, text: str) -> None:
+    def reject_stray(self, place: RecordSpan, reason: str, text: str) -> None:
         """Reject bytes that begin no record; they count as one record."""
         self.counts.records += 1
         self.reject(place, reason, text)
 
-    def reject(self, place: Place, reason: str, text: str) -> None:
+    def reject(self, place: RecordSpan, reason: str, text: str) -> None:
         """Keep an unreadable record with the reason."""
         self.counts.rejected += 1
         self.counts.bytes_rejected += place.length - place.shared

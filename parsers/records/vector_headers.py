@@ -18,7 +18,7 @@ import pyarrow as pa
 from parsers.arrow_arrays import numbers, strings
 from parsers.formats.layouts import LEVELS
 from parsers.formats.lines import Flags, Ints, Lines, cut_out, word_in, words_of
-from parsers.formats.time_zones import Clock
+from parsers.formats.time_zones import ZoneConverter
 from parsers.formats.timestamps import CALENDAR_US, civil_us
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Tail(NamedTuple):
     text: bytes
 
 
-class Tails:
+class LoggerSuffixes:
     """Loggers at the ends of lines, found by their last 16 bytes.
 
     `agree` then compares them completely.
@@ -124,15 +124,15 @@ class Tails:
 
 
 @lru_cache(maxsize=1)
-def tails() -> Tails:
+def tails() -> LoggerSuffixes:
     """The table of this process.
 
     There are few loggers, and every chunk has them.
     """
-    return Tails()
+    return LoggerSuffixes()
 
 
-class Beginnings:
+class MessagePrefixes:
     """Flags messages that the catalogue may know, by their first 16 bytes."""
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -161,7 +161,7 @@ class Beginnings:
         return flags
 
 
-def doubtful(data: memoryview, starts: Ints, beginnings: Beginnings) -> Flags:
+def doubtful(data: memoryview, starts: Ints, beginnings: MessagePrefixes) -> Flags:
     """Flag lines that begin like a known message or unusually, whatever their logger.
 
     Concurrent threads or a crash may have torn such a line: its logger then belongs to the second record.
@@ -188,7 +188,7 @@ _LEVEL_WORDS = tuple(_level_word(name) for name in sorted(LEVELS))
 
 
 @dataclass(slots=True)
-class Heads:
+class HeaderColumns:
     """Headers of ordinary records, as parallel arrays."""
 
     ordinary: Flags
@@ -202,7 +202,7 @@ class Heads:
         return [name for name, _, _ in _LEVEL_WORDS]
 
 
-def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Heads:
+def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> HeaderColumns:
     """Read headers `[yyyy-MM-dd HH:mm:ss,SSS] LEVEL message`.
 
     Returns times, levels and starts of messages.
@@ -212,7 +212,7 @@ def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Head
     safe = np.where(ordinary, starts, 0)
     if len(values) < _STAMP_BYTES + 8:
         zero = np.zeros(len(starts), dtype=np.int64)
-        return Heads(np.zeros(len(starts), dtype=bool), zero, zero, zero)
+        return HeaderColumns(np.zeros(len(starts), dtype=bool), zero, zero, zero)
     stamp = cut_out(data, safe, _STAMP_BYTES).view(np.uint8).reshape(-1, _STAMP_BYTES)
     for at, byte in ((0, "["), (11, " "), (24, "]"), (25, " ")):
         ordinary &= stamp[:, at] == ord(byte)
@@ -232,7 +232,7 @@ def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Head
         start[here] = safe[here] + _LEVEL_AT + len(name) + 1
     ordinary &= level >= 0
     ordinary &= values[np.minimum(start, len(values) - 1)] != ord(" ")
-    return Heads(ordinary, local, level, start)
+    return HeaderColumns(ordinary, local, level, start)
 
 
 def _local_us(digits: npt.NDArray[np.uint8]) -> Ints:
@@ -273,7 +273,7 @@ class Candidates:
     tail: Ints
 
 
-def candidates(lines: Lines, units: Ints, starts: Ints, ends: Ints, codes: Ints, clock: Clock) -> Candidates | None:
+def candidates(lines: Lines, units: Ints, starts: Ints, ends: Ints, codes: Ints, clock: ZoneConverter) -> Candidates | None:
     """Cut the messages out of ordinary records.
 
     Returns None if a text is not UTF-8. Other records are omitted.

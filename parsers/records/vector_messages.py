@@ -212,7 +212,7 @@ class QuickReader:
             self._wordings[key] = Wording(pattern, reason)
         return self._wordings[key]
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[MessageValues]:
         """The results by wording.
 
         Messages with a value of the wrong type are omitted.
@@ -221,7 +221,7 @@ class QuickReader:
 
 
 @dataclass(slots=True)
-class Found:
+class MessageValues:
     """Values of one wording: columns, common fields, and fields per record."""
 
     message: Message
@@ -273,7 +273,7 @@ def _rendered(values: list[Any]) -> list[str]:
     return list(map(_dumps, values))
 
 
-def _values(wording: Wording) -> Found:
+def _values(wording: Wording) -> MessageValues:
     """Convert parts to values."""
     plan = wording.plan()
     cut = list(zip(*wording.pieces, strict=True))
@@ -285,7 +285,7 @@ def _values(wording: Wording) -> Found:
         wording.rows = [wording.rows[row] for row in keep]
         wording.prefixes = [wording.prefixes[row] for row in keep]
         parsed = [[values[row] for row in keep] for values in parsed]
-    result = Found(wording.pattern.message, wording.rows, wording.constants())
+    result = MessageValues(wording.pattern.message, wording.rows, wording.constants())
     distinct = _distinct(wording.prefixes)
     for name in {name for prefix in distinct for name in prefix}:
         one = len(distinct) == 1

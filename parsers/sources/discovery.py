@@ -25,12 +25,12 @@ from parsers.formats.detection import Teller, tell_format
 from parsers.sources import filesystems as stores
 from parsers.sources.archives import DamagedArchiveError
 from parsers.sources.duplicates import copies_among
-from parsers.sources.files import BLOCK_BYTES, COPY, UNREADABLE, Skipped, SourceFile, printable
+from parsers.sources.files import BLOCK_BYTES, COPY, UNREADABLE, SkippedFile, SourceFile, printable
 from parsers.sources.filesystems import State
-from parsers.sources.inspection import Look, Part, look_into
+from parsers.sources.inspection import ContentPart, Inspection, look_into
 
 if TYPE_CHECKING:
-    from parsers.sources.inspection import Look
+    from parsers.sources.inspection import Inspection
 
 
 @dataclass(slots=True)
@@ -41,9 +41,9 @@ class Discovery:
     """
 
     files: list[SourceFile] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedFile] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    looks: dict[str, Look | None] = field(default_factory=dict)
+    looks: dict[str, Inspection | None] = field(default_factory=dict)
 
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
@@ -67,7 +67,7 @@ class _Candidate:
 
 
 def discover(
-    paths: Sequence[str], *, rotated: bool = False, before: Callable[[str], Look | None] = lambda _: None, tell: Teller = tell_format
+    paths: Sequence[str], *, rotated: bool = False, before: Callable[[str], Inspection | None] = lambda _: None, tell: Teller = tell_format
 ) -> Discovery:
     """Inspect all paths.
 
@@ -199,13 +199,13 @@ def _spool(descriptor: int) -> str:
     return path
 
 
-_Inside = tuple[list[Part], Exception | None]
+_Inside = tuple[list[ContentPart], Exception | None]
 """Contents of a file, and the error that ended its inspection."""
 
 
 def _inside(file: tuple[str, State], tell: Teller) -> _Inside:
     path, (_, size) = file
-    parts: list[Part] = []
+    parts: list[ContentPart] = []
     try:
         for part in look_into(path, size, tell):
             parts.append(part)
@@ -221,11 +221,11 @@ class _Search:
     `parts` are the readable contents by name, `ahead` the contents of the next files by path.
     """
 
-    before: Callable[[str], Look | None]
+    before: Callable[[str], Inspection | None]
     tell: Teller
     found: Discovery = field(default_factory=Discovery)
-    parts: dict[str, Part] = field(default_factory=dict)
-    taken: dict[str, Look] = field(default_factory=dict)
+    parts: dict[str, ContentPart] = field(default_factory=dict)
+    taken: dict[str, Inspection] = field(default_factory=dict)
     seen: set[object] = field(default_factory=set)
     ahead: dict[str, _Inside] = field(default_factory=dict)
     began: int = field(default_factory=time.time_ns)
@@ -237,7 +237,7 @@ class _Search:
         found = stores.at_once(partial(_inside, tell=self.tell), new, itemgetter(0))
         self.ahead = {path: inside for (path, _), inside in zip(new, found, strict=True)}
 
-    def _known(self, candidate: _Candidate, path: str, state: State) -> Look | None:
+    def _known(self, candidate: _Candidate, path: str, state: State) -> Inspection | None:
         """An earlier run's inspection of an unchanged file."""
         known = self.before(candidate.name) if path == candidate.path else None
         return known if known is not None and (known.modified, known.size_bytes) == state else None
@@ -264,7 +264,7 @@ class _Search:
             if problem is not None:
                 raise problem
             if path == candidate.path:
-                self.taken[candidate.name] = Look(modified, size, tuple(parts))
+                self.taken[candidate.name] = Inspection(modified, size, tuple(parts))
         except _NotRegularError as other:
             self._skip(candidate.name, str(other), size, named=candidate.named)
         except DamagedArchiveError as damage:
@@ -274,7 +274,7 @@ class _Search:
         except OSError as failure:
             self._skip(candidate.name, f"{UNREADABLE}: {failure.strerror or failure}", size, named=candidate.named)
 
-    def _place(self, candidate: _Candidate, path: str, parts: Sequence[Part], *, unchanged: bool) -> None:
+    def _place(self, candidate: _Candidate, path: str, parts: Sequence[ContentPart], *, unchanged: bool) -> None:
         """Add the contents of a file on disk to the result."""
         for part in parts:
             inner = f"/{part.name}" if part.archive else ""
@@ -289,7 +289,7 @@ class _Search:
             self.parts[name] = part
 
     def _skip(self, name: str, reason: str, size: int, *, named: bool = False) -> None:
-        self.found.skipped.append(Skipped(name, reason, named=named, size_bytes=size))
+        self.found.skipped.append(SkippedFile(name, reason, named=named, size_bytes=size))
 
     def conclude(self) -> None:
         """Remove copies of the same content, and mark what later runs may rely on."""
@@ -298,7 +298,7 @@ class _Search:
         for source in found.files:
             if source.name in copies:
                 original = copies[source.name]
-                found.skipped.append(Skipped(source.name, f"{COPY} {original}", False, source.size_bytes, original))
+                found.skipped.append(SkippedFile(source.name, f"{COPY} {original}", False, source.size_bytes, original))
         found.files = [source for source in found.files if source.name not in copies]
         found.looks |= {name: look for name, look in self.taken.items() if look.holds(self.began)}
 

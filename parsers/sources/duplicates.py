@@ -12,13 +12,13 @@ from contextlib import closing, suppress
 
 from parsers.sources.compression import READ_ERROR, read_up_to
 from parsers.sources.files import BLOCK_BYTES, IDENTITY_BYTES, SourceFile
-from parsers.sources.inspection import Measures, Part
+from parsers.sources.inspection import ContentPart, Measures
 
 # A few compressed bytes may expand to more.
 _PACKING_BYTES = 1024
 
 
-def copies_among(sources: Sequence[SourceFile], parts: Mapping[str, Part]) -> dict[str, str]:
+def copies_among(sources: Sequence[SourceFile], parts: Mapping[str, ContentPart]) -> dict[str, str]:
     """Names of files that are copies or beginnings of others, with the others' names.
 
     `parts` holds the known facts about each content, by name, and receives new measurements.

@@ -75,7 +75,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedFile:
     """A file that is not read.
 
     `named` on the command line means rejected. `copy_of` is the name of the file with the same content.

@@ -59,7 +59,7 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContentPart:
     """Content of a file on disk (no `name`) or in an archive.
 
     `number` counts files of the same name. It has an identity and a format, or a `reason` why it cannot be read, which
@@ -86,7 +86,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Inspection:
     """Contents of a file with this size, last changed at `modified`.
 
     Nanoseconds since 1970; 0 if unknown.
@@ -94,7 +94,7 @@ class Look:
 
     modified: int
     size_bytes: int
-    parts: tuple[Part, ...]
+    parts: tuple[ContentPart, ...]
 
     def holds(self, now: int) -> bool:
         """Return True if a later run may rely on an inspection made at `now`.
@@ -113,16 +113,16 @@ class Look:
         return [_told(part) for part in self.parts]
 
     @staticmethod
-    def of(modified: int, size_bytes: int, told: Iterable[Mapping[str, Any]]) -> Look:
+    def of(modified: int, size_bytes: int, told: Iterable[Mapping[str, Any]]) -> Inspection:
         """Restore an inspection from the result of `told`."""
-        return Look(modified, size_bytes, tuple(map(_part, told)))
+        return Inspection(modified, size_bytes, tuple(map(_part, told)))
 
 
-_PLAIN = Part(0)
+_PLAIN = ContentPart(0)
 
 
-def _told(part: Part) -> dict[str, Any]:
-    told = {each.name: getattr(part, each.name) for each in fields(Part)}
+def _told(part: ContentPart) -> dict[str, Any]:
+    told = {each.name: getattr(part, each.name) for each in fields(ContentPart)}
     told = {name: value for name, value in told.items() if name == "size_bytes" or value != getattr(_PLAIN, name)}
     if part.format is not None:
         told["format"] = asdict(part.format) | {"wrappers": list(part.format.wrappers)}
@@ -131,16 +131,16 @@ def _told(part: Part) -> dict[str, Any]:
     return told
 
 
-def _part(told: Mapping[str, Any]) -> Part:
+def _part(told: Mapping[str, Any]) -> ContentPart:
     values = dict(told)
     if "format" in values:
         values["format"] = FileFormat(**values["format"] | {"wrappers": tuple(values["format"]["wrappers"])})
     values["outer"] = tuple(map(tuple, values.get("outer", ())))
     measured = values.pop("measures", {})
-    return Part(**values, measures=Measures(measured.get("length"), dict(measured.get("beginnings", ()))))
+    return ContentPart(**values, measures=Measures(measured.get("length"), dict(measured.get("beginnings", ()))))
 
 
-def look_into(path: str, size: int, tell: Teller = tell_format) -> Iterator[Part]:
+def look_into(path: str, size: int, tell: Teller = tell_format) -> Iterator[ContentPart]:
     """Contents of a file of `size` bytes.
 
     Raises OSError, and DamagedArchiveError if the rest is unreadable.
@@ -148,17 +148,17 @@ def look_into(path: str, size: int, tell: Teller = tell_format) -> Iterator[Part
     with places.open_file(path) as file:
         head = file.read(_HEAD_BYTES)
     if not head:
-        yield Part(size, reason="empty")
+        yield ContentPart(size, reason="empty")
         return
     compression = compression_of(head)
     archive = archive_of(path, compression)
     if archive is None:
-        yield _content(open_stream(path, compression, size), Part(size, compression=compression), tell)
+        yield _content(open_stream(path, compression, size), ContentPart(size, compression=compression), tell)
         return
     try:
         yield from _Bundle(Budget(), tell).parts(entries(path, archive), archive)
     except NoBundleError as problem:
-        yield Part(size, reason=str(problem), excused=True)
+        yield ContentPart(size, reason=str(problem), excused=True)
 
 
 @dataclass(slots=True)
@@ -169,13 +169,15 @@ class _Bundle:
     tell: Teller
     named: Counter[str] = field(default_factory=Counter)
 
-    def parts(self, found: Iterator[tuple[Entry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()) -> Iterator[Part]:
+    def parts(
+        self, found: Iterator[tuple[Entry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()
+    ) -> Iterator[ContentPart]:
         """Contents of an archive, which may be nested."""
         for entry, opener in found:
             self.budget.take_entry()
             name = prefix + printable(entry.name.removeprefix("./").lstrip("/"))
             self.named[name] += 1
-            told = Part(entry.size, name, self.named[name], archive=archive, start=entry.start, excused=True, outer=outer)
+            told = ContentPart(entry.size, name, self.named[name], archive=archive, start=entry.start, excused=True, outer=outer)
             try:
                 with opener() as file:
                     yield from self._entry(file, told)
@@ -183,7 +185,7 @@ class _Bundle:
                 # Damage of the archive itself is permanent; errors of the system have numbers.
                 yield replace(told, reason=str(problem), passing=problem.errno is not None)
 
-    def _entry(self, file: BinaryIO, part: Part) -> Iterator[Part]:
+    def _entry(self, file: BinaryIO, part: ContentPart) -> Iterator[ContentPart]:
         compression = compression_of(file.peek(_HEAD_BYTES)[:_HEAD_BYTES])  # type: ignore[attr-defined]
         if compression == "zip":
             yield from self._nested(part, "zip", lambda: zip_entries(spooled(file, self.budget)))
@@ -197,7 +199,7 @@ class _Bundle:
         else:
             yield _content(BegunStream(head, stream), replace(part, compression=compression), self.tell)
 
-    def _nested(self, part: Part, archive: str, found: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[Part]:
+    def _nested(self, part: ContentPart, archive: str, found: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[ContentPart]:
         """Contents of an archive nested in this one."""
         if len(part.outer) >= self.budget.depth - 1:
             yield replace(part, reason=f"an archive in {self.budget.depth} others is not read: unpack the outer one first")
@@ -215,7 +217,7 @@ class _Bundle:
             yield replace(part, reason=str(problem), excused=not logs)
 
 
-def _content(stream: Stream, part: Part, tell: Teller) -> Part:
+def _content(stream: Stream, part: ContentPart, tell: Teller) -> ContentPart:
     """Identity and format of a content, from the smallest sufficient sample."""
     try:
         sample, begin, hole, zeros = b"", b"", 0, 0

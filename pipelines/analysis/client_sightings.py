@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.events import Witness
-from models.kafka.observations.unattributed import STRAY_EVENTS, Sighting
+from models.kafka.observations.unattributed import STRAY_EVENTS, ClientSighting
 from parsers.arrow_arrays import alike, flags, integers_of, numbers, strings
 from parsers.schema import TIME
 from pipelines.schema.row_conversion import micros
@@ -72,7 +72,7 @@ def strays_in(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.filter(pc.and_(pc.is_null(batch["group"]), pc.is_in(batch["event"], value_set=_STRAY_NAMES)))
 
 
-def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Sighting]:
+def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[ClientSighting]:
     """Collect sightings of clients in groups.
 
     Equal lines of a batch give one sighting.
@@ -99,8 +99,8 @@ def _extracted(column: pa.Array, pattern: str) -> pa.Array:
     return pc.struct_field(pc.extract_regex(column, re.sub(r"\((?!\?)", "(?P<found>", pattern, count=1)), [0])
 
 
-def sightings_of(seen: pa.Table) -> Iterator[Sighting]:
-    """Convert rows with the columns of `Sighting` if they identify a client.
+def sightings_of(seen: pa.Table) -> Iterator[ClientSighting]:
+    """Convert rows with the columns of `ClientSighting` if they identify a client.
 
     Their times must be timestamps.
     """
@@ -109,4 +109,4 @@ def sightings_of(seen: pa.Table) -> Iterator[Sighting]:
         *names, micros(seen["first_at"]), micros(seen["last_at"]), strict=True
     ):
         if client or member or witness == "client":
-            yield Sighting(file, witness, group, client, int(number) if number else None, member or None, first or 0, last or 0)
+            yield ClientSighting(file, witness, group, client, int(number) if number else None, member or None, first or 0, last or 0)

@@ -19,7 +19,7 @@ from models.ids import make_id
 from models.incidents.incidents import Limits
 from models.kafka.cluster.expiry_bursts import told_by_one_of
 from models.kafka.cluster.facts import CLUSTER_EVENTS
-from models.kafka.observations.unattributed import Sighting
+from models.kafka.observations.unattributed import ClientSighting
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.broker_loss import Layout
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
@@ -166,7 +166,7 @@ class _Reading:
     cluster_events: list[Event] = field(default_factory=list)
     strays: list[Event] = field(default_factory=list)
     stray_room: StrayRoom = field(default_factory=StrayRoom)
-    sightings: list[Sighting] = field(default_factory=list)
+    sightings: list[ClientSighting] = field(default_factory=list)
     unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -281,7 +281,7 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
     nodes = {row["path"]: row["node"] for row in analysis.log_files if row["node"]}
     cluster_of = reading.names.of
 
-    def sightings() -> Iterable[Sighting]:
+    def sightings() -> Iterable[ClientSighting]:
         return reading.sightings if options.groups else sightings_in(reading.store.batches())
 
     ends = logs_end_of(analysis.log_files)

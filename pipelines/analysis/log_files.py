@@ -7,7 +7,7 @@ from typing import Any
 
 from parsers.reading.file_reports import report_row, skipped_report
 from parsers.reading.reader import ReadOptions
-from parsers.sources.files import Skipped, SourceFile
+from parsers.sources.files import SkippedFile, SourceFile
 from pipelines.schema.tables import TABLES
 from pipelines.versions import catalogue_version, fingerprint_of
 
@@ -27,7 +27,7 @@ def log_file_row(report: Mapping[str, Any], source: SourceFile, options: ReadOpt
     return _row_of(report) | {"cluster_named": options.cluster_of(source.relative), "options_id": options_id(source, options)}
 
 
-def refused_row(skipped: Skipped) -> dict[str, Any]:
+def refused_row(skipped: SkippedFile) -> dict[str, Any]:
     """A row of `log_files` for a file that could not be read."""
     return _row_of(report_row(skipped_report(skipped)))
 

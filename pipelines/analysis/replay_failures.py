@@ -83,7 +83,7 @@ def guarded(rows: Iterator[History], failed: Callable[[Exception], History]) -> 
         yield failed(problem)
 
 
-class Guarded:
+class GuardedStage:
     """A group's stage that ignores further events after an exception."""
 
     def __init__(self, cluster: str, group: str, stage: GroupStage) -> None:

@@ -16,7 +16,7 @@ from models.events import Event, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.stage import GroupStage
-from models.kafka.observations.unattributed import Sighting, Sightings
+from models.kafka.observations.unattributed import ClientSighting, Sightings
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.outages.stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of
@@ -26,7 +26,7 @@ from models.rocketmq.history import RocketHistory, histories_of
 from models.rows import ROCKETMQ
 from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
-from pipelines.analysis.replay_failures import Guarded, failure, guarded, learned
+from pipelines.analysis.replay_failures import GuardedStage, failure, guarded, learned
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.schema.row_conversion import events_of
 
@@ -101,7 +101,7 @@ def cluster_facts(
     logs_end: Mapping[str, int],
     assume: Mapping[str, int],
     strays: Sequence[Event] = (),
-    sightings: Callable[[], Iterable[Sighting]] = tuple,
+    sightings: Callable[[], Iterable[ClientSighting]] = tuple,
     failures: list[str] | None = None,
 ) -> dict[str, ClusterFacts]:
     """Run the cluster stage for each cluster among the events.
@@ -124,7 +124,7 @@ def cluster_facts(
 
 
 def _brought_home(
-    strays: Sequence[Event], sightings: Callable[[], Iterable[Sighting]], cluster_of: Callable[[str], str]
+    strays: Sequence[Event], sightings: Callable[[], Iterable[ClientSighting]], cluster_of: Callable[[str], str]
 ) -> dict[str, dict[str, list[Event]]]:
     """Attribute clients' lines without a group, by cluster and group."""
     seen: dict[str, Sightings] = {}
@@ -161,7 +161,7 @@ def group_histories(
             readers.setdefault(cluster, Readers()).note_rebalances(history.rebalances)
         return history
 
-    stages: dict[str, Guarded] = {}
+    stages: dict[str, GuardedStage] = {}
     for batch in batches:
         for event in events_of(batch, node_of):
             if event.name in ROCKET_EVENTS:
@@ -172,7 +172,7 @@ def group_histories(
             stage = stages.get(cluster)
             if stage is None:
                 made = (make_stage or GroupStage)(cluster, group, facts.get(cluster) or ClusterFacts(cluster), limits)
-                stage = stages[cluster] = Guarded(cluster, group, made)
+                stage = stages[cluster] = GuardedStage(cluster, group, made)
             stage.feed(event, stage.stage.feed)
         for cluster, stage in stages.items():
             yield from (noted(cluster, history) for history in stage.let_out())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipelines.cli import exit_codes as codes
-from pipelines.cli.output.console import Talk
+from pipelines.cli.output.console import Messenger
 from pipelines.errors import CannotWrite, JobError
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def code_of(error: BaseException) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Followers:
+class RunRecipients:
     """Recipients of a run's outcome."""
 
     place: str
     settings: Settings
-    talk: Talk
+    talk: Messenger
     log_json: bool = False
     metrics: Path | None = None
     report: Path | None = None

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from pipelines.cli import exit_codes as codes
-from pipelines.cli.output.console import Output, ReaderGone, Talk, output_error, say
+from pipelines.cli.output.console import Messenger, Output, ReaderGone, output_error, say
 from pipelines.cli.output.json_log import LogEvents, traced, write
 from pipelines.errors import UsageError
 from pipelines.gc_tuning import rarely_collected
@@ -42,7 +42,7 @@ def _command(arguments: Sequence[str]) -> int:
         return codes.USAGE
     from pipelines.cli.registry import app
 
-    Talk.verbose, LogEvents.redaction = False, None
+    Messenger.verbose, LogEvents.redaction = False, None
     try:
         result = app(args=arguments, prog_name="groupscope", standalone_mode=False)
         Output().flush()
@@ -92,10 +92,10 @@ def _failed(error: BaseException) -> int:
     told = " ".join(str(error).split())
     hint = (
         "this is a bug of groupscope"
-        + ("" if Talk.verbose else "; run again with -v for the traceback")
+        + ("" if Messenger.verbose else "; run again with -v for the traceback")
         + ", and report it with that and the version"
     )
-    return _say(f"{type(error).__name__}: {told}\n{hint}", codes.OUR_BUG, error if Talk.verbose else None)
+    return _say(f"{type(error).__name__}: {told}\n{hint}", codes.OUR_BUG, error if Messenger.verbose else None)
 
 
 def _say(text: str, code: int, error: BaseException | None = None) -> int:
@@ -115,7 +115,7 @@ def _say(text: str, code: int, error: BaseException | None = None) -> int:
 
 def run() -> None:
     """Run as the console script."""
-    Talk.alone = True
+    Messenger.alone = True
     for stream in (sys.stdout, sys.stderr):
         # Characters that the terminal can't encode are shown as escapes instead of ending the program.
         if hasattr(stream, "reconfigure"):

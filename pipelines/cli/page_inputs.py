@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pipelines.cli.answers.selection import TIMES, Selected, files_within, those, values_of
+from pipelines.cli.answers.selection import TIMES, Selection, files_within, those, values_of
 from pipelines.schema.tables import CONTRACT, TABLES
 from pipelines.versions import fingerprint_of
-from pipelines.warehouse.reader import Warehouse, any_of, instant, text
+from pipelines.warehouse.reader import WarehouseReader, any_of, instant, text
 
 MARGIN = int(timedelta(minutes=5).total_seconds() * 1_000_000)
 _NEVER, _ALWAYS = -(1 << 62), 1 << 62
@@ -52,7 +52,7 @@ class Excerpt:
 
     def of(self, warehouse: Any) -> Any:
         """The rows of the excerpt."""
-        chosen: Any = Selected(warehouse, self.groups, self.since, self.until, self.cluster)
+        chosen: Any = Selection(warehouse, self.groups, self.since, self.until, self.cluster)
         shown = values_of(chosen.rebalances, "rebalance_id")
         chosen.rebalance_members = those(
             chosen.rebalance_members, any_of("rebalance_id", sorted(shown)), lambda row: row.rebalance_id in shown
@@ -72,7 +72,7 @@ def excerpt_of(incident: Any) -> Excerpt:
     return Excerpt(incident.cluster, tuple(sorted(incident.groups)), since, until)
 
 
-def fingerprints(warehouse: Warehouse, excerpts: Sequence[Excerpt]) -> list[str]:
+def fingerprints(warehouse: WarehouseReader, excerpts: Sequence[Excerpt]) -> list[str]:
     """Fingerprints of excerpts, which change with what the page shows."""
     if not excerpts:
         return []
@@ -92,7 +92,7 @@ def fingerprints(warehouse: Warehouse, excerpts: Sequence[Excerpt]) -> list[str]
     return [fingerprint_of(sorted(map(repr, [excerpt, *parts]))) for excerpt, parts in zip(excerpts, found, strict=True)]
 
 
-def _files(warehouse: Warehouse, excerpt: Excerpt, rejected: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[Any, ...]]:
+def _files(warehouse: WarehouseReader, excerpt: Excerpt, rejected: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[Any, ...]]:
     """File information on a page.
 
     For files that continue after the page's interval, growing counts are left out: most files of a running system grow with
@@ -108,7 +108,7 @@ def _files(warehouse: Warehouse, excerpt: Excerpt, rejected: Mapping[str, Mappin
             yield (*told, bool(row["recognised"]), sum(bad.values()))
 
 
-def _rejected(warehouse: Warehouse) -> Mapping[str, Mapping[str, int]]:
+def _rejected(warehouse: WarehouseReader) -> Mapping[str, Mapping[str, int]]:
     """Number of rejected records by file and run."""
     found: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for path, run_id, count in warehouse.ask({"rejected_records": ""}, "select file, run_id, count(*) from rejected_records group by 1, 2"):
@@ -131,7 +131,7 @@ def _relations(excerpts: Sequence[Excerpt]) -> str:
 def _shown(key: str, what: str) -> str:
     """Query for a value of the rows on each page.
 
-    Selects the same rows as `Selected`.
+    Selects the same rows as `Selection`.
     """
     table, met = CONTRACT[key], f"t.cluster = p.cluster and {_in_time(key)}"
     columns = TABLES[table].column_names

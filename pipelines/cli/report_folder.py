@@ -16,7 +16,7 @@ from pipelines.versions import fingerprint_of, pages_version, product_version
 
 if TYPE_CHECKING:
     from conf.settings import Settings
-    from pipelines.warehouse.reader import Warehouse
+    from pipelines.warehouse.reader import WarehouseReader
 
 INDEX, KNOWN = "index.html", "index.json"
 INCIDENTS_MAX = 200
@@ -35,9 +35,9 @@ def publish_reports(place: str, folder: Path, settings: Settings) -> int:
     A page is written if anything on it has changed: rows of any table, their presentation, or the code of pages. If neither
     tables nor settings have changed since the last time, nothing is compared.
     """
-    from pipelines.warehouse.reader import Warehouse
+    from pipelines.warehouse.reader import WarehouseReader
 
-    warehouse = Warehouse(place)
+    warehouse = WarehouseReader(place)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -83,7 +83,7 @@ def _brought_up_to_date(
     return now, len(changed)
 
 
-def _wanted(warehouse: Warehouse) -> list[Any]:
+def _wanted(warehouse: WarehouseReader) -> list[Any]:
     """The latest incidents above severity info.
 
     Only these become objects, because tables may have years of incidents.

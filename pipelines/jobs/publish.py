@@ -8,11 +8,11 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 import pyarrow as pa
 
 from pipelines.jobs.registry.resume_states import CLUSTER
-from pipelines.jobs.replay.replay import Replayed
+from pipelines.jobs.replay.replay import ReplayResult
 from pipelines.quality.gate import Result
 from pipelines.schema.tables import without_run
 from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.warehouse import Change, Stamp, Warehouse
+from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
 
 _AT_ONCE = 2
 """Number of tables written at once.
@@ -21,10 +21,10 @@ A small write consists mostly of Spark's planning and Delta's reading of the log
 """
 
 
-def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Change]:
+def publish(warehouse: Warehouse, rows: ReplayResult, stamp: WriteStamp) -> dict[str, RowChanges]:
     """Replace the replayed rows table by table, and record the states of clusters."""
 
-    def replaced(name: str) -> Change:
+    def replaced(name: str) -> RowChanges:
         return warehouse.replace(name, rows.few.get(name, rows.frames[name]), stamp, rows.scopes[name], count=rows.counts[name])
 
     pool = ThreadPoolExecutor(_AT_ONCE)
@@ -44,7 +44,7 @@ def publish(warehouse: Warehouse, rows: Replayed, stamp: Stamp) -> dict[str, Cha
     return changes
 
 
-def record_results(warehouse: Warehouse, results: Iterable[Result], stamp: Stamp) -> Change:
+def record_results(warehouse: Warehouse, results: Iterable[Result], stamp: WriteStamp) -> RowChanges:
     """Record the gates' results.
 
     Results of tables that were not checked stay.

@@ -25,11 +25,11 @@ from models.incidents.incidents import Limits
 from parsers.reading.reader import Discovery, ReadOptions, find_files, unmatched_globs
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.sources.files import printable
-from pipelines.errors import CannotWrite, GateFailed, NothingReadable, Overtaken
+from pipelines.errors import CannotWrite, ConcurrentWrite, GateFailed, NothingReadable
 from pipelines.import_guard import check_packages
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of
 from pipelines.jobs.ingest.inspection_cache import note_looks, seen_before
-from pipelines.jobs.registry.entries import RUNS, Published, Run
+from pipelines.jobs.registry.entries import RUNS, Published, RunEntry
 from pipelines.jobs.registry.failures import closed_on_error, disk_named, shown
 from pipelines.schema.tables import TABLES
 from pipelines.storage import object_stores as stores
@@ -40,12 +40,12 @@ from pipelines.warehouse.damage import set_damaged_aside
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from pipelines.jobs.ingest.ingest import Ingested, Touched
+    from pipelines.jobs.ingest.ingest import ChangedScope, IngestResult
     from pipelines.jobs.registry.runs import Runs
-    from pipelines.jobs.replay.replay import Replayed
+    from pipelines.jobs.replay.replay import ReplayResult
     from pipelines.quality.gate import Result, Validation
     from pipelines.transforms.snapshots import SnapshotRules
-    from pipelines.warehouse.warehouse import Change, Stamp, Warehouse
+    from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
 
 SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
 """Input bytes up to which compilation never pays, and from which it always does."""
@@ -96,7 +96,7 @@ class RunOutcome:
 
     run_id: str
     exit_code: int = GOOD
-    changes: dict[str, Change] = field(default_factory=dict)
+    changes: dict[str, RowChanges] = field(default_factory=dict)
     table_versions: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
@@ -126,7 +126,7 @@ def run(options: RunOptions) -> RunOutcome:
     for _ in range(1, _ATTEMPTS):
         try:
             return _attempt(options)
-        except Overtaken as error:
+        except ConcurrentWrite as error:
             _log.warning("%s; the run begins anew", shown(error, options.read.redaction))
     return _attempt(options)
 
@@ -170,7 +170,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
     return outcome
 
 
-def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: Run, outcome: RunOutcome) -> int | None:
+def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: RunEntry, outcome: RunOutcome) -> int | None:
     """Bytes to read; None after writing the entry if nothing is new."""
     from pipelines.jobs.ingest.change_detection import nothing_new, write_down
 
@@ -185,7 +185,7 @@ def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: 
     return None
 
 
-def _oldest(options: RunOptions, entry: Run) -> int | None:
+def _oldest(options: RunOptions, entry: RunEntry) -> int | None:
     """Minimum time of content to keep (microseconds), constant during the run."""
     return None if options.keep is None else (entry.started_at - options.keep - _EPOCH) // timedelta(microseconds=1)
 
@@ -229,10 +229,10 @@ def _writable(place: str) -> None:
 def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
     """Open the warehouse and its register, in a session sized for the input."""
     from pipelines.jobs.registry.runs import Runs
-    from pipelines.spark.session import Work, get_session
+    from pipelines.spark.session import Workload, get_session
     from pipelines.warehouse.warehouse import Warehouse
 
-    work = Work.LARGE if new >= LARGE_BYTES else Work.SMALL if new <= SMALL_BYTES and not options.again else Work.USUAL
+    work = Workload.LARGE if new >= LARGE_BYTES else Workload.SMALL if new <= SMALL_BYTES and not options.again else Workload.USUAL
     warehouse = Warehouse(get_session(options.spark, work), options.warehouse)
     warehouse.open_one("runs")
     return warehouse, Runs(warehouse, options.stale_after)
@@ -252,7 +252,7 @@ def _limits(limits: Limits) -> dict[str, float]:
     return {name: value for name, value in told.items() if value is not False}
 
 
-def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
+def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> RunEntry:
     redaction = read.redaction
     told = {
         "read": _told(read),
@@ -263,10 +263,10 @@ def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> Run:
     }
     inputs = list(map(printable, options.inputs))
     if redaction is None:
-        return Run(run_id, inputs, told, product_version(), catalogue_version(), model_version())
+        return RunEntry(run_id, inputs, told, product_version(), catalogue_version(), model_version())
     told["redact"] = redaction.facts
     host = redaction.host(socket.gethostname(), {})
-    return Run(run_id, list(map(redaction.path, inputs)), told, product_version(), catalogue_version(), model_version(), host=host)
+    return RunEntry(run_id, list(map(redaction.path, inputs)), told, product_version(), catalogue_version(), model_version(), host=host)
 
 
 def _told(read: ReadOptions) -> dict[str, Any]:
@@ -321,7 +321,7 @@ class _Job:
     read: ReadOptions
     warehouse: Warehouse
     register: Runs
-    entry: Run
+    entry: RunEntry
     outcome: RunOutcome
     checker: Future[None]
     """Done when the gates' library is imported."""
@@ -386,15 +386,15 @@ class _Job:
         finally:
             self._record(results, stamp)
 
-    def _stamp(self) -> Stamp:
-        from pipelines.warehouse.warehouse import Stamp
+    def _stamp(self) -> WriteStamp:
+        from pipelines.warehouse.warehouse import WriteStamp
 
         # Run numbers are unique within one register; a recreated one starts with 1 again, and its writes are different
         # ones.
         application = f"groupscope/{catalogue_version()}/{model_version()}/{self.warehouse.identity(RUNS)}"
-        return Stamp(self.entry.run_id, self.entry.run_number, application)
+        return WriteStamp(self.entry.run_id, self.entry.run_number, application)
 
-    def _taken_back(self, before: Published | None, stamp: Stamp) -> bool:
+    def _taken_back(self, before: Published | None, stamp: WriteStamp) -> bool:
         """Undo writes of failed runs; True if the tables equal those last published."""
         from pipelines.jobs.registry.recovery import as_published, emptied, without_strangers
 
@@ -404,7 +404,7 @@ class _Job:
             without_strangers(self.warehouse, stamp)
         return False
 
-    def _check_silver(self, results: list[Result], ingested: Ingested, *, everything: bool) -> None:
+    def _check_silver(self, results: list[Result], ingested: IngestResult, *, everything: bool) -> None:
         """The gate between silver and gold, for changed rows or `everything`."""
         from pipelines.quality.gate import run_gate, stop_if_failed
         from pipelines.warehouse import arrow_diff as few
@@ -432,7 +432,7 @@ class _Job:
         whole = {name: self.warehouse.frame(name, among("file", changed)) for name in ("rejected_records", "unknown_in_files", "events")}
         return {"log_files": self.warehouse.frame("log_files")} | (whole if changed else {})
 
-    def _replay_and_write(self, files: list[FileRow], touched: Touched, stamp: Stamp, results: list[Result]) -> None:
+    def _replay_and_write(self, files: list[FileRow], touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
         from pipelines.jobs.registry.resume_states import CLUSTER, parse_states
         from pipelines.jobs.replay.replay import ReplayOptions, replay
@@ -467,7 +467,7 @@ class _Job:
         if failures:
             self.outcome.exit_code = SOME_REJECTED
 
-    def _check_gold(self, rows: Replayed, results: list[Result]) -> None:
+    def _check_gold(self, rows: ReplayResult, results: list[Result]) -> None:
         """The gate before publication, for the rows to be written."""
         from pipelines.quality.gate import run_gate, stop_if_failed
 
@@ -476,7 +476,7 @@ class _Job:
             results += run_gate("gold", rows.frames, rows.counts, self.options.thresholds, rows.whole, self.seen)
             stop_if_failed(results)
 
-    def _record(self, results: list[Result], stamp: Stamp) -> None:
+    def _record(self, results: list[Result], stamp: WriteStamp) -> None:
         from pipelines.jobs.publish import record_results
 
         if results:

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from pipelines.schema.tables import ROW_TABLES, without_run
 
 _EVENT_COLUMNS = (
@@ -71,7 +71,7 @@ def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | Non
             name,
             at,
             order if order is not None else (at or 0),
-            Place(file, line, offset),
+            LogPosition(file, line, offset),
             _WITNESSES[witness],
             message or "",
             text or "",

@@ -18,7 +18,7 @@ from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.runtime.version_policy import Policy, parse_version
-from models.kafka.simulation.world import Served
+from models.kafka.simulation.world import ServedRequest
 from parsers.catalogue.request_log import API_KEYS, ERRORS
 from pipelines.simulate.wording import stamp
 
@@ -57,7 +57,7 @@ class RequestLines:
         self._version = parse_version(policy.version)
         self._release = policy.version
 
-    def line(self, served: Served) -> str:
+    def line(self, served: ServedRequest) -> str:
         """The line of one request."""
         name = API_NAMES[type(served.request)]
         api_version = self._api_version(name)
@@ -69,7 +69,7 @@ class RequestLines:
     def _api_version(self, name: str) -> int:
         return max(number for since, number in API_VERSIONS[name] if parse_version(since) <= self._version)
 
-    def _json(self, served: Served, name: str, api_version: int, body: Any, answer: Any) -> str:
+    def _json(self, served: ServedRequest, name: str, api_version: int, body: Any, answer: Any) -> str:
         took_ms = served.at_ms - served.arrived_ms
         return orjson.dumps(
             {
@@ -98,7 +98,7 @@ class RequestLines:
             }
         ).decode()
 
-    def _text(self, served: Served, name: str, api_version: int, body: Any, answer: Any) -> str:
+    def _text(self, served: ServedRequest, name: str, api_version: int, body: Any, answer: Any) -> str:
         took_ms = served.at_ms - served.arrived_ms
         return (
             f"RequestHeader(apiKey={name}, apiVersion={api_version}, clientId={served.client_id}, "

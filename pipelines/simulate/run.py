@@ -19,7 +19,7 @@ import orjson
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.simulation.scenario import CLASSIC, Scenario, ScenarioError, duration_ms, scenario_of
 from models.kafka.simulation.simulation import Simulation
-from models.kafka.simulation.world import Said
+from models.kafka.simulation.world import WrittenLine
 from pipelines.simulate.requests import RequestLines
 from pipelines.simulate.wording import START, Wording
 
@@ -67,7 +67,7 @@ def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_
         truth = _TruthFile(simulation, stack)
         wording, requests = Wording(policy_for(version)), RequestLines(policy_for(version))
         for happening in simulation.run():
-            if isinstance(happening, Said):
+            if isinstance(happening, WrittenLine):
                 is_hidden = isinstance(happening.source, int) and bool(happening.level) and happening.level not in LEVELS
                 line = None if is_hidden else wording.line(happening)
                 logs.write(_file_of(happening.source), line)

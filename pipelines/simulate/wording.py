@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from models.kafka.coordinator.runtime.version_policy import Policy
-from models.kafka.simulation.world import Said
+from models.kafka.simulation.world import WrittenLine
 from parsers.catalogue.catalogue import Catalogue, catalogue, version_key
 from parsers.catalogue.entries import Pattern
 
@@ -83,7 +83,7 @@ class Wording:
         self._patterns: dict[tuple[str, frozenset[str]], list[Pattern]] = {}
         self._others = OLD_PREFIXES | (SCALA_PREFIXES if policy.is_java else JAVA_PREFIXES)
 
-    def line(self, said: Said) -> str | None:
+    def line(self, said: WrittenLine) -> str | None:
         """The line of a message, None if the version has no wording for it."""
         fields = {**FILLERS, **self._defaults(said), **said.fields}
         if "reason_id" in fields:
@@ -95,7 +95,7 @@ class Wording:
         text = self._catalogue.write(pattern, fields).replace("[Consumer instanceId=None, ", "[Consumer ", 1)  # prefix of a dynamic member
         return f"[{stamp(said.at_ms)}] {level} {text} ({self._logger(said.message, pattern)})"
 
-    def _defaults(self, said: Said) -> Mapping[str, Any]:
+    def _defaults(self, said: WrittenLine) -> Mapping[str, Any]:
         return {"_group": said.fields.get("group"), "_max_size": 0, "_size": 0}
 
     def _reason(self, fields: Mapping[str, Any]) -> str:
@@ -113,7 +113,7 @@ class Wording:
         wanted = [template for template in fitting if template.literals[-1].endswith(".") == bool(ends)] or fitting
         return max(wanted, key=lambda template: len(template.needs())).render(fields)  # the first of equals
 
-    def _pattern(self, said: Said, fields: Mapping[str, Any]) -> Pattern | None:
+    def _pattern(self, said: WrittenLine, fields: Mapping[str, Any]) -> Pattern | None:
         """The most specific wording.
 
         Fixed values take precedence over fields; of a client's wordings the one with the given level.

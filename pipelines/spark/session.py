@@ -66,7 +66,7 @@ _LOCAL = {
 }
 
 
-class Work(Enum):
+class Workload(Enum):
     """Expected amount of work for a new session."""
 
     SMALL = "small"
@@ -78,13 +78,13 @@ class Work(Enum):
 # takes a third of the time, and fully optimising the code costs more than it saves until there are many rows. Code that
 # stays hot for minutes is still optimised. A single run fills the 48 MB of code cache in a JVM without optimisation;
 # when it is full, the JVM only interprets.
-_COMPILING: Mapping[Work, Mapping[str, str]] = {
-    Work.SMALL: {
+_COMPILING: Mapping[Workload, Mapping[str, str]] = {
+    Workload.SMALL: {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     },
-    Work.USUAL: {
+    Workload.USUAL: {
         "spark.driver.extraJavaOptions": " ".join(
             [
                 "-XX:Tier4InvocationThreshold=500000",
@@ -95,7 +95,7 @@ _COMPILING: Mapping[Work, Mapping[str, str]] = {
         ),
         "spark.sql.codegen.wholeStage": "false",
     },
-    Work.LARGE: {},
+    Workload.LARGE: {},
 }
 
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8
@@ -195,7 +195,9 @@ def known_settings(conf: Mapping[str, str]) -> dict[str, str]:
     return _configured(conf, _spark_home())
 
 
-def session_settings(conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path, work: Work = Work.USUAL) -> dict[str, str]:
+def session_settings(
+    conf: Mapping[str, str], configured: Mapping[str, str], spark_home: Path, work: Workload = Workload.USUAL
+) -> dict[str, str]:
     """Settings of a new session.
 
     `conf` is unchanged; our own apply only if the user has set nothing.
@@ -242,7 +244,7 @@ def import_spark() -> None:
             import pyspark.sql.connect.session  # noqa: F401
 
 
-def get_session(conf: Mapping[str, str] | None = None, work: Work = Work.USUAL) -> SparkSession:
+def get_session(conf: Mapping[str, str] | None = None, work: Workload = Workload.USUAL) -> SparkSession:
     """Return the session of this process; a running one is not changed.
 
     Raises NoDelta if a session made by others lacks the features of Delta that are needed.

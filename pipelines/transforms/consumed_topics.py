@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from models.kafka.outages.affected_groups import topics_in
-from pipelines.warehouse.first_seen import FIRST, Drawn, firsts_of
+from pipelines.warehouse.first_seen import FIRST, DerivedColumns, firsts_of
 
 EVENT_COLUMNS = ("cluster", "group", "fields")
 TOPIC_COLUMNS = ("cluster", "group", "topic")
@@ -56,5 +56,5 @@ def _is_numbered(name: Column) -> Column:
     return F.regexp_like(name, F.lit(_NUMBER))
 
 
-READ_TOPICS = Drawn(TOPIC_COLUMNS, _topics_by_arrow, _topics_by_spark)
+READ_TOPICS = DerivedColumns(TOPIC_COLUMNS, _topics_by_arrow, _topics_by_spark)
 """Derives TOPIC_COLUMNS from rows of EVENT_COLUMNS."""

@@ -28,13 +28,22 @@ from models.state_codec import UnreadableState
 from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import opened
 from parsers.schema import EVENT_SCHEMA
-from pipelines.analysis.replay_failures import Guarded
+from pipelines.analysis.replay_failures import GuardedStage
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, MakeStage, rocket_histories
 from pipelines.gc_tuning import rarely_collected
 from pipelines.schema.row_conversion import events_of, to_batch
 from pipelines.schema.tables import TABLES
-from pipelines.transforms.snapshots import SNAPSHOTS, STATE, STATES, Boundary, SnapshotRules, Taking, unreadable, with_state
+from pipelines.transforms.snapshots import (
+    SNAPSHOTS,
+    STATE,
+    STATES,
+    CheckpointBoundary,
+    CheckpointRecorder,
+    SnapshotRules,
+    unreadable,
+    with_state,
+)
 
 STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 """Tables filled by the replay of groups."""
@@ -65,7 +74,7 @@ class GroupReplay:
     node_of: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     redaction: Redaction | None = None
-    boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
+    boundaries: Mapping[str, Sequence[CheckpointBoundary]] = field(default_factory=dict)
     """Times at which checkpoints of groups are taken, by cluster."""
     rules: SnapshotRules = field(default_factory=SnapshotRules)
     make_stage: MakeStage = GroupStage
@@ -78,12 +87,12 @@ class GroupReplay:
         except UnreadableState:  # the events that follow do not contain what was in the checkpoint
             yield {SNAPSHOTS: [unreadable(cluster, group)]}
             return
-        stage = None if resumed is None else Guarded(cluster, group, resumed)
-        taking = Taking(cluster, group, self.boundaries.get(cluster, ()), self.rules)
+        stage = None if resumed is None else GuardedStage(cluster, group, resumed)
+        taking = CheckpointRecorder(cluster, group, self.boundaries.get(cluster, ()), self.rules)
         for batch in _opened(events, self.redaction):
             for event in events_of(batch, self.node_of):
                 if event.name not in ROCKET_EVENTS:
-                    stage = stage or Guarded(cluster, group, self.make_stage(cluster, group, facts, self.limits))
+                    stage = stage or GuardedStage(cluster, group, self.make_stage(cluster, group, facts, self.limits))
                     stage.feed(event, partial(taking.feed, stage.stage))
             if stage is not None:
                 yield from map(_by_table, stage.let_out())

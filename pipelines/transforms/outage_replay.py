@@ -31,7 +31,7 @@ from pipelines.transforms.snapshots import (
     HOLDS_NO_MORE,
     NEVER,
     STATE,
-    Boundary,
+    CheckpointBoundary,
     ClusterSnapshot,
     SnapshotRules,
     with_state,
@@ -55,7 +55,7 @@ class OutageReplay:
     node_of: Mapping[str, str]
     readers: Mapping[str, Readers]
     limits: Limits = field(default_factory=Limits)
-    boundaries: Mapping[str, Sequence[Boundary]] = field(default_factory=dict)
+    boundaries: Mapping[str, Sequence[CheckpointBoundary]] = field(default_factory=dict)
     """Times at which checkpoints are taken, by cluster."""
     rules: SnapshotRules = field(default_factory=SnapshotRules)
 
@@ -94,7 +94,7 @@ class OutageReplay:
         except UnreadableState:
             return None
 
-    def _rows(self, stage: OutageStage, events: Iterator[Event], due: Sequence[tuple[Boundary, str]]) -> Iterator[Rows]:
+    def _rows(self, stage: OutageStage, events: Iterator[Event], due: Sequence[tuple[CheckpointBoundary, str]]) -> Iterator[Rows]:
         """Yield final rows, and checkpoints at the boundaries in `due`.
 
         Each boundary comes with the clocks' state at that time.
@@ -110,7 +110,7 @@ class OutageReplay:
             fed = yield from self._taken(stage, *left.popleft(), fed)
         yield _by_table(stage.finish())
 
-    def _taken(self, stage: OutageStage, boundary: Boundary, clocks: str, fed: int) -> Generator[Rows, None, int]:
+    def _taken(self, stage: OutageStage, boundary: CheckpointBoundary, clocks: str, fed: int) -> Generator[Rows, None, int]:
         """Yield a checkpoint if enough events came since the last one.
 
         Returns the number of events since the last checkpoint.
@@ -125,13 +125,13 @@ class OutageReplay:
         return 0
 
 
-def _snapshot(cluster: str, boundary: Boundary, state: str) -> ClusterSnapshot:
+def _snapshot(cluster: str, boundary: CheckpointBoundary, state: str) -> ClusterSnapshot:
     key = make_id("cluster state", cluster, boundary.upto)
     told = (boundary.facts, state, boundary.catalogue_version, boundary.model_version)
     return ClusterSnapshot(cluster, key, boundary.upto, *told)
 
 
-def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[Boundary]) -> tuple[list[str], list[Skew]]:
+def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[CheckpointBoundary]) -> tuple[list[str], list[Skew]]:
     """State of the clocks at each boundary, and clocks that differ in the end."""
     known = list[str]()
     for event in events:

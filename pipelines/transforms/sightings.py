@@ -8,11 +8,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from models.events import Witness
-from models.kafka.observations.unattributed import Sighting
+from models.kafka.observations.unattributed import ClientSighting
 from pipelines.analysis.client_sightings import CLIENT_NUMBER, MEMBER_OWNER, REASON_MEMBER, sightings_of
 
 
-def sightings_of_all(events: DataFrame) -> Iterator[Sighting]:
+def sightings_of_all(events: DataFrame) -> Iterator[ClientSighting]:
     """Collect sightings of clients in groups.
 
     They are few, so they are collected in the driver.

@@ -59,7 +59,7 @@ class SnapshotRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
+class CheckpointBoundary:
     """A time (microseconds) for a checkpoint, and the facts that it depends on."""
 
     upto: int
@@ -101,7 +101,7 @@ class ClusterSnapshot:
     model_version: str
 
 
-NEVER = Boundary(0, 0, "", "", "")
+NEVER = CheckpointBoundary(0, 0, "", "", "")
 
 
 def unreadable(cluster: str, group: str) -> GroupSnapshot:
@@ -110,16 +110,16 @@ def unreadable(cluster: str, group: str) -> GroupSnapshot:
 
 
 @dataclass(slots=True)
-class Taking:
+class CheckpointRecorder:
     """Takes checkpoints of one group at each boundary, after enough events."""
 
     cluster: str
     group: str
-    boundaries: Sequence[Boundary]
+    boundaries: Sequence[CheckpointBoundary]
     rules: SnapshotRules
     taken: list[GroupSnapshot] = field(default_factory=list)
     _fed: int = 0
-    _due: deque[Boundary] = field(init=False)
+    _due: deque[CheckpointBoundary] = field(init=False)
 
     def __post_init__(self) -> None:
         self._due = deque(sorted(self.boundaries, key=lambda each: each.upto))
@@ -136,7 +136,7 @@ class Taking:
         while self._due:
             self._take(stage, self._due.popleft())
 
-    def _take(self, stage: GroupStage, boundary: Boundary) -> None:
+    def _take(self, stage: GroupStage, boundary: CheckpointBoundary) -> None:
         stage.catch_up(boundary.upto)  # as if the next event came now
         rules, rows = self.rules, stage.row_count
         if not self._fed or self._fed < rules.events or rows > ROWS_MAX or stage.event_count < rules.events_per_row * rows:

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.schema.columns import Table
 from pipelines.warehouse.arrow_files import files_of
-from pipelines.warehouse.first_seen import FIRST, Drawn, firsts_of, time_of
+from pipelines.warehouse.first_seen import FIRST, DerivedColumns, firsts_of, time_of
 
 ROWS = 20_000
 """Maximum number of rows processed in the driver instead of Spark."""
@@ -46,7 +46,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class RowDiff:
     """Changes that make stored rows equal to wanted ones.
 
     `rows` are new or changed, `gone` are to be deleted. Neither has a `run_id`.
@@ -135,7 +135,7 @@ def read_distinct(log: DeltaTable, columns: Sequence[str], condition: pc.Express
 
 
 def read_first(
-    log: DeltaTable, columns: Sequence[str], condition: pc.Expression, times: Sequence[str], drawn: Drawn | None = None
+    log: DeltaTable, columns: Sequence[str], condition: pc.Expression, times: Sequence[str], drawn: DerivedColumns | None = None
 ) -> pa.Table | None:
     """Read distinct values as `read_distinct`, each with the earliest time of its rows.
 
@@ -194,7 +194,7 @@ def keys_of(table: Table, rows: pa.Table) -> list[Key]:
     return list(zip(*(rows[name].to_pylist() for name in table.key), strict=True))
 
 
-def compare(table: Table, wanted: pa.Table, present: pa.Table) -> Differing:
+def compare(table: Table, wanted: pa.Table, present: pa.Table) -> RowDiff:
     """Compare wanted with stored rows by the table's key.
 
     Both must have the same columns.
@@ -213,7 +213,7 @@ def compare(table: Table, wanted: pa.Table, present: pa.Table) -> Differing:
             changed.append(place)
             before.append(at)
     gone = [place for key, place in old.items() if key not in stay]
-    return Differing(_taken(wanted, changed), _taken(present, gone), _taken(present, before))
+    return RowDiff(_taken(wanted, changed), _taken(present, gone), _taken(present, before))
 
 
 def without(table: Table, rows: pa.Table, keys: set[Key]) -> pa.Table:

@@ -60,7 +60,7 @@ class Tables(Protocol):
         """The newest version of a table."""
 
 
-class Commit(NamedTuple):
+class TableVersion(NamedTuple):
     """One version of a table.
 
     `told` is the writer's `userMetadata`; writes of this product set it to the run's id.
@@ -71,21 +71,21 @@ class Commit(NamedTuple):
     told: str | None
 
 
-def commits_since(warehouse: Tables, name: str, version: int) -> list[Commit]:
+def commits_since(warehouse: Tables, name: str, version: int) -> list[TableVersion]:
     """Commits after a version that the log still contains."""
     log = warehouse.log(name)
     if log is not None:
         later = log.version() - version
         found = log.history(later) if later > 0 else []
-        return [Commit(entry["version"], entry.get("operation", ""), entry.get("userMetadata")) for entry in found]
+        return [TableVersion(entry["version"], entry.get("operation", ""), entry.get("userMetadata")) for entry in found]
     later = warehouse.latest(name) - version
     if later <= 0:
         return []
     since = delta.history(warehouse.spark, warehouse.path(name), later + _MEANWHILE).where(F.col("version") > version)
-    return [Commit(*row) for row in since.select("version", "operation", "userMetadata").collect()]
+    return [TableVersion(*row) for row in since.select("version", "operation", "userMetadata").collect()]
 
 
-def changing(commits: Iterable[Commit]) -> list[Commit]:
+def changing(commits: Iterable[TableVersion]) -> list[TableVersion]:
     """Commits that may have changed rows."""
     return [commit for commit in commits if commit.operation not in ROWS_STAY]
 

@@ -17,7 +17,7 @@ FIRST = "first_at"
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DerivedColumns:
     """Derived columns, defined once for Spark and once for Arrow.
 
     Both functions take rows with the columns read and FIRST, and return rows with `columns` and FIRST.
@@ -43,7 +43,7 @@ def firsts_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     return found.rename_columns({f"{FIRST}_min": FIRST}).select([*columns, FIRST])
 
 
-def firsts_by_spark(rows: DataFrame, columns: Sequence[str], times: Sequence[str], drawn: Drawn | None = None) -> DataFrame:
+def firsts_by_spark(rows: DataFrame, columns: Sequence[str], times: Sequence[str], drawn: DerivedColumns | None = None) -> DataFrame:
     """Distinct values as `arrow_diff.read_first`, for any number of rows."""
     at = F.coalesce(F.unix_micros(F.coalesce(*times)), F.lit(0)).alias(FIRST)
     told = rows.select(*columns, at)

@@ -14,7 +14,7 @@ VERSION_PROPERTY = "groupscope.schema_version"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Migration:
     """A migration of one table.
 
     `remake`: empty the table, because its contents can be rebuilt. `fill`: SQL values for columns of older rows.
@@ -26,16 +26,16 @@ class Step:
     move: tuple[tuple[str, str], ...] = ()
 
 
-STEPS: Mapping[int, Mapping[str, Step]] = {
+STEPS: Mapping[int, Mapping[str, Migration]] = {
     # Reading continues at the last position, so states belong to files and clusters, and unknown records are counted
     # per block.
-    2: {"state_snapshots": Step(remake=True), "unknown_in_files": Step(fill=(("stretch", "0"),))},
+    2: {"state_snapshots": Migration(remake=True), "unknown_in_files": Migration(fill=(("stretch", "0"),))},
     # delta-rs finds statistics of the first 32 columns only.
-    3: {"rebalances": Step(move=(("final_at", "ended_at"),))},
+    3: {"rebalances": Migration(move=(("final_at", "ended_at"),))},
 }
 
 
-def steps_of(table: str, version: int) -> Iterator[Step]:
+def steps_of(table: str, version: int) -> Iterator[Migration]:
     """Steps from a version to the current one, in order."""
     for number in range(version + 1, TABLES_VERSION + 1):
         if table in STEPS.get(number, {}):

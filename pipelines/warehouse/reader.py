@@ -33,10 +33,10 @@ PUBLISHED = "published"
 _WITH_ROWS = frozenset(ROW_TABLES.values())
 
 
-class Stored:
+class StoredRows:
     """Rows of one table, read batch by batch on each iteration."""
 
-    def __init__(self, warehouse: Warehouse, table: str, where: str = "") -> None:
+    def __init__(self, warehouse: WarehouseReader, table: str, where: str = "") -> None:
         self._warehouse = warehouse
         self._table = table
         self._where = where
@@ -45,9 +45,9 @@ class Stored:
         for batch in self._warehouse.found(self._table, self._where):
             yield from rows_of(self._table, batch)
 
-    def where(self, condition: str) -> Stored:
+    def where(self, condition: str) -> StoredRows:
         """The rows that also meet an SQL condition."""
-        return Stored(self._warehouse, self._table, " and ".join(f"({each})" for each in (self._where, condition) if each))
+        return StoredRows(self._warehouse, self._table, " and ".join(f"({each})" for each in (self._where, condition) if each))
 
     def query(self, sql: str) -> list[dict[str, Any]]:
         """Return the result of an SQL query on these rows, named `chosen`.
@@ -56,7 +56,7 @@ class Stored:
         """
         return self._warehouse.query(self._table, self._where, sql)
 
-    def about(self, groups: Iterable[str], starts: Sequence[str], ends: Sequence[str], since: int | None, until: int | None) -> Stored:
+    def about(self, groups: Iterable[str], starts: Sequence[str], ends: Sequence[str], since: int | None, until: int | None) -> StoredRows:
         """The rows of these groups or of no group that overlap a time range.
 
         Microseconds, both ends inclusive. `starts` and `ends` are columns; the first non-null one is the start or end
@@ -76,7 +76,7 @@ class Stored:
         return self.where(" and ".join(met))
 
 
-class Warehouse:
+class WarehouseReader:
     """The tables below one folder or URI, with the attributes of an analysis."""
 
     def __init__(self, uri: str) -> None:
@@ -88,18 +88,18 @@ class Warehouse:
         self.versions = self._published()
         self._opened: dict[str, DeltaTable] = {}
 
-    def __getattr__(self, key: str) -> Stored:
+    def __getattr__(self, key: str) -> StoredRows:
         """A key of the JSON contract, or `rebalance_members`.
 
         `inputs` has a property of its own.
         """
         if key in CONTRACT or key == "rebalance_members":
-            return Stored(self, CONTRACT.get(key, key))
+            return StoredRows(self, CONTRACT.get(key, key))
         raise AttributeError(key)
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
-        files = list(Stored(self, "log_files"))
+        files = list(StoredRows(self, "log_files"))
         totals = {name: sum(row[name] or 0 for row in files) for name in TOTALS if name != "files"}
         return {"log_files": files, "totals": {"files": len(files), **totals}}
 
@@ -108,7 +108,7 @@ class Warehouse:
         """State of each cluster's partitions and brokers at the end of its logs."""
         from models.kafka.outages.broker_loss import layouts_of
 
-        return layouts_of(Stored(self, "partition_placements"), Stored(self, "brokers"))
+        return layouts_of(StoredRows(self, "partition_placements"), StoredRows(self, "brokers"))
 
     def found(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
         """Read a table as published, with the types of delta-rs.

@@ -32,7 +32,7 @@ KEEP_LOG_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExistingTable:
     """An existing table: columns with comments, latest version, properties, description."""
 
     schema: StructType
@@ -62,7 +62,7 @@ def create(spark: SparkSession, path: str, table: Table) -> None:
     delta.create(spark, path, schema, table.description, properties, table.clustering)
 
 
-def brought_up_to_date(spark: SparkSession, path: str, table: Table, found: Found) -> bool:
+def brought_up_to_date(spark: SparkSession, path: str, table: Table, found: ExistingTable) -> bool:
     """Upgrade a table to its declaration; return True if anything was written.
 
     Raises TableMismatch for a difference that cannot be migrated.
@@ -98,7 +98,7 @@ def _describe(spark: SparkSession, path: str, table: Table, found: StructType, d
     return bool(other) or description != table.description
 
 
-def _recheck(spark: SparkSession, path: str, table: Table, found: Found) -> bool:
+def _recheck(spark: SparkSession, path: str, table: Table, found: ExistingTable) -> bool:
     """Update the table's check constraint; return True if it changed."""
     check, present = _checked(table), found.properties.get(_CHECK)
     if (check and _packed(check)) == (present and _packed(present)):

@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pipelines.crash_points import reached
-from pipelines.errors import Overtaken, WarehouseBusy
+from pipelines.errors import ConcurrentWrite, WarehouseBusy
 from pipelines.schema.tables import TABLES, VERSIONED, Table
 from pipelines.spark.caching import hold
 from pipelines.spark.scoped_settings import set_to
@@ -38,9 +38,9 @@ from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since
 from pipelines.warehouse.damage import DISPOSABLE, mend
 from pipelines.warehouse.delta_files import set_aside
-from pipelines.warehouse.first_seen import Drawn, firsts_by_spark
+from pipelines.warehouse.first_seen import DerivedColumns, firsts_by_spark
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among
-from pipelines.warehouse.schema_upgrades import Found, brought_up_to_date, create
+from pipelines.warehouse.schema_upgrades import ExistingTable, brought_up_to_date, create
 from pipelines.warehouse.spark_diff import (
     ACTION,
     DELETE,
@@ -83,7 +83,7 @@ _METADATA_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class WriteStamp:
     """Author of a write: run, number, and application (versions of catalogue and models)."""
 
     run_id: str
@@ -92,7 +92,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChanges:
     """Number of rows changed by a replacement."""
 
     inserted: int = 0
@@ -149,7 +149,7 @@ class Warehouse:
             return 0
         return self.latest(table.name) if brought_up_to_date(self.spark, self.path(table.name), table, found) else found.version
 
-    def _look_or_spare(self, name: str) -> Found | None:
+    def _look_or_spare(self, name: str) -> ExistingTable | None:
         """Inspect a table; None for a damaged one that can be rebuilt."""
         try:
             return self._look(name)
@@ -160,17 +160,17 @@ class Warehouse:
             set_aside(Path(self.path(name)))
             return None
 
-    def _look(self, name: str) -> Found | None:
+    def _look(self, name: str) -> ExistingTable | None:
         """Inspect a table, None if missing. Local tables need no Spark query."""
         path = self.path(name)
         if not self._local:
             told = delta.told_of(self.spark, path)
-            return None if told is None else Found(self.read(name).schema, self.latest(name), *told)
+            return None if told is None else ExistingTable(self.read(name).schema, self.latest(name), *told)
         log = _log_of(path)
         if log is None:
             return None
         schema = StructType.fromJson(json.loads(log.schema().to_json()))
-        return Found(schema, log.version(), log.metadata().configuration, log.metadata().description)
+        return ExistingTable(schema, log.version(), log.metadata().configuration, log.metadata().description)
 
     def _create(self, table: Table) -> None:
         try:
@@ -219,7 +219,7 @@ class Warehouse:
         """Latest version of a table; raises Overtaken if others changed its rows."""
         commits = commits_since(self, name, self._versions[name])
         if any(commit.told not in self._writers for commit in changing(commits)):
-            raise Overtaken(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
+            raise ConcurrentWrite(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
         return max((commit.version for commit in commits), default=self._versions[name])
 
     def read(self, name: str, version: int | None = None) -> DataFrame:
@@ -254,7 +254,7 @@ class Warehouse:
         return zip(*(found[column].to_pylist() for column in columns), strict=True)
 
     def first(
-        self, name: str, scope: Scope, columns: Sequence[str], times: Sequence[str], drawn: Drawn | None = None
+        self, name: str, scope: Scope, columns: Sequence[str], times: Sequence[str], drawn: DerivedColumns | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Return distinct values, each with the first time of its rows.
 
@@ -269,11 +269,11 @@ class Warehouse:
     def _within(self, name: str, scope: Scope | None) -> DataFrame:
         return self.read(name) if scope is None else self.read(name).where(scope.column)
 
-    def append(self, name: str, rows: DataFrame, stamp: Stamp, part: str = "") -> None:
+    def append(self, name: str, rows: DataFrame, stamp: WriteStamp, part: str = "") -> None:
         """Append rows with every column of the table."""
         self._write(name, rows, stamp, part, {})
 
-    def _write(self, name: str, rows: DataFrame, stamp: Stamp, part: str, how: Mapping[str, str]) -> None:
+    def _write(self, name: str, rows: DataFrame, stamp: WriteStamp, part: str, how: Mapping[str, str]) -> None:
         table = TABLES[name]
         (
             as_declared(rows, table.spark_schema())
@@ -288,7 +288,7 @@ class Warehouse:
         )
         self._note(name, stamp)
 
-    def _note(self, name: str, stamp: Stamp) -> None:
+    def _note(self, name: str, stamp: WriteStamp) -> None:
         """Record that this object has written to a table."""
         self._written.add(name)
         self._writers.add(stamp.run_id)
@@ -297,7 +297,7 @@ class Warehouse:
         """Return True if the table was just created or emptied."""
         return (self._versions[name] == 0 or name in self._emptied) and name not in self._written
 
-    def empty(self, name: str, stamp: Stamp) -> None:
+    def empty(self, name: str, stamp: WriteStamp) -> None:
         """Remove all rows of a table."""
         self._writers.add(stamp.run_id)
         delta.delete(self.spark, self.path(name), "true", stamp.run_id)
@@ -308,12 +308,12 @@ class Warehouse:
         self,
         name: str,
         rows: DataFrame | pa.Table,
-        stamp: Stamp,
+        stamp: WriteStamp,
         scope: Scope | None = None,
         part: str = "",
         count: int | None = None,
         watch: Watch | None = None,
-    ) -> Change:
+    ) -> RowChanges:
         """Make the rows within `scope` equal to `rows`; write only differences.
 
         `scope` None means the whole table. `rows` has the table's columns but `run_id`; rows with equal content keep
@@ -330,7 +330,9 @@ class Warehouse:
         reached(f"after {name}{part}")
         return change
 
-    def _replace_few(self, name: str, rows: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None) -> Change | None:
+    def _replace_few(
+        self, name: str, rows: pa.Table, stamp: WriteStamp, scope: Scope | None, part: str, watch: Watch | None
+    ) -> RowChanges | None:
         """Replace rows in the driver; None if too many rows are stored."""
         wanted = few.conformed(TABLES[name], rows)
         for left in reversed(range(_TRIES)):
@@ -342,19 +344,19 @@ class Warehouse:
         return None
 
     def _replace_at(
-        self, log: Log | None, name: str, wanted: pa.Table, stamp: Stamp, scope: Scope | None, part: str, watch: Watch | None
-    ) -> Change | None:
+        self, log: Log | None, name: str, wanted: pa.Table, stamp: WriteStamp, scope: Scope | None, part: str, watch: Watch | None
+    ) -> RowChanges | None:
         """Replace rows as `_replace_few` does, starting from the version of `log`."""
         table = TABLES[name]
         if self.is_empty(name) and (log is None or log.version() == self._versions[name]):
             if wanted.num_rows:
                 self._write_few(log, name, wanted, stamp, part)
-            return Change(inserted=wanted.num_rows)
+            return RowChanges(inserted=wanted.num_rows)
         present = None if log is None else _few_of(table, log, scope)
         if log is None or present is None:
             return None
         differing = few.compare(table, wanted, present.drop_columns([RUN_ID]))
-        change = Change(differing.inserted, differing.before.num_rows, differing.gone.num_rows)
+        change = RowChanges(differing.inserted, differing.before.num_rows, differing.gone.num_rows)
         if not change:
             return change
         if watch is not None:
@@ -377,7 +379,7 @@ class Warehouse:
         log: Log | None,
         name: str,
         rows: pa.Table,
-        stamp: Stamp,
+        stamp: WriteStamp,
         part: str,
         stay: pa.Table | None = None,
         instead: Scope | None = None,
@@ -396,18 +398,18 @@ class Warehouse:
         self._write(name, few.framed(self.spark, whole).coalesce(1), stamp, part, how)
 
     def _replace_many(
-        self, name: str, rows: DataFrame, stamp: Stamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
-    ) -> Change:
+        self, name: str, rows: DataFrame, stamp: WriteStamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
+    ) -> RowChanges:
         table = TABLES[name]
         wanted = as_declared(rows, unstamped(table))
         if self.is_empty(name):
-            return Change(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
+            return RowChanges(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
         present = self._within(name, scope)
         if count == 0 and not present.take(1):  # no stored and no wanted rows, so there is nothing to compare
-            return Change()
+            return RowChanges()
         differing = hold(difference(table, wanted, present, old=watch is not None))
         try:
-            change = Change(*counted(differing, (INSERT, UPDATE, DELETE)))
+            change = RowChanges(*counted(differing, (INSERT, UPDATE, DELETE)))
             if change and watch is not None:
                 watch.told(map(tuple, changes_of(differing, watch).toLocalIterator()))
             if change:
@@ -416,7 +418,7 @@ class Warehouse:
             differing.unpersist()
         return change
 
-    def _fill(self, name: str, rows: DataFrame, stamp: Stamp, part: str, count: int | None) -> int:
+    def _fill(self, name: str, rows: DataFrame, stamp: WriteStamp, part: str, count: int | None) -> int:
         """Append to an empty table; return the number of rows."""
         if count is not None:
             if count:
@@ -445,13 +447,13 @@ class Warehouse:
         columns = TABLES[name].column_names
         return delta.optimize(self.spark, self.path(name), next((size for time, size in _FILE_BYTES.items() if time in columns), None))
 
-    def _apply(self, table: Table, differing: DataFrame, change: Change, stamp: Stamp, part: str, scope: Scope | None) -> None:
+    def _apply(self, table: Table, differing: DataFrame, change: RowChanges, stamp: WriteStamp, part: str, scope: Scope | None) -> None:
         if not change.updated and not change.deleted:
             self.append(table.name, differing.drop(ACTION).withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part)
         else:
             self._merge(table, differing, stamp, part, scope)
 
-    def _merge(self, table: Table, differing: DataFrame, stamp: Stamp, part: str, scope: Scope | None) -> None:
+    def _merge(self, table: Table, differing: DataFrame, stamp: WriteStamp, part: str, scope: Scope | None) -> None:
         changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
         path = self.path(table.name)
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""

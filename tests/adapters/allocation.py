@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.rocketmq.strategies import ILLEGAL_ARGUMENT, NEARBY, AllocationError, Queue, Strategy, strategy_named
+from models.rocketmq.strategies import ILLEGAL_ARGUMENT, NEARBY, AllocationError, AllocationStrategy, Queue, strategy_named
 from tests.adapters import Difference, first_difference
 
 Line = dict[str, Any]
@@ -40,7 +40,7 @@ def _called(line: Line) -> Line:
     return {"strategy_name": strategy.name, "result": queues}
 
 
-def _strategy(name: str, params: Line) -> Strategy:
+def _strategy(name: str, params: Line) -> AllocationStrategy:
     if name == NEARBY.removesuffix("-"):
         name = NEARBY + params["inner"]
     return strategy_named(

@@ -16,9 +16,9 @@ from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import Answer, JoinResponse, LeaveResponse, Response, SyncResponse
-from models.kafka.coordinator.runtime.outcomes import Fired, Outcome
+from models.kafka.coordinator.runtime.outcomes import Outcome, TimerFired
 from models.kafka.coordinator.runtime.timers import Timers
-from models.kafka.coordinator.runtime.version_policy import Settings, policy_for
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, policy_for
 from tests.adapters import Difference, first_difference
 
 Json = dict[str, Any]
@@ -158,9 +158,9 @@ class Replay:
         return wanted
 
 
-def settings_of(config: Json) -> Settings:
+def settings_of(config: Json) -> CoordinatorSettings:
     """The broker's settings in a trace."""
-    return Settings(
+    return CoordinatorSettings(
         initial_delay_ms=config["initial_delay_ms"],
         min_session_ms=config["min_session_ms"],
         max_session_ms=config["max_session_ms"],
@@ -254,7 +254,7 @@ def shown_fields(response: Response) -> Json:
     return {}
 
 
-def shown_fired(fired: Fired) -> Json:
+def shown_fired(fired: TimerFired) -> Json:
     """A fired timer in the form of recordings."""
     shown: Json = {"t": fired.at_ms, "timer": fired.kind.value, "group": fired.group, "member": fired.member, "tie": fired.tied}
     return {**shown, "exception": fired.fault} if fired.fault else shown

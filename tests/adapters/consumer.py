@@ -17,7 +17,7 @@ from models.kafka.coordinator.consumer.assignors import Subscription, Targets
 from models.kafka.coordinator.consumer.coordinator import Coordinator
 from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.member import Member
-from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Settings
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings, HeartbeatResponse
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.consumer.topic_partitions import by_topic, flat
 from models.kafka.coordinator.protocol.errors import Error
@@ -93,7 +93,7 @@ class Replay:
     def __init__(self, config: Json) -> None:
         self.recorded = Recorded()
         self.coordinator = Coordinator(
-            Settings(
+            ConsumerGroupSettings(
                 session_ms=config["consumer_session_ms"],
                 heartbeat_interval_ms=config["heartbeat_interval_ms"],
                 max_size=config["consumer_max_size"],

@@ -11,9 +11,9 @@ from typing import Any
 from models.kafka.elections import kraft
 from models.kafka.elections.zookeeper import (
     Brokers,
+    ElectionReason,
     LeaderAndIsr,
     Replicas,
-    Strategy,
     controlled_shutdown_leader,
     elect,
     offline_leader,
@@ -40,14 +40,14 @@ def check(line: Line) -> Difference | None:
 def _algorithm(line: Line) -> Line:
     given = line["input"]
     assignment, isr, live = given["assignment"], given["isr"], frozenset(given["live"])
-    match Strategy(line["algorithm"]):
-        case Strategy.OFFLINE:
+    match ElectionReason(line["algorithm"]):
+        case ElectionReason.OFFLINE:
             leader = offline_leader(assignment, isr, live, unclean_enabled=given["unclean_enabled"])
-        case Strategy.REASSIGN:
+        case ElectionReason.REASSIGN:
             leader = reassigned_leader(assignment, isr, live)
-        case Strategy.PREFERRED:
+        case ElectionReason.PREFERRED:
             leader = preferred_leader(assignment, isr, live)
-        case Strategy.CONTROLLED_SHUTDOWN:
+        case ElectionReason.CONTROLLED_SHUTDOWN:
             leader = controlled_shutdown_leader(assignment, isr, live, frozenset(given["shutting_down"]))
     return {"leader": leader}
 
@@ -56,7 +56,7 @@ def _election(line: Line) -> Line:
     given = line["input"]
     current = given["current"]
     outcome = elect(
-        Strategy(line["algorithm"]),
+        ElectionReason(line["algorithm"]),
         Replicas(tuple(given["replicas"]), tuple(given["adding"]), tuple(given["removing"])),
         Brokers(frozenset(given["live_brokers"]), frozenset(given["shutting_down"])),
         None if current is None else LeaderAndIsr(current["leader"], current["leader_epoch"], tuple(current["isr"])),
@@ -68,7 +68,7 @@ def _election(line: Line) -> Line:
 def _partition_change(line: Line) -> Line:
     given = line["input"]
     partition = kraft.Registration(**{name: _frozen(value) for name, value in given["partition"].items()})
-    wanted = kraft.Wanted(
+    wanted = kraft.ElectionRequest(
         alive=frozenset(given["alive"]),
         election=kraft.Election(given["election"]),
         min_isr=given["min_isr"],

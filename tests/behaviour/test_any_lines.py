@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from models.events import EVENTS, Event, Place, Witness
+from models.events import EVENTS, Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.outages.stage import replay_outages
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
@@ -56,7 +56,7 @@ def lines(dice: random.Random, count: int) -> list[Event]:
         columns: dict[str, Any] = {"node": dice.choice([*NODES, None])} if "node" in kind.fields else {}
         columns |= {"topic": dice.choice(["t", "u", None])} if "topic" in kind.fields else {}
         columns |= {"partition": dice.choice([0, 1])} if "partition" in kind.fields else {}
-        place = Place(f"{dice.choice(NODES)}/server.log", number, number)
+        place = LogPosition(f"{dice.choice(NODES)}/server.log", number, number)
         told = at if dice.random() < 0.97 else None  # a line without a time of its own
         events.append(Event(name, told, at, place, Witness(kind.witness), "", name, fields=fields, **columns))
     return events

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from models.events import EVENTS, Event, Place, Witness
+from models.events import EVENTS, Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, fact_rows, learn
 from models.kafka.groups.stage import replay_group
 from models.kafka.outages.stage import replay_outages
@@ -26,7 +26,7 @@ def bare(name: str) -> Iterator[Event]:
     ):
         known = {key: value for key, value in columns.items() if key in kind.fields}
         group = {"group": "g"} if "group" in kind.fields else {}
-        place = Place(f"{kind.witness.value}.log", 1, 0)
+        place = LogPosition(f"{kind.witness.value}.log", 1, 0)
         fields = {key: value for key, value in fields.items() if key not in Event.__slots__}
         yield Event(name, AT, AT, place, Witness(kind.witness), "", name, fields=fields, **known, **group)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups import stage as replay
 from models.kafka.groups.stage import SETTLE_DRAFTS, GroupStage, replay_group
@@ -24,7 +24,7 @@ FACTS = ClusterFacts("c")
 def line(name: str, second: int, **values: object) -> Event:
     at = second * US
     fixed = {name: values.pop(name) for name in ("generation", "member_id", "node") if name in values}
-    place = Place("server.log", second + 1, second)
+    place = LogPosition("server.log", second + 1, second)
     return Event(name, at, at, place, Witness.COORDINATOR, group="g", fields=values, **{"node": "1", **fixed})  # type: ignore[arg-type]
 
 
@@ -90,7 +90,7 @@ def stories(draw: st.DrawFn) -> list[Event]:
 
 def later(event: Event, seconds: int) -> Event:
     at = event.order_us + seconds * US
-    return dataclasses.replace(event, at_us=at, order_us=at, place=Place("server.log", at // US + 1, at // US))
+    return dataclasses.replace(event, at_us=at, order_us=at, place=LogPosition("server.log", at // US + 1, at // US))
 
 
 @st.composite
@@ -111,7 +111,7 @@ def process(second: int, generation: int, client: int, ahead: int, *, goes: bool
     """A client's process in a generation, by its own log, whose clock is ahead by so many seconds; it may go then."""
     names = {"ClientConfigured": 0, "ClientSubscribed": 0, "ClientJoining": 0, "ClientJoined": 1, "ClientSynced": 2}
     told = [line(name, second + after + ahead) for name, after in {**names, **({"ClientLeaveSent": 5} if goes else {})}.items()]
-    own = {"place": Place(f"c-{client}.log", second, second), "witness": Witness.CLIENT, "client_id": f"c-{client}", "node": None}
+    own = {"place": LogPosition(f"c-{client}.log", second, second), "witness": Witness.CLIENT, "client_id": f"c-{client}", "node": None}
     joined = {"ClientJoined", "ClientSynced", "ClientLeaveSent"}
     return [
         dataclasses.replace(
@@ -365,7 +365,7 @@ def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() ->
     for event in events:
         stage.feed(event)
         if event.name == "GroupEpochBumped":
-            sizes.append(len(stage.state()) if len(stage.modern.drafts) in {10, 300} else 0)
+            sizes.append(len(stage.state()) if len(stage.modern.windows) in {10, 300} else 0)
     small, large = (size for size in sizes if size)
     assert large < small + 290 * 1_500  # with all of 500 members each would be five times as large
     assert stage.modern.named() == {each.member_id for each in joins}
@@ -379,8 +379,8 @@ def test_deeds_of_a_group_without_a_known_rebalance_are_bounded(monkeypatch: pyt
     for second in range(1_000):
         told = line("ClientCommitFailed", second, error="it has no coordinator")
         stage.feed(dataclasses.replace(told, witness=Witness.CLIENT, client_id="c-1"))
-        assert len(stage.acts) <= 300
-    assert stage.acts[-1].event.at_us == 999 * US
+        assert len(stage.actions) <= 300
+    assert stage.actions[-1].event.at_us == 999 * US
 
 
 @pytest.mark.parametrize("known", [[], epoch(0, 1, set(), "m-1", witnessed=True)])
@@ -459,7 +459,7 @@ def test_clocks_that_go_back_do_not_make_rows_final_too_early(monkeypatch: pytes
 
 
 def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
-    place = Place("c.log", 1, 1)
+    place = LogPosition("c.log", 1, 1)
     stray = Event("ClientCoordinatorLost", 8 * US, 8 * US, place, Witness.CLIENT, group="g", client_id="c-1", fields={"why": "gone"})
     facts = ClusterFacts("c", strays={"g": [stray]})
     stage = GroupStage("c", "g", facts)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.events import EVENTS, Event, Place, Witness
+from models.events import EVENTS, Event, LogPosition, Witness
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.facts import learn, partition_for
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
@@ -58,7 +58,7 @@ def event_lists(draw: Callable[..., object]) -> list[Event]:
                 name,
                 at,
                 at,
-                Place(f"{kind.witness}.log", number + 1, number),
+                LogPosition(f"{kind.witness}.log", number + 1, number),
                 Witness(kind.witness),
                 "",
                 name,
@@ -124,7 +124,7 @@ def test_a_group_hashes_to_the_partition_that_kafka_gives_it() -> None:
 def test_a_rebalance_is_not_judged_before_its_end_however_much_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     def line(name: str, at: int, number: int, **columns: object) -> Event:
         witness = Witness(EVENTS[name].witness)
-        return Event(name, at, at, Place("server.log", number, number), witness, "", name, node="1", group=GROUP, **columns)  # type: ignore[arg-type]
+        return Event(name, at, at, LogPosition("server.log", number, number), witness, "", name, node="1", group=GROUP, **columns)  # type: ignore[arg-type]
 
     starts = line("RebalanceStarted", 1_000_000, 1, generation=1, fields={"reason_id": "leader_rejoin", "reason_member_id": MEMBERS[0]})
     joins = [line("MemberAdded", 1_000_000 + number, number, member_id=MEMBERS[2]) for number in range(2, 9)]

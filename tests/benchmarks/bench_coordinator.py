@@ -16,12 +16,12 @@ from itertools import count
 
 from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.consumer.coordinator import Coordinator as ModernCoordinator
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
-from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse
-from models.kafka.coordinator.runtime.version_policy import Settings, policy_for
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, policy_for
 
 SIZES = (10, 100, 1_000, 10_000)
 HEARTBEATS_MIN = 40_000
@@ -38,7 +38,7 @@ def stable_group(version: str, size: int) -> tuple[Coordinator, list[str], Calla
     """
     numbers = count(1)
     number = lambda: next(numbers)  # noqa: E731
-    coordinator = Coordinator(policy_for(version), Settings(initial_delay_ms=1_000))
+    coordinator = Coordinator(policy_for(version), CoordinatorSettings(initial_delay_ms=1_000))
     for _ in range(size):
         coordinator.handle(join(number(), ""))
     answers = coordinator.advance(5_000).answers

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.jobs.run import RunOptions, RunOutcome, run
-from pipelines.spark.session import Work, get_session
+from pipelines.spark.session import Workload, get_session
 from tests.benchmarks.bench_cli import asked, tell
 from tests.benchmarks.bench_parse import RELEVANT_SHARE, Maker
 
@@ -148,7 +148,7 @@ def main() -> None:
         maker = Maker(given.share, restless=given.restless, groups=given.groups)
         make(folder / "logs", size, maker, packed=given.gzip)
         make(folder / "few", 1, Maker(given.share))
-        session = get_session({"spark.master": "local[2]", "spark.driver.memory": "3g"}, Work.LARGE)
+        session = get_session({"spark.master": "local[2]", "spark.driver.memory": "3g"}, Workload.LARGE)
         lines = session.read.text(str(folder / "logs")).count()  # after this the files are in the page cache
         spark, _ = timed(lambda: session.read.text(str(folder / "logs")).count())
         print(f"{size / 1e9:g} GB, {lines:,} lines; read.text(...).count(): {spark:.1f} s", flush=True)

@@ -26,7 +26,7 @@ from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore
 from pipelines.transforms.outage_replay import OutageReplay
-from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, Boundary
+from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary
 from tests.pipelines import losses
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -121,7 +121,7 @@ def history(hours: int, partitions: int) -> None:
         batches = events_of(folder)
     last = losses.START + timedelta(hours=hours - 1)
     end = int(last.timestamp()) * US_PER_SECOND + 10 * 60 * US_PER_SECOND
-    boundary = Boundary(end - 15 * 60 * US_PER_SECOND, 0, "", "", "")
+    boundary = CheckpointBoundary(end - 15 * 60 * US_PER_SECOND, 0, "", "", "")
     replay = OutageReplay({}, {}, {}, boundaries={"c": [boundary]})
     events = sum(batch.num_rows for batch in batches)
     whole = time.perf_counter()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.stage import replay_group
 
@@ -20,7 +20,7 @@ UUID = "00000000-0000-4000-8000-{:012d}"
 
 def _event(number: int, at: int, name: str, **values: object) -> Event:
     common = {key: values.pop(key) for key in ("generation", "member_id", "client_id") if key in values}
-    place = Place("server.log", number + 1, number * 200)
+    place = LogPosition("server.log", number + 1, number * 200)
     return Event(name, at, at, place, Witness.COORDINATOR, "", "line", node="1", group="g", fields=values, **common)  # type: ignore[arg-type]
 
 
@@ -89,7 +89,7 @@ def crowd_of_logs(members: int, rebalances: int, behind_seconds: float = 0.0) ->
                 own = {"file": f"c{index}.log", "line": told.place.line, "byte_offset": told.place.byte_offset}
                 number = None if name == "ClientJoinSent" else generation
                 yield replace(
-                    told, at_us=at + after + index - behind, place=Place(**own), witness=Witness.CLIENT, node=None, generation=number
+                    told, at_us=at + after + index - behind, place=LogPosition(**own), witness=Witness.CLIENT, node=None, generation=number
                 )
         at += 60_000_000
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboards.view.charts import Outlook, WhatIf
+from dashboards.view.charts import WhatIf, WhatIfLane
 from models.rows import (
     BrokerOutage,
     ClientState,
@@ -496,5 +496,5 @@ def queue_story() -> Made:
 
 def what_if(title: str, saved: float, group: str = "orders") -> WhatIf:
     return WhatIf(
-        title, "--static-membership", ("Each instance has an id.",), (Outlook("default", group, 6, 4, 1, 0, 231.0, saved, 3 * saved),)
+        title, "--static-membership", ("Each instance has an id.",), (WhatIfLane("default", group, 6, 4, 1, 0, 231.0, saved, 3 * saved),)
     )

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from models.events import COMMON_FIELDS, EVENTS, Event, Place
+from models.events import COMMON_FIELDS, EVENTS, Event, LogPosition
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.groups.stage import replay_group
@@ -68,14 +68,14 @@ def sequences(draw: st.DrawFn, kind: str) -> list[Event]:
         columns = {each: draw(_COLUMNS[each]) for each in sorted(kinds.fields & COMMON_FIELDS)}
         fields = {each: draw(values) for each in sorted(kinds.fields - COMMON_FIELDS) if draw(st.booleans())}
         text = draw(st.sampled_from([name, _QUEUES % 1, _QUEUES % ("9" * 5_000), "subVersion=" + "9" * 40, "subVersion=5"]))
-        place = Place(f"{number % 3}.log", number + 1, 100 * number)
+        place = LogPosition(f"{number % 3}.log", number + 1, 100 * number)
         made.append(Event(name, at if timed else None, at, place, kinds.witness, "", text, fields=fields, **columns))
     return made
 
 
 def replayed(kind: str, version: str, events: Sequence[Event]) -> None:
     """Replay events, and convert all rows to Arrow, with the tables' bounds."""
-    started = Event("KafkaVersion", 0, -(10**17), Place("0.log", 0, 0), EVENTS["KafkaVersion"].witness, fields={"version": version})
+    started = Event("KafkaVersion", 0, -(10**17), LogPosition("0.log", 0, 0), EVENTS["KafkaVersion"].witness, fields={"version": version})
     facts = learn([started, *(event for event in events if event.name in CLUSTER_EVENTS)])
     if kind == "group":
         histories: Iterable[object] = [replay_group("c", GROUP, events, facts, Limits(group_states=True))]

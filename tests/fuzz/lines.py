@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from parsers.catalogue.catalogue import catalogue
-from parsers.formats.time_zones import Clock
+from parsers.formats.time_zones import ZoneConverter
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import RAISED, ChunkContext
 from parsers.redaction.secrets import masked
@@ -53,7 +53,7 @@ def batches(seeds: Sequence[Seed], count: int, mutate: Mutate, dice: random.Rand
 
 def parsed(seed: Seed, data: bytes) -> ParsedChunk:
     """The lines as a file like the original one."""
-    context = ChunkContext("fuzz.log", "fuzz", seed.source.format, Clock("UTC"), final=True, fold_runs=True)
+    context = ChunkContext("fuzz.log", "fuzz", seed.source.format, ZoneConverter("UTC"), final=True, fold_runs=True)
     chunk = parse_chunk(data, context, catalogue())
     for batch in (chunk.events, chunk.unknown, chunk.rejected):
         masked(batch)

@@ -10,14 +10,19 @@ from types import MappingProxyType
 import pytest
 
 from models import state_codec as state_text
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.roster import Member
 from models.state_codec import UnreadableState, read, write
 
 EVENT = Event(
-    "GroupDied", 1, 2, Place("a/server.log", 3, 4), Witness.COORDINATOR, fields={"reason": "größer", "members": ["x", None, 1.5, True]}
+    "GroupDied",
+    1,
+    2,
+    LogPosition("a/server.log", 3, 4),
+    Witness.COORDINATOR,
+    fields={"reason": "größer", "members": ["x", None, 1.5, True]},
 )
 PLAIN = [None, True, 7, -(1 << 62), 0.25, "", "line\nbreak \u2028 \U0001f600"]
 

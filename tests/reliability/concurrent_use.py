@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 from pipelines.errors import JobError
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse.reader import Warehouse
+from pipelines.warehouse.reader import WarehouseReader
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.site import Site
@@ -108,7 +108,7 @@ def _read(site: Site, found: Use, over: threading.Event) -> None:
 
 def _look(site: Site, found: Use) -> None:
     """Read related tables, which must fit together and be those that others saw."""
-    warehouse = Warehouse(str(site.warehouse))
+    warehouse = WarehouseReader(str(site.warehouse))
     rebalances = {row.rebalance_id: row for row in warehouse.rebalances}
     strange = {row.rebalance_id for row in warehouse.rebalance_members} - rebalances.keys()
     strange |= {each for row in warehouse.incidents for each in row.rebalance_ids} - rebalances.keys()

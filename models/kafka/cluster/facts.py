@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from models.clear_names import clear
-from models.events import Event, Place
+from models.events import Event, LogPosition
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.expiry_bursts import ExpiryBurst, bursts_of
@@ -107,7 +107,7 @@ class NodeChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class BrokerDeparture:
     """A controller's loss of a broker, by shutdown or failure."""
 
     at: int
@@ -141,7 +141,7 @@ class ClusterFacts:
     """Loads of partitions that their former node, lost by then, never gave up."""
     topic_changes: list[TopicChange] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
-    goings: list[Going] = field(default_factory=list)
+    goings: list[BrokerDeparture] = field(default_factory=list)
     damaged: list[DamagedLog] = field(default_factory=list)
     deletions: list[tuple[int, str, Event]] = field(default_factory=list)
     expiries: list[Event] = field(default_factory=list)
@@ -276,7 +276,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     return facts
 
 
-def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
+def _unsaid_goings(lists: list[Event]) -> Iterator[BrokerDeparture]:
     """Brokers that disappear from a controller's list of live ones without a line.
 
     A new controller only lists the brokers that it finds.
@@ -287,7 +287,7 @@ def _unsaid_goings(lists: list[Event]) -> Iterator[Going]:
         if isinstance(named, (list, tuple)):
             now = {str(node) for node in named}
             said = {*_nodes(event.fields.get("removed")), *_nodes(event.fields.get("bounced"))}
-            yield from (Going(event.time_us, node, event) for node in sorted(live - now - said))
+            yield from (BrokerDeparture(event.time_us, node, event) for node in sorted(live - now - said))
             live = now
 
 
@@ -301,7 +301,7 @@ def _is_old(facts: ClusterFacts) -> bool:
     return bool(versions) and all(version.startswith(("0.", "1.")) for version in versions)
 
 
-def _order(place: Place) -> tuple[str, int]:
+def _order(place: LogPosition) -> tuple[str, int]:
     return place.file, place.byte_offset
 
 
@@ -335,7 +335,7 @@ def _learn_node_change(facts: ClusterFacts, event: Event) -> None:
 
 
 def _learn_goings(facts: ClusterFacts, event: Event) -> None:
-    facts.goings.extend(Going(event.time_us, node, event) for node in _nodes(event.fields.get(_GOINGS[event.name])))
+    facts.goings.extend(BrokerDeparture(event.time_us, node, event) for node in _nodes(event.fields.get(_GOINGS[event.name])))
 
 
 def _learn_deletions(facts: ClusterFacts, event: Event) -> None:

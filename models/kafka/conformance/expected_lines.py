@@ -8,7 +8,7 @@ from typing import Any
 
 from models.kafka.coordinator.announcements import RULES, announce
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.coordinator.runtime.outcomes import Deed, Moved
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.coordinator.runtime.version_policy import Policy
 
 DEFAULT_LEVELS = frozenset({"INFO", "WARN", "ERROR", "FATAL"})
@@ -67,12 +67,12 @@ class Sight:
 
 
 def expected_lines(
-    sight: Sight, changes: Iterable[Moved | Deed], group_id: str, before: tuple[State | None, int | None]
+    sight: Sight, changes: Iterable[StateTransition | LoggedChange], group_id: str, before: tuple[State | None, int | None]
 ) -> Iterator[ExpectedLine]:
     """The lines of one group in their order. `before` are its state and generation before the changes."""
     state, generation = before
     for change in changes:
-        if isinstance(change, Moved):
+        if isinstance(change, StateTransition):
             if change.group == group_id:
                 state, generation = change.after, change.generation
             continue

@@ -16,8 +16,8 @@ from models.kafka.conformance.expected_lines import ExpectedLine, Sight
 from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.coordinator.runtime.outcomes import Deed, Moved, Outcome
-from models.kafka.coordinator.runtime.version_policy import Settings
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, StateTransition
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings
 from models.units import US_PER_MS
 
 UNNAMED = "\0"
@@ -114,13 +114,13 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InputLink:
     """A link in the chain of inputs: shared by all explanations that came by it."""
 
     at_ms: int
     input: HiddenInput
     evidence: Event
-    before: Step | None
+    before: InputLink | None
     depth: int = 1
     due: Due | None = None
     """None for requests, and where no line tells since when a timer ran."""
@@ -130,7 +130,7 @@ class Step:
 class Entry:
     """A line of the log beside the model's.
 
-    Either may be lacking. A link in a chain like `Step`.
+    Either may be lacking. A link in a chain like `InputLink`.
     """
 
     line: Event | None
@@ -157,7 +157,7 @@ class Explanation:
     guesses: Guesses
     certainty: Certainty
     weight: float = 0.0
-    last: Step | None = None
+    last: InputLink | None = None
     accounted: int = 0
     missing: int = 0
     unexplained: int = 0
@@ -167,14 +167,14 @@ class Explanation:
     """The broker that has the group."""
     loading: dict[str, int | None] = field(default_factory=dict)
     """Members that are read back just now, with the generation of each record."""
-    said: list[Moved | Deed] = field(default_factory=list)
+    said: list[StateTransition | LoggedChange] = field(default_factory=list)
     requests: int = 0
     keeps_account: bool = False
     """Whether lines are noted; for one window at a time, because chains grow."""
     account: Entry | None = None
 
     @classmethod
-    def begin(cls, group_id: str, sight: Sight, settings: Settings | None = None) -> Explanation:
+    def begin(cls, group_id: str, sight: Sight, settings: CoordinatorSettings | None = None) -> Explanation:
         """Nothing is known yet. Without `settings` those of the broker are unknown."""
         guesses = Guesses()
         coordinator = Coordinator(sight.policy, settings, choices=guesses, make_member_id=guesses.make_member_id)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from models.kafka.conformance.explanation import UNNAMED, Explanation, HiddenInput, is_named
 from models.kafka.coordinator.classic.group import Group, Member
-from models.kafka.coordinator.classic.partition_ownership import Ownership
+from models.kafka.coordinator.classic.partition_ownership import PartitionRole
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Join, Leave, Leaver, Protocol, Sync
@@ -239,7 +239,7 @@ def _unload(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG
 def _load(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
     """Another coordinator takes the group over; where the old one was lost, no line says that it is gone."""
     coordinator = explanation.coordinator
-    if coordinator.ownership is Ownership.OWNED:
+    if coordinator.ownership is PartitionRole.OWNED:
         coordinator.unload()
     explanation.loading.clear()
     explanation.take(coordinator.load())
@@ -287,7 +287,7 @@ def _elect(explanation: Explanation, hidden: HiddenInput) -> None:
 def _adopt(explanation: Explanation, hidden: HiddenInput) -> None:
     """The group is in a state that a line tells, and how it got there can't be said."""
     shard = explanation.coordinator.shard
-    if explanation.coordinator.ownership is not Ownership.OWNED:
+    if explanation.coordinator.ownership is not PartitionRole.OWNED:
         explanation.coordinator.load()
     group = explanation.group
     generation = hidden.generation

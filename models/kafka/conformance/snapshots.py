@@ -14,7 +14,7 @@ from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.subscription import CONSUMER
 from models.kafka.coordinator.runtime.timers import TimerKind
-from models.kafka.coordinator.runtime.version_policy import Settings
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def snapshot_of(explanation: Explanation) -> Snapshot:
     return made
 
 
-def restored(snapshot: Snapshot, group_id: str, sight: Sight, settings: Settings | None = None) -> Explanation:
+def restored(snapshot: Snapshot, group_id: str, sight: Sight, settings: CoordinatorSettings | None = None) -> Explanation:
     """The model made again; the version may be another by now."""
     explanation = Explanation.begin(group_id, sight, settings)
     explanation.certainty, explanation.node = snapshot.certainty.fork(), snapshot.node

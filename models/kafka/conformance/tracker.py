@@ -14,7 +14,7 @@ from itertools import islice
 from models.events import Event
 from models.kafka.conformance.alignment import Alignment, align, differences
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
-from models.kafka.conformance.explanation import Due, Explanation, HiddenInput, Step
+from models.kafka.conformance.explanation import Due, Explanation, HiddenInput, InputLink
 from models.kafka.conformance.hidden_inputs import run
 from models.kafka.conformance.learning import learn
 from models.kafka.conformance.likelihood import log_likelihood
@@ -25,7 +25,7 @@ from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.errors import Fault
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.timers import TimerKind
-from models.kafka.coordinator.runtime.version_policy import Extension, Settings
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Extension
 from models.kafka.hypotheses.priors import PHASE_UNDERRUN_US
 from models.units import US_PER_MS
 
@@ -36,7 +36,7 @@ class Tracker:
 
     group_id: str
     sight: Sight
-    settings: Settings | None = None
+    settings: CoordinatorSettings | None = None
     beam: list[Explanation] = field(default_factory=list)
     line: Event | None = None
     """The line that was followed last."""
@@ -276,7 +276,7 @@ def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
         run(explanation, hidden)
     except (Fault, LookupError, StopIteration):  # the model can't do that where it is: nothing is explained
         explanation.weight += weight("adopted")
-    explanation.last = Step(line.time_us // US_PER_MS, hidden, line, before, 1 if before is None else before.depth + 1, due)
+    explanation.last = InputLink(line.time_us // US_PER_MS, hidden, line, before, 1 if before is None else before.depth + 1, due)
 
 
 TIMED: Mapping[str, TimerKind] = {"end_join_phase": TimerKind.JOIN, "end_if_open": TimerKind.JOIN, "end_sync_wait": TimerKind.SYNC}

@@ -14,7 +14,7 @@ from enum import StrEnum
 from models.causes import Cause
 from models.events import Event
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
-from models.kafka.conformance.explanation import Entry, Explanation, HiddenInput, Step
+from models.kafka.conformance.explanation import Entry, Explanation, HiddenInput, InputLink
 from models.kafka.conformance.hidden_inputs import run
 from models.kafka.conformance.proposals import proposals, standing
 from models.kafka.conformance.scene import Scene, Script
@@ -50,7 +50,7 @@ class Trial:
 
     cause: Cause
     ruling: Ruling
-    inputs: tuple[Step, ...] = ()
+    inputs: tuple[InputLink, ...] = ()
     entries: tuple[Entry, ...] = ()
     needed: tuple[ExpectedLine, ...] = ()
     """Lines of its beginning at levels that the log lacks: they would tell."""
@@ -99,7 +99,7 @@ class Window:
     """Kinds of inputs that set it off in the best explanation."""
 
     @property
-    def inputs(self) -> tuple[Step, ...]:
+    def inputs(self) -> tuple[InputLink, ...]:
         """Hidden inputs of the best explanation."""
         return steps_since(self.best, self.before)
 
@@ -147,9 +147,9 @@ def _moved_by(after: Explanation, before: Explanation | None) -> frozenset[str]:
     return frozenset(step.input.kind for step in steps_since(after, before)) if is_moved else frozenset()
 
 
-def steps_since(after: Explanation, before: Explanation) -> tuple[Step, ...]:
+def steps_since(after: Explanation, before: Explanation) -> tuple[InputLink, ...]:
     """Inputs that one explanation has beyond another, in order."""
-    found: list[Step] = []
+    found: list[InputLink] = []
     step = after.last
     while step is not None and step is not before.last:
         found.append(step)
@@ -242,7 +242,7 @@ def _trial(cause: Cause, window: Window, after: Explanation, begun: Sequence[Hid
     return Trial(cause, ruling, steps, entries, needed)
 
 
-def _other_half(window: Window, steps: Sequence[Step]) -> tuple[Entry, ...]:
+def _other_half(window: Window, steps: Sequence[InputLink]) -> tuple[Entry, ...]:
     """The line that a restart lacks if nobody went or nobody came."""
     kinds, sight, last = {step.input.kind for step in steps}, window.before.sight, window.lines[-1]
     lacking: str | None = None

@@ -21,7 +21,7 @@ NO_ERROR = (None, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class MemberSign:
     """Something that a member did: when, and how sure the time is."""
 
     at_us: int
@@ -35,8 +35,8 @@ class Witnesses:
     rosters: dict[int, tuple[str, ...]] = field(default_factory=dict)
     leaders: dict[int, str] = field(default_factory=dict)
     protocols: dict[int, str] = field(default_factory=dict)
-    joins: defaultdict[str, list[Sign]] = field(default_factory=lambda: defaultdict(list))
-    syncs: dict[tuple[str, int], Sign] = field(default_factory=dict)
+    joins: defaultdict[str, list[MemberSign]] = field(default_factory=lambda: defaultdict(list))
+    syncs: dict[tuple[str, int], MemberSign] = field(default_factory=dict)
     alive: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """When the broker heard of a member."""
     sessions: dict[str, int] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Witnesses:
         return timer
 
 
-def _done(signs: list[Sign], since: int, at_us: int) -> Fact[bool] | None:
+def _done(signs: list[MemberSign], since: int, at_us: int) -> Fact[bool] | None:
     """Whether something was done between two times; what came later was not done yet."""
     within = [sign for sign in signs if since <= sign.at_us <= at_us]
     if within:
@@ -122,9 +122,9 @@ def _done(signs: list[Sign], since: int, at_us: int) -> Fact[bool] | None:
     return Fact(False, later[0].certainty) if later else None
 
 
-def _sign(event: Event) -> Sign:
+def _sign(event: Event) -> MemberSign:
     is_request = event.witness is Witness.REQUEST
-    return Sign(arrived_at(event) if is_request else event.time_us, CERTAIN if is_request else INFERRED)
+    return MemberSign(arrived_at(event) if is_request else event.time_us, CERTAIN if is_request else INFERRED)
 
 
 def _join(known: Witnesses, event: Event) -> None:

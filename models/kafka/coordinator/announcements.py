@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.runtime.outcomes import Deed
+from models.kafka.coordinator.runtime.outcomes import LoggedChange
 from models.kafka.coordinator.runtime.version_policy import Policy, parse_version
 
 
@@ -107,7 +107,7 @@ NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
 """Placeholder for a missing client reason, by `is_java` (JoinGroupRequest.joinReason)."""
 
 
-def announce(policy: Policy, deed: Deed, node: int, partition: int) -> Announcement | None:
+def announce(policy: Policy, deed: LoggedChange, node: int, partition: int) -> Announcement | None:
     """Return the log line of an event, None if none is written."""
     special = (other for told, other in INSTEAD.get(deed.event, ()) if told.items() <= deed.fields.items())
     rule = next(special, RULES.get(deed.event))
@@ -180,7 +180,7 @@ _ERROR_TEXTS: Mapping[str, str] = {
 """Messages of error codes (Errors.java)."""
 
 
-def _store_failure(deed: Deed, *, is_java: bool) -> Mapping[str, Any]:
+def _store_failure(deed: LoggedChange, *, is_java: bool) -> Mapping[str, Any]:
     """Fields of a line about a failed write of a group.
 
     Java logs the log's own error for members and new groups; otherwise the error sent to clients is logged.

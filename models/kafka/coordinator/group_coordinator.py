@@ -21,7 +21,7 @@ from models.kafka.coordinator.consumer.coordinator import HANDLERS, Coordinator
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.member import ClassicSide, Member, MemberState
-from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment
 from models.kafka.coordinator.protocol.errors import Error
@@ -31,9 +31,9 @@ from models.kafka.coordinator.protocol.responses import JoinResponse, SyncRespon
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.choices import Choices
 from models.kafka.coordinator.runtime.offsets_log import Log
-from models.kafka.coordinator.runtime.outcomes import Deed, Outcome
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind
-from models.kafka.coordinator.runtime.version_policy import Policy, Settings, default_settings
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, default_settings
 
 Groups = Mapping[str, Group | ConsumerGroup | SimpleGroup]
 
@@ -56,7 +56,7 @@ class BothCoordinator:
     def __init__(
         self,
         policy: Policy,
-        settings: Settings | None = None,
+        settings: CoordinatorSettings | None = None,
         modern: ModernSettings | None = None,
         *,
         choices: Choices | None = None,
@@ -277,7 +277,7 @@ class BothCoordinator:
         def take_back() -> None:
             _put(shard.groups, group_id, group)
             _put(shard.log.groups, group_id, record)
-            shard.changes[said:] = [replace(change, undone=True) for change in shard.changes[said:] if isinstance(change, Deed)]
+            shard.changes[said:] = [replace(change, undone=True) for change in shard.changes[said:] if isinstance(change, LoggedChange)]
 
         return take_back
 
@@ -333,7 +333,7 @@ def _downgraded_member(group: ConsumerGroup, member: Member) -> ClassicMember:
 
 def _summed(outcome: Outcome) -> Outcome:
     """Merge the clean-up lines of both coordinators into one."""
-    told = [change for change in outcome.changes if isinstance(change, Deed) and change.event == "OffsetsExpired"]
+    told = [change for change in outcome.changes if isinstance(change, LoggedChange) and change.event == "OffsetsExpired"]
     if not told:
         return outcome
     total = replace(told[0], fields={"offsets_count": sum(deed.fields["offsets_count"] for deed in told)})

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 
-class PartitionState(StrEnum):
+class ControllerPartitionState(StrEnum):
     """States of a partition, with the names in state-change.log."""
 
     NON_EXISTENT = "NonExistentPartition"
@@ -34,12 +34,12 @@ class ReplicaState(StrEnum):
     DELETION_INELIGIBLE = "ReplicaDeletionIneligible"
 
 
-_LIVES = frozenset({PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE})
-PARTITION_PREVIOUS: Mapping[PartitionState, frozenset[PartitionState]] = {
-    PartitionState.NEW: frozenset({PartitionState.NON_EXISTENT}),
-    PartitionState.ONLINE: _LIVES,
-    PartitionState.OFFLINE: _LIVES,
-    PartitionState.NON_EXISTENT: frozenset({PartitionState.OFFLINE}),
+_LIVES = frozenset({ControllerPartitionState.NEW, ControllerPartitionState.ONLINE, ControllerPartitionState.OFFLINE})
+PARTITION_PREVIOUS: Mapping[ControllerPartitionState, frozenset[ControllerPartitionState]] = {
+    ControllerPartitionState.NEW: frozenset({ControllerPartitionState.NON_EXISTENT}),
+    ControllerPartitionState.ONLINE: _LIVES,
+    ControllerPartitionState.OFFLINE: _LIVES,
+    ControllerPartitionState.NON_EXISTENT: frozenset({ControllerPartitionState.OFFLINE}),
 }
 
 _STAYS = frozenset({ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE})
@@ -55,7 +55,7 @@ REPLICA_PREVIOUS: Mapping[ReplicaState, frozenset[ReplicaState]] = {
 }
 
 K = TypeVar("K", bound=Hashable)
-S = TypeVar("S", PartitionState, ReplicaState)
+S = TypeVar("S", ControllerPartitionState, ReplicaState)
 
 
 @dataclass(slots=True)
@@ -86,9 +86,9 @@ class StateMachine(Generic[K, S]):
         return refused
 
 
-def partitions() -> StateMachine[tuple[str, int], PartitionState]:
+def partitions() -> StateMachine[tuple[str, int], ControllerPartitionState]:
     """State machine of partitions, by topic and number."""
-    return StateMachine(PARTITION_PREVIOUS, PartitionState.NON_EXISTENT)
+    return StateMachine(PARTITION_PREVIOUS, ControllerPartitionState.NON_EXISTENT)
 
 
 def replicas() -> StateMachine[tuple[str, int, int], ReplicaState]:

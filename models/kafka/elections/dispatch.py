@@ -35,7 +35,7 @@ def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: f
     """
     current = elections.LeaderAndIsr(-1, 0, isr)
     outcome = elections.elect(
-        elections.Strategy.OFFLINE, elections.Replicas(replicas), elections.Brokers(alive), current, unclean_enabled=unclean
+        elections.ElectionReason.OFFLINE, elections.Replicas(replicas), elections.Brokers(alive), current, unclean_enabled=unclean
     )
     return (-1, isr) if outcome.leadership is None else (outcome.leadership.leader, outcome.leadership.isr)
 
@@ -48,7 +48,7 @@ def kraft_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: froze
     registered = kraft_elections.Registration(replicas, isr, -1, 0, 0)
     election = kraft_elections.Election.UNCLEAN if unclean else kraft_elections.Election.ONLINE
     left = tuple(node for node in isr if node in alive)
-    elected = kraft_elections.elect_leader(registered, kraft_elections.Wanted(alive, election, isr=left or isr))
+    elected = kraft_elections.elect_leader(registered, kraft_elections.ElectionRequest(alive, election, isr=left or isr))
     if elected.node == kraft_elections.NO_LEADER:
         return -1, left or isr
     return elected.node, (elected.node,) if elected.unclean else left or (elected.node,)

@@ -52,7 +52,7 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ElectionRequest:
     """Wanted changes of a partition, and the rules for them.
 
     A target of None means the registered value. `alive` are the brokers that may lead: neither fenced nor shutting down.
@@ -71,7 +71,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Elected:
+class ElectionResult:
     """The elected node; `unclean` if it may lack committed records."""
 
     node: int
@@ -115,12 +115,12 @@ class _Targets:
 # -- election ----------------------------------------------------------------------------------------------
 
 
-def elect_leader(partition: Registration, wanted: Wanted) -> Elected:
+def elect_leader(partition: Registration, wanted: ElectionRequest) -> ElectionResult:
     """Elect a leader without building a change record."""
     return _elect(partition, wanted, _given(partition, wanted))
 
 
-def _given(partition: Registration, wanted: Wanted) -> _Targets:
+def _given(partition: Registration, wanted: ElectionRequest) -> _Targets:
     return _Targets(
         isr=partition.isr if wanted.isr is None else wanted.isr,
         replicas=partition.replicas if wanted.replicas is None else wanted.replicas,
@@ -131,29 +131,29 @@ def _given(partition: Registration, wanted: Wanted) -> _Targets:
     )
 
 
-def _elect(partition: Registration, wanted: Wanted, targets: _Targets) -> Elected:
+def _elect(partition: Registration, wanted: ElectionRequest, targets: _Targets) -> ElectionResult:
     valid = [replica for replica in targets.replicas if _may_lead(replica, wanted, targets)]
     preferred = targets.replicas[0] if targets.replicas else NO_LEADER
     if wanted.election is Election.PREFERRED and preferred in valid:
-        return Elected(preferred)
+        return ElectionResult(preferred)
     if _may_lead(partition.leader, wanted, targets):
-        return Elected(partition.leader)
+        return ElectionResult(partition.leader)
     if valid:
-        return Elected(valid[0])
+        return ElectionResult(valid[0])
     if _last_known_leader_may_return(partition, wanted, targets):
-        return Elected(partition.last_known_elr[0], unclean=True)
+        return ElectionResult(partition.last_known_elr[0], unclean=True)
     if wanted.election is Election.UNCLEAN:
         anyone = next((replica for replica in targets.replicas if replica in wanted.alive), NO_LEADER)
-        return Elected(anyone, unclean=anyone != NO_LEADER)
-    return Elected(NO_LEADER)
+        return ElectionResult(anyone, unclean=anyone != NO_LEADER)
+    return ElectionResult(NO_LEADER)
 
 
-def _may_lead(replica: int, wanted: Wanted, targets: _Targets) -> bool:
+def _may_lead(replica: int, wanted: ElectionRequest, targets: _Targets) -> bool:
     """Whether a replica may lead; ELR count while the ISR is empty."""
     return replica in wanted.alive and (replica in targets.isr or (not targets.isr and replica in targets.elr))
 
 
-def _last_known_leader_may_return(partition: Registration, wanted: Wanted, targets: _Targets) -> bool:
+def _last_known_leader_may_return(partition: Registration, wanted: ElectionRequest, targets: _Targets) -> bool:
     """Whether the last known leader is the only candidate left.
 
     Version 4.0.0 does not check that it is alive; it only logs that.
@@ -166,7 +166,7 @@ def _last_known_leader_may_return(partition: Registration, wanted: Wanted, targe
 # -- the change --------------------------------------------------------------------------------------------
 
 
-def change(partition: Registration, wanted: Wanted) -> ChangeRecord | None:
+def change(partition: Registration, wanted: ElectionRequest) -> ChangeRecord | None:
     """Record that brings a partition closer to the targets, None without changes."""
     targets = _with_eligible_replicas(partition, wanted, _with_finished_reassignment(partition, _given(partition, wanted)))
     targets, record = _with_leader(partition, wanted, targets)
@@ -233,7 +233,7 @@ def _with_finished_reassignment(partition: Registration, targets: _Targets) -> _
     return replace(targets, replicas=replicas, isr=isr, removing=(), adding=())
 
 
-def _with_eligible_replicas(partition: Registration, wanted: Wanted, targets: _Targets) -> _Targets:
+def _with_eligible_replicas(partition: Registration, wanted: ElectionRequest, targets: _Targets) -> _Targets:
     """Keep replicas eligible that leave an ISR below the minimum.
 
     Replicas with an unclean shutdown lost their log and are excluded.
@@ -248,7 +248,7 @@ def _with_eligible_replicas(partition: Registration, wanted: Wanted, targets: _T
     return replace(targets, elr=elr, last_known_elr=last_known)
 
 
-def _with_leader(partition: Registration, wanted: Wanted, targets: _Targets) -> tuple[_Targets, ChangeRecord]:
+def _with_leader(partition: Registration, wanted: ElectionRequest, targets: _Targets) -> tuple[_Targets, ChangeRecord]:
     elected = _elect(partition, wanted, targets)
     if elected.node == partition.leader:
         return targets, _NOTHING
@@ -270,7 +270,7 @@ def _bump_if_replicas_removed(partition: Registration, targets: _Targets, record
     return record
 
 
-def _record_eligible_replicas(partition: Registration, wanted: Wanted, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
+def _record_eligible_replicas(partition: Registration, wanted: ElectionRequest, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
     none_left = record.isr is not None or not wanted.elr_enabled
     elr = () if none_left else targets.elr
     last_known = () if none_left else targets.last_known_elr
@@ -280,7 +280,7 @@ def _record_eligible_replicas(partition: Registration, wanted: Wanted, targets: 
     return replace(record, last_known_elr=_if_changed(last_known, partition.last_known_elr))
 
 
-def _record_isr(partition: Registration, wanted: Wanted, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
+def _record_isr(partition: Registration, wanted: ElectionRequest, targets: _Targets, record: ChangeRecord) -> ChangeRecord:
     """Record the ISR; without ELR it keeps its last member."""
     if record.isr is None and targets.isr != partition.isr and (targets.isr or wanted.elr_enabled):
         record = replace(record, isr=targets.isr)
@@ -299,7 +299,7 @@ def isr_shrink_raises_epoch(metadata_version: str) -> bool:
     return (int(found[1]), int(found[2])) < (3, 6)
 
 
-def _record_last_known_leader(partition: Registration, wanted: Wanted, record: ChangeRecord) -> ChangeRecord:
+def _record_last_known_leader(partition: Registration, wanted: ElectionRequest, record: ChangeRecord) -> ChangeRecord:
     """Record the last leader while the partition has none."""
     if not (wanted.elr_enabled and wanted.use_last_known_leader):
         return record

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Strategy(StrEnum):
+class ElectionReason(StrEnum):
     """Reason for an election, which determines the candidates."""
 
     OFFLINE = "offline"
@@ -69,7 +69,7 @@ class Replicas:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LeaderChoice:
     """Result of an election.
 
     `leadership` is None if there was no candidate; `replicas` are the brokers notified of it.
@@ -118,8 +118,8 @@ def _first(replicas: Sequence[int], wanted: Callable[[int], bool]) -> int | None
 
 
 def elect(
-    strategy: Strategy, replicas: Replicas, brokers: Brokers, current: LeaderAndIsr | None, *, unclean_enabled: bool = False
-) -> Outcome:
+    strategy: ElectionReason, replicas: Replicas, brokers: Brokers, current: LeaderAndIsr | None, *, unclean_enabled: bool = False
+) -> LeaderChoice:
     """Elect a leader by `strategy`.
 
     Without a current leadership nobody is elected. `unclean_enabled` matters to OFFLINE only.
@@ -127,41 +127,41 @@ def elect(
     told = _told(strategy, replicas, brokers)
     leader = None if current is None else _leader(strategy, replicas, brokers, current.isr, unclean_enabled)
     if current is None or leader is None:
-        return Outcome(None, told)
-    return Outcome(current.passed_to(leader, _isr(strategy, brokers, current.isr, leader)), told)
+        return LeaderChoice(None, told)
+    return LeaderChoice(current.passed_to(leader, _isr(strategy, brokers, current.isr, leader)), told)
 
 
-def _told(strategy: Strategy, replicas: Replicas, brokers: Brokers) -> tuple[int, ...]:
+def _told(strategy: ElectionReason, replicas: Replicas, brokers: Brokers) -> tuple[int, ...]:
     match strategy:
-        case Strategy.OFFLINE:
+        case ElectionReason.OFFLINE:
             return tuple(replica for replica in replicas.all if replica in brokers.online)
-        case Strategy.CONTROLLED_SHUTDOWN:
+        case ElectionReason.CONTROLLED_SHUTDOWN:
             return tuple(replica for replica in replicas.all if replica in brokers.running)
-        case Strategy.REASSIGN:
+        case ElectionReason.REASSIGN:
             return replicas.target
         case _:
             return replicas.all
 
 
-def _leader(strategy: Strategy, replicas: Replicas, brokers: Brokers, isr: Sequence[int], unclean_enabled: bool) -> int | None:
+def _leader(strategy: ElectionReason, replicas: Replicas, brokers: Brokers, isr: Sequence[int], unclean_enabled: bool) -> int | None:
     match strategy:
-        case Strategy.OFFLINE:
+        case ElectionReason.OFFLINE:
             return offline_leader(replicas.all, isr, brokers.online, unclean_enabled=unclean_enabled)
-        case Strategy.REASSIGN:
+        case ElectionReason.REASSIGN:
             return reassigned_leader(replicas.target, isr, brokers.online)
-        case Strategy.PREFERRED:
+        case ElectionReason.PREFERRED:
             return preferred_leader(replicas.all, isr, brokers.online)
         case _:
             return controlled_shutdown_leader(replicas.all, isr, brokers.running, brokers.shutting_down)
 
 
-def _isr(strategy: Strategy, brokers: Brokers, isr: tuple[int, ...], leader: int) -> tuple[int, ...]:
+def _isr(strategy: ElectionReason, brokers: Brokers, isr: tuple[int, ...], leader: int) -> tuple[int, ...]:
     match strategy:
-        case Strategy.OFFLINE if leader not in isr:
+        case ElectionReason.OFFLINE if leader not in isr:
             return (leader,)  # an unclean leader can't trust the former ISR
-        case Strategy.OFFLINE:
+        case ElectionReason.OFFLINE:
             return tuple(replica for replica in isr if replica in brokers.online)
-        case Strategy.CONTROLLED_SHUTDOWN:
+        case ElectionReason.CONTROLLED_SHUTDOWN:
             return tuple(replica for replica in isr if replica not in brokers.shutting_down)
         case _:
             return isr

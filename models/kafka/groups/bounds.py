@@ -33,13 +33,13 @@ Or EPISODE_MEMBERS_MAX rows of members.
 """
 
 ACTS_HELD_MAX = 20_000
-"""Deeds of one group held at once.
+"""Actions of one group held at once.
 
 Beyond it the oldest drafts are judged with what is known.
 """
 
 ACTS_MAX = 100_000
-"""Deeds beyond which the oldest are dropped.
+"""Actions beyond which the oldest are dropped.
 
 A group without a known rebalance, or with one that never ends, has that many.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from models.incidents.incidents import EPISODE_GAP_SECONDS, Limits, episodes, find_incidents, mark_rolling_restarts
-from models.kafka.cluster.facts import ClusterFacts, Going
+from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups.coordinator_pauses import pause_incident, soften, told_bursts
 from models.kafka.outages.incidents import point_to_outages
 from models.kafka.verdicts.history import GroupHistory
@@ -18,7 +18,9 @@ def gap_us(limits: Limits) -> int:
     return int(max(limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
 
 
-def add_incidents(cluster: str, group: str, rows: GroupHistory, facts: ClusterFacts, limits: Limits, goings: Sequence[Going]) -> None:
+def add_incidents(
+    cluster: str, group: str, rows: GroupHistory, facts: ClusterFacts, limits: Limits, goings: Sequence[BrokerDeparture]
+) -> None:
     """Sort the rebalances and add the incidents that they form.
 
     `goings` are departures of brokers that may have caused some.

@@ -18,7 +18,7 @@ from models.events import Event, Witness
 from models.incidents.incidents import Limits, badness, over
 from models.incidents.refusals import Refusals, refusal_incident
 from models.incidents.static_restarts import StaticRestarts, return_incident
-from models.kafka.cluster.facts import ClusterFacts, Going
+from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups.bounds import (
     ACTS_HELD_MAX,
     ACTS_MAX,
@@ -32,9 +32,9 @@ from models.kafka.groups.bounds import (
 from models.kafka.groups.episode_incidents import add_incidents, gap_us
 from models.kafka.groups.model_states import ModelStates
 from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents
-from models.kafka.groups.state_rows import Chronicle
-from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act, acts_of, text_field
+from models.kafka.groups.state_rows import TransitionRows
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import MemberAction, actions_in, text_field
 from models.kafka.observations.client_clocks import Skews
 from models.kafka.observations.client_ids import Clients, log_of
 from models.kafka.observations.client_states import ClientStates
@@ -43,7 +43,7 @@ from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
 from models.kafka.observations.unattributed import told_apart
 from models.kafka.outages.incidents import CLOCKS_US, goings_of
-from models.kafka.reconstruction.classic_log import ClassicReplay, Draft
+from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindows
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.inferred_drafts import adopt
@@ -70,7 +70,7 @@ def replay_group(cluster: str, group: str, events: Iterable[Event], facts: Clust
 _FACTS = "facts"
 
 _HELD = (
-    "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "acts", "authors", "clients", "skews",
+    "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "actions", "authors", "clients", "skews",
     "impact", "client_states", "states", "refusals", "returns", "event_count", "_skew_of_log", "_behind", "_settled", "_over", "_judged_at",
     "_now",
 )  # fmt: skip
@@ -91,12 +91,12 @@ class GroupStage:
     modern: ModernReplay = field(init=False)
     windows: ClientWindows = field(default_factory=ClientWindows)
     writer: HistoryWriter = field(init=False)
-    chronicle: Chronicle = field(init=False)
+    chronicle: TransitionRows = field(init=False)
     open: GroupHistory = field(default_factory=GroupHistory)
     """Rebalances that were judged, of an episode that is not known to be over."""
     final: GroupHistory = field(default_factory=GroupHistory)
     """Rows that nothing later changes."""
-    acts: list[Act] = field(default_factory=list)
+    actions: list[MemberAction] = field(default_factory=list)
     authors: LogAuthors = field(default_factory=LogAuthors)
     clients: Clients = field(default_factory=Clients)
     skews: Skews = field(default_factory=Skews)
@@ -109,7 +109,7 @@ class GroupStage:
     returns: StaticRestarts = field(default_factory=StaticRestarts)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
-    """Logs that proved another difference than the one by which their lines in `acts` are put right, which is told here."""
+    """Logs that proved another difference than the one by which their lines in `actions` are put right, which is told here."""
     _told_apart: deque[Event] = field(init=False)
     event_count: int = 0
     """Events that were taken."""
@@ -119,13 +119,13 @@ class GroupStage:
     _judged_at: int = 0
     """The latest time at which a rebalance could be judged that was."""
     _now: int = 0
-    _goings: list[Going] = field(init=False)
+    _goings: list[BrokerDeparture] = field(init=False)
 
     def __post_init__(self) -> None:
         self.classic = ClassicReplay(self.roster)
         self.modern = ModernReplay(self.roster)
         self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
-        self.chronicle = Chronicle(self.cluster, self.group, self.facts)
+        self.chronicle = TransitionRows(self.cluster, self.group, self.facts)
         if self.limits.group_states:
             self.states = ModelStates(self.cluster, self.group, self.facts.initial_delay_ms)
         self._told_apart = told_apart(self.group, self.facts)
@@ -157,7 +157,7 @@ class GroupStage:
     @property
     def row_count(self) -> int:
         """Rows that are not final yet: a state is as large as they are."""
-        return len(self.open.rebalances) + len(self.open.rebalance_members) + len(self.classic.changes) + len(self.modern.drafts)
+        return len(self.open.rebalances) + len(self.open.rebalance_members) + len(self.classic.changes) + len(self.modern.windows)
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
@@ -195,10 +195,10 @@ class GroupStage:
         self.refusals.feed(event, event.time_us - skew, actor)
         self.returns.feed(event, self.facts.kept)
         self.requests.feed(event)
-        acts = [self._on_coordinators_clock(act) for act in (*acts_of(event), *self.clients.feed(event, self.knowledge.shared))]
-        self._act(acts)
+        actions = [self._on_coordinators_clock(action) for action in (*actions_in(event), *self.clients.feed(event, self.knowledge.shared))]
+        self._act(actions)
         if event.witness is not Witness.CLIENT or not self.skews.is_of_other_zone(log_of(event.place.file)):
-            self.windows.feed(event, acts, self.roster)
+            self.windows.feed(event, actions, self.roster)
         self._relieve()
 
     def _infer(self, steps: Iterable[Event]) -> None:
@@ -206,35 +206,35 @@ class GroupStage:
         for step in steps:
             learn(self.knowledge, self.roster, step)
             self.classic.feed(step)
-            self._act(acts_of(step))
+            self._act(actions_in(step))
             self.windows.feed(step, (), self.roster)
 
-    def _act(self, acts: Iterable[Act]) -> None:
-        for act in acts:
-            insort(self.acts, act, key=lambda a: a.at)
-            end_session(self.roster, act)
+    def _act(self, actions: Iterable[MemberAction]) -> None:
+        for action in actions:
+            insort(self.actions, action, key=lambda a: a.at)
+            end_session(self.roster, action)
 
-    def _on_coordinators_clock(self, act: Act) -> Act:
-        if act.event.witness is not Witness.CLIENT:
-            return act
-        log = log_of(act.event.place.file)
+    def _on_coordinators_clock(self, action: MemberAction) -> MemberAction:
+        if action.event.witness is not Witness.CLIENT:
+            return action
+        log = log_of(action.event.place.file)
         skew = self._behind.get(log, self._skew_of_log.get(log, 0))
-        return replace(act, at=act.at - skew) if skew else act
+        return replace(action, at=action.at - skew) if skew else action
 
     def _skew_of(self, event: Event) -> int:
         return self._skew_of_log.get(log_of(event.place.file), 0) if event.witness is Witness.CLIENT else 0
 
     def _set_clocks(self) -> None:
-        """Correct deeds by each log's known clock difference."""
+        """Correct actions by each log's known clock difference."""
         if not self._behind:
             return
         shifts = {log: self._skew_of_log[log] - skew for log, skew in self._behind.items()}
         self._behind = {}
-        for index, act in enumerate(self.acts):
-            shift = shifts.get(log_of(act.event.place.file)) if act.event.witness is Witness.CLIENT else None
+        for index, action in enumerate(self.actions):
+            shift = shifts.get(log_of(action.event.place.file)) if action.event.witness is Witness.CLIENT else None
             if shift:
-                self.acts[index] = replace(act, at=act.at - shift)
-        self.acts.sort(key=lambda act: act.at)
+                self.actions[index] = replace(action, at=action.at - shift)
+        self.actions.sort(key=lambda action: action.at)
 
     def _members_now(self) -> dict[str, str | None]:
         """Known members of the current classic generation."""
@@ -298,7 +298,7 @@ class GroupStage:
         while self._take_windows(FOREVER):
             pass
         self.windows.ended()
-        while self._settled < len(self.classic.drafts) and self.classic.drafts[self._settled].outcome != "open":
+        while self._settled < len(self.classic.windows) and self.classic.windows[self._settled].outcome != "open":
             self._judge_next()
         self.knowledge.generations.clear()
         self.knowledge.first_generation.clear()
@@ -307,9 +307,9 @@ class GroupStage:
     # -- settling --------------------------------------------------------------------------------------------
 
     @property
-    def _waiting(self) -> Draft | None:
+    def _waiting(self) -> RebalanceWindow | None:
         """The first rebalance that is not judged yet."""
-        return self.classic.drafts[self._settled] if self._settled < len(self.classic.drafts) else None
+        return self.classic.windows[self._settled] if self._settled < len(self.classic.windows) else None
 
     @property
     def _waiting_since(self) -> int | None:
@@ -319,8 +319,8 @@ class GroupStage:
 
     def _next_judged(self) -> tuple[int, Callable[[], None]] | None:
         """Time and judge of the next rebalance that can be judged."""
-        draft, epoch_over = self._waiting, self.modern.over_at()
-        judged_at = (draft.ended_at or 0) + SETTLE_US + 1 if draft is not None and draft.outcome != "open" else None
+        window, epoch_over = self._waiting, self.modern.over_at()
+        judged_at = (window.ended_at or 0) + SETTLE_US + 1 if window is not None and window.outcome != "open" else None
         if epoch_over is not None and (judged_at is None or epoch_over + SETTLE_US < judged_at):
             return epoch_over + SETTLE_US + 1, self._judge_epoch
         return None if judged_at is None else (judged_at, self._judge_next)
@@ -365,17 +365,17 @@ class GroupStage:
 
     def _relieve(self) -> None:
         """Judge the oldest rebalances with what is known where too much is held."""
-        while (draft := self._waiting) is not None and draft.outcome != "open":
-            if len(self.classic.drafts) - self._settled <= SETTLE_DRAFTS and len(self.acts) <= ACTS_HELD_MAX:
+        while (window := self._waiting) is not None and window.outcome != "open":
+            if len(self.classic.windows) - self._settled <= SETTLE_DRAFTS and len(self.actions) <= ACTS_HELD_MAX:
                 break
             self._judge_next()
             self._let_go(self._now)
-        while len(self.modern.drafts) > EPISODE_MAX:
+        while len(self.modern.windows) > EPISODE_MAX:
             self._judge_epoch()
             self._let_go(self._now)
-        if len(self.acts) > ACTS_MAX:
+        if len(self.actions) > ACTS_MAX:
             self._set_clocks()
-            del self.acts[:-ACTS_HELD_MAX]
+            del self.actions[:-ACTS_HELD_MAX]
         if (
             self.client_states.held > max(STRETCHES_MAX, 2 * self.client_states.left)
             and self._waiting_since is None
@@ -386,39 +386,41 @@ class GroupStage:
     def _judge_epoch(self) -> None:
         """Tell of the next epoch of the newer protocols."""
         self._set_clocks()
-        draft = self.modern.drafts[self.modern.settled]
+        window = self.modern.windows[self.modern.settled]
         self.writer.epoch(self.modern, self.knowledge, self.open)
         self._over = max(self._over, over(self.open.rebalances[-1]))
         if self._waiting is None:
-            del self.acts[: bisect_left(self.acts, draft.began, key=lambda act: act.at)]
-            self.impact.forget(draft.began)
+            del self.actions[: bisect_left(self.actions, window.began, key=lambda action: action.at)]
+            self.impact.forget(window.began)
 
     def _judge_next(self) -> None:
         self._set_clocks()
         index = self._settled
-        drafts = self.classic.drafts
-        draft = drafts[index]
-        previous = drafts[index - 1] if index else None
-        following = drafts[index + 1] if index + 1 < len(drafts) else None
-        self.writer.rebalance(Case(draft, previous, following, self.acts, self.roster, self.facts, self.knowledge), self.open)
+        windows = self.classic.windows
+        window = windows[index]
+        previous = windows[index - 1] if index else None
+        following = windows[index + 1] if index + 1 < len(windows) else None
+        self.writer.rebalance(
+            RebalanceContext(window, previous, following, self.actions, self.roster, self.facts, self.knowledge), self.open
+        )
         self._over = max(self._over, over(self.open.rebalances[-1]))
         self._settled += 1
-        self._forget(draft)
+        self._forget(window)
 
-    def _forget(self, draft: Draft) -> None:
-        """Drop deeds and generations that no later rebalance can ask for."""
-        keep_from = draft.previous_joined_at
+    def _forget(self, window: RebalanceWindow) -> None:
+        """Drop actions and generations that no later rebalance can ask for."""
+        keep_from = window.previous_joined_at
         if keep_from is not None:
-            drop = next((i for i, act in enumerate(self.acts) if act.at > keep_from), len(self.acts))
-            del self.acts[:drop]
-        if draft.generation_before is not None:
-            stale = [generation for generation in self.knowledge.generations if generation < draft.generation_before - 1]
+            drop = next((i for i, action in enumerate(self.actions) if action.at > keep_from), len(self.actions))
+            del self.actions[:drop]
+        if window.generation_before is not None:
+            stale = [generation for generation in self.knowledge.generations if generation < window.generation_before - 1]
             for generation in stale:
                 del self.knowledge.generations[generation]
                 self.knowledge.assignors.pop(generation, None)
-        if draft.started_at is not None:
+        if window.started_at is not None:
             waiting = self.modern.waiting
-            self.impact.forget(min(draft.started_at, waiting.began if waiting else draft.started_at))
+            self.impact.forget(min(window.started_at, waiting.began if waiting else window.started_at))
 
     # -- letting go ------------------------------------------------------------------------------------------
 
@@ -456,7 +458,7 @@ class GroupStage:
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._goings)
         self.final.take(rows, final_at=at)
         self.open, self._over = GroupHistory(), 0
-        del classic.drafts[: max(self._settled - 1, 0)]
+        del classic.windows[: max(self._settled - 1, 0)]
         self._settled = min(self._settled, 1)
         clients = self.roster.forget(past)
         self.writer.forget(past)
@@ -467,11 +469,11 @@ class GroupStage:
     def _named(self) -> set[str | None]:
         """Ids of members that an open question is about."""
         named = {member_id for members in self.knowledge.generations.values() for member_id in members.values()}
-        return named | {act.member_id for act in self.acts} | self.modern.named()
+        return named | {action.member_id for action in self.actions} | self.modern.named()
 
     def _gone_clients(self, before: int) -> set[tuple[str, str]]:
         """Clients, each by its log and client id, of which nothing was heard for long by a time and that no deed is of."""
-        logs = {log_of(act.event.place.file) for act in self.acts}
+        logs = {log_of(action.event.place.file) for action in self.actions}
         return {key for key in self.client_states.gone(before) if key[0] not in logs}
 
     def _forget_clients(self, clients: set[tuple[str, str]]) -> None:

@@ -15,14 +15,14 @@ from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.offset_expiry import expiration
 from models.kafka.observations.client_clocks import Skews
-from models.kafka.reconstruction.classic_log import INFERRING, Finding, Move, StateChange
+from models.kafka.reconstruction.classic_log import INFERRING, CoordinatorRelocation, Finding, StateChange
 from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
 from models.times import in_order, seconds
 from models.units import US_PER_SECOND
 
 
 @dataclass(slots=True)
-class Chronicle:
+class TransitionRows:
     """Writes these rows of one group. What is written once is not written again."""
 
     cluster: str
@@ -56,7 +56,7 @@ class Chronicle:
                 evidence([change.event], inferred=inferred),
             )
 
-    def moves(self, moves: Iterable[Move]) -> Iterator[CoordinatorMove]:
+    def moves(self, moves: Iterable[CoordinatorRelocation]) -> Iterator[CoordinatorMove]:
         """Changes of the coordinator."""
         for move in moves:
             left_at, loaded_at = in_order(when(move.left), move.arrived.time_us)

@@ -9,7 +9,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import all_left
-from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Opinion
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.priors import GROUP_MIN_SESSION_US, STORE_SLACK_US, STORE_TIMEOUT_US
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
@@ -19,8 +19,8 @@ from models.kafka.hypotheses.timeouts import (
     rebalance_timeout_us,
     store_rhythm,
 )
-from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act, Deed, says_put_out
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import ActionKind, MemberAction, says_put_out
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.units import US_PER_MS
 
@@ -37,159 +37,163 @@ TROUBLE_US = 60_000_000
 """A failed write follows trouble among the brokers: one that left or came, offsets partitions that moved."""
 
 
-def by_elimination(case: Case) -> list[Opinion]:
+def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     """No line names a trigger. What did not happen leaves a few causes, with their usual shares."""
-    draft = case.draft
-    if case.was_empty:
-        return [Opinion(Cause.NEW_GROUP, priors.FIRST_OF_EMPTY.value, list(case.joiners.values()))]
-    put_out = by_members_put_out(case)
+    window = context.window
+    if context.was_empty:
+        return [Hypothesis(Cause.NEW_GROUP, priors.FIRST_OF_EMPTY.value, list(context.joiners.values()))]
+    put_out = by_members_put_out(context)
     if put_out:
         return put_out
-    gone = case.gone.values()
-    expiries = [act for act in gone if act.deed is Deed.EXPIRE]
-    leaves = [act for act in gone if act.deed is Deed.LEAVE] + case.vanished
-    if draft.outcome == "empty":
-        return _emptied(case, leaves, expiries)
-    by_members = _by_members_alone(case) if draft.witness is Witness.CLIENT else []
+    gone = context.gone.values()
+    expiries = [action for action in gone if action.kind is ActionKind.EXPIRE]
+    leaves = [action for action in gone if action.kind is ActionKind.LEAVE] + context.vanished
+    if window.outcome == "empty":
+        return _emptied(context, leaves, expiries)
+    by_members = _by_members_alone(context) if window.witness is Witness.CLIENT else []
     if by_members:
         return by_members
-    if leaves and not case.joiners and not _timed_out(case):
-        acts = dict.fromkeys(priors.VANISHED.of, leaves)
-        return [Opinion(cause, share, acts[cause], REQUEST_LOG) for cause, share in priors.VANISHED.of.items()]
-    if _right_after_assignment(case):
-        return [Opinion(cause, share, settled_by=REQUEST_LOG) for cause, share in priors.STORE_FAILED_AT_ONCE.of.items()]
-    if draft.state_before is None and _initial_delay_seen(case):
-        first = list(case.joiners.values())
-        return [Opinion(c, share, first if c is Cause.NEW_GROUP else [], REQUEST_LOG) for c, share in priors.ONE_INITIAL_DELAY.of.items()]
-    return _usual_shares(case, expiries)
+    if leaves and not context.joiners and not _timed_out(context):
+        actions = dict.fromkeys(priors.VANISHED.of, leaves)
+        return [Hypothesis(cause, share, actions[cause], REQUEST_LOG) for cause, share in priors.VANISHED.of.items()]
+    if _right_after_assignment(context):
+        return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in priors.STORE_FAILED_AT_ONCE.of.items()]
+    if window.state_before is None and _initial_delay_seen(context):
+        first = list(context.joiners.values())
+        return [
+            Hypothesis(c, share, first if c is Cause.NEW_GROUP else [], REQUEST_LOG) for c, share in priors.ONE_INITIAL_DELAY.of.items()
+        ]
+    return _usual_shares(context, expiries)
 
 
-def _emptied(case: Case, leaves: list[Act], expiries: list[Act]) -> list[Opinion]:
+def _emptied(context: RebalanceContext, leaves: list[MemberAction], expiries: list[MemberAction]) -> list[Hypothesis]:
     """The group went empty: the only members can leave it unlogged, but never expire so."""
     if leaves or not expiries:
-        late = priors.ALL_POLLED_LATE.value if all_left(case) else priors.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
+        late = priors.ALL_POLLED_LATE.value if all_left(context) else priors.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
         by_will = priors.EMPTIED_BY_LEAVE[Cause.MEMBER_LEAVE] - late
-        return [Opinion(Cause.MEMBER_LEAVE, by_will, leaves), Opinion(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
+        return [Hypothesis(Cause.MEMBER_LEAVE, by_will, leaves), Hypothesis(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
     shares = priors.EMPTIED_BY_EXPIRY.of.items()
-    return [Opinion(cause, share, expiries if cause is Cause.SESSION_TIMEOUT else [], REQUEST_LOG) for cause, share in shares]
+    return [Hypothesis(cause, share, expiries if cause is Cause.SESSION_TIMEOUT else [], REQUEST_LOG) for cause, share in shares]
 
 
-def _by_members_alone(case: Case) -> list[Opinion]:
-    """Opinions by members' logs alone; none where they show nothing.
+def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
+    """Hypotheses by members' logs alone; none where they show nothing.
 
     Without the coordinator's lines nothing tells of expiries.
     """
-    if follows_load(case) and not (case.joiners or case.gone or case.vanished or case.appeared):
-        return [Opinion(cause, share, settled_by=EARLIER_LINES) for cause, share in priors.AFTER_MOVE.of.items()]
-    returned = [act for actor, act in case.joiners.items() if actor in case.members_before and not case.is_ambiguous(actor)]
+    if follows_load(context) and not (context.joiners or context.gone or context.vanished or context.appeared):
+        return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in priors.AFTER_MOVE.of.items()]
+    returned = [action for actor, action in context.joiners.items() if actor in context.members_before and not context.is_ambiguous(actor)]
     if returned:
-        return [Opinion(cause, share, returned, EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items()]
-    silent, new = case.vanished, case.appeared
-    if case.gone or case.joiners or not (silent or new):
+        return [Hypothesis(cause, share, returned, EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items()]
+    silent, new = context.vanished, context.appeared
+    if context.gone or context.joiners or not (silent or new):
         return []
     if new:
         found = priors.APPEARED if not silent else priors.APPEARED_AND_SILENT
         of = {Cause.MEMBER_JOIN: new, Cause.MEMBER_RESTART: new}
-        return [Opinion(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in found.of.items()]
-    shares = priors.SILENT_WHERE_LEAVES_ARE_LOGGED if case.known.leaves_logged else priors.SILENT
-    if all(case.start - last_heard(case, act) < GROUP_MIN_SESSION_US - LINE_LAG_US for act in silent):
-        shares = priors.SILENT_TOO_BRIEFLY_TO_EXPIRE if case.known.leaves_logged else priors.VANISHED
-    expired = [replace(act, deed=Deed.EXPIRE) for act in silent]
+        return [Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in found.of.items()]
+    shares = priors.SILENT_WHERE_LEAVES_ARE_LOGGED if context.known.leaves_logged else priors.SILENT
+    if all(context.start - last_heard(context, action) < GROUP_MIN_SESSION_US - LINE_LAG_US for action in silent):
+        shares = priors.SILENT_TOO_BRIEFLY_TO_EXPIRE if context.known.leaves_logged else priors.VANISHED
+    expired = [replace(action, kind=ActionKind.EXPIRE) for action in silent]
     return [
-        Opinion(cause, share, expired if cause is Cause.SESSION_TIMEOUT else silent, EARLIER_LINES) for cause, share in shares.of.items()
+        Hypothesis(cause, share, expired if cause is Cause.SESSION_TIMEOUT else silent, EARLIER_LINES) for cause, share in shares.of.items()
     ]
 
 
-def by_members_put_out(case: Case) -> list[Opinion]:
-    """Opinions where members' logs alone show that members were put out; none elsewhere."""
-    put_out = heard_too_late(case) if case.draft.witness is Witness.CLIENT else []
+def by_members_put_out(context: RebalanceContext) -> list[Hypothesis]:
+    """Hypotheses where members' logs alone show that members were put out; none elsewhere."""
+    put_out = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
     shares = priors.HEARD_TOO_LATE if len(put_out) < 2 else priors.HEARD_TOO_LATE_TOGETHER
-    return [Opinion(cause, share, put_out, EARLIER_LINES) for cause, share in shares.of.items()] if put_out else []
+    return [Hypothesis(cause, share, put_out, EARLIER_LINES) for cause, share in shares.of.items()] if put_out else []
 
 
-def heard_too_late(case: Case) -> list[Act]:
+def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
     """Members that the coordinator no longer knew, as expiries.
 
     They heard of it when they next spoke to it.
     """
-    found: dict[str, Act] = {}
-    for act in case.acts:
-        actor = case.actor(act)
-        if actor is None or act.at <= case.phase_began or actor in found:
+    found: dict[str, MemberAction] = {}
+    for action in context.actions:
+        actor = context.actor(action)
+        if actor is None or action.at <= context.phase_began or actor in found:
             continue
-        if act.deed is Deed.JOINED and (act.generation or 0) >= (case.draft.generation_after or 0):
+        if action.kind is ActionKind.JOINED and (action.generation or 0) >= (context.window.generation_after or 0):
             break
-        is_out = actor in case.members_before and actor not in case.members_after and actor not in case.gone
-        if is_out and says_put_out(act) and not case.is_ambiguous(actor):
-            found[actor] = replace(act, deed=Deed.EXPIRE, at=min(act.at, case.start), member_id=case.members_before[actor])
+        is_out = actor in context.members_before and actor not in context.members_after and actor not in context.gone
+        if is_out and says_put_out(action) and not context.is_ambiguous(actor):
+            found[actor] = replace(
+                action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=context.members_before[actor]
+            )
     return list(found.values())
 
 
-def last_heard(case: Case, vanished: Act) -> int:
+def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
     """When the last deed was of somebody that vanished."""
-    actor = case.actor(vanished)
-    return max((act.at for act in case.acts if act.at <= case.start and case.actor(act) == actor), default=0)
+    actor = context.actor(vanished)
+    return max((action.at for action in context.actions if action.at <= context.start and context.actor(action) == actor), default=0)
 
 
-def _right_after_assignment(case: Case) -> bool:
+def _right_after_assignment(context: RebalanceContext) -> bool:
     """The leader's assignment was hardly there when all was to begin anew: most often it could not be written."""
-    previous = case.previous
+    previous = context.previous
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
-    return 0 <= case.start - previous.ended_at <= AT_ONCE_US
+    return 0 <= context.start - previous.ended_at <= AT_ONCE_US
 
 
-def start_not_seen(case: Case) -> list[Opinion]:
+def start_not_seen(context: RebalanceContext) -> list[Hypothesis]:
     """The log begins inside the rebalance, or lost its beginning: whatever started it stands in lines that are not there."""
     lines = EARLIER_LINES
-    if case.draft.outcome == "empty":
-        expired = list(case.by_actor(Deed.EXPIRE).values())
+    if context.window.outcome == "empty":
+        expired = list(context.by_actor(ActionKind.EXPIRE).values())
         shares = priors.EXPIRED_WHILE_REBALANCING if expired else priors.START_NOT_SEEN_EMPTY
-        acts = {Cause.SESSION_TIMEOUT: expired}
-        return [Opinion(cause, share, acts.get(cause, []), lines) for cause, share in shares.of.items()]
+        actions = {Cause.SESSION_TIMEOUT: expired}
+        return [Hypothesis(cause, share, actions.get(cause, []), lines) for cause, share in shares.of.items()]
     unknown = priors.START_NOT_SEEN.value
-    rivals = [Opinion(o.cause, o.probability * (1 - unknown), [], lines) for o in _usual_shares(case, [])]
-    return [Opinion(Cause.UNKNOWN, unknown, settled_by=lines), *rivals]
+    rivals = [Hypothesis(o.cause, o.probability * (1 - unknown), [], lines) for o in _usual_shares(context, [])]
+    return [Hypothesis(Cause.UNKNOWN, unknown, settled_by=lines), *rivals]
 
 
-def _timed_out(case: Case) -> bool:
+def _timed_out(context: RebalanceContext) -> bool:
     """The join phase ran into the rebalance timeout: who is missing then did not rejoin, which started nothing."""
-    if phase_deadline_us(case) is not None:
+    if phase_deadline_us(context) is not None:
         return True
-    timeout = rebalance_timeout_us(case)
-    return timeout is not None and (case.draft.open_until or case.start) - case.start >= timeout - TIMEOUT_TOLERANCE_US
+    timeout = rebalance_timeout_us(context)
+    return timeout is not None and (context.window.open_until or context.start) - context.start >= timeout - TIMEOUT_TOLERANCE_US
 
 
-def _initial_delay_seen(case: Case) -> bool:
+def _initial_delay_seen(context: RebalanceContext) -> bool:
     """Brokers that print no reason (before 2.1) wait for it once at generations above 0, however many join meanwhile."""
-    duration = (case.draft.open_until or case.start) - case.start
-    delay = case.facts.initial_delay_ms * US_PER_MS
+    duration = (context.window.open_until or context.start) - context.start
+    delay = context.facts.initial_delay_ms * US_PER_MS
     return bool(delay) and 0 <= duration - delay <= delay * INITIAL_DELAY_OVERRUN
 
 
-def store_failed_silently(case: Case) -> bool:
+def store_failed_silently(context: RebalanceContext) -> bool:
     """A rebalance one commit timeout after the assignment, that nobody asked for (before 2.1 the failure is not logged)."""
-    previous = case.previous
+    previous = context.previous
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
-    lag = case.start - previous.ended_at
-    if 0 <= lag <= STORE_TIMEOUT_US + STORE_SLACK_US and _sync_refused(case):
+    lag = context.start - previous.ended_at
+    if 0 <= lag <= STORE_TIMEOUT_US + STORE_SLACK_US and _sync_refused(context):
         return True
-    if not _as_if_timed_out(case):
+    if not _as_if_timed_out(context):
         return False
-    if store_rhythm(case) >= priors.RHYTHM_MIN:
+    if store_rhythm(context) >= priors.RHYTHM_MIN:
         return True  # nobody acts time and again just when a write is given up
-    if any(case.deeds(Deed.SYNC_FAILED, start=case.start - CLOCK_TOLERANCE_US, end=case.start + CLOCK_TOLERANCE_US)):
+    if any(context.actions_of(ActionKind.SYNC_FAILED, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)):
         return True  # storeGroup tells REBALANCE_IN_PROGRESS of a write that timed out
-    since = case.start - TROUBLE_US
-    moved = any(since <= load.at <= case.start for load in case.facts.loads)
-    return moved or bool(case.facts.node_changes_between(since, case.start))
+    since = context.start - TROUBLE_US
+    moved = any(since <= load.at <= context.start for load in context.facts.loads)
+    return moved or bool(context.facts.node_changes_between(since, context.start))
 
 
-def _as_if_timed_out(case: Case) -> bool:
+def _as_if_timed_out(context: RebalanceContext) -> bool:
     """Whether the rebalance began when a write of the assignment before it would have been given up."""
-    ended_at = case.previous.ended_at if case.previous is not None else None
-    return ended_at is not None and STORE_TIMEOUT_US <= case.start - ended_at <= STORE_TIMEOUT_US + STORE_SLACK_US
+    ended_at = context.previous.ended_at if context.previous is not None else None
+    return ended_at is not None and STORE_TIMEOUT_US <= context.start - ended_at <= STORE_TIMEOUT_US + STORE_SLACK_US
 
 
 _STORE_ERRORS = (
@@ -201,28 +205,28 @@ _STORE_ERRORS = (
 )
 
 
-def _sync_refused(case: Case) -> bool:
+def _sync_refused(context: RebalanceContext) -> bool:
     """Members were told, instead of their assignment, that the coordinator could not store it (appendForGroup's errors)."""
-    began = case.draft.previous_joined_at
-    refused = case.deeds(Deed.SYNC_FAILED, start=began, end=case.start + CLOCK_TOLERANCE_US)
-    return began is not None and any(act.why and any(error in act.why for error in _STORE_ERRORS) for act in refused)
+    began = context.window.previous_joined_at
+    refused = context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US)
+    return began is not None and any(action.why and any(error in action.why for error in _STORE_ERRORS) for action in refused)
 
 
-def _usual_shares(case: Case, expiries: list[Act]) -> list[Opinion]:
+def _usual_shares(context: RebalanceContext, expiries: list[MemberAction]) -> list[Hypothesis]:
     shares = dict(priors.USUAL.of)
-    changed = bool(case.facts.topic_changes_between(case.draft.previous_ended_at or case.phase_began, case.start))
+    changed = bool(context.facts.topic_changes_between(context.window.previous_ended_at or context.phase_began, context.start))
     if changed:
         shares |= priors.AFTER_TOPIC_CHANGE.of
     if expiries:
         shares |= priors.EXPIRED_MEANWHILE.of
-    if case.draft.state_before is None:
+    if context.window.state_before is None:
         shares[Cause.NEW_GROUP] = priors.UNKNOWN_STATE_NEW_GROUP.value
-    elif _as_if_timed_out(case):
+    elif _as_if_timed_out(context):
         shares[Cause.ASSIGNMENT_STORE_FAILED] = priors.ONCE_AFTER_STORE_TIMEOUT.value
-    often = 0 if changed or expiries else poll_rhythm(case)
+    often = 0 if changed or expiries else poll_rhythm(context)
     if often:
         shares = _with_poll_timeout(shares, priors.POLL_RHYTHM[min(often, len(priors.POLL_RHYTHM)) - 1].value)
-    return [Opinion(cause, share, expiries if cause is Cause.MEMBER_RESTART else [], REQUEST_LOG) for cause, share in shares.items()]
+    return [Hypothesis(cause, share, expiries if cause is Cause.MEMBER_RESTART else [], REQUEST_LOG) for cause, share in shares.items()]
 
 
 def _with_poll_timeout(shares: Mapping[Cause, float], share: float) -> dict[Cause, float]:

@@ -9,7 +9,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import Settles
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.reconstruction.epoch_log import EpochDraft, ModernReplay
+from models.kafka.reconstruction.epoch_log import EpochWindow, ModernReplay
 from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 
 
@@ -23,30 +23,30 @@ class EpochVerdict:
     settled_by: Settles | None = None
 
 
-def judge_epoch(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
+def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
     """Judge one epoch by the first change that raised it (GroupMetadataManager, 3.7 and later)."""
-    if not draft.changes:
-        return _topics_or_subscription(modern, draft, known, facts)
-    cause = draft.changes[0].cause
-    if cause is Cause.MEMBER_JOIN and (draft.was_empty or draft.epoch == 1):  # the first member raises the epoch from 0
+    if not window.changes:
+        return _topics_or_subscription(modern, window, known, facts)
+    cause = window.changes[0].cause
+    if cause is Cause.MEMBER_JOIN and (window.was_empty or window.epoch == 1):  # the first member raises the epoch from 0
         return EpochVerdict(Cause.NEW_GROUP, 0.98, {Cause.MEMBER_JOIN.value: 0.02})
-    if cause is Cause.MEMBER_JOIN and _is_first_seen(modern, draft):
+    if cause is Cause.MEMBER_JOIN and _is_first_seen(modern, window):
         new = _began_at_one(facts)
         causes = {Cause.NEW_GROUP: new, Cause.MEMBER_JOIN: 1 - new}
         best = max(causes, key=lambda each: causes[each])
         return EpochVerdict(best, causes[best], {each.value: causes[each] for each in causes if each is not best}, Settles.EARLIER_LINES)
-    if draft.changes[0].reason == OUT_OF_TARGET:
+    if window.changes[0].reason == OUT_OF_TARGET:
         shares = dict(priors.OUT_OF_TARGET.of)
         sure = shares.pop(Cause.MEMBER_LEAVE)
         return EpochVerdict(cause, sure, {each.value: share for each, share in shares.items()}, Settles.EARLIER_LINES)
     if cause is Cause.MEMBER_LEAVE:
-        return _left(modern, draft, known)
+        return _left(modern, window, known)
     return EpochVerdict(cause, 0.985, {})
 
 
-def _is_first_seen(modern: ModernReplay, draft: EpochDraft) -> bool:
+def _is_first_seen(modern: ModernReplay, window: EpochWindow) -> bool:
     """The first line of the group in these logs raises the epoch to 2: it is new where epochs begin at 1, else an epoch is missing."""
-    return draft.epoch == SECOND_EPOCH and modern.ordinal == 0 and draft.members_before is None
+    return window.epoch == SECOND_EPOCH and modern.ordinal == 0 and window.members_before is None
 
 
 SECOND_EPOCH = 2
@@ -63,21 +63,21 @@ def _began_at_one(facts: ClusterFacts) -> float:
     return (priors.EPOCH_TWO_SINCE_4_3 if max(known) >= FIRST_EPOCH_IS_ONE else priors.EPOCH_TWO_BEFORE_4_3).value
 
 
-def _topics_or_subscription(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
+def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
     """Since 4.0 changes of subscriptions and of topics are logged at DEBUG only: what other lines leave of the two."""
-    began = draft.started.time_us
+    began = window.started.time_us
     if facts.topic_changes_between(began - NOTICED_US, began):
         return EpochVerdict(Cause.METADATA_CHANGE, 0.95, {Cause.SUBSCRIPTION_CHANGE.value: 0.05})
-    if draft.members and all(modern.roster.client_of(member) in known.clients for member in draft.members):
+    if window.members and all(modern.roster.client_of(member) in known.clients for member in window.members):
         # Their logs would tell, unless the epoch could not be written at first.
         return EpochVerdict(Cause.METADATA_CHANGE, 0.85, {Cause.SUBSCRIPTION_CHANGE.value: 0.14}, Settles.COORDINATOR_AT_DEBUG)
     rival = {Cause.METADATA_CHANGE.value: 0.18}
     return EpochVerdict(Cause.SUBSCRIPTION_CHANGE, 0.8, rival, Settles.COORDINATOR_AT_DEBUG)
 
 
-def _left(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> EpochVerdict:
+def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> EpochVerdict:
     """The coordinator prints the same line for close() and for an exceeded poll interval, after which a client keeps its id."""
-    event = draft.changes[0].event
+    event = window.changes[0].event
     client = event.client_id or modern.roster.client_of(event.member_id)
     at = event.time_us
     stale = known.stale_at.get(client or "") or known.stale_at.get(event.member_id or "")
@@ -87,7 +87,7 @@ def _left(modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Epo
         return EpochVerdict(Cause.MEMBER_LEAVE, 0.975, {Cause.POLL_TIMEOUT.value: 0.02})
     if modern.joined_after(event.member_id, at):
         return EpochVerdict(Cause.POLL_TIMEOUT, 0.85, {Cause.MEMBER_LEAVE.value: 0.13}, Settles.CLIENT_LOG)
-    late = 0.03 if draft.closes else 0.1  # that all of several poll too late at once is rare
+    late = 0.03 if window.closes else 0.1  # that all of several poll too late at once is rare
     return EpochVerdict(Cause.MEMBER_LEAVE, 1 - late - 0.01, {Cause.POLL_TIMEOUT.value: late}, Settles.CLIENT_LOG)
 
 

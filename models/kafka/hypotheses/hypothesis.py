@@ -1,4 +1,4 @@
-"""Opinions on what started a rebalance, as the rules of diagnosis give them."""
+"""Hypotheses on what started a rebalance, as the rules of diagnosis give them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from models.causes import Cause
-from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import MemberAction
 
 PROMPT_US = 300_000
 """A request that starts a rebalance is answered by "Preparing" within this time, slow brokers included."""
@@ -31,17 +31,17 @@ CLIENT_LOG, REQUEST_LOG, EARLIER_LINES = Settles.CLIENT_LOG, Settles.REQUEST_LOG
 
 
 @dataclass(slots=True)
-class Opinion:
+class Hypothesis:
     """A cause with its probability, the acts that it consists of, and what would make it sure.
 
-    `told_by` are acts that only tell the cause: evidence, though nobody's offence.
+    `supporting_actions` are acts that only tell the cause: evidence, though nobody's offence.
     """
 
     cause: Cause
     probability: float
-    acts: list[Act] = field(default_factory=list)
+    actions: list[MemberAction] = field(default_factory=list)
     settled_by: Settles | None = None
-    told_by: list[Act] = field(default_factory=list)
+    supporting_actions: list[MemberAction] = field(default_factory=list)
 
 
 SUREST = 0.99
@@ -53,30 +53,30 @@ _PARTS = 10_000
 
 
 @dataclass(slots=True)
-class Judgement:
-    """The opinions on one rebalance, best first; probabilities add up to at most one."""
+class Ranking:
+    """The hypotheses on one rebalance, best first; probabilities add up to at most one."""
 
-    opinions: list[Opinion]
-    trigger: Act | None = None
+    hypotheses: list[Hypothesis]
+    trigger: MemberAction | None = None
 
     def shares(self) -> tuple[float, dict[str, float]]:
-        """How sure the best opinion is, and its rivals by cause. Rounded, they are together no surer than certain."""
+        """How sure the best hypothesis is, and its rivals by cause. Rounded, they are together no surer than certain."""
         sure = round(min(self.best.probability, SUREST) * _PARTS)
         left, rivals = _PARTS - sure, {}
-        for opinion in self.opinions[1:]:
-            if opinion.probability >= RIVAL_MIN:
-                share = min(round(opinion.probability * _PARTS), left)
-                left, rivals[opinion.cause.value] = left - share, share / _PARTS
+        for hypothesis in self.hypotheses[1:]:
+            if hypothesis.probability >= RIVAL_MIN:
+                share = min(round(hypothesis.probability * _PARTS), left)
+                left, rivals[hypothesis.cause.value] = left - share, share / _PARTS
         return sure / _PARTS, rivals
 
     @property
-    def best(self) -> Opinion:
+    def best(self) -> Hypothesis:
         """The likeliest."""
-        return self.opinions[0]
+        return self.hypotheses[0]
 
 
-def with_first(first: Act | None, others: Iterable[Act], case: Case) -> list[Act]:
+def with_first(first: MemberAction | None, others: Iterable[MemberAction], context: RebalanceContext) -> list[MemberAction]:
     """Acts with the one that started it in front, one per actor."""
-    actor = case.actor(first) if first else None
-    rest = [act for act in others if case.actor(act) != actor]
+    actor = context.actor(first) if first else None
+    rest = [action for action in others if context.actor(action) != actor]
     return [first, *rest] if first else rest

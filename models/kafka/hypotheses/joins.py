@@ -7,10 +7,10 @@ from models.downtime import is_cooperative
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses import priors
-from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Opinion, Settles, with_first
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles, with_first
 from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
-from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import Act, Deed
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.units import US_PER_MS
 
@@ -21,61 +21,66 @@ FOLLOWUP_US = 3_000_000
 """A cooperative follow-up starts as soon as the members have revoked: at their next poll after the assignment."""
 
 
-def joined(case: Case, act: Act | None) -> list[Opinion]:
+def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     """A new member asked to join: the first of its group, an old acquaintance, or one more."""
-    joiners = case.joiners
-    acts = with_first(act, joiners.values(), case)
-    if case.was_empty:
-        return [Opinion(Cause.NEW_GROUP, priors.FIRST_MEMBER.value, acts)]
-    actor = case.actor(act) if act else None
-    went = case.gone.get(actor) if act and actor and not case.is_ambiguous(actor) else None
-    if act is not None and went is not None and not went_as_it_came(case, act, went):
+    joiners = context.joiners
+    actions = with_first(action, joiners.values(), context)
+    if context.was_empty:
+        return [Hypothesis(Cause.NEW_GROUP, priors.FIRST_MEMBER.value, actions)]
+    actor = context.actor(action) if action else None
+    went = context.gone.get(actor) if action and actor and not context.is_ambiguous(actor) else None
+    if action is not None and went is not None and not went_as_it_came(context, action, went):
         restarted, joins = (priors.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
         return [
-            Opinion(Cause.MEMBER_RESTART, restarted, [*acts[:1], went, *restarts(case, actor)]),
-            Opinion(Cause.MEMBER_JOIN, joins, acts),
+            Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], went, *restarts(context, actor)]),
+            Hypothesis(Cause.MEMBER_JOIN, joins, actions),
         ]
-    if case.draft.witness is Witness.CLIENT and act is not None and actor in case.members_before and not case.is_ambiguous(actor):
-        return [Opinion(cause, share, acts) for cause, share in priors.RETURNED_UNSEEN.of.items()]
-    if case.draft.state_before is None and not case.members_before:
-        return _joined_in_unknown_state(case, acts)
-    told = bool(case.reason_id or (act and act.at >= case.start - PROMPT_US))
-    twice = bool(case.known.clients or case.known.requests)
+    if (
+        context.window.witness is Witness.CLIENT
+        and action is not None
+        and actor in context.members_before
+        and not context.is_ambiguous(actor)
+    ):
+        return [Hypothesis(cause, share, actions) for cause, share in priors.RETURNED_UNSEEN.of.items()]
+    if context.window.state_before is None and not context.members_before:
+        return _joined_in_unknown_state(context, actions)
+    told = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
+    twice = bool(context.known.clients or context.known.requests)
     basis = (priors.JOIN_UNTOLD if not told else priors.JOIN_TOLD_TWICE if twice else priors.JOIN_TOLD).value
-    return [Opinion(Cause.MEMBER_JOIN, basis, acts), Opinion(Cause.MEMBER_RESTART, (1 - basis) / 2, acts)]
+    return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
 
 
-def went_as_it_came(case: Case, came: Act, went: Act) -> bool:
+def went_as_it_came(context: RebalanceContext, came: MemberAction, went: MemberAction) -> bool:
     """Who went is the very member that had come, and not its former self: it was stopped before it got an assignment."""
     are_named = bool(came.member_id and went.member_id)
-    return came.member_id == went.member_id if are_named else came.at < went.at and case.actor(came) not in case.members_before
+    return came.member_id == went.member_id if are_named else came.at < went.at and context.actor(came) not in context.members_before
 
 
-def restarts(case: Case, but: str | None) -> list[Act]:
+def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:
     """Acts of all members but one that left and came back meanwhile."""
-    acts: list[Act] = []
-    for actor, came in case.joiners.items():
-        went = case.gone.get(actor)
-        if went is not None and actor != but and not case.is_ambiguous(actor) and not went_as_it_came(case, came, went):
-            acts += [came, went]
-    return acts
+    actions: list[MemberAction] = []
+    for actor, came in context.joiners.items():
+        went = context.gone.get(actor)
+        if went is not None and actor != but and not context.is_ambiguous(actor) and not went_as_it_came(context, came, went):
+            actions += [came, went]
+    return actions
 
 
-def _joined_in_unknown_state(case: Case, acts: list[Act]) -> list[Opinion]:
+def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberAction]) -> list[Hypothesis]:
     """The log begins mid-life: an initial delay, or members that all are new, tell a group that was empty.
 
     Each further step of the delay takes another member that joins, and only the Java coordinator waits so above generation 0.
     """
-    duration = (case.draft.open_until or case.start) - case.start
-    delay = case.facts.initial_delay_ms * US_PER_MS
+    duration = (context.window.open_until or context.start) - context.start
+    delay = context.facts.initial_delay_ms * US_PER_MS
     steps = duration // delay if delay else 0
-    initial = 1 <= steps <= max(1, len(acts)) and duration - steps * delay <= delay * INITIAL_DELAY_OVERRUN
-    members_after = case.draft.members_after
-    alone = members_after == 1 or (members_after is not None and len(acts) >= members_after)
+    initial = 1 <= steps <= max(1, len(actions)) and duration - steps * delay <= delay * INITIAL_DELAY_OVERRUN
+    members_after = context.window.members_after
+    alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
     likely = (priors.AS_FROM_EMPTY if initial or alone else priors.MID_LIFE).value
     return [
-        Opinion(Cause.NEW_GROUP, likely, acts, EARLIER_LINES),
-        Opinion(Cause.MEMBER_JOIN, 1 - likely, acts, EARLIER_LINES),
+        Hypothesis(Cause.NEW_GROUP, likely, actions, EARLIER_LINES),
+        Hypothesis(Cause.MEMBER_JOIN, 1 - likely, actions, EARLIER_LINES),
     ]
 
 
@@ -105,108 +110,112 @@ _REJOIN_AFTER_TROUBLE = (
 )
 
 
-def rejoined(case: Case, act: Act | None) -> list[Opinion]:
+def rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     """A member sent JoinGroup again unasked: its topics, their partitions or its assignment changed."""
-    actor = case.actor(act) if act else None
-    acts = [act] if act else []
-    if _work_is_due(case):
-        return [Opinion(Cause.COOPERATIVE_FOLLOWUP, priors.WORK_DUE.value, told_by=acts)]
-    why = _why_rejoin(case, actor, act)
+    actor = context.actor(action) if action else None
+    actions = [action] if action else []
+    if _work_is_due(context):
+        return [Hypothesis(Cause.COOPERATIVE_FOLLOWUP, priors.WORK_DUE.value, supporting_actions=actions)]
+    why = _why_rejoin(context, actor, action)
     unexplained = why is None or why == "not provided" or why.startswith(_REJOIN_AFTER_TROUBLE)
-    if unexplained and follows_load(case) and not _subscribed(case, actor):
-        return _back_after_load(acts)
+    if unexplained and follows_load(context) and not _subscribed(context, actor):
+        return _back_after_load(actions)
     cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
-        return [Opinion(cause, priors.FOLLOWUP_TOLD.value, _rejoiners(case, acts))]
+        return [Hypothesis(cause, priors.FOLLOWUP_TOLD.value, _rejoiners(context, actions))]
     if cause is Cause.METADATA_CHANGE:
         told = priors.METADATA_TOLD.value
-        return [Opinion(cause, told, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 1 - told, acts)]
+        return [Hypothesis(cause, told, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - told, actions)]
     if why and CONNECT_REJOIN in why:
-        shares = priors.CONNECT_PLANNED if ends_planned_delay(case) else priors.CONNECT_REJOIN
-        return [Opinion(each, share, acts, CLIENT_LOG) for each, share in shares.of.items()]
+        shares = priors.CONNECT_PLANNED if ends_planned_delay(context) else priors.CONNECT_REJOIN
+        return [Hypothesis(each, share, actions, CLIENT_LOG) for each, share in shares.of.items()]
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
-        return [Opinion(Cause.UNKNOWN, priors.OWN_REASON.value, acts, Settles.APPLICATION)]
-    return _topics_or_metadata(case, actor, acts, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
+        return [Hypothesis(Cause.UNKNOWN, priors.OWN_REASON.value, actions, Settles.APPLICATION)]
+    return _topics_or_metadata(context, actor, actions, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
 
 
-def _work_is_due(case: Case) -> bool:
+def _work_is_due(context: RebalanceContext) -> bool:
     """Whether Connect's wait for a lost worker ends here (IncrementalCooperativeAssignor, scheduled.rebalance.max.delay.ms)."""
-    return any(-CLOCK_TOLERANCE_US <= case.start - due <= FOLLOWUP_US for due in case.known.work_due_at)
+    return any(-CLOCK_TOLERANCE_US <= context.start - due <= FOLLOWUP_US for due in context.known.work_due_at)
 
 
-def _back_after_load(acts: list[Act]) -> list[Opinion]:
+def _back_after_load(actions: list[MemberAction]) -> list[Hypothesis]:
     """A live member rejoins at the new coordinator: nobody's offence."""
     shares = priors.BACK_AFTER_LOAD.of
-    return [Opinion(cause, share, [] if cause is Cause.COORDINATOR_FAILOVER else acts) for cause, share in shares.items()]
+    return [Hypothesis(cause, share, [] if cause is Cause.COORDINATOR_FAILOVER else actions) for cause, share in shares.items()]
 
 
-def _why_rejoin(case: Case, actor: str | None, act: Act | None) -> str | None:
+def _why_rejoin(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> str | None:
     """The reason that the member gave to the coordinator, else the one in its own log."""
-    if act is not None and act.why and act.why != "not provided":
-        return act.why
-    until = (act.at if act else case.start) + CLOCK_TOLERANCE_US
-    wishes = [a for a in case.deeds(Deed.WANTS_REJOIN, end=until) if case.actor(a) == actor and until - a.at <= LOOK_BACK_US]
+    if action is not None and action.why and action.why != "not provided":
+        return action.why
+    until = (action.at if action else context.start) + CLOCK_TOLERANCE_US
+    wishes = [
+        a for a in context.actions_of(ActionKind.WANTS_REJOIN, end=until) if context.actor(a) == actor and until - a.at <= LOOK_BACK_US
+    ]
     return wishes[0].why if wishes else None
 
 
-def _rejoiners(case: Case, first: list[Act]) -> list[Act]:
+def _rejoiners(context: RebalanceContext, first: list[MemberAction]) -> list[MemberAction]:
     """All members that rejoin to give up partitions; the first one starts the follow-up."""
-    actors = {case.actor(act) for act in first}
+    actors = {context.actor(action) for action in first}
     more = []
-    for act in case.deeds(Deed.WANTS_REJOIN):
-        if act.why and "need to revoke partitions" in act.why and case.actor(act) not in actors:
-            actors.add(case.actor(act))
-            more.append(act)
+    for action in context.actions_of(ActionKind.WANTS_REJOIN):
+        if action.why and "need to revoke partitions" in action.why and context.actor(action) not in actors:
+            actors.add(context.actor(action))
+            more.append(action)
     return first + more
 
 
-def _settled_at(case: Case) -> int:
-    return case.draft.previous_ended_at or case.phase_began
+def _settled_at(context: RebalanceContext) -> int:
+    return context.window.previous_ended_at or context.phase_began
 
 
-def _subscribed(case: Case, actor: str | None) -> bool:
+def _subscribed(context: RebalanceContext, actor: str | None) -> bool:
     """Whether the member subscribed since the last rebalance."""
-    calls = case.deeds(Deed.SUBSCRIBE, start=_settled_at(case), end=case.start + CLOCK_TOLERANCE_US)
-    return any(case.actor(act) == actor for act in calls)
+    calls = context.actions_of(ActionKind.SUBSCRIBE, start=_settled_at(context), end=context.start + CLOCK_TOLERANCE_US)
+    return any(context.actor(action) == actor for action in calls)
 
 
-def _topics_or_metadata(case: Case, actor: str | None, acts: list[Act], *, said_subscription: bool) -> list[Opinion]:
+def _topics_or_metadata(
+    context: RebalanceContext, actor: str | None, actions: list[MemberAction], *, said_subscription: bool
+) -> list[Hypothesis]:
     """Without a telling reason: did the application subscribe, did a topic change, or is it a second phase?"""
-    since = _settled_at(case)
-    if _subscribed(case, actor):
+    since = _settled_at(context)
+    if _subscribed(context, actor):
         told = priors.SUBSCRIBED.value
-        return [Opinion(Cause.SUBSCRIPTION_CHANGE, told, acts), Opinion(Cause.METADATA_CHANGE, 1 - told, acts)]
-    changed = bool(case.facts.topic_changes_between(since, case.start))
+        return [Hypothesis(Cause.SUBSCRIPTION_CHANGE, told, actions), Hypothesis(Cause.METADATA_CHANGE, 1 - told, actions)]
+    changed = bool(context.facts.topic_changes_between(since, context.start))
     if said_subscription:
-        holds = (case.has_client_log(actor) and changed, actor in case.known.patterns, changed, True)
+        holds = (context.has_client_log(actor) and changed, actor in context.known.patterns, changed, True)
         by_metadata = next(prior.value for prior, true in zip(priors.SAID_SUBSCRIPTION_CHANGED, holds, strict=True) if true)
-        return [Opinion(Cause.METADATA_CHANGE, by_metadata, acts), Opinion(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, acts)]
-    if _may_follow_up(case):
-        sure = (priors.FOLLOWUP_COOPERATIVE if _is_cooperative(case) else priors.FOLLOWUP).value
+        return [Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, actions)]
+    if _may_follow_up(context):
+        sure = (priors.FOLLOWUP_COOPERATIVE if _is_cooperative(context) else priors.FOLLOWUP).value
         return [
-            Opinion(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(case, acts)),
-            Opinion(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
-            Opinion(Cause.METADATA_CHANGE, (1 - sure) / 2, acts, CLIENT_LOG),
+            Hypothesis(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(context, actions)),
+            Hypothesis(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
+            Hypothesis(Cause.METADATA_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
         ]
     by_metadata = (priors.TOPIC_CHANGED if changed else priors.NO_TOPIC_CHANGED).value
     return [
-        Opinion(Cause.METADATA_CHANGE, by_metadata, acts, CLIENT_LOG),
-        Opinion(Cause.SUBSCRIPTION_CHANGE, priors.SUBSCRIBED.value - by_metadata, acts, CLIENT_LOG),
+        Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions, CLIENT_LOG),
+        Hypothesis(Cause.SUBSCRIPTION_CHANGE, priors.SUBSCRIBED.value - by_metadata, actions, CLIENT_LOG),
     ]
 
 
-def _may_follow_up(case: Case) -> bool:
+def _may_follow_up(context: RebalanceContext) -> bool:
     """The rebalance before has just ended and moved partitions between members."""
-    previous, ended = case.previous, case.draft.previous_ended_at
+    previous, ended = context.previous, context.window.previous_ended_at
     if previous is None or ended is None or previous.outcome != "stable" or previous.state_before is State.EMPTY:
         return False
-    return 0 <= case.start - ended <= FOLLOWUP_US and _eager_is_excluded(case)
+    return 0 <= context.start - ended <= FOLLOWUP_US and _eager_is_excluded(context)
 
 
-def _eager_is_excluded(case: Case) -> bool:
-    assignor = case.known.assignors.get(case.draft.generation_before or -1)
+def _eager_is_excluded(context: RebalanceContext) -> bool:
+    assignor = context.known.assignors.get(context.window.generation_before or -1)
     return assignor is None or is_cooperative(assignor)
 
 
-def _is_cooperative(case: Case) -> bool:
-    return is_cooperative(case.known.assignors.get(case.draft.generation_before or -1))
+def _is_cooperative(context: RebalanceContext) -> bool:
+    return is_cooperative(context.known.assignors.get(context.window.generation_before or -1))

@@ -10,12 +10,12 @@ from functools import cached_property
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import Act, Deed, int_field, names_field, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, int_field, names_field, text_field
 from models.kafka.observations.default_client_ids import is_default
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster
 from models.kafka.observations.tolerances import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US
-from models.kafka.reconstruction.classic_log import Draft
+from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.units import FOREVER
 
 MEMBER_ID_REQUIRED = 79
@@ -23,16 +23,16 @@ MEMBER_ID_REQUIRED = 79
 
 
 @dataclass
-class Case:
-    """One draft and its surroundings. `acts` are ordered by time and reach beyond the draft's end.
+class RebalanceContext:
+    """One draft and its surroundings. `actions` are ordered by time and reach beyond the draft's end.
 
-    What several rules ask for is worked out once: a group of thousands has as many deeds in one rebalance.
+    What several rules ask for is worked out once: a group of thousands has as many actions in one rebalance.
     """
 
-    draft: Draft
-    previous: Draft | None
-    following: Draft | None
-    acts: Sequence[Act]
+    window: RebalanceWindow
+    previous: RebalanceWindow | None
+    following: RebalanceWindow | None
+    actions: Sequence[MemberAction]
     roster: Roster
     facts: ClusterFacts
     known: GroupKnowledge
@@ -40,33 +40,33 @@ class Case:
     @property
     def start(self) -> int:
         """Start of the rebalance; where its line is missing, the first line that shows it."""
-        at = self.draft.started_at
+        at = self.window.started_at
         if at is None:
-            at = self.draft.open_until
+            at = self.window.open_until
         return at if at is not None else 0
 
     @property
     def phase_began(self) -> int:
-        """End of the join phase before: deeds after it belong to this rebalance."""
-        before = self.draft.previous_joined_at
+        """End of the join phase before: actions after it belong to this rebalance."""
+        before = self.window.previous_joined_at
         return before if before is not None else -FOREVER
 
     @property
     def phase_over(self) -> int:
         """End of this join phase (of the rebalance, if it never got so far; far away while it is open)."""
-        until = self.draft.open_until
+        until = self.window.open_until
         if until is None:
             return FOREVER
-        return until + STRAGGLER_US if self.draft.outcome == "empty" else until
+        return until + STRAGGLER_US if self.window.outcome == "empty" else until
 
     @property
     def was_empty(self) -> bool:
         """Whether the group had no members when the rebalance began."""
-        return self.draft.state_before is State.EMPTY
+        return self.window.state_before is State.EMPTY
 
-    def actor(self, act: Act) -> str | None:
+    def actor(self, action: MemberAction) -> str | None:
         """Who did it: one name for all member ids of a client."""
-        ids = act.member_id, act.client_id, act.instance_id
+        ids = action.member_id, action.client_id, action.instance_id
         try:
             return self._actors[ids]
         except KeyError:
@@ -79,78 +79,78 @@ class Case:
 
     @cached_property
     def _times(self) -> list[int]:
-        return [act.at for act in self.acts]
+        return [action.at for action in self.actions]
 
-    def deeds(self, *kinds: Deed, start: int | None = None, end: int | None = None) -> Iterator[Act]:
-        """Deeds of these kinds after the last join phase (or `start`) and up to the end of this one (or `end`)."""
+    def actions_of(self, *kinds: ActionKind, start: int | None = None, end: int | None = None) -> Iterator[MemberAction]:
+        """Actions of these kinds after the last join phase (or `start`) and up to the end of this one (or `end`)."""
         low = self.phase_began if start is None else start
         high = self.phase_over if end is None else end
         first = bisect_right(self._times, low)
         last = bisect_right(self._times, high + AFTERTHOUGHT_US)
-        for act in self.acts[first:last]:
-            if act.deed not in kinds:
+        for action in self.actions[first:last]:
+            if action.kind not in kinds:
                 continue
-            if is_afterthought(act):
-                if max(low, self.start - CLOCK_TOLERANCE_US) < act.at <= high + AFTERTHOUGHT_US and not self._next_began_before(act):
-                    yield act
-            elif low < act.at <= high:
-                yield act
+            if is_afterthought(action):
+                if max(low, self.start - CLOCK_TOLERANCE_US) < action.at <= high + AFTERTHOUGHT_US and not self._next_began_before(action):
+                    yield action
+            elif low < action.at <= high:
+                yield action
 
-    def _next_began_before(self, act: Act) -> bool:
+    def _next_began_before(self, action: MemberAction) -> bool:
         began = self.following.started_at if self.following else None
-        return began is not None and began <= act.at
+        return began is not None and began <= action.at
 
-    def is_effective(self, act: Act) -> bool:
+    def is_effective(self, action: MemberAction) -> bool:
         """The coordinator still knew the member that left or expired, and was the one in charge."""
-        if act.certain and act.event.node not in {None, self.draft.node}:
+        if action.certain and action.event.node not in {None, self.window.node}:
             return False
-        if act.at < self.start - EFFECT_US:
+        if action.at < self.start - EFFECT_US:
             return False
-        before, actor = self.members_before, self.actor(act)
-        if act.certain or not before or actor in before:
+        before, actor = self.members_before, self.actor(action)
+        if action.certain or not before or actor in before:
             return True
         joined = self.joiners.get(actor) if actor else None
-        return joined is not None and joined.at < act.at
+        return joined is not None and joined.at < action.at
 
     @cached_property
-    def gone(self) -> dict[str, Act]:
+    def gone(self) -> dict[str, MemberAction]:
         """Who left or expired in this rebalance, by actor."""
-        return self.by_actor(Deed.LEAVE, Deed.EXPIRE, effective=True)
+        return self.by_actor(ActionKind.LEAVE, ActionKind.EXPIRE, effective=True)
 
     @cached_property
     def members_before(self) -> dict[str, str | None]:
         """Known members of the generation before: actor to member id."""
-        generation = self.draft.generation_before
+        generation = self.window.generation_before
         return self.known.generations.get(generation, {}) if generation is not None and not self.was_empty else {}
 
     @cached_property
     def members_after(self) -> dict[str, str | None]:
         """Members of the new generation, as far as they are known."""
-        generation = self.draft.generation_after
+        generation = self.window.generation_after
         return self.known.generations.get(generation, {}) if generation is not None else {}
 
-    def is_new(self, act: Act) -> bool:
+    def is_new(self, action: MemberAction) -> bool:
         """A JoinGroup of somebody who was no member of the generation before."""
-        if act.deed is Deed.JOIN:
+        if action.kind is ActionKind.JOIN:
             return True
-        if act.deed is not Deed.REJOIN:
+        if action.kind is not ActionKind.REJOIN:
             return False
-        if self._missed_generation(act):
+        if self._missed_generation(action):
             return True
-        if act.member_id is None:
+        if action.member_id is None:
             return False
-        first = self.known.first_generation.get(act.member_id)
-        if first is not None and self.draft.generation_before is not None:
-            return first > self.draft.generation_before or self.was_empty
-        return first is None and act.member_id not in self._ids_before and bool(self.members_before)
+        first = self.known.first_generation.get(action.member_id)
+        if first is not None and self.window.generation_before is not None:
+            return first > self.window.generation_before or self.was_empty
+        return first is None and action.member_id not in self._ids_before and bool(self.members_before)
 
-    def _missed_generation(self, act: Act) -> bool:
+    def _missed_generation(self, action: MemberAction) -> bool:
         """Whether a member was in an earlier generation, and not in the one before.
 
         Told by its own log, which names each generation that it joins.
         """
-        actor, before = self.actor(act), self.draft.generation_before
-        if self.draft.witness is not Witness.CLIENT or before is None or actor not in self.known.tell_joins:
+        actor, before = self.actor(action), self.window.generation_before
+        if self.window.witness is not Witness.CLIENT or before is None or actor not in self.known.tell_joins:
             return False
         generations = self.known.generations
         last = max((generation for generation, members in generations.items() if generation <= before and actor in members), default=before)
@@ -162,33 +162,33 @@ class Case:
         return frozenset(self.members_before.values())
 
     @cached_property
-    def joiners(self) -> dict[str, Act]:
+    def joiners(self) -> dict[str, MemberAction]:
         """Who asked to become a member in this rebalance, by actor, with the first act of each."""
-        found: dict[str, Act] = {}
+        found: dict[str, MemberAction] = {}
         after = self.members_after if self.knows_all_after else None
-        never_came = {self.actor(act) for act in self.deeds(Deed.ID_EXPIRED)}
-        for act in self.deeds(Deed.JOIN, Deed.REJOIN, end=self.draft.open_until):
-            actor = self.actor(act)
-            if actor in never_came and _was_only_given_an_id(act):
+        never_came = {self.actor(action) for action in self.actions_of(ActionKind.ID_EXPIRED)}
+        for action in self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, end=self.window.open_until):
+            actor = self.actor(action)
+            if actor in never_came and _was_only_given_an_id(action):
                 continue
-            if act.instance_id and act.at < self.start - EFFECT_US:
+            if action.instance_id and action.at < self.start - EFFECT_US:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
-            if self.draft.outcome == "coordinator_lost" and self._went_to_successor(act):
+            if self.window.outcome == "coordinator_lost" and self._went_to_successor(action):
                 continue
-            if actor is None or actor in found or not self.is_new(act) or self._came_after(self.draft.generation_after, act, actor):
+            if actor is None or actor in found or not self.is_new(action) or self._came_after(self.window.generation_after, action, actor):
                 continue
             if after is None or actor in after:
-                found[actor] = act
+                found[actor] = action
         return found
 
     @property
-    def latecomers(self) -> list[Act]:
+    def latecomers(self) -> list[MemberAction]:
         """Who asked to join as the last join phase ended, and came too late for it."""
-        generation, over = self.draft.generation_before, self.phase_began
-        asked = self.deeds(Deed.JOIN, Deed.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
-        return [act for act in asked if self._came_after(generation, act, self.actor(act))]
+        generation, over = self.window.generation_before, self.phase_began
+        asked = self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
+        return [action for action in asked if self._came_after(generation, action, self.actor(action))]
 
-    def _came_after(self, generation: int | None, act: Act, actor: str | None) -> bool:
+    def _came_after(self, generation: int | None, action: MemberAction, actor: str | None) -> bool:
         """What came of the JoinGroup is a membership in a later generation than this one, and in this one there was none.
 
         A client logs a request when it is sent, and the arrival of one is known to some parts of a millisecond: as the join
@@ -196,102 +196,102 @@ class Case:
         """
         if generation is None or actor in self.known.generations.get(generation, {}) or actor in self.known.shared:
             return False
-        outcome = next((later for later in self._outcomes_of_joins.get(actor, ()) if later.at >= act.at), None)
-        return outcome is not None and outcome.deed is Deed.JOINED and (outcome.generation or 0) > generation
+        outcome = next((later for later in self._outcomes_of_joins.get(actor, ()) if later.at >= action.at), None)
+        return outcome is not None and outcome.kind is ActionKind.JOINED and (outcome.generation or 0) > generation
 
     @cached_property
-    def _outcomes_of_joins(self) -> dict[str | None, list[Act]]:
+    def _outcomes_of_joins(self) -> dict[str | None, list[MemberAction]]:
         """What ends a wish to join, by actor: an answer with a generation, or that no answer is waited for any more."""
-        found: dict[str | None, list[Act]] = {}
-        for act in self.acts:
-            if act.deed in {Deed.JOINED, Deed.LEAVE, Deed.LOST_COORDINATOR}:
-                found.setdefault(self.actor(act), []).append(act)
+        found: dict[str | None, list[MemberAction]] = {}
+        for action in self.actions:
+            if action.kind in {ActionKind.JOINED, ActionKind.LEAVE, ActionKind.LOST_COORDINATOR}:
+                found.setdefault(self.actor(action), []).append(action)
         return found
 
-    def _went_to_successor(self, act: Act) -> bool:
+    def _went_to_successor(self, action: MemberAction) -> bool:
         """The request went to the coordinator that came after the one whose rebalance this is."""
-        node = act.event.node
-        if not act.certain:  # a request log does not say whose it is
-            found = self._coordinators.get(self.actor(act), [])
-            node = next((other for at, other in reversed(found) if at <= act.at), None)
-        restarts = (change for change in self.facts.node_changes_between(self.start, act.at) if change.node == self.draft.node)
-        return node not in {None, self.draft.node} or any(change.kind == "starting" for change in restarts)
+        node = action.event.node
+        if not action.certain:  # a request log does not say whose it is
+            found = self._coordinators.get(self.actor(action), [])
+            node = next((other for at, other in reversed(found) if at <= action.at), None)
+        restarts = (change for change in self.facts.node_changes_between(self.start, action.at) if change.node == self.window.node)
+        return node not in {None, self.window.node} or any(change.kind == "starting" for change in restarts)
 
     @cached_property
     def _coordinators(self) -> dict[str | None, list[tuple[int, str | None]]]:
         """Which coordinator each client found, and when."""
         found: dict[str | None, list[tuple[int, str | None]]] = {}
-        for act in self.acts:
-            if act.deed is Deed.START:
-                found.setdefault(self.actor(act), []).append((act.at, act.event.node))
+        for action in self.actions:
+            if action.kind is ActionKind.START:
+                found.setdefault(self.actor(action), []).append((action.at, action.event.node))
         return found
 
     @cached_property
-    def vanished(self) -> list[Act]:
+    def vanished(self) -> list[MemberAction]:
         """Members of the generation before that no line sees off and that are in the next one no more: they left unlogged.
 
         Told only where clients' own logs show who is in both generations.
         """
-        event = self.draft.started or self.draft.joined
+        event = self.window.started or self.window.joined
         after = self.members_after
-        if event is None or not (after or self.draft.outcome == "empty"):
+        if event is None or not (after or self.window.outcome == "empty"):
             return []
         logged = (actor for actor in self.members_before if actor in self.known.tell_joins)
         return [
-            Act(Deed.LEAVE, self.start, self.members_before[actor], actor, None, None, None, event)
+            MemberAction(ActionKind.LEAVE, self.start, self.members_before[actor], actor, None, None, None, event)
             for actor in logged
             if actor not in after and actor not in self.gone
         ]
 
     @cached_property
-    def appeared(self) -> list[Act]:
+    def appeared(self) -> list[MemberAction]:
         """Members new in this generation that no line lets in.
 
         Known only where members' own logs show who is in both.
         """
-        event = self.draft.joined or self.draft.started
+        event = self.window.joined or self.window.started
         before = self.members_before
         if event is None or not before:
             return []
         news = {actor: member for actor, member in self.members_after.items() if actor not in before and actor not in self.joiners}
         named = [actor for actor in news if actor in self.known.clients and not self.is_ambiguous(actor)]
-        return [Act(Deed.JOIN, self.start, news[actor], actor, None, None, None, event) for actor in named]
+        return [MemberAction(ActionKind.JOIN, self.start, news[actor], actor, None, None, None, event) for actor in named]
 
     @property
     def knows_all_after(self) -> bool:
         """Every member of the new generation is known by name."""
-        count = self.draft.members_after
+        count = self.window.members_after
         return bool(count) and len(self.members_after) == count
 
-    def by_actor(self, *kinds: Deed, effective: bool = False) -> dict[str, Act]:
-        """First act of each actor among deeds of these kinds (that had an effect); a coordinator's line is preferred."""
-        found: dict[str, Act] = {}
-        for act in self.deeds(*kinds):
-            actor = self.actor(act)
-            if self._took_effect_later(act, actor) or (effective and not self.is_effective(act)):
+    def by_actor(self, *kinds: ActionKind, effective: bool = False) -> dict[str, MemberAction]:
+        """First act of each actor among actions of these kinds (that had an effect); a coordinator's line is preferred."""
+        found: dict[str, MemberAction] = {}
+        for action in self.actions_of(*kinds):
+            actor = self.actor(action)
+            if self._took_effect_later(action, actor) or (effective and not self.is_effective(action)):
                 continue
-            if actor is not None and (actor not in found or (act.certain and not found[actor].certain)):
-                found[actor] = act
+            if actor is not None and (actor not in found or (action.certain and not found[actor].certain)):
+                found[actor] = action
         return found
 
-    def _took_effect_later(self, act: Act, actor: str | None) -> bool:
+    def _took_effect_later(self, action: MemberAction, actor: str | None) -> bool:
         """The coordinator itself dates a leave that others announced before: its line counts."""
-        if act.deed is not Deed.LEAVE or act.certain or actor is None:
+        if action.kind is not ActionKind.LEAVE or action.certain or actor is None:
             return False
         dated = self._leaves_afterwards.get(actor)
-        return dated is not None and dated <= act.at + EFFECT_US
+        return dated is not None and dated <= action.at + EFFECT_US
 
     @cached_property
     def _leaves_afterwards(self) -> dict[str, int]:
         """When the coordinator says that somebody left, soon after this join phase; by actor."""
         over = self.phase_over
         found: dict[str, int] = {}
-        for act in self.acts[bisect_right(self._times, over) :]:
-            if act.at > over + EFFECT_US:
+        for action in self.actions[bisect_right(self._times, over) :]:
+            if action.at > over + EFFECT_US:
                 break
-            actor = self.actor(act)
-            if act.deed is Deed.LEAVE and act.certain and actor is not None and not is_afterthought(act):
-                found.setdefault(actor, act.at)
+            actor = self.actor(action)
+            if action.kind is ActionKind.LEAVE and action.certain and actor is not None and not is_afterthought(action):
+                found.setdefault(actor, action.at)
         return found
 
     def is_ambiguous(self, actor: str | None) -> bool:
@@ -305,44 +305,46 @@ class Case:
     @property
     def reason_id(self) -> str | None:
         """Which of the coordinator's reasons its line names."""
-        return text_field(self.draft.started, "reason_id") if self.draft.started else None
+        return text_field(self.window.started, "reason_id") if self.window.started else None
 
     @property
     def reason(self) -> str | None:
         """The coordinator's reason, in its own words."""
-        return text_field(self.draft.started, "reason") if self.draft.started else None
+        return text_field(self.window.started, "reason") if self.window.started else None
 
-    def reason_acts(self, deed: Deed, event: Event) -> list[Act]:
+    def reason_acts(self, kind: ActionKind, event: Event) -> list[MemberAction]:
         """The members that the reason of this line lists, where it lists several, as acts at the start of the rebalance."""
-        return [Act(deed, event.time_us, member, None, None, None, None, event) for member in names_field(event, "reason_members")]
+        return [MemberAction(kind, event.time_us, member, None, None, None, None, event) for member in names_field(event, "reason_members")]
 
-    def reason_act(self, event: Event) -> Act | None:
+    def reason_act(self, event: Event) -> MemberAction | None:
         """The member that the reason of this line names, as an act at the start of the rebalance."""
         member_id = text_field(event, "reason_member_id")
         if member_id is None:
             return None
-        deed = {"new_member": Deed.JOIN, "leave": Deed.LEAVE, "heartbeat_expiration": Deed.EXPIRE}.get(self.reason_id or "", Deed.REJOIN)
+        kind = {"new_member": ActionKind.JOIN, "leave": ActionKind.LEAVE, "heartbeat_expiration": ActionKind.EXPIRE}.get(
+            self.reason_id or "", ActionKind.REJOIN
+        )
         instance = text_field(event, "reason_instance_id")
-        return Act(deed, event.time_us, member_id, None, instance, text_field(event, "client_reason"), None, event)
+        return MemberAction(kind, event.time_us, member_id, None, instance, text_field(event, "client_reason"), None, event)
 
 
-def _was_only_given_an_id(act: Act) -> bool:
+def _was_only_given_an_id(action: MemberAction) -> bool:
     """The answer to a first JoinGroup that is no join yet: come back with this member id (KIP-394)."""
-    return int_field(act.event, "error_code") == MEMBER_ID_REQUIRED
+    return int_field(action.event, "error_code") == MEMBER_ID_REQUIRED
 
 
-def is_afterthought(act: Act) -> bool:
+def is_afterthought(action: MemberAction) -> bool:
     """The line of a leave that is written after "Preparing" or "Stabilized": GroupCoordinator.scala, 3.0 to 3.9.
 
     It is the wording that prints the whole member.
     """
-    return act.event.name == "MemberLeft" and "session_timeout_ms" in act.event.fields
+    return action.event.name == "MemberLeft" and "session_timeout_ms" in action.event.fields
 
 
-def evidence_events(case: Case, acts: Sequence[Act]) -> list[Event]:
+def evidence_events(context: RebalanceContext, actions: Sequence[MemberAction]) -> list[Event]:
     """Events that a verdict stands on: the coordinator's own lines and those of the acts, in order, once each."""
-    draft = case.draft
-    events = [event for event in (draft.started, draft.joined, draft.ended, *draft.extra) if event is not None]
-    events += [act.event for act in acts]
+    window = context.window
+    events = [event for event in (window.started, window.joined, window.ended, *window.extra) if event is not None]
+    events += [action.event for action in actions]
     unique = {(event.place.file, event.place.byte_offset): event for event in events}
     return sorted(unique.values(), key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))

@@ -1,6 +1,6 @@
 """Actions of members, from every kind of witness.
 
-A coordinator's line, a request and a client's own line about the same action become `Act`s of one kind, so that the
+A coordinator's line, a request and a client's own line about the same action become `MemberAction`s of one kind, so that the
 diagnosis reads actions and not wordings. Client lines are written when a request is sent, coordinator lines when it
 takes effect, and request lines when it was answered (its arrival is computed here).
 """
@@ -25,7 +25,7 @@ SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: 
 """SyncGroup errors that concern more than the sender (protocol/Errors.java)."""
 
 
-class Deed(StrEnum):
+class ActionKind(StrEnum):
     JOIN = "join"  # a new member sends JoinGroup
     REJOIN = "rejoin"  # a known member sends JoinGroup again
     LEAVE = "leave"
@@ -54,13 +54,13 @@ class Deed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class MemberAction:
     """One action.
 
     `at` is microseconds on the witness's clock; `generation` is None unless the line has one.
     """
 
-    deed: Deed
+    kind: ActionKind
     at: int
     member_id: str | None
     client_id: str | None
@@ -95,17 +95,17 @@ def names_field(event: Event, name: str) -> list[str]:
     return [part for part in (piece.strip() for piece in value.split(",")) if part] if isinstance(value, str) else []
 
 
-def is_told(act: Act) -> bool:
+def is_told(action: MemberAction) -> bool:
     """Whether the deed shows that a client heard of a rebalance.
 
     Since 3.0 its own wish to rejoin says so (ConsumerCoordinator).
     """
-    return act.deed is Deed.TOLD or (act.deed is Deed.WANTS_REJOIN and act.why == ALREADY_REBALANCING)
+    return action.kind is ActionKind.TOLD or (action.kind is ActionKind.WANTS_REJOIN and action.why == ALREADY_REBALANCING)
 
 
-def says_put_out(act: Act) -> bool:
+def says_put_out(action: MemberAction) -> bool:
     """Whether a member hears that the coordinator no longer knows it."""
-    return act.deed is Deed.FENCED and any(words in f"{act.why or ''}{act.event.text}" for words in _UNKNOWN)
+    return action.kind is ActionKind.FENCED and any(words in f"{action.why or ''}{action.event.text}" for words in _UNKNOWN)
 
 
 TOLD_OUT = frozenset({"ClientGenerationReset", "ClientHeartbeatFailed"})
@@ -148,29 +148,29 @@ def _spent(event: Event, name: str) -> int:
     return int(spent * US_PER_MS) if isinstance(spent, (int, float)) else 0
 
 
-def _act(event: Event, deed: Deed, *, at: int | None = None, member_id: str | None = None, why: str | None = None) -> Act:
+def _act(event: Event, kind: ActionKind, *, at: int | None = None, member_id: str | None = None, why: str | None = None) -> MemberAction:
     when = at if at is not None else event.time_us
-    return Act(deed, when, member_id or event.member_id or None, event.client_id, event.instance_id, why, event.generation, event)
+    return MemberAction(kind, when, member_id or event.member_id or None, event.client_id, event.instance_id, why, event.generation, event)
 
 
-def _simple(deed: Deed, why: str | None = None) -> Callable[[Event], list[Act]]:
+def _simple(kind: ActionKind, why: str | None = None) -> Callable[[Event], list[MemberAction]]:
     """Convert an event to one action.
 
     `why` names the field with the reason.
     """
-    return lambda event: [_act(event, deed, why=text_field(event, why) if why else None)]
+    return lambda event: [_act(event, kind, why=text_field(event, why) if why else None)]
 
 
-def _each_member(deed: Deed) -> Callable[[Event], list[Act]]:
-    return lambda event: [_act(event, deed, member_id=member_id) for member_id in names_field(event, "members")]
+def _each_member(kind: ActionKind) -> Callable[[Event], list[MemberAction]]:
+    return lambda event: [_act(event, kind, member_id=member_id) for member_id in names_field(event, "members")]
 
 
-def _join_sent(event: Event) -> list[Act]:
-    deed = Deed.REJOIN if event.member_id else Deed.JOIN
-    return [_act(event, deed, why=text_field(event, "reason"))]
+def _join_sent(event: Event) -> list[MemberAction]:
+    kind = ActionKind.REJOIN if event.member_id else ActionKind.JOIN
+    return [_act(event, kind, why=text_field(event, "reason"))]
 
 
-def _join_completed(event: Event) -> list[Act]:
+def _join_completed(event: Event) -> list[MemberAction]:
     """JoinGroup in the request log.
 
     The arrival is the action; the answer contains the member id and the generation.
@@ -178,31 +178,41 @@ def _join_completed(event: Event) -> list[Act]:
     if int_field(event, "error_code") == LOAD_IN_PROGRESS:
         return []  # the coordinator had not loaded the group yet
     asked_as = text_field(event, "request_member_id")
-    acts = [_act(event, Deed.REJOIN if asked_as else Deed.JOIN, at=arrived_at(event), member_id=asked_as, why=text_field(event, "reason"))]
+    actions = [
+        _act(
+            event,
+            ActionKind.REJOIN if asked_as else ActionKind.JOIN,
+            at=arrived_at(event),
+            member_id=asked_as,
+            why=text_field(event, "reason"),
+        )
+    ]
     generation = int_field(event, "response_generation")
     if int_field(event, "error_code") == 0 and generation is not None and generation >= 0:
-        acts.append(Act(Deed.JOINED, acts[0].at, event.member_id, event.client_id, event.instance_id, None, generation, event))
-    return acts
+        actions.append(
+            MemberAction(ActionKind.JOINED, actions[0].at, event.member_id, event.client_id, event.instance_id, None, generation, event)
+        )
+    return actions
 
 
-def _leave_completed(event: Event) -> list[Act]:
+def _leave_completed(event: Event) -> list[MemberAction]:
     if int_field(event, "error_code") not in (0, None):
         return []
     members = names_field(event, "members") or [event.member_id or ""]
-    return [_act(event, Deed.LEAVE, at=arrived_at(event), member_id=member, why=text_field(event, "reason")) for member in members]
+    return [_act(event, ActionKind.LEAVE, at=arrived_at(event), member_id=member, why=text_field(event, "reason")) for member in members]
 
 
-def _heartbeat_completed(event: Event) -> list[Act]:
-    deed = {27: Deed.TOLD, 25: Deed.FENCED, 22: Deed.TOLD, 82: Deed.FENCED}.get(int_field(event, "error_code") or 0)
-    return [_act(event, deed)] if deed else []
+def _heartbeat_completed(event: Event) -> list[MemberAction]:
+    kind = {27: ActionKind.TOLD, 25: ActionKind.FENCED, 22: ActionKind.TOLD, 82: ActionKind.FENCED}.get(int_field(event, "error_code") or 0)
+    return [_act(event, kind)] if kind else []
 
 
-def _sync_completed(event: Event) -> list[Act]:
+def _sync_completed(event: Event) -> list[MemberAction]:
     code = int_field(event, "error_code")
-    return [_act(event, Deed.SYNC_FAILED, why=SYNC_ERRORS.get(code, str(code)))] if code else []
+    return [_act(event, ActionKind.SYNC_FAILED, why=SYNC_ERRORS.get(code, str(code)))] if code else []
 
 
-def _received(event: Event) -> list[Act]:
+def _received(event: Event) -> list[MemberAction]:
     """A request at its arrival (TRACE).
 
     A crash may prevent the answer to these joins and leaves.
@@ -210,48 +220,48 @@ def _received(event: Event) -> list[Act]:
     api = text_field(event, "api")
     asked_as = text_field(event, "request_member_id")
     if api == "JOIN_GROUP":
-        return [_act(event, Deed.REJOIN if asked_as else Deed.JOIN, member_id=asked_as, why=text_field(event, "reason"))]
+        return [_act(event, ActionKind.REJOIN if asked_as else ActionKind.JOIN, member_id=asked_as, why=text_field(event, "reason"))]
     return []
 
 
-_ACTS: dict[str, Callable[[Event], list[Act]]] = {
-    "MemberFailed": _simple(Deed.EXPIRE),
-    "MemberLeft": _simple(Deed.LEAVE, "client_reason"),
-    "MembersNotRejoined": _each_member(Deed.EVICT),
-    "SyncMissing": _each_member(Deed.SYNC_MISSED),
-    "MemberIdHandedOut": _simple(Deed.ID_HANDED_OUT),
-    "PendingMemberJoined": _simple(Deed.JOIN),
-    "PendingMemberExpired": _simple(Deed.ID_EXPIRED),
-    "MemberAdded": _simple(Deed.JOIN),
-    "StaticMemberReplaced": _simple(Deed.REPLACE),
+_ACTS: dict[str, Callable[[Event], list[MemberAction]]] = {
+    "MemberFailed": _simple(ActionKind.EXPIRE),
+    "MemberLeft": _simple(ActionKind.LEAVE, "client_reason"),
+    "MembersNotRejoined": _each_member(ActionKind.EVICT),
+    "SyncMissing": _each_member(ActionKind.SYNC_MISSED),
+    "MemberIdHandedOut": _simple(ActionKind.ID_HANDED_OUT),
+    "PendingMemberJoined": _simple(ActionKind.JOIN),
+    "PendingMemberExpired": _simple(ActionKind.ID_EXPIRED),
+    "MemberAdded": _simple(ActionKind.JOIN),
+    "StaticMemberReplaced": _simple(ActionKind.REPLACE),
     "JoinGroupCompleted": _join_completed,
     "LeaveGroupCompleted": _leave_completed,
     "SyncGroupCompleted": _sync_completed,
     "HeartbeatCompleted": _heartbeat_completed,
     "RequestReceived": _received,
-    "ClientSubscribed": _simple(Deed.SUBSCRIBE),
-    "ClientUnsubscribed": _simple(Deed.UNSUBSCRIBE),
+    "ClientSubscribed": _simple(ActionKind.SUBSCRIBE),
+    "ClientUnsubscribed": _simple(ActionKind.UNSUBSCRIBE),
     "ClientJoinSent": _join_sent,
-    "ClientJoined": _simple(Deed.JOINED),
-    "ClientJoinFailed": _simple(Deed.JOIN_FAILED, "error"),
-    "ClientSynced": _simple(Deed.SYNCED),
-    "ClientSyncFailed": _simple(Deed.SYNC_FAILED, "error"),
-    "ClientLeaveSent": _simple(Deed.LEAVE, "why"),
-    "ClientPollTimedOut": _simple(Deed.POLL_TIMEOUT),
-    "ClientHeartbeatRebalancing": _simple(Deed.TOLD),
-    "ClientHeartbeatFailed": _simple(Deed.FENCED, "error"),
-    "ClientGenerationReset": _simple(Deed.FENCED, "why"),
-    "ClientRejoinRequested": _simple(Deed.WANTS_REJOIN, "why"),
-    "ClientCoordinatorFound": _simple(Deed.START),
-    "ClientCoordinatorLost": _simple(Deed.LOST_COORDINATOR, "why"),
-    "ClientRevoked": _simple(Deed.REVOKE),
-    "ClientAssigned": _simple(Deed.ASSIGNED),
-    "ClientClosed": _simple(Deed.CLOSE),
-    "ClientCommitFailed": _simple(Deed.COMMIT_REFUSED, "error"),
+    "ClientJoined": _simple(ActionKind.JOINED),
+    "ClientJoinFailed": _simple(ActionKind.JOIN_FAILED, "error"),
+    "ClientSynced": _simple(ActionKind.SYNCED),
+    "ClientSyncFailed": _simple(ActionKind.SYNC_FAILED, "error"),
+    "ClientLeaveSent": _simple(ActionKind.LEAVE, "why"),
+    "ClientPollTimedOut": _simple(ActionKind.POLL_TIMEOUT),
+    "ClientHeartbeatRebalancing": _simple(ActionKind.TOLD),
+    "ClientHeartbeatFailed": _simple(ActionKind.FENCED, "error"),
+    "ClientGenerationReset": _simple(ActionKind.FENCED, "why"),
+    "ClientRejoinRequested": _simple(ActionKind.WANTS_REJOIN, "why"),
+    "ClientCoordinatorFound": _simple(ActionKind.START),
+    "ClientCoordinatorLost": _simple(ActionKind.LOST_COORDINATOR, "why"),
+    "ClientRevoked": _simple(ActionKind.REVOKE),
+    "ClientAssigned": _simple(ActionKind.ASSIGNED),
+    "ClientClosed": _simple(ActionKind.CLOSE),
+    "ClientCommitFailed": _simple(ActionKind.COMMIT_REFUSED, "error"),
 }
 
 
-def acts_of(event: Event) -> list[Act]:
+def actions_in(event: Event) -> list[MemberAction]:
     """Return the actions in an event, empty for other events."""
     reader = _ACTS.get(event.name)
     return reader(event) if reader else []

@@ -53,7 +53,7 @@ Key = tuple[str, str | None]
 
 
 @dataclass(slots=True)
-class Bounds:
+class ClientClockBounds:
     """Bounds of the client's clock minus the coordinator's, in microseconds.
 
     Each has the lines that prove it.
@@ -98,7 +98,7 @@ class Bounds:
 class Skews:
     """Clocks of the clients of one group."""
 
-    bounds: dict[Key, Bounds] = field(default_factory=dict)
+    bounds: dict[Key, ClientClockBounds] = field(default_factory=dict)
     _coordinators: dict[tuple[str, int], Event] = field(default_factory=dict)
     _clients: dict[int, list[Event]] = field(default_factory=dict)
 
@@ -109,18 +109,18 @@ class Skews:
         before: dict[Key, int] = {}
         for client, coordinator in self._pairs(event, event.generation):
             key = (log_of(client.place.file), coordinator.node)
-            bounds = self.bounds.setdefault(key, Bounds())
+            bounds = self.bounds.setdefault(key, ClientClockBounds())
             before.setdefault(key, bounds.skew)
             _bound(bounds, client, coordinator)
         return [key for key, skew in before.items() if self.bounds[key].skew != skew]
 
-    def proven(self) -> Iterator[tuple[Key, Bounds]]:
+    def proven(self) -> Iterator[tuple[Key, ClientClockBounds]]:
         """Clocks that differ."""
         return (
             (key, bounds) for key, bounds in sorted(self.bounds.items(), key=lambda item: (item[0][0], item[0][1] or "")) if bounds.skew
         )
 
-    def other_zones(self) -> Iterator[tuple[Key, Bounds]]:
+    def other_zones(self) -> Iterator[tuple[Key, ClientClockBounds]]:
         """Logs that are most likely of another time zone."""
         found = sorted(self.bounds.items(), key=lambda item: (item[0][0], item[0][1] or ""))
         return ((key, bounds) for key, bounds in found if bounds.quarters and sum(bounds.zones.values()) >= PAIRS_MIN)
@@ -173,7 +173,7 @@ class Skews:
         self._clients = {generation: events for generation, events in kept.items() if events}
 
 
-def _note_zone(bounds: Bounds, client: Event, coordinator: Event) -> None:
+def _note_zone(bounds: ClientClockBounds, client: Event, coordinator: Event) -> None:
     ahead = client.time_us - coordinator.time_us
     quarters = round(ahead / QUARTER_US)
     if client.name in _AFTER and abs(ahead) <= ZONES_FAR_US and abs(ahead - quarters * QUARTER_US) <= ZONE_SLACK_US:
@@ -181,7 +181,7 @@ def _note_zone(bounds: Bounds, client: Event, coordinator: Event) -> None:
         bounds.zone_lines = bounds.zone_lines or (coordinator, client)
 
 
-def _bound(bounds: Bounds, client: Event, coordinator: Event) -> None:
+def _bound(bounds: ClientClockBounds, client: Event, coordinator: Event) -> None:
     ahead = client.time_us - coordinator.time_us
     if abs(ahead) > FAR_US:
         _note_zone(bounds, client, coordinator)

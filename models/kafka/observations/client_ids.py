@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from models.events import Event
-from models.kafka.observations.actions import Act, Deed, names_field, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, names_field, text_field
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
@@ -45,7 +45,7 @@ class Clients:
     A running client knows its coordinator, and revokes first.
     """
 
-    def feed(self, event: Event, shared: set[str]) -> list[Act]:
+    def feed(self, event: Event, shared: set[str]) -> list[MemberAction]:
         """Process one event; return a "(Re-)joining group" as its action.
 
         Clients that share an id within one log return nothing, because their lines cannot be separated.
@@ -67,8 +67,8 @@ class Clients:
             if self._starting.pop(key, False):
                 self._ids[key] = None  # none until the coordinator assigns one, because the first request may remain unanswered
             member_id = self._ids.get(key)
-            deed = Deed.JOIN if member_id is None else Deed.REJOIN
-            return [Act(deed, event.time_us, member_id or None, event.client_id, event.instance_id, None, None, event)]
+            kind = ActionKind.JOIN if member_id is None else ActionKind.REJOIN
+            return [MemberAction(kind, event.time_us, member_id or None, event.client_id, event.instance_id, None, None, event)]
         return []
 
     def forget(self, clients: Iterable[tuple[str, str]]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness
-from models.kafka.observations.actions import Act, Deed, assigned_members, int_field, names_field, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, int_field, names_field, text_field
 from models.kafka.observations.roster import Member, Roster
 from models.units import US_PER_MS
 
@@ -100,18 +100,24 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
         knowledge.requests = True
 
 
-def end_session(roster: Roster, act: Act) -> None:
+def end_session(roster: Roster, action: MemberAction) -> None:
     """Note how a member's session ended, if this deed ends it."""
-    member = roster.members.get(act.member_id or "")
-    ending = _ENDINGS.get(act.deed)
+    member = roster.members.get(action.member_id or "")
+    ending = _ENDINGS.get(action.kind)
     if member is not None and ending is not None and member.ended_how == "open":
         member.ended_how = ending
-    old = text_field(act.event, "old_member_id") if act.deed is Deed.REPLACE else None
+    old = text_field(action.event, "old_member_id") if action.kind is ActionKind.REPLACE else None
     if old and old in roster.members:
         roster.members[old].ended_how = "replaced"
 
 
-_ENDINGS = {Deed.LEAVE: "left", Deed.EXPIRE: "expired", Deed.EVICT: "evicted", Deed.SYNC_MISSED: "removed", Deed.ID_EXPIRED: "expired"}
+_ENDINGS = {
+    ActionKind.LEAVE: "left",
+    ActionKind.EXPIRE: "expired",
+    ActionKind.EVICT: "evicted",
+    ActionKind.SYNC_MISSED: "removed",
+    ActionKind.ID_EXPIRED: "expired",
+}
 """How a deed ends a member's session, from coordinator or request logs."""
 
 

@@ -56,7 +56,7 @@ Clocks differ, and joins take time.
 """
 
 
-class Sighting(NamedTuple):
+class ClientSighting(NamedTuple):
     """A client in a group, as seen in one file.
 
     Times are those of the first and last line, in microseconds. `client_number` distinguishes clients with the same id
@@ -78,7 +78,7 @@ class _Span:
     first_us: int
     last_us: int
 
-    def widen(self, seen: Sighting) -> None:
+    def widen(self, seen: ClientSighting) -> None:
         self.first_us, self.last_us = min(self.first_us, seen.first_us), max(self.last_us, seen.last_us)
 
     def holds(self, at: int) -> bool:
@@ -99,7 +99,7 @@ class Sightings:
     _anywhere: dict[str, _Spans] = field(default_factory=dict)
     _members: dict[tuple[str, str], _Spans] = field(default_factory=dict)
 
-    def note(self, seen: Sighting) -> None:
+    def note(self, seen: ClientSighting) -> None:
         """Record a sighting."""
         if seen.witness == Witness.CLIENT:
             log = log_of(seen.file)
@@ -144,7 +144,7 @@ class Sightings:
         return next((each for each in reversed(ids) if spans[each].first_us <= event.at_us), None)
 
 
-def _note(spans: dict[_Key, _Spans], key: _Key, name: str, seen: Sighting) -> None:
+def _note(spans: dict[_Key, _Spans], key: _Key, name: str, seen: ClientSighting) -> None:
     span = spans.setdefault(key, {}).setdefault(name, _Span(seen.first_us, seen.last_us))
     span.widen(seen)
 

@@ -22,7 +22,7 @@ FOLLOWING = frozenset({RootCause.COORDINATOR_FAILOVER.value, RootCause.BROKER_OU
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Following:
+class RebalanceAfterOutage:
     """A rebalance caused by a lost coordinator.
 
     `started_at` is in microseconds.
@@ -42,7 +42,7 @@ class Readers:
 
     by_topic: dict[str, dict[str, int]] = field(default_factory=dict)
     by_offsets_partition: dict[int, dict[str, int]] = field(default_factory=dict)
-    following: set[Following] = field(default_factory=set)
+    following: set[RebalanceAfterOutage] = field(default_factory=set)
 
     def note(self, group: str, fields: Mapping[str, object], at: int) -> None:
         """Record topics from one of READER_EVENTS."""
@@ -62,7 +62,7 @@ class Readers:
         for row in rebalances:
             started_at = row.started_at if row.started_at is not None else row.joined_at
             if row.root_cause in FOLLOWING and started_at is not None:
-                self.following.add(Following(started_at, row.group, row.rebalance_id))
+                self.following.add(RebalanceAfterOutage(started_at, row.group, row.rebalance_id))
 
     def of(self, topic: str, partition: int, until: int | None = None) -> list[str]:
         """Groups blocked while a partition has no leader.

@@ -42,7 +42,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposed:
+class PartitionAtRisk:
     """A partition that would lose its leader.
 
     `target` is a possible new placement, empty if no other broker is known.
@@ -118,7 +118,7 @@ def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broke
     ]
 
 
-def exposed_by(layout: Layout, broker: str) -> list[Exposed]:
+def exposed_by(layout: Layout, broker: str) -> list[PartitionAtRisk]:
     """Partitions without a candidate for leader if a broker stops.
 
     Partitions that have no leader already are excluded.
@@ -130,7 +130,7 @@ def exposed_by(layout: Layout, broker: str) -> list[Exposed]:
     for placement in layout.placements:
         why = _why(placement, broker, frozenset(layout.gone))
         if why is not None:
-            found.append(Exposed(placement, why, _target(placement, load)))
+            found.append(PartitionAtRisk(placement, why, _target(placement, load)))
     return found
 
 
@@ -156,7 +156,7 @@ def _target(placement: Placement, load: Counter[str]) -> Nodes:
     return tuple(chosen)
 
 
-def reassignment(exposed: Iterable[Exposed]) -> dict[str, Any]:
+def reassignment(exposed: Iterable[PartitionAtRisk]) -> dict[str, Any]:
     """Input for `kafka-reassign-partitions --reassignment-json-file`.
 
     Broker ids are numbers there.

@@ -10,8 +10,8 @@ from models.causes import Cause, RootCause
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.incidents import Limits
-from models.kafka.cluster.facts import ClusterFacts, Going
-from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Following, Readers
+from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
+from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.partitions.brokers import Brokers
 from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
 from models.times import first_known
@@ -76,7 +76,7 @@ def losses_of(
 
 
 def outage_incidents(
-    outages: Sequence[PartitionOutage], limits: Limits, losses: Sequence[Loss] = (), following: Sequence[Following] = ()
+    outages: Sequence[PartitionOutage], limits: Limits, losses: Sequence[Loss] = (), following: Sequence[RebalanceAfterOutage] = ()
 ) -> list[Incident]:
     """Combine outages that follow each other closely into incidents.
 
@@ -94,7 +94,7 @@ def takeover_incidents(
     moves: Sequence[LeaderMove],
     limits: Limits,
     losses: Sequence[Loss] = (),
-    following: Sequence[Following] = (),
+    following: Sequence[RebalanceAfterOutage] = (),
 ) -> list[Incident]:
     """Combine `harmless` departures into incidents.
 
@@ -187,7 +187,9 @@ def _longest(rows: Iterable[BrokerOutage]) -> float:
     return max((row.up_at - row.down_at) / US_PER_SECOND for row in rows if row.up_at is not None and row.down_at is not None)
 
 
-def _with_consequences(incident: Incident, nodes: Collection[str], losses: Sequence[Loss], following: Sequence[Following]) -> Incident:
+def _with_consequences(
+    incident: Incident, nodes: Collection[str], losses: Sequence[Loss], following: Sequence[RebalanceAfterOutage]
+) -> Incident:
     first = incident.started_at or 0
     behind = [
         loss
@@ -209,7 +211,7 @@ def _with_consequences(incident: Incident, nodes: Collection[str], losses: Seque
     return incident
 
 
-def _follows(each: Following, loss: Loss) -> bool:
+def _follows(each: RebalanceAfterOutage, loss: Loss) -> bool:
     return (loss.groups is None or each.group in loss.groups) and -CLOCKS_US <= each.started_at - loss.at <= TAKEOVER_US
 
 
@@ -294,13 +296,15 @@ def _headline(rows: Sequence[PartitionOutage], lengths: Sequence[float], *, is_o
     return "; ".join([told, *extras])
 
 
-def goings_of(facts: ClusterFacts) -> list[Going]:
+def goings_of(facts: ClusterFacts) -> list[BrokerDeparture]:
     """Departures reported by controllers, and brokers' own stops, by time."""
-    stops = [Going(each.at, each.node, each.event) for each in facts.node_changes if each.kind == "stopping" and each.node is not None]
+    stops = [
+        BrokerDeparture(each.at, each.node, each.event) for each in facts.node_changes if each.kind == "stopping" and each.node is not None
+    ]
     return sorted([*facts.goings, *stops], key=lambda going: going.at)
 
 
-def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[Going], moves: Sequence[CoordinatorMove] = ()) -> None:
+def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[BrokerDeparture], moves: Sequence[CoordinatorMove] = ()) -> None:
     """Link coordinator failovers to the departure of the broker.
 
     Adds the departure's line to the evidence. If `moves` show which broker the coordinator left, only its departure counts.

@@ -11,8 +11,8 @@ from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.partitions.broker_clocks import Skew
-from models.kafka.partitions.brokers import Absence, Brokers
-from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
+from models.kafka.partitions.brokers import BrokerAbsence, Brokers
+from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory
 from models.kafka.partitions.stage import PartitionStage
 from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
 from models.times import begin_of, in_order
@@ -139,7 +139,7 @@ def _numbered(epoch: int | None, at: int) -> tuple[object, ...]:
     return (epoch,) if epoch is not None else ("at", at)
 
 
-def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | None, first: Leadership) -> tuple[int, Absence | None]:
+def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | None, first: Leadership) -> tuple[int, BrokerAbsence | None]:
     """Start of a vacancy, with the departure that dates it, if any.
 
     A broker that learns of the vacancy later doesn't know its start; the departure of the last leader does.
@@ -156,7 +156,7 @@ def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | Non
 
 def _isr_at(history: PartitionHistory, before: Leadership | None, vacant: list[Leadership], at: int) -> Nodes:
     """The in-sync replicas when the leader was lost."""
-    told = next((each.isr for each in vacant if each.isr and each.told is not Told.SEEN), None)
+    told = next((each.isr for each in vacant if each.isr and each.told is not LeadershipSource.SEEN), None)
     if told:
         return told
     known = [change.isr for change in history.isr_changes if change.at <= at and change.isr]
@@ -169,8 +169,8 @@ def _isr_at(history: PartitionHistory, before: Leadership | None, vacant: list[L
 
 
 def _lost(
-    brokers: Brokers, history: PartitionHistory, isr: Nodes, leader_before: str | None, at: int, going: Absence | None
-) -> list[Absence]:
+    brokers: Brokers, history: PartitionHistory, isr: Nodes, leader_before: str | None, at: int, going: BrokerAbsence | None
+) -> list[BrokerAbsence]:
     """Brokers that were down when the leader was lost.
 
     Members of the ISR, or otherwise the last leader.
@@ -182,7 +182,7 @@ def _lost(
     return lost
 
 
-def _cause(replicas: Nodes, isr: Nodes, lost: list[Absence], brokers: Brokers, at: int) -> str:
+def _cause(replicas: Nodes, isr: Nodes, lost: list[BrokerAbsence], brokers: Brokers, at: int) -> str:
     if not lost:
         return "unknown"
     if len(replicas) == 1:
@@ -204,14 +204,14 @@ def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Lea
     return "unclean_election" if isr or after.unclean else "isr_election"
 
 
-def _settled_by(cause: str, lost: list[Absence], gap: Gap, stage: PartitionStage) -> str | None:
+def _settled_by(cause: str, lost: list[BrokerAbsence], gap: Gap, stage: PartitionStage) -> str | None:
     """Files that would settle what was only inferred: vacancy, cause or end.
 
     None if nothing was inferred.
     """
     _, _, after = gap
     inferred = any(absence.suspected or absence.witness is None for absence in lost)
-    inferred = inferred or (after is not None and after.told is Told.IMPLIED and not stage.kraft)
+    inferred = inferred or (after is not None and after.told is LeadershipSource.IMPLIED and not stage.kraft)
     if cause != "unknown" and not inferred:
         return None
     told = "controller.log of the active KRaft controller" if stage.kraft else "controller.log and state-change.log of the controller"
@@ -219,7 +219,7 @@ def _settled_by(cause: str, lost: list[Absence], gap: Gap, stage: PartitionStage
     return told if not silent else f"{told}, or server.log of broker {' and '.join(silent)}"
 
 
-def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | None, controllers: list[Event]) -> list[Evidence]:
+def _lines(lost: list[BrokerAbsence], vacant: list[Leadership], after: Leadership | None, controllers: list[Event]) -> list[Evidence]:
     """Evidence in order: vacancy, departures, controllers, new leader."""
     rows: dict[tuple[str, int], Evidence] = {}
 
@@ -228,13 +228,13 @@ def _lines(lost: list[Absence], vacant: list[Leadership], after: Leadership | No
             rows.setdefault((row.file, row.byte_offset), row)
 
     for each in vacant:
-        if each.told is not Told.IMPLIED:
+        if each.told is not LeadershipSource.IMPLIED:
             add(each.events, inferred=False)
     for absence in lost:
         add([*absence.events[:1], *([absence.witness] if absence.witness is not None else [])], inferred=True)
     add(controllers, inferred=True)
     if after is not None:
-        add(after.events, inferred=after.told is Told.IMPLIED)
+        add(after.events, inferred=after.told is LeadershipSource.IMPLIED)
     return list(rows.values())
 
 
@@ -265,7 +265,7 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
                 leader_epoch=each.epoch,
                 reason=_reason(history, brokers, before, each),
                 clean=_clean(history, vacant, each),
-                evidence=evidence(each.events, inferred=each.told is Told.IMPLIED),
+                evidence=evidence(each.events, inferred=each.told is LeadershipSource.IMPLIED),
             )
         before, vacant = each, []
 
@@ -298,7 +298,7 @@ def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, eac
 # -- brokers -------------------------------------------------------------------------------------------------
 
 
-def broker_outage(cluster: str, absence: Absence) -> BrokerOutage:
+def broker_outage(cluster: str, absence: BrokerAbsence) -> BrokerOutage:
     """Row of a broker's outage."""
     key = ("down", absence.down_at) if absence.down_at is not None else ("up", absence.up_at)
     down_at, up_at = in_order(begin_of(absence.down_at, absence.up_at), absence.up_at)

@@ -17,7 +17,7 @@ from models.events import Event
 from models.evidence import line_of
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Following, Readers
+from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.outages.broker_loss import Layout, broker_rows, layout_of, placement_rows
 from models.kafka.outages.incidents import (
     TAKEOVER_US,
@@ -33,7 +33,7 @@ from models.kafka.outages.incidents import (
 from models.kafka.outages.outage_rows import broker_outage, clock_divergences, leader_moves, partition_outages
 from models.kafka.outages.under_replication import under_replicated_spans
 from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, clocks_of, on_one_clock
-from models.kafka.partitions.brokers import Absence
+from models.kafka.partitions.brokers import BrokerAbsence
 from models.kafka.partitions.history import Leadership, PartitionHistory
 from models.kafka.partitions.isr import Shortage
 from models.kafka.partitions.stage import PartitionStage
@@ -156,7 +156,7 @@ class OutageStage:
     """Times for another look at partitions, or (None) at incidents."""
     _number: int = 0
     _check_at: int | None = None
-    _following: list[Following] = field(init=False)
+    _following: list[RebalanceAfterOutage] = field(init=False)
 
     def __post_init__(self) -> None:
         self.stage = PartitionStage(self.node_of, suspicions=suspicions_of(self.facts, self.node_of, self._ahead))
@@ -377,7 +377,9 @@ class OutageStage:
         if due is not None:
             self._check(due)
 
-    def _tell_absences(self, rows: Outages, absences: Sequence[Absence], known: Outages, at: int, later: list[int]) -> list[BrokerOutage]:
+    def _tell_absences(
+        self, rows: Outages, absences: Sequence[BrokerAbsence], known: Outages, at: int, later: list[int]
+    ) -> list[BrokerOutage]:
         """Emit outages of brokers that ended long before a time.
 
         Returns those that left no partition without a leader.

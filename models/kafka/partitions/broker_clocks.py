@@ -74,7 +74,7 @@ Sightings = dict[str, Event]
 
 
 @dataclass(slots=True)
-class Bounds:
+class BrokerClockBounds:
     """Bounds of a broker's clock minus the controller's, in microseconds.
 
     `lines` are the evidence.
@@ -141,7 +141,7 @@ class Facts:
         if known is None or event.time_us < known.time_us:
             sightings[node] = event
 
-    def bound(self, bounds: dict[str, Bounds], reference: str) -> None:
+    def bound(self, bounds: dict[str, BrokerClockBounds], reference: str) -> None:
         """Add bounds for the clocks of all nodes except the reference."""
         for fact, makers in self.made.items():
             learners = self.learned.get(fact, {})
@@ -252,7 +252,7 @@ class BrokerClocks:
         if not self._decisions:
             return self._skews_of_equals()
         reference = min(self._decisions, key=lambda node: (-self._decisions[node], len(node), node))
-        bounds: dict[str, Bounds] = {}
+        bounds: dict[str, BrokerClockBounds] = {}
         self._epochs.bound(bounds, reference)
         self._lives.bound(bounds, reference)
         for controller, broker, leaving in self._leavings:
@@ -286,10 +286,10 @@ class BrokerClocks:
         return found
 
 
-def _bound(bounds: dict[str, Bounds], node: str, event: Event, reference: Event, *, above: bool) -> None:
+def _bound(bounds: dict[str, BrokerClockBounds], node: str, event: Event, reference: Event, *, above: bool) -> None:
     ahead = event.time_us - reference.time_us
     if abs(ahead) <= FAR_US:
-        known = bounds.setdefault(node, Bounds())
+        known = bounds.setdefault(node, BrokerClockBounds())
         (known.above if above else known.below)(ahead, (event, reference))
 
 

@@ -19,7 +19,7 @@ EVENTS_HELD_MAX = 6
 
 
 @dataclass(slots=True)
-class Absence:
+class BrokerAbsence:
     """An outage of a broker.
 
     `down_at` and `up_at` are in microseconds; None means unknown, or not back.
@@ -67,7 +67,7 @@ class Absence:
 class Brokers:
     """All brokers of a cluster; a broker without events counts as up."""
 
-    absences: dict[str, list[Absence]] = field(default_factory=dict)
+    absences: dict[str, list[BrokerAbsence]] = field(default_factory=dict)
     _granted: dict[str, list[int]] = field(default_factory=dict)
     _signs: dict[str, dict[str, Event]] = field(default_factory=dict)
     _alive_before: set[str] = field(default_factory=set)
@@ -88,7 +88,7 @@ class Brokers:
         """Brokers that are down now."""
         return frozenset(node for node in self.absences if self.is_down(node))
 
-    def absent_at(self, node: str, at: int) -> Absence | None:
+    def absent_at(self, node: str, at: int) -> BrokerAbsence | None:
         """The outage of a broker at a time, None without one."""
         for absence in reversed(self.absences.get(node, ())):
             if (absence.down_at is None or absence.down_at <= at) and (absence.up_at is None or absence.up_at >= at):
@@ -102,12 +102,12 @@ class Brokers:
             for absence in self.absences.get(node, ())
         )
 
-    def returns(self, after: int, before: int) -> list[Absence]:
+    def returns(self, after: int, before: int) -> list[BrokerAbsence]:
         """Outages that ended in the interval (after, before], in order."""
         ended = [each for each in self.all() if each.up_at is not None and after < each.up_at <= before]
         return sorted(ended, key=lambda each: (each.up_at or 0, each.node))
 
-    def gone_at(self, node: str, at: int) -> Absence | None:
+    def gone_at(self, node: str, at: int) -> BrokerAbsence | None:
         """The outage of a broker that leads nothing at a time.
 
         It is down, or in a granted controlled shutdown that ends in an outage.
@@ -118,7 +118,7 @@ class Brokers:
         following = (each for each in self.absences.get(node, ()) if each.controlled and each.down_at is not None)
         return next((each for each in following if at < (each.down_at or 0) <= at + SAME_GOING_US), None)
 
-    def last_going(self, node: str, before: int, after: int | None = None) -> Absence | None:
+    def last_going(self, node: str, before: int, after: int | None = None) -> BrokerAbsence | None:
         """The latest outage that began in the interval (after, before]."""
         for absence in reversed(self.absences.get(node, ())):
             if absence.down_at is not None and absence.down_at <= before and (after is None or absence.down_at > after):
@@ -134,7 +134,7 @@ class Brokers:
         """Whether a controlled shutdown was granted in the interval [after, before]."""
         return any(after <= at <= before for at in self._granted.get(node, ()))
 
-    def all(self) -> Iterator[Absence]:
+    def all(self) -> Iterator[BrokerAbsence]:
         """All outages, by broker and time."""
         for node in sorted(self.absences):
             yield from self.absences[node]
@@ -176,7 +176,7 @@ class Brokers:
             known.down_at, known.witness, known.suspected = at, event, suspected
             return True
         controlled = controlled or self._recent(node, "leaving", at)
-        absence = Absence(node, at, fenced=fenced, controlled=controlled, witness=event, suspected=suspected, events=[event])
+        absence = BrokerAbsence(node, at, fenced=fenced, controlled=controlled, witness=event, suspected=suspected, events=[event])
         absence.session_lost = self._recent(node, "session", at)
         absence.log_dir = self._recent(node, "log_dir", at)
         leaving = self._signs.get(node, {}).get("leaving")
@@ -228,7 +228,7 @@ class Brokers:
         if self.goes_in_order(node):
             self.sign(node, "leaving", event)
         if self._open(node) is None:
-            self.absences.setdefault(node, []).append(Absence(node, at, controlled=self.goes_in_order(node), events=[event]))
+            self.absences.setdefault(node, []).append(BrokerAbsence(node, at, controlled=self.goes_in_order(node), events=[event]))
 
     def starting(self, node: str, at: int, event: Event) -> None:
         """Record a broker's start.
@@ -241,7 +241,7 @@ class Brokers:
             known.restarted = True
             known.note(event)
         elif node in self._alive_before and not self._came_just_now(node, at):
-            self.absences.setdefault(node, []).append(Absence(node, None, restarted=True, events=[event]))
+            self.absences.setdefault(node, []).append(BrokerAbsence(node, None, restarted=True, events=[event]))
 
     def alive(self, node: str) -> None:
         """Record activity of a broker."""
@@ -259,7 +259,7 @@ class Brokers:
 
     # -- lookup ----------------------------------------------------------------------------------------------
 
-    def _open(self, node: str) -> Absence | None:
+    def _open(self, node: str) -> BrokerAbsence | None:
         known = self.absences.get(node)
         return known[-1] if known and known[-1].up_at is None else None
 

@@ -15,7 +15,7 @@ LATE_US = 5_000_000
 
 
 @dataclass(slots=True)
-class Reign:
+class ControllerTerm:
     """Term of one broker as controller.
 
     Its end is None until a resignation or the broker's departure shows it.
@@ -32,11 +32,11 @@ class Reign:
 class Controllers:
     """The controllers of a cluster, in order of time."""
 
-    reigns: list[Reign] = field(default_factory=list)
+    reigns: list[ControllerTerm] = field(default_factory=list)
 
     def elected(self, node: str, at: int, event: Event) -> None:
         """Record that a broker became controller."""
-        self.reigns.append(Reign(node, at, event))
+        self.reigns.append(ControllerTerm(node, at, event))
 
     def over(self, node: str, at: int, event: Event) -> None:
         """Record that a broker stopped being controller."""

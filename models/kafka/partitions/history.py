@@ -38,7 +38,7 @@ EVENTS_HELD_MAX = 4
 Nodes = tuple[str, ...]
 
 
-class Told(IntEnum):
+class LeadershipSource(IntEnum):
     """Source of a leadership; a greater one overrides a lesser one."""
 
     IMPLIED = 0  # inferred from a broker's departure or return by the rules of election
@@ -65,7 +65,7 @@ class Leadership:
     epoch: int | None
     leader: str
     at: int
-    told: Told
+    told: LeadershipSource
     isr: Nodes | None = None
     guessed: bool = False
     unclean: bool = False
@@ -289,7 +289,7 @@ class PartitionHistory:
             new.leader == NO_LEADER
             or index == 0
             or supposed.leader != NO_LEADER
-            or supposed.told is not Told.IMPLIED
+            or supposed.told is not LeadershipSource.IMPLIED
             or not supposed.guessed
             or new.guessed
         ):
@@ -398,7 +398,7 @@ class Partitions:
             return
         del self.by_name[topic, partition]
         history.delete(at)
-        if history.is_cut or any(each.told is not Told.IMPLIED for each in history.leaderships):
+        if history.is_cut or any(each.told is not LeadershipSource.IMPLIED for each in history.leaderships):
             self.ended[history.key] = history
             self._lives[topic, partition] += 1
 

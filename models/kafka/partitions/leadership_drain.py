@@ -39,7 +39,7 @@ def _place(history: PartitionHistory) -> Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class LeadershipMove:
     """A move of a leadership to another broker.
 
     `back` is True if that broker may have led the partition before.
@@ -51,11 +51,11 @@ class Move:
 
 
 @dataclass(slots=True)
-class Takeovers:
+class LeadershipDrain:
     """Partitions led by each broker, and its recently lost leaderships."""
 
     _led: dict[str, dict[Place, PartitionHistory]] = field(default_factory=dict)
-    _moves: dict[str, deque[Move]] = field(default_factory=dict)
+    _moves: dict[str, deque[LeadershipMove]] = field(default_factory=dict)
     _unfollowed: dict[Place, int] = field(default_factory=dict)
 
     def unfollowed(self, history: PartitionHistory, at: int) -> None:
@@ -78,13 +78,13 @@ class Takeovers:
         if before is not None:
             self._led.get(before, {}).pop(_place(history), None)
         if event is not None and before not in {None, NO_LEADER} and after != NO_LEADER:
-            move = Move(event.time_us, _had_it(history, after, event, brokers), event)
+            move = LeadershipMove(event.time_us, _had_it(history, after, event, brokers), event)
             moves = self._moves.setdefault(before or "", deque())
             while moves and move.at - moves[0].at > WITHIN_US:
                 moves.popleft()
             moves.append(move)
 
-    def by_which_all_went(self, node: str, at: int, brokers: Brokers) -> list[Move]:
+    def by_which_all_went(self, node: str, at: int, brokers: Brokers) -> list[LeadershipMove]:
         """Latest moves of a broker if these were all its leaderships."""
         moves = self._moves.get(node)
         while moves and at - moves[0].at > WITHIN_US:

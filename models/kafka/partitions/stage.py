@@ -21,7 +21,7 @@ from models.kafka.partitions.event_fields import (
     partition_name,
     word_field,
 )
-from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Told
+from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory
 from models.kafka.partitions.state import PartitionState
 
 OFFLINE = "OfflinePartition"
@@ -78,7 +78,9 @@ class PartitionStage(PartitionState):
                 history.take_isr(history.isr, event.time_us, event, grown=grown)
         return history
 
-    def _tell(self, history: PartitionHistory, event: Event, leader: str, told: Told, *, timed: bool, isr: Nodes | None = None) -> None:
+    def _tell(
+        self, history: PartitionHistory, event: Event, leader: str, told: LeadershipSource, *, timed: bool, isr: Nodes | None = None
+    ) -> None:
         epoch = number_field(event, "leader_epoch")
         at = event.time_us
         history.note((*(isr or ()), leader))
@@ -105,7 +107,7 @@ class PartitionStage(PartitionState):
             self._held(history, word_field(event, "removed"))
         if leader is not None:
             self._tell_what_was(history, event)
-            self._tell(history, event, leader, Told.DECIDED, timed=True, isr=isr)
+            self._tell(history, event, leader, LeadershipSource.DECIDED, timed=True, isr=isr)
         elif to_state == OFFLINE:
             self._went_offline(history, event)
         elif isr is not None:
@@ -115,10 +117,10 @@ class PartitionStage(PartitionState):
         """Record the previous leadership that a change names."""
         leader, epoch, isr = word_field(event, "leader_before"), number_field(event, "leader_epoch"), nodes_field(event, "isr_before")
         if history.current is None and leader not in {None, NO_LEADER} and epoch is not None and epoch > 0:
-            self._enter(history, Leadership(epoch - 1, leader or NO_LEADER, event.time_us, Told.SEEN, isr, timed=False), event)
+            self._enter(history, Leadership(epoch - 1, leader or NO_LEADER, event.time_us, LeadershipSource.SEEN, isr, timed=False), event)
             history.take_isr(isr, event.time_us, event, before=isr)
 
-    def _leaderless(self, history: PartitionHistory, event: Event, told: Told = Told.DECIDED) -> None:
+    def _leaderless(self, history: PartitionHistory, event: Event, told: LeadershipSource = LeadershipSource.DECIDED) -> None:
         """Record a vacancy from a line without an epoch.
 
         The epoch is assumed to be the next one.
@@ -128,9 +130,9 @@ class PartitionStage(PartitionState):
             current.add(event)
             return
         epoch = None if current is None or current.epoch is None else current.epoch + 1
-        if current is not None and current.told is Told.IMPLIED and current.guessed:
+        if current is not None and current.told is LeadershipSource.IMPLIED and current.guessed:
             epoch = current.epoch  # the line confirms an inferred vacancy
-        timed = told is Told.DECIDED
+        timed = told is LeadershipSource.DECIDED
         self._enter(
             history, Leadership(epoch, NO_LEADER, event.time_us, told, history.isr, guessed=True, timed=timed, events=[event]), event
         )
@@ -138,7 +140,7 @@ class PartitionStage(PartitionState):
     def _went_offline(self, history: PartitionHistory, event: Event) -> None:
         """Record an offline partition, unless the election was already inferred."""
         current = history.current
-        if current is None or current.told is not Told.IMPLIED or not current.guessed or event.time_us - current.at > MOMENT_US:
+        if current is None or current.told is not LeadershipSource.IMPLIED or not current.guessed or event.time_us - current.at > MOMENT_US:
             self._leaderless(history, event)
 
     def _election_failed(self, event: Event) -> None:
@@ -149,16 +151,16 @@ class PartitionStage(PartitionState):
     def _told(self, event: Event) -> None:
         history, leader = self._history(event), word_field(event, "leader")
         if history is not None and leader is not None:
-            self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
+            self._tell(history, event, leader, LeadershipSource.DECIDED, timed=True, isr=nodes_field(event, "isr"))
 
     def _leader_missing(self, event: Event) -> None:
         history = self._history(event)
         if history is None or word_field(event, "leader") != NO_LEADER:
             return
         if number_field(event, "leader_epoch") is not None:
-            self._tell(history, event, NO_LEADER, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
+            self._tell(history, event, NO_LEADER, LeadershipSource.SEEN, timed=False, isr=nodes_field(event, "isr"))
         elif history.leader in {None, NO_LEADER} or self.brokers.is_down(history.leader or ""):
-            self._leaderless(history, event, Told.SEEN)  # otherwise the broker learns late of a vacancy that is over
+            self._leaderless(history, event, LeadershipSource.SEEN)  # otherwise the broker learns late of a vacancy that is over
 
     def _leader_started(self, event: Event) -> None:
         history = self._history(event)
@@ -167,8 +169,8 @@ class PartitionStage(PartitionState):
         self.brokers.alive(event.node)
         epoch, previous = number_field(event, "leader_epoch"), number_field(event, "previous_epoch")
         if word_field(event, "previous_leader") == NO_LEADER and previous is not None and epoch is not None and previous < epoch:
-            self._enter(history, Leadership(previous, NO_LEADER, event.time_us, Told.SEEN, timed=False, events=[event]), event)
-        self._tell(history, event, event.node, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
+            self._enter(history, Leadership(previous, NO_LEADER, event.time_us, LeadershipSource.SEEN, timed=False, events=[event]), event)
+        self._tell(history, event, event.node, LeadershipSource.SEEN, timed=False, isr=nodes_field(event, "isr"))
 
     def _follower_started(self, event: Event) -> None:
         history, leader = self._history(event), word_field(event, "leader")
@@ -177,14 +179,14 @@ class PartitionStage(PartitionState):
             if history is not None:
                 self.partitions.note_nodes(history, (event.node,))
         if history is not None and leader is not None:
-            self._tell(history, event, leader, Told.SEEN, timed=False)
+            self._tell(history, event, leader, LeadershipSource.SEEN, timed=False)
 
     def _kept(self, event: Event) -> None:
         history, leader = self._history(event), word_field(event, "leader")
         if event.node is not None:
             self.brokers.alive(event.node)
         if history is not None and leader is not None:
-            self._tell(history, event, leader, Told.SEEN, timed=False, isr=nodes_field(event, "isr"))
+            self._tell(history, event, leader, LeadershipSource.SEEN, timed=False, isr=nodes_field(event, "isr"))
 
     def _isr_changed(self, event: Event) -> None:
         history = self._history(event)
@@ -212,7 +214,7 @@ class PartitionStage(PartitionState):
         if known is not None and known.current is not None and (known.current.epoch or 0) > (epoch or 0):
             self.partitions.end(event.topic, event.partition, event.time_us)
         history = self._known(self.partitions.of(event.topic, event.partition), event)
-        self._tell(history, event, leader, Told.DECIDED, timed=True, isr=nodes_field(event, "isr"))
+        self._tell(history, event, leader, LeadershipSource.DECIDED, timed=True, isr=nodes_field(event, "isr"))
 
     def _fetched(self, event: Event) -> None:
         """Record leaders that a follower fetches from.
@@ -230,7 +232,9 @@ class PartitionStage(PartitionState):
             if epoch is None or current is None or current.epoch is None or epoch >= current.epoch:
                 self._show_alive({str(leader)}, event)
             if epoch is not None:
-                self._enter(history, Leadership(epoch, str(leader), event.time_us, Told.SEEN, timed=False, events=[event]), event)
+                self._enter(
+                    history, Leadership(epoch, str(leader), event.time_us, LeadershipSource.SEEN, timed=False, events=[event]), event
+                )
             elif history.leader != leader:
                 self._takes_over(history, str(leader), event)
 
@@ -254,10 +258,12 @@ class PartitionStage(PartitionState):
         """
         current = history.current
         if current is None:
-            self._enter(history, Leadership(None, leader, event.time_us, Told.SEEN, history.isr, timed=False, events=[event]), event)
+            self._enter(
+                history, Leadership(None, leader, event.time_us, LeadershipSource.SEEN, history.isr, timed=False, events=[event]), event
+            )
         elif current.leader == NO_LEADER or self.brokers.is_down(current.leader):
             epoch = None if current.epoch is None else current.epoch + 1
-            told = Leadership(epoch, leader, event.time_us, Told.SEEN, history.isr, guessed=True, timed=False, events=[event])
+            told = Leadership(epoch, leader, event.time_us, LeadershipSource.SEEN, history.isr, guessed=True, timed=False, events=[event])
             self._enter(history, told, event)
 
     def _note_unclean(self, event: Event) -> None:
@@ -286,7 +292,9 @@ class PartitionStage(PartitionState):
             if history.current is None:
                 isr = tuple(node for node in replicas if not self.brokers.is_down(node))
                 leader = isr[0] if isr else NO_LEADER
-                self._enter(history, Leadership(0, leader, event.time_us, Told.IMPLIED, isr, guessed=True, events=[event]), event)
+                self._enter(
+                    history, Leadership(0, leader, event.time_us, LeadershipSource.IMPLIED, isr, guessed=True, events=[event]), event
+                )
                 history.take_isr(isr, event.time_us, event)
 
     def _topic_deleted(self, event: Event) -> None:

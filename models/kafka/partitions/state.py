@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.elections.dispatch import elected
-from models.kafka.partitions.brokers import Absence, Brokers
+from models.kafka.partitions.brokers import BrokerAbsence, Brokers
 from models.kafka.partitions.controllers import Controllers
-from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, Nodes, PartitionHistory, Partitions, Told
-from models.kafka.partitions.leadership_drain import MOVES_MIN, Takeovers
-from models.kafka.partitions.suspected_failures import Suspicions
+from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory, Partitions
+from models.kafka.partitions.leadership_drain import MOVES_MIN, LeadershipDrain
+from models.kafka.partitions.suspected_failures import SuspectedFailures
 
 START_LEAST_US = 3_000_000
 """Minimum time for a broker to stop, start and catch up."""
@@ -27,9 +27,9 @@ class PartitionState:
     kraft: bool = False
     unclean_topics: dict[str, bool] = field(default_factory=dict)
     unclean_default: bool = False
-    suspicions: Suspicions = field(default_factory=Suspicions)
+    suspicions: SuspectedFailures = field(default_factory=SuspectedFailures)
     controllers: Controllers = field(default_factory=Controllers)
-    takeovers: Takeovers = field(default_factory=Takeovers)
+    takeovers: LeadershipDrain = field(default_factory=LeadershipDrain)
     now: int = 0
 
     def _own_line(self, event: Event) -> str | None:
@@ -44,14 +44,14 @@ class PartitionState:
     def _enter(self, history: PartitionHistory, new: Leadership, event: Event) -> None:
         """Add a leadership; infer a departure if its former leader leads nothing."""
         was = history.current
-        supposed = was is not None and was.told is Told.IMPLIED  # then a contradicting line is no evidence of a move
+        supposed = was is not None and was.told is LeadershipSource.IMPLIED  # then a contradicting line is no evidence of a move
         before = history.leader
         history.tell(new, kraft=self.kraft)
         after = history.leader
         if after is None or before == after:
             return
         self.takeovers.changed(history, before, after, None if supposed else event, self.brokers)
-        if new.told is not Told.IMPLIED and before is not None:
+        if new.told is not LeadershipSource.IMPLIED and before is not None:
             self._led_all_before(before, event)
 
     def _led_all_before(self, node: str, event: Event) -> None:
@@ -104,10 +104,10 @@ class PartitionState:
         if any(each != node and not self.brokers.was_down(each, at) for each in isr):
             return
         if not self.kraft:  # in KRaft a departure and a return each take an epoch, so lines would show them
-            vacant = Leadership(before.epoch, NO_LEADER, at, Told.IMPLIED, isr, guessed=True, events=[event])
+            vacant = Leadership(before.epoch, NO_LEADER, at, LeadershipSource.IMPLIED, isr, guessed=True, events=[event])
             history.leaderships.insert(index, vacant)
 
-    def _elect_again(self, history: PartitionHistory, absence: Absence) -> None:
+    def _elect_again(self, history: PartitionHistory, absence: BrokerAbsence) -> None:
         """Repeat the election at a broker's return for a late-detected departure."""
         if history.leader == NO_LEADER and absence.up_at is not None and absence.node in history.candidates and absence.ends:
             leader, isr = self._elected(history, absence.up_at)
@@ -157,7 +157,7 @@ class PartitionState:
         current = history.current
         epoch = None if current is None or current.epoch is None else current.epoch + 1
         unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
-        told = Leadership(epoch, leader, event.time_us, Told.IMPLIED, isr, guessed=True, unclean=unclean, events=[event])
+        told = Leadership(epoch, leader, event.time_us, LeadershipSource.IMPLIED, isr, guessed=True, unclean=unclean, events=[event])
         self._enter(history, told, event)
         if leader != NO_LEADER:
             history.take_isr(isr, event.time_us, event)

@@ -32,7 +32,7 @@ RESTART_WITHIN_US = 6 * 3_600_000_000
 
 
 @dataclass(slots=True)
-class Suspicions:
+class SuspectedFailures:
     """Known departures from the cluster stage, and refused connections so far."""
 
     told: dict[str, list[int]] = field(default_factory=dict)  # by node: times at which a controller saw it leave
@@ -78,13 +78,13 @@ class Suspicions:
         return first
 
 
-def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str], ahead: Mapping[str, int] | None = None) -> Suspicions:
+def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str], ahead: Mapping[str, int] | None = None) -> SuspectedFailures:
     """Collect departures and starts from a cluster's facts.
 
     `node_of` gives the node of a file; `ahead` gives clock differences in microseconds.
     """
     skews = ahead or {}
-    found = Suspicions(with_file=set(_nodes(node_of, facts)))
+    found = SuspectedFailures(with_file=set(_nodes(node_of, facts)))
     for going in facts.goings:
         teller = node_of.get(going.event.place.file, "")
         found.told.setdefault(going.node, []).append(going.at - skews.get(teller, 0))

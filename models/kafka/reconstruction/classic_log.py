@@ -18,7 +18,7 @@ from models.times import first_known
 
 
 @dataclass(slots=True)
-class Draft:
+class RebalanceWindow:
     """One rebalance as far as the coordinator's lines tell it. Times are microseconds."""
 
     ordinal: int
@@ -108,7 +108,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class CoordinatorRelocation:
     """The group's coordinator is another node. `left` is the line that sees it off, where there is one."""
 
     from_node: str | None
@@ -119,15 +119,15 @@ class Move:
 
 @dataclass(slots=True)
 class ClassicReplay:
-    """Replays one group. Feed events in order; read `drafts`, `changes` and `findings`."""
+    """Replays one group. Feed events in order; read `windows`, `changes` and `findings`."""
 
     roster: Roster
     group: Group = field(default_factory=Group)
     node: str | None = None
-    drafts: list[Draft] = field(default_factory=list)
+    windows: list[RebalanceWindow] = field(default_factory=list)
     changes: list[StateChange] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    moves: list[Move] = field(default_factory=list)
+    moves: list[CoordinatorRelocation] = field(default_factory=list)
     empty_since: Event | None = None
     deaths: list[tuple[Event | None, Event]] = field(default_factory=list)
     """Ends of the group: since when it was empty, where the logs show it, and the line that says that it is gone."""
@@ -152,9 +152,9 @@ class ClassicReplay:
         return True
 
     @property
-    def current(self) -> Draft | None:
+    def current(self) -> RebalanceWindow | None:
         """The rebalance that is under way."""
-        return self.drafts[-1] if self.drafts and self.drafts[-1].outcome == "open" else None
+        return self.windows[-1] if self.windows and self.windows[-1].outcome == "open" else None
 
     def next_ordinal(self, generation: int | None) -> int:
         """Number the rebalances that begin in one generation."""
@@ -162,10 +162,10 @@ class ClassicReplay:
         self._ordinals[generation] = ordinal + 1
         return ordinal
 
-    def note_phases(self, draft: Draft) -> None:
+    def note_phases(self, window: RebalanceWindow) -> None:
         """Keep when the phases of the latest rebalance ended."""
-        self._last_joined_at = draft.open_until
-        self._last_ended_at = draft.ended_at
+        self._last_joined_at = window.open_until
+        self._last_ended_at = window.ended_at
 
     def converted(self, event: Event) -> None:
         """The group goes on as one of the consumer protocol (KIP-848): what was under way ends with it."""
@@ -185,39 +185,41 @@ class ClassicReplay:
             self.changes.append(StateChange(step.before, step.after, step.inferred, event, generation, member_count, leader))
         return len(steps) if event.witness in INFERRING else sum(step.inferred for step in steps)
 
-    def _close(self, draft: Draft, outcome: str, event: Event) -> None:
-        draft.outcome = outcome
-        draft.ended = event
-        draft.ended_at = event.time_us
-        self._last_ended_at = draft.ended_at
-        if outcome == "coordinator_lost" and self.group.state is not draft.state_before:
+    def _close(self, window: RebalanceWindow, outcome: str, event: Event) -> None:
+        window.outcome = outcome
+        window.ended = event
+        window.ended_at = event.time_us
+        self._last_ended_at = window.ended_at
+        if outcome == "coordinator_lost" and self.group.state is not window.state_before:
             # What was not finished is not in the offsets topic: the next coordinator finds the group as it was.
-            if draft.state_before is not None:
-                lost = StateChange(self.group.state, draft.state_before, True, event, draft.generation_before, None, None, taken_back=True)
+            if window.state_before is not None:
+                lost = StateChange(
+                    self.group.state, window.state_before, True, event, window.generation_before, None, None, taken_back=True
+                )
                 self.changes.append(lost)
-            self.group.state = draft.state_before
+            self.group.state = window.state_before
 
-    def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> Draft:
-        draft = Draft(
+    def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> RebalanceWindow:
+        window = RebalanceWindow(
             self.next_ordinal(generation_before), generation_before, state_before, event.node, event.partition, event if started else None
         )
-        draft.members_before = 0 if state_before is State.EMPTY else self.group.member_count
-        draft.previous_joined_at = self._last_joined_at
-        draft.previous_ended_at = self._last_ended_at
-        draft.load_before = self._loaded
-        draft.witness = event.witness if event.witness in INFERRING else Witness.COORDINATOR
-        self.drafts.append(draft)
-        return draft
+        window.members_before = 0 if state_before is State.EMPTY else self.group.member_count
+        window.previous_joined_at = self._last_joined_at
+        window.previous_ended_at = self._last_ended_at
+        window.load_before = self._loaded
+        window.witness = event.witness if event.witness in INFERRING else Witness.COORDINATOR
+        self.windows.append(window)
+        return window
 
-    def _open_unseen(self, event: Event) -> Draft:
+    def _open_unseen(self, event: Event) -> RebalanceWindow:
         """A rebalance whose beginning is not in the log; further ones may be missing before it."""
         before = event.generation - 1 if event.generation is not None else None
         known = self.group.generation
         if known is not None and before is not None and before != known:
             self.findings.append(Finding(f"generation {known + 1}", f"generation {before + 1}", event))
-        draft = self._open(event, before, State.EMPTY if before == 0 else self.group.state, started=False)
-        draft.inferred_steps += 1
-        return draft
+        window = self._open(event, before, State.EMPTY if before == 0 else self.group.state, started=False)
+        window.inferred_steps += 1
+        return window
 
     def _arrive_at(self, event: Event) -> None:
         """Follow the group to the node that writes now; a rebalance left open there lost its coordinator."""
@@ -227,7 +229,7 @@ class ClassicReplay:
             current = self.current
             if current is not None:
                 self._close(current, "coordinator_lost", self._unloaded or event)
-            self.moves.append(Move(self.node, event.node, self._unloaded, event))
+            self.moves.append(CoordinatorRelocation(self.node, event.node, self._unloaded, event))
         self.node = event.node
         self._unloaded = None
 
@@ -249,22 +251,22 @@ class ClassicReplay:
         if current is not None:
             current.inferred_steps += current.joined is None
             self._close(current, "superseded", event)
-        draft = self._open(event, generation, state_before, started=True)
-        draft.inferred_steps += self._move(State.PREPARING_REBALANCE, event, generation, draft.members_before)
+        window = self._open(event, generation, state_before, started=True)
+        window.inferred_steps += self._move(State.PREPARING_REBALANCE, event, generation, window.members_before)
         reason_state = text_field(event, "reason_state")
-        if draft.state_before is None and reason_state in {State.STABLE, State.COMPLETING_REBALANCE}:
-            draft.state_before = State(reason_state)
+        if window.state_before is None and reason_state in {State.STABLE, State.COMPLETING_REBALANCE}:
+            window.state_before = State(reason_state)
 
     def _take_assignment_back(self) -> None:
         """The assignment that was received could not be written, so that the group has never been Stable (storeGroup)."""
         last = self.changes[-1] if self.changes else None
-        draft = self.drafts[-1] if self.drafts else None
-        if last is None or draft is None or draft.outcome != "stable" or draft.ended is not last.event:
+        window = self.windows[-1] if self.windows else None
+        if last is None or window is None or window.outcome != "stable" or window.ended is not last.event:
             return
         self.changes.pop()
         self.group.state = last.before
-        draft.outcome, draft.ended, draft.ended_at = "open", None, None
-        self._last_ended_at = draft.previous_ended_at
+        window.outcome, window.ended, window.ended_at = "open", None, None
+        self._last_ended_at = window.previous_ended_at
 
     def _meet_other_generation(self, event: Event, known: int, generation: int) -> State | None:
         """The group is not at the generation that was seen last: a new life, a failover, or lost lines."""
@@ -281,59 +283,59 @@ class ClassicReplay:
             self._close(current, "superseded" if generation > known else "coordinator_lost", event)
         return None
 
-    def _joining(self, event: Event) -> Draft:
+    def _joining(self, event: Event) -> RebalanceWindow:
         """The rebalance whose join phase an event ends; one that nothing was seen of where none is in that phase."""
-        draft = self.current
-        if draft is not None and draft.joined is None:
-            return draft
-        if draft is not None:
-            self._close(draft, "superseded", event)
+        window = self.current
+        if window is not None and window.joined is None:
+            return window
+        if window is not None:
+            self._close(window, "superseded", event)
         return self._open_unseen(event)
 
     def _generation_started(self, event: Event) -> None:
         self._arrive_at(event)
         began = self.current
-        draft = self._joining(event)
-        if draft is began and draft.generation_before is not None and event.generation != draft.generation_before + 1:
-            self.findings.append(Finding(f"generation {draft.generation_before + 1}", f"generation {event.generation}", event))
-            draft.unexplained_lines += 1
-        draft.joined = event
-        draft.generation_after = event.generation
-        draft.members_after = int_field(event, "member_count")
-        draft.partition = event.partition if event.partition is not None else draft.partition
+        window = self._joining(event)
+        if window is began and window.generation_before is not None and event.generation != window.generation_before + 1:
+            self.findings.append(Finding(f"generation {window.generation_before + 1}", f"generation {event.generation}", event))
+            window.unexplained_lines += 1
+        window.joined = event
+        window.generation_after = event.generation
+        window.members_after = int_field(event, "member_count")
+        window.partition = event.partition if event.partition is not None else window.partition
         self._last_joined_at = event.time_us
-        draft.inferred_steps += self._move(State.COMPLETING_REBALANCE, event, event.generation, draft.members_after)
+        window.inferred_steps += self._move(State.COMPLETING_REBALANCE, event, event.generation, window.members_after)
 
     def _assignment_received(self, event: Event) -> None:
         self._arrive_at(event)
-        draft = self.current
+        window = self.current
         if self.group.state is State.STABLE and event.generation == self.group.generation:
             return  # the leader's SyncGroup was sent again
-        if draft is None:
-            draft = self._open_unseen(event)
-            draft.generation_after = event.generation
-            draft.inferred_steps += 1
-        elif draft.joined is None:
-            draft.generation_after = event.generation
-            draft.inferred_steps += 1
-        if draft.joined is None:
+        if window is None:
+            window = self._open_unseen(event)
+            window.generation_after = event.generation
+            window.inferred_steps += 1
+        elif window.joined is None:
+            window.generation_after = event.generation
+            window.inferred_steps += 1
+        if window.joined is None:
             self._last_joined_at = event.time_us  # its line is lost, and the join phase was over by now
-        draft.leader = event.member_id or draft.leader
-        draft.members_after = int_field(event, "member_count") or draft.members_after
+        window.leader = event.member_id or window.leader
+        window.members_after = int_field(event, "member_count") or window.members_after
         self.group.leader = event.member_id
-        self._move(State.STABLE, event, event.generation, draft.members_after)
-        self._close(draft, "stable", event)
+        self._move(State.STABLE, event, event.generation, window.members_after)
+        self._close(window, "stable", event)
 
     def _group_emptied(self, event: Event) -> None:
         self._arrive_at(event)
-        draft = self._joining(event)
-        draft.joined = event
-        draft.generation_after = event.generation
-        draft.members_after = 0
+        window = self._joining(event)
+        window.joined = event
+        window.generation_after = event.generation
+        window.members_after = 0
         self._last_joined_at = event.time_us
         self.group.leader = None
         self._move(State.EMPTY, event, event.generation, 0)
-        self._close(draft, "empty", event)
+        self._close(window, "empty", event)
         self.empty_since = event
 
     def _group_loaded(self, event: Event) -> None:
@@ -341,7 +343,7 @@ class ClassicReplay:
         if current is not None:
             self._close(current, "coordinator_lost", self._unloaded or event)
         if self.node is not None and event.node is not None and event.node != self.node:
-            self.moves.append(Move(self.node, event.node, self._unloaded, event))
+            self.moves.append(CoordinatorRelocation(self.node, event.node, self._unloaded, event))
         self.node = event.node or self.node
         self._unloaded = None
         self._loaded = event
@@ -406,7 +408,7 @@ class ClassicReplay:
         if self.node is not None or event.node is None:
             return
         if self._clients_node not in {None, event.node}:
-            self.moves.append(Move(self._clients_node, event.node, self._lost, event))
+            self.moves.append(CoordinatorRelocation(self._clients_node, event.node, self._lost, event))
             self._loaded = event
         self._clients_node, self._lost = event.node, None
 

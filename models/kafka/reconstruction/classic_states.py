@@ -26,7 +26,7 @@ _BETWEEN: dict[tuple[State, State], tuple[State, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StateStep:
     """One step between two states. `before` is None for the first state that a log shows."""
 
     before: State | None
@@ -44,7 +44,7 @@ class Group:
     member_count: int | None = None
 
 
-def move(group: Group, after: State) -> list[Step]:
+def move(group: Group, after: State) -> list[StateStep]:
     """Put the group into `after` and return the steps taken, unseen ones first and marked as inferred.
 
     Dead is left by a new life of the group: its next state follows a fresh Empty.
@@ -52,11 +52,11 @@ def move(group: Group, after: State) -> list[Step]:
     before = group.state
     if before is State.DEAD and after is not State.DEAD:
         before = State.EMPTY
-    steps: list[Step] = []
+    steps: list[StateStep] = []
     if before is not None and before not in VALID_PREVIOUS[after]:
         for between in _BETWEEN.get((before, after), ()):
-            steps.append(Step(before, between, True))
+            steps.append(StateStep(before, between, True))
             before = between
-    steps.append(Step(before, after, False))
+    steps.append(StateStep(before, after, False))
     group.state = after
     return steps

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness
-from models.kafka.observations.actions import Act, Deed, assigned_members, is_told, says_put_out, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, is_told, says_put_out, text_field
 from models.kafka.observations.roster import Roster
 from models.units import FOREVER
 
@@ -37,12 +37,12 @@ The number comes again in another life of the group.
 ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
-_OPENINGS = frozenset({Deed.JOIN, Deed.REJOIN, Deed.LEAVE, Deed.TOLD})
+_OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.TOLD})
 
-_BEGINNINGS = _OPENINGS | {Deed.WANTS_REJOIN}
+_BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
 
-_GOING = frozenset({Deed.LEAVE, Deed.FENCED})
-"""Deeds by which a member is known to be out of its generation."""
+_GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED})
+"""Actions by which a member is known to be out of its generation."""
 
 MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
 """States of a member by the consumer protocol (MemberState).
@@ -54,16 +54,16 @@ _ANNOUNCEMENTS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmp
 
 
 @dataclass(slots=True)
-class Sight:
+class ClientSight:
     """One generation as members' logs show it.
 
     `joined` and `synced` are the first answers to JoinGroup and SyncGroup.
     """
 
     generation: int
-    joined: Act
+    joined: MemberAction
     last_at: int
-    synced: Act | None = None
+    synced: MemberAction | None = None
     members: dict[str, str | None] = field(default_factory=dict)
     """Who joined, by actor, with the member id."""
     member_count: int | None = None
@@ -83,15 +83,15 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ClientWindow:
     """One rebalance by members' logs, from what began it to its end."""
 
     generation_before: int
     from_empty: bool
     outcome: str
-    started: Act | None
-    joined: Act | None = None
-    ended: Act | None = None
+    started: MemberAction | None
+    joined: MemberAction | None = None
+    ended: MemberAction | None = None
     member_count: int | None = None
     skipped_from: int | None = None
     """The last generation that was seen before, where some between were not."""
@@ -101,18 +101,18 @@ class Window:
     @property
     def began(self) -> int:
         """When it began, or the first time that is known of it."""
-        return next((act.at for act in (self.started, self.joined, self.ended) if act is not None), 0)
+        return next((action.at for action in (self.started, self.joined, self.ended) if action is not None), 0)
 
 
 @dataclass(slots=True)
 class ClientWindows:
     """Cuts one group's history by the generations that its members name."""
 
-    _last: Sight | None = None
+    _last: ClientSight | None = None
     """The latest generation that has a window; those after it wait."""
-    _waiting: list[Sight] = field(default_factory=list)
-    _openings: dict[str | None, list[Act]] = field(default_factory=dict)
-    """Deeds that may begin a rebalance, by who did them."""
+    _waiting: list[ClientSight] = field(default_factory=list)
+    _openings: dict[str | None, list[MemberAction]] = field(default_factory=dict)
+    """Actions that may begin a rebalance, by who did them."""
     _announced: dict[int, int] = field(default_factory=dict)
     """Generations that a coordinator announced, and when."""
     _cut_off: set[str | None] = field(default_factory=set)
@@ -150,8 +150,8 @@ class ClientWindows:
         self._waiting.clear()
         self._announced.clear()
 
-    def feed(self, event: Event, acts: Iterable[Act], roster: Roster) -> None:
-        """Take an event and its deeds, on the coordinator's clock."""
+    def feed(self, event: Event, actions: Iterable[MemberAction], roster: Roster) -> None:
+        """Take an event and its actions, on the coordinator's clock."""
         if event.name in _ANNOUNCEMENTS and event.generation is not None:
             self._announced.pop(event.generation, None)
             self._announced[event.generation] = event.time_us
@@ -163,23 +163,23 @@ class ClientWindows:
             self._follow_state(event)
         if event.name == "ClientAssignmentMade" and event.generation is not None:
             self._assigned(event.generation, len(assigned_members(event)))
-        for act in acts:
-            actor = roster.actor(act.member_id, act.client_id, act.instance_id)
-            if act.deed is Deed.JOINED and actor is not None and (act.generation or 0) > 0:
-                self._joined(act, actor)
-            elif act.deed in {Deed.SYNCED, Deed.ASSIGNED} and actor is not None:
-                self._synced(act, actor)
-            elif act.deed is Deed.LOST_COORDINATOR:
+        for action in actions:
+            actor = roster.actor(action.member_id, action.client_id, action.instance_id)
+            if action.kind is ActionKind.JOINED and actor is not None and (action.generation or 0) > 0:
+                self._joined(action, actor)
+            elif action.kind in {ActionKind.SYNCED, ActionKind.ASSIGNED} and actor is not None:
+                self._synced(action, actor)
+            elif action.kind is ActionKind.LOST_COORDINATOR:
                 self._cut_off.add(actor)
-            elif act.deed is Deed.START:
+            elif action.kind is ActionKind.START:
                 self._cut_off.discard(actor)
-            elif act.deed is Deed.JOIN_FAILED:
+            elif action.kind is ActionKind.JOIN_FAILED:
                 self._openings.pop(actor, None)  # what was refused began nothing
-            elif act.deed in _OPENINGS or is_told(act) or says_put_out(act):
-                self._open(act, actor)
+            elif action.kind in _OPENINGS or is_told(action) or says_put_out(action):
+                self._open(action, actor)
 
     @property
-    def _newest(self) -> Sight | None:
+    def _newest(self) -> ClientSight | None:
         return self._waiting[-1] if self._waiting else self._last
 
     def _follow_state(self, event: Event) -> None:
@@ -192,46 +192,46 @@ class ClientWindows:
         else:
             self._consumers.discard(event.client_id)
 
-    def _joined(self, act: Act, actor: str) -> None:
-        generation = act.generation or 0
+    def _joined(self, action: MemberAction, actor: str) -> None:
+        generation = action.generation or 0
         sight = self._sight_of(generation)
         if sight is None:
-            sight = Sight(generation, act, act.at, of_epoch=bool(self._consumers))
+            sight = ClientSight(generation, action, action.at, of_epoch=bool(self._consumers))
             self._waiting.append(sight)
-        elif act.at > sight.joined.at and actor in self._openings:
+        elif action.at > sight.joined.at and actor in self._openings:
             # It was answered with the generation that is in force: what it asked for since began nothing.
-            self._openings[actor] = [each for each in self._openings[actor] if not sight.joined.at < each.at <= act.at]
-        sight.members[actor] = act.member_id or sight.members.get(actor)
+            self._openings[actor] = [each for each in self._openings[actor] if not sight.joined.at < each.at <= action.at]
+        sight.members[actor] = action.member_id or sight.members.get(actor)
         sight.left.pop(actor, None)
-        sight.last_at = max(sight.last_at, act.at)
+        sight.last_at = max(sight.last_at, action.at)
 
-    def _sight_of(self, generation: int) -> Sight | None:
+    def _sight_of(self, generation: int) -> ClientSight | None:
         """The generation in the group's present life."""
         held = [*self._waiting[::-1], *([self._last] if self._last is not None else [])]
         return next((sight for sight in held if sight.generation == generation), None)
 
-    def _synced(self, act: Act, actor: str) -> None:
+    def _synced(self, action: MemberAction, actor: str) -> None:
         newest = self._newest
-        if newest is None or actor not in newest.members or (act.generation is not None and act.generation != newest.generation):
+        if newest is None or actor not in newest.members or (action.generation is not None and action.generation != newest.generation):
             return
-        newest.synced = newest.synced or act
-        newest.last_at = max(newest.last_at, act.at)
+        newest.synced = newest.synced or action
+        newest.last_at = max(newest.last_at, action.at)
 
     def _assigned(self, generation: int, count: int) -> None:
         sight = self._sight_of(generation)
         if sight is not None and count:
             sight.member_count = count
 
-    def _open(self, act: Act, actor: str | None) -> None:
+    def _open(self, action: MemberAction, actor: str | None) -> None:
         newest = self._newest
-        if act.deed in _GOING and actor is not None and newest is not None:
+        if action.kind in _GOING and actor is not None and newest is not None:
             if actor not in newest.members or actor in self._cut_off:
                 return  # the group went on without it, or does not hear of it
-            if act.at > newest.joined.at:
-                newest.left.setdefault(actor, act.at)
+            if action.at > newest.joined.at:
+                newest.left.setdefault(actor, action.at)
         held = self._openings.setdefault(actor, [])
         if len(held) < OPENINGS_MAX:
-            held.append(act)
+            held.append(action)
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
 
@@ -247,7 +247,7 @@ class ClientWindows:
         gone_at = self._last.gone_at
         return gone_at + HOLD_US + 1 if gone_at is not None and not self._came_after(gone_at) else None
 
-    def next_windows(self) -> Iterator[Window]:
+    def next_windows(self) -> Iterator[ClientWindow]:
         """The windows that are due, in order."""
         last = self._last
         if not self._waiting:
@@ -261,16 +261,16 @@ class ClientWindows:
         self._last, self._empty = sight, False
         self._keep_openings(sight.joined.at)
 
-    def still_open(self) -> Iterator[Window]:
+    def still_open(self) -> Iterator[ClientWindow]:
         """The rebalance that was under way as the logs ended."""
         last = self._last
         if last is None or self._empty or last.of_epoch or last.announced:
             return
-        started = next((act for act, _ in self._candidates(last.joined.at, FOREVER)), None)
+        started = next((action for action, _ in self._candidates(last.joined.at, FOREVER)), None)
         if started is not None:
-            yield Window(last.generation, False, "open", started)
+            yield ClientWindow(last.generation, False, "open", started)
 
-    def _window(self, sight: Sight) -> Iterator[Window]:
+    def _window(self, sight: ClientSight) -> Iterator[ClientWindow]:
         if sight.of_epoch:
             return
         last = self._last
@@ -278,8 +278,8 @@ class ClientWindows:
         before = sight.generation - 1
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
-        started = next((act for act, _ in self._candidates(began, sight.joined.at)), None)
-        yield Window(
+        started = next((action for action, _ in self._candidates(began, sight.joined.at)), None)
+        yield ClientWindow(
             before,
             sight.generation == 1 or (self._empty and known == before),
             "stable" if sight.synced is not None else "superseded" if self._waiting else "open",
@@ -291,14 +291,14 @@ class ClientWindows:
             announced,
         )
 
-    def _emptied(self, last: Sight | None) -> Iterator[Window]:
+    def _emptied(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         gone_at = last.gone_at if last is not None and not self._empty else None
         if last is None or gone_at is None:
             return
         self._empty = True
         leaves = self._candidates(last.joined.at, gone_at, *_GOING)
         if leaves and not last.of_epoch and not last.announced and not self._is_announced(last.generation + 1, gone_at):
-            yield Window(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
+            yield ClientWindow(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         self._keep_openings(gone_at)
 
     def _is_announced(self, generation: int, at: int) -> bool:
@@ -306,16 +306,20 @@ class ClientWindows:
         told = self._announced.get(generation)
         return told is not None and abs(told - at) <= NEAR_US
 
-    def _candidates(self, after: int, until: int, *more: Deed) -> list[tuple[Act, str | None]]:
-        """Deeds that may begin a rebalance, and those of more kinds."""
+    def _candidates(self, after: int, until: int, *more: ActionKind) -> list[tuple[MemberAction, str | None]]:
+        """Actions that may begin a rebalance, and those of more kinds."""
         kinds = {*_BEGINNINGS, *more}
-        deeds = ((act, actor) for actor, acts in self._openings.items() for act in acts if after < act.at <= until)
-        found = [(act, actor) for act, actor in deeds if act.deed in kinds]
+        actions_of = ((action, actor) for actor, actions in self._openings.items() for action in actions if after < action.at <= until)
+        found = [(action, actor) for action, actor in actions_of if action.kind in kinds]
         return sorted(found, key=lambda each: each[0].at)
 
     def _keep_openings(self, after: int) -> None:
-        kept = {actor: [act for act in acts if act.at > after] for actor, acts in self._openings.items()}
-        self._openings = {actor: acts for actor, acts in kept.items() if acts}
+        kept = {actor: [action for action in actions if action.at > after] for actor, actions in self._openings.items()}
+        self._openings = {actor: actions for actor, actions in kept.items() if actions}
 
     def _came_after(self, at: int) -> bool:
-        return any(act.deed in {Deed.JOIN, Deed.REJOIN} and act.at > at for acts in self._openings.values() for act in acts)
+        return any(
+            action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and action.at > at
+            for actions in self._openings.values()
+            for action in actions
+        )

@@ -25,7 +25,6 @@ SAME_CHANGE_US = 1_500_000
 SAME_REQUEST_US = 50_000
 """Lines of one request stand together; one request is done before the next one begins (CoordinatorRuntime)."""
 
-
 REACHES_US = 3_600_000_000
 """A member that moves so long after an epoch began moves for another one, which the logs don't show."""
 
@@ -34,7 +33,7 @@ PENDING_MAX = 20_000
 
 
 @dataclass(slots=True)
-class Change:
+class EpochChange:
     """Something that raises the epoch."""
 
     cause: Cause
@@ -43,13 +42,13 @@ class Change:
 
 
 @dataclass(slots=True)
-class EpochDraft:
+class EpochWindow:
     """One group epoch. Times are microseconds."""
 
     epoch: int | None
     epoch_before: int | None
     started: Event
-    changes: list[Change] = field(default_factory=list)
+    changes: list[EpochChange] = field(default_factory=list)
     bumped: Event | None = None
     targeted: Event | None = None
     reached_at: int | None = None
@@ -85,7 +84,7 @@ class ModernReplay:
     """Replays one group of the newer protocols. Feed events in order; `settle` what is `waiting`, and tell of it."""
 
     roster: Roster
-    drafts: list[EpochDraft] = field(default_factory=list)
+    windows: list[EpochWindow] = field(default_factory=list)
     """Epochs that wait to be told of, behind the last one that was."""
     settled: int = 0
     """Drafts that were told of."""
@@ -100,8 +99,8 @@ class ModernReplay:
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
     subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
     _last_joined: dict[str, int] = field(default_factory=dict)  # member id -> when it joined last
-    _pending: list[Change] = field(default_factory=list)
-    _again: list[Change] = field(default_factory=list)  # what members do once more that the last epoch came from
+    _pending: list[EpochChange] = field(default_factory=list)
+    _again: list[EpochChange] = field(default_factory=list)  # what members do once more that the last epoch came from
     _members_known: bool = False
     _count_before: int = 0
     _last_members: frozenset[str] = frozenset()
@@ -146,7 +145,7 @@ class ModernReplay:
     def _change(self, cause: Cause, reason: str, event: Event) -> None:
         if not self._pending:
             self._count_before = len(self.members)
-        self._pending.append(Change(cause, reason, event))
+        self._pending.append(EpochChange(cause, reason, event))
         del self._pending[:-PENDING_MAX]
 
     def joined_after(self, member_id: str | None, at: int) -> bool:
@@ -162,7 +161,7 @@ class ModernReplay:
             self.members[event.member_id] = event.client_id
             return
         if event.member_id in self.members:
-            self._again = [Change(Cause.MEMBER_JOIN, "joined", event)]
+            self._again = [EpochChange(Cause.MEMBER_JOIN, "joined", event)]
             return
         self._change(Cause.MEMBER_JOIN, "joined", event)
         self.members[event.member_id] = event.client_id
@@ -170,15 +169,15 @@ class ModernReplay:
     def _left(self, event: Event) -> None:
         if event.fields.get("temporarily"):
             return  # a static member that means to come back: its slot stays (KIP-848, epoch -2)
-        self._gone(Change(Cause.MEMBER_LEAVE, "left", event))
+        self._gone(EpochChange(Cause.MEMBER_LEAVE, "left", event))
 
     def _fenced(self, event: Event) -> None:
         why = text_field(event, "why") or ""
-        self._gone(Change(cause_of_fence(why), why or "fenced", event))
+        self._gone(EpochChange(cause_of_fence(why), why or "fenced", event))
 
-    def _gone(self, change: Change) -> None:
+    def _gone(self, change: EpochChange) -> None:
         event = change.event
-        last = self.drafts[-1] if self.drafts else None
+        last = self.windows[-1] if self.windows else None
         if last is not None and last.outcome == "empty" and any(each.event.member_id == event.member_id for each in last.changes):
             self._take_back(last)
         self._change(change.cause, change.reason, event)
@@ -186,18 +185,18 @@ class ModernReplay:
         if not self.members and self._members_known:
             self._empty(event)
 
-    def _take_back(self, draft: EpochDraft) -> None:
+    def _take_back(self, window: EpochWindow) -> None:
         """The last epoch was not written: the group is where it was before (CoordinatorRuntime.java, failCurrentBatch)."""
         if self.waiting is None:
-            self._begin_anew(draft)
+            self._begin_anew(window)
             return
-        if draft.outcome == "empty":
+        if window.outcome == "empty":
             for each in self._leaving_together():
                 each.closes = False
-        self.drafts.pop()
-        self._last_members = (self._last_members - draft.came) | draft.went
-        self.epoch = draft.epoch_before
-        for change in draft.changes:
+        self.windows.pop()
+        self._last_members = (self._last_members - window.came) | window.went
+        self.epoch = window.epoch_before
+        for change in window.changes:
             member_id = change.event.member_id or ""
             if change.cause is Cause.MEMBER_JOIN:
                 self.members.pop(member_id, None)
@@ -205,32 +204,32 @@ class ModernReplay:
                 self.members[member_id] = change.event.client_id
         self._count_before = len(self.members)
 
-    def _begin_anew(self, draft: EpochDraft) -> None:
+    def _begin_anew(self, window: EpochWindow) -> None:
         """The epoch was told of long ago, so it was written: the group that has it again is another one."""
-        self.epoch = draft.epoch_before
-        if draft.epoch == 1:
+        self.epoch = window.epoch_before
+        if window.epoch == 1:
             self.members.clear()
             self._count_before = 0
 
     def _empty(self, event: Event) -> None:
         """The last member is gone: the epoch rises once more, without a target."""
         epoch = self.epoch + 1 if self.epoch is not None else None
-        draft = self._open(event, epoch)
-        draft.outcome = "empty"
+        window = self._open(event, epoch)
+        window.outcome = "empty"
         leaving = self._leaving_together()
         for each in leaving:
             each.closes = len(leaving) > 1
-        draft.reached_at = event.time_us
-        draft.members_after = 0
+        window.reached_at = event.time_us
+        window.members_after = 0
         self.epoch = epoch
 
-    def _leaving_together(self) -> list[EpochDraft]:
+    def _leaving_together(self) -> list[EpochWindow]:
         """The leaves, one right after the other, of which the last epoch is one; the last comes first."""
-        run: list[EpochDraft] = []
-        for draft in reversed(self.drafts):
-            if not draft.leaves or (run and run[-1].began - draft.began > CLOSING_US):
+        run: list[EpochWindow] = []
+        for window in reversed(self.windows):
+            if not window.leaves or (run and run[-1].began - window.began > CLOSING_US):
                 break
-            run.append(draft)
+            run.append(window)
         return run
 
     def _subscription(self, event: Event) -> None:
@@ -249,27 +248,27 @@ class ModernReplay:
 
     # -- epochs --------------------------------------------------------------------------------------------
 
-    def _open(self, event: Event, epoch: int | None) -> EpochDraft:
+    def _open(self, event: Event, epoch: int | None) -> EpochWindow:
         fresh = self._fresh(event)
         acting = [change for change in fresh if change.cause is not Cause.METADATA_CHANGE] or fresh
         first = acting[0].event if acting else event
         self._members_known = self._members_known or epoch == 1
-        draft = EpochDraft(epoch, self.epoch if self.epoch is not None else (epoch - 1 if epoch else None), first, acting)
-        draft.was_empty = self._members_known and not self._count_before
-        draft.members_before = self._count_before if self._members_known else None
-        draft.members_after = len(self.members) if self._members_known else None
-        draft.events = [change.event for change in fresh] + [event]
+        window = EpochWindow(epoch, self.epoch if self.epoch is not None else (epoch - 1 if epoch else None), first, acting)
+        window.was_empty = self._members_known and not self._count_before
+        window.members_before = self._count_before if self._members_known else None
+        window.members_after = len(self.members) if self._members_known else None
+        window.events = [change.event for change in fresh] + [event]
         before, self._last_members = self._last_members, frozenset(self.members)
-        draft.came, draft.went = self._last_members - before, before - self._last_members
-        draft.protocol = self.protocol
-        if self.drafts and self.drafts[-1].outcome == "open" and self.drafts[-1].targeted is None:
-            self.drafts[-1].outcome = "superseded"
-        self.drafts.append(draft)
+        window.came, window.went = self._last_members - before, before - self._last_members
+        window.protocol = self.protocol
+        if self.windows and self.windows[-1].outcome == "open" and self.windows[-1].targeted is None:
+            self.windows[-1].outcome = "superseded"
+        self.windows.append(window)
         self._pending = []
         self._count_before = len(self.members)
-        return draft
+        return window
 
-    def _fresh(self, event: Event) -> list[Change]:
+    def _fresh(self, event: Event) -> list[EpochChange]:
         """Changes that stand with this line: those of the last request before it, if that was not long ago."""
         now = event.time_us
         times = [(change, change.event.time_us) for change in self._pending]
@@ -280,7 +279,7 @@ class ModernReplay:
     def _bumped(self, event: Event) -> None:
         if event.generation is None or (self.epoch is not None and event.generation < self.epoch):
             return
-        last = self.drafts[-1] if self.drafts else None
+        last = self.windows[-1] if self.windows else None
         if event.generation == self.epoch and last is not None and last.epoch == event.generation:
             if last.bumped is None:
                 last.bumped = event
@@ -291,7 +290,7 @@ class ModernReplay:
         self._open(event, event.generation).bumped = event
         self.epoch = event.generation
 
-    def _again_or_pending(self, last: EpochDraft) -> list[Change]:
+    def _again_or_pending(self, last: EpochWindow) -> list[EpochChange]:
         """What raises the same epoch once more: what has just been done, or what a member does again that it came from."""
         members = {change.event.member_id for change in last.changes}
         return self._pending or [change for change in self._again if change.event.member_id in members]
@@ -309,16 +308,16 @@ class ModernReplay:
         if event.generation is not None and (self.epoch is None or event.generation > self.epoch):
             self._open(event, event.generation)
             self.epoch = event.generation
-        if self.drafts and self.drafts[-1].epoch == event.generation:
-            draft = self.drafts[-1]
-            if draft.outcome == "empty":
-                self._take_for_unknown(draft)
-            draft.targeted = event
-            draft.assignor = text_field(event, "assignor") or draft.assignor
-            draft.events.append(event)
-            self._compare_targets(draft, event)
+        if self.windows and self.windows[-1].epoch == event.generation:
+            window = self.windows[-1]
+            if window.outcome == "empty":
+                self._take_for_unknown(window)
+            window.targeted = event
+            window.assignor = text_field(event, "assignor") or window.assignor
+            window.events.append(event)
+            self._compare_targets(window, event)
 
-    def _compare_targets(self, draft: EpochDraft, event: Event) -> None:
+    def _compare_targets(self, window: EpochWindow, event: Event) -> None:
         """Tell from the members of two targets who came and went.
 
         Only where no line of theirs does.
@@ -327,19 +326,21 @@ class ModernReplay:
         if not listed:
             return
         before, self._listed = self._listed, listed
-        if before and not draft.changes:
-            draft.came, draft.went = listed - before, before - listed
-            draft.changes += [Change(Cause.MEMBER_JOIN, IN_TARGET, replace(event, member_id=each)) for each in sorted(draft.came)]
-            draft.changes += [Change(Cause.MEMBER_LEAVE, OUT_OF_TARGET, replace(event, member_id=each)) for each in sorted(draft.went)]
-            draft.members_before = len(before)
-        draft.members_after = len(listed)
+        if before and not window.changes:
+            window.came, window.went = listed - before, before - listed
+            window.changes += [EpochChange(Cause.MEMBER_JOIN, IN_TARGET, replace(event, member_id=each)) for each in sorted(window.came)]
+            window.changes += [
+                EpochChange(Cause.MEMBER_LEAVE, OUT_OF_TARGET, replace(event, member_id=each)) for each in sorted(window.went)
+            ]
+            window.members_before = len(before)
+        window.members_after = len(listed)
         self.members = {member: self.members.get(member) for member in sorted(listed)}
         self._members_known, self._count_before, self._last_members = True, len(listed), listed
 
-    def _take_for_unknown(self, draft: EpochDraft) -> None:
+    def _take_for_unknown(self, window: EpochWindow) -> None:
         """Only a group with members gets a target: there are some that the logs didn't show, so it isn't known who is there."""
-        draft.outcome, draft.reached_at = "open", None
-        draft.members_before = draft.members_after = None
+        window.outcome, window.reached_at = "open", None
+        window.members_before = window.members_after = None
         for each in self._leaving_together():
             each.closes = False
         self._members_known = False
@@ -352,14 +353,14 @@ class ModernReplay:
     # -- settling ------------------------------------------------------------------------------------------
 
     @property
-    def waiting(self) -> EpochDraft | None:
+    def waiting(self) -> EpochWindow | None:
         """The first epoch that was not told of yet."""
-        return self.drafts[self.settled] if self.settled < len(self.drafts) else None
+        return self.windows[self.settled] if self.settled < len(self.windows) else None
 
     @property
-    def following(self) -> EpochDraft | None:
+    def following(self) -> EpochWindow | None:
         """The epoch after the one that is waiting."""
-        return self.drafts[self.settled + 1] if self.settled + 1 < len(self.drafts) else None
+        return self.windows[self.settled + 1] if self.settled + 1 < len(self.windows) else None
 
     @property
     def ordinal(self) -> int:
@@ -369,8 +370,8 @@ class ModernReplay:
     @property
     def until(self) -> int:
         """When what members do is no longer due to the epoch that is waiting; microseconds."""
-        draft, following = self.drafts[self.settled], self.following
-        return min(draft.began + REACHES_US, following.began if following else draft.began + REACHES_US)
+        window, following = self.windows[self.settled], self.following
+        return min(window.began + REACHES_US, following.began if following else window.began + REACHES_US)
 
     def over_at(self) -> int | None:
         """When the epoch that is waiting was over (microseconds): the next one began, or its members arrived, or will by then, as far as
@@ -382,57 +383,59 @@ class ModernReplay:
 
     def settle(self) -> None:
         """Say of the epoch that is waiting when its members had arrived and who kept the others waiting, where their own logs tell it."""
-        draft, following = self.drafts[self.settled], self.following
-        draft.members = self._members_of_waiting()
-        if draft.outcome == "empty":
+        window, following = self.windows[self.settled], self.following
+        window.members = self._members_of_waiting()
+        if window.outcome == "empty":
             return
-        if not draft.changes:
-            draft.changes += [Change(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(self, draft.began)]
-        spans = self.reconciliations.within(draft.began, self.until)
-        draft.blockers = slow_members(spans, self.roster)
-        draft.reached_at = reached_at(spans, draft.members, self.reconciliations.witnessed)
-        if draft.reached_at is not None:
-            draft.outcome = "stable"
+        if not window.changes:
+            window.changes += [
+                EpochChange(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(self, window.began)
+            ]
+        spans = self.reconciliations.within(window.began, self.until)
+        window.blockers = slow_members(spans, self.roster)
+        window.reached_at = reached_at(spans, window.members, self.reconciliations.witnessed)
+        if window.reached_at is not None:
+            window.outcome = "stable"
         elif following is not None and any(span.ended is None for span in spans):
-            draft.outcome = "superseded"
+            window.outcome = "superseded"
         held = self._held_by()
         if held:
-            draft.outcome, draft.reached_at = "superseded", held[-1].event.time_us  # the wait ends as the last one of them is put out
-            draft.blockers = [
+            window.outcome, window.reached_at = "superseded", held[-1].event.time_us  # the wait ends as the last one of them is put out
+            window.blockers = [
                 self.roster.person(each.event.member_id, each.event.client_id, each.event.instance_id, "evicted", first=index == 0)
                 for index, each in enumerate(held)
             ]
 
-    def _held_by(self) -> list[Change]:
+    def _held_by(self) -> list[EpochChange]:
         """Members that did not give up in time what others were to have since the epoch that is waiting: put out later, from before it."""
-        draft = self.drafts[self.settled]
+        window = self.windows[self.settled]
         return [
             change
-            for later in self.drafts[self.settled + 1 :]
+            for later in self.windows[self.settled + 1 :]
             for change in later.changes
             if change.cause is Cause.REBALANCE_TIMEOUT
-            and draft.epoch is not None
-            and (stuck_in(change.reason) or draft.epoch) < draft.epoch
+            and window.epoch is not None
+            and (stuck_in(change.reason) or window.epoch) < window.epoch
         ]
 
     def told(self) -> None:
         """The epoch that was waiting is told of: hold on to it, and to none before."""
-        self.reconciliations.forget(self.drafts[self.settled].began)
-        del self.drafts[: self.settled]
+        self.reconciliations.forget(self.windows[self.settled].began)
+        del self.windows[: self.settled]
         self.dropped += self.settled
         self.settled = 1
 
     def named(self) -> set[str]:
         """Ids of members that are there, or that an epoch which is waiting is about."""
-        drafts = self.drafts[self.settled :]
-        changes = [*self._pending, *self._again, *(change for draft in drafts for change in draft.changes)]
+        windows = self.windows[self.settled :]
+        changes = [*self._pending, *self._again, *(change for window in windows for change in window.changes)]
         acting = {change.event.member_id for change in changes if change.event.member_id}
-        return acting.union(self.members, self._members_of_waiting() if drafts else (), *(draft.came for draft in drafts))
+        return acting.union(self.members, self._members_of_waiting() if windows else (), *(window.came for window in windows))
 
     def _members_of_waiting(self) -> frozenset[str]:
         """Who was there in the epoch that is waiting: those of the one before it, which was told of, but for what changed."""
-        before, draft = self.drafts[self.settled - 1].members if self.settled else frozenset[str](), self.drafts[self.settled]
-        return (before - draft.went) | draft.came
+        before, window = self.windows[self.settled - 1].members if self.settled else frozenset[str](), self.windows[self.settled]
+        return (before - window.went) | window.came
 
     def forget(self, members: Iterable[Member]) -> None:
         """These members will not be told of again."""
@@ -449,12 +452,12 @@ class ModernReplay:
 
     # -- verdicts ------------------------------------------------------------------------------------------
 
-    def offenders(self, draft: EpochDraft, cause: Cause) -> list[Person]:
+    def offenders(self, window: EpochWindow, cause: Cause) -> list[Person]:
         """Members whose act of the cause's kind raised the epoch; none for changes of topics."""
         if cause in {Cause.METADATA_CHANGE, Cause.UNKNOWN}:
             return []
         kinds = _ACTS_OF.get(cause, frozenset()) | {cause}
-        acting = [change for change in draft.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
+        acting = [change for change in window.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
         return [
             self.roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
             for index, change in enumerate(acting)

@@ -9,114 +9,127 @@ from types import MappingProxyType
 
 from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import Act
-from models.kafka.reconstruction.classic_log import ClassicReplay, Draft, Finding, StateChange
-from models.kafka.reconstruction.client_windows import Window
+from models.kafka.observations.actions import MemberAction
+from models.kafka.reconstruction.classic_log import ClassicReplay, Finding, RebalanceWindow, StateChange
+from models.kafka.reconstruction.client_windows import ClientWindow
 
 _ENDS = {"stable": State.STABLE, "empty": State.EMPTY}
 _OUTCOME_STATES = {**_ENDS, "open": State.PREPARING_REBALANCE}
 
 
-def adopt(replay: ClassicReplay, window: Window, judged: int) -> None:
+def adopt(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> None:
     """Put a window of members' logs behind the first `judged` drafts."""
-    if window.announced:
-        _begin(replay, window, judged)
+    if client_window.announced:
+        _begin(replay, client_window, judged)
         return
-    at = bisect_right(replay.drafts, window.began, lo=min(judged, len(replay.drafts)), key=lambda draft: draft.began)
-    before = replay.drafts[at - 1] if at else None
-    is_last = at == len(replay.drafts)
-    draft = before if is_last and before is not None and _is_the_same(before, window) else _inserted(replay, window, at, before)
-    steps = list(_told(draft, window))
-    draft.inferred_steps += len(steps)
+    at = bisect_right(replay.windows, client_window.began, lo=min(judged, len(replay.windows)), key=lambda window: window.began)
+    before = replay.windows[at - 1] if at else None
+    is_last = at == len(replay.windows)
+    window = (
+        before if is_last and before is not None and _is_the_same(before, client_window) else _inserted(replay, client_window, at, before)
+    )
+    steps = list(_told(window, client_window))
+    window.inferred_steps += len(steps)
     if is_last:
-        _follow(replay, draft, steps)
+        _follow(replay, window, steps)
     else:
         for change in steps:
             insort(replay.changes, change, key=lambda each: each.event.time_us)
-        replay.drafts[at + 1].previous_joined_at, replay.drafts[at + 1].previous_ended_at = draft.open_until, draft.ended_at
-    if window.skipped_from is not None and draft.joined is not None:
-        expected, seen = f"generation {window.skipped_from + 1}", f"generation {window.generation_before + 1}"
-        replay.findings.append(Finding(expected, seen, draft.joined))
+        replay.windows[at + 1].previous_joined_at, replay.windows[at + 1].previous_ended_at = window.open_until, window.ended_at
+    if client_window.skipped_from is not None and window.joined is not None:
+        expected, seen = f"generation {client_window.skipped_from + 1}", f"generation {client_window.generation_before + 1}"
+        replay.findings.append(Finding(expected, seen, window.joined))
 
 
-def _begin(replay: ClassicReplay, window: Window, judged: int) -> None:
+def _begin(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> None:
     """Tell how a rebalance began whose end alone the coordinator's lines show."""
-    unseen = (each for each in replay.drafts[judged:] if each.started is None and each.generation_after == window.generation_before + 1)
-    draft = next(unseen, None)
-    if draft is not None and window.started is not None and window.started.at < draft.began:
-        draft.started = _inferred("RebalanceStarted", window.started, window.generation_before)
-        draft.state_before = State.EMPTY if window.from_empty else draft.state_before
-        draft.witness = Witness.CLIENT
+    unseen = (
+        each for each in replay.windows[judged:] if each.started is None and each.generation_after == client_window.generation_before + 1
+    )
+    window = next(unseen, None)
+    if window is not None and client_window.started is not None and client_window.started.at < window.began:
+        window.started = _inferred("RebalanceStarted", client_window.started, client_window.generation_before)
+        window.state_before = State.EMPTY if client_window.from_empty else window.state_before
+        window.witness = Witness.CLIENT
 
 
-def _is_the_same(draft: Draft, window: Window) -> bool:
+def _is_the_same(window: RebalanceWindow, client_window: ClientWindow) -> bool:
     """Whether the coordinator's lines end within this very rebalance."""
-    return draft.outcome == "open" and draft.generation_before == window.generation_before
+    return window.outcome == "open" and window.generation_before == client_window.generation_before
 
 
-def _inserted(replay: ClassicReplay, window: Window, at: int, before: Draft | None) -> Draft:
+def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, before: RebalanceWindow | None) -> RebalanceWindow:
     """A new draft in its place; an open one before it ended unseen."""
-    started = _inferred("RebalanceStarted", window.started, window.generation_before) if window.started is not None else None
-    if at == len(replay.drafts) and before is not None and before.outcome == "open" and started is not None:
+    started = (
+        _inferred("RebalanceStarted", client_window.started, client_window.generation_before) if client_window.started is not None else None
+    )
+    if at == len(replay.windows) and before is not None and before.outcome == "open" and started is not None:
         before.outcome, before.ended, before.ended_at = "superseded", started, started.time_us
-    draft = Draft(replay.next_ordinal(window.generation_before), window.generation_before, _state_before(window, before), started=started)
-    draft.witness = Witness.CLIENT
-    draft.load_before = replay.load_before(window.began)
-    draft.members_before = 0 if draft.state_before is State.EMPTY else None
+    window = RebalanceWindow(
+        replay.next_ordinal(client_window.generation_before),
+        client_window.generation_before,
+        _state_before(client_window, before),
+        started=started,
+    )
+    window.witness = Witness.CLIENT
+    window.load_before = replay.load_before(client_window.began)
+    window.members_before = 0 if window.state_before is State.EMPTY else None
     if before is not None:
-        draft.previous_joined_at, draft.previous_ended_at = before.open_until, before.ended_at
-    replay.drafts.insert(at, draft)
-    return draft
+        window.previous_joined_at, window.previous_ended_at = before.open_until, before.ended_at
+    replay.windows.insert(at, window)
+    return window
 
 
-def _state_before(window: Window, before: Draft | None) -> State | None:
-    if window.from_empty:
+def _state_before(client_window: ClientWindow, before: RebalanceWindow | None) -> State | None:
+    if client_window.from_empty:
         return State.EMPTY
-    follows = before is not None and before.generation_after == window.generation_before
+    follows = before is not None and before.generation_after == client_window.generation_before
     return _ENDS.get(before.outcome, State.COMPLETING_REBALANCE) if follows and before is not None else None
 
 
-def _told(draft: Draft, window: Window) -> Iterator[StateChange]:
+def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[StateChange]:
     """Fill in what only the window shows; the steps that follow."""
-    state, generation, count = draft.state_before, window.generation_before + 1, window.member_count
-    if draft.witness is Witness.CLIENT and draft.started is not None:
-        yield StateChange(state, State.PREPARING_REBALANCE, True, draft.started, draft.generation_before, None, None)
+    state, generation, count = window.state_before, client_window.generation_before + 1, client_window.member_count
+    if window.witness is Witness.CLIENT and window.started is not None:
+        yield StateChange(state, State.PREPARING_REBALANCE, True, window.started, window.generation_before, None, None)
     state = State.PREPARING_REBALANCE
-    if window.joined is not None and draft.joined is None:
-        name = "GroupEmptied" if window.outcome == "empty" else "GenerationStarted"
-        draft.joined = _inferred(name, window.joined, generation)
-        draft.generation_after = generation
-        draft.members_after = count if draft.members_after is None else draft.members_after
-        if window.outcome != "empty":
-            yield StateChange(state, State.COMPLETING_REBALANCE, True, draft.joined, generation, count, None)
-    if draft.joined is not None and window.outcome != "empty":
+    if client_window.joined is not None and window.joined is None:
+        name = "GroupEmptied" if client_window.outcome == "empty" else "GenerationStarted"
+        window.joined = _inferred(name, client_window.joined, generation)
+        window.generation_after = generation
+        window.members_after = count if window.members_after is None else window.members_after
+        if client_window.outcome != "empty":
+            yield StateChange(state, State.COMPLETING_REBALANCE, True, window.joined, generation, count, None)
+    if window.joined is not None and client_window.outcome != "empty":
         state = State.COMPLETING_REBALANCE
-    draft.outcome = window.outcome
-    if window.ended is not None:
-        draft.ended = _inferred("AssignmentReceived" if window.outcome == "stable" else "GroupEmptied", window.ended, generation)
-        draft.ended_at = draft.ended.time_us
-        yield StateChange(state, _ENDS[window.outcome], True, draft.ended, generation, count, None)
+    window.outcome = client_window.outcome
+    if client_window.ended is not None:
+        window.ended = _inferred(
+            "AssignmentReceived" if client_window.outcome == "stable" else "GroupEmptied", client_window.ended, generation
+        )
+        window.ended_at = window.ended.time_us
+        yield StateChange(state, _ENDS[client_window.outcome], True, window.ended, generation, count, None)
 
 
-def _follow(replay: ClassicReplay, draft: Draft, steps: list[StateChange]) -> None:
+def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[StateChange]) -> None:
     """The group goes on from here."""
     replay.changes.extend(steps)
     if steps:
         replay.group.state = steps[-1].after
-    replay.group.generation = draft.generation_after if draft.generation_after is not None else draft.generation_before
-    replay.group.member_count = draft.members_after
-    replay.note_phases(draft)
+    replay.group.generation = window.generation_after if window.generation_after is not None else window.generation_before
+    replay.group.member_count = window.members_after
+    replay.note_phases(window)
 
 
-def _inferred(name: str, act: Act, generation: int) -> Event:
+def _inferred(name: str, action: MemberAction, generation: int) -> Event:
     """The coordinator's announcement as a member's line implies it.
 
     It has the line's place, and its time on the coordinator's clock.
     """
     return replace(
-        act.event,
+        action.event,
         name=name,
-        at_us=act.at,
+        at_us=action.at,
         node=None,
         generation=generation,
         member_id=None,

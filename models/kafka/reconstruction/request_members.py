@@ -21,7 +21,7 @@ HANDED_OUT_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class RequestSign:
     """Something that starts a rebalance or shows that one has begun. Microseconds."""
 
     at: int
@@ -45,7 +45,7 @@ class Membership:
     peers: dict[str, Peer] = field(default_factory=dict)
     is_complete: bool = False
     """No member is missing."""
-    gone: dict[str, Sign] = field(default_factory=dict)
+    gone: dict[str, RequestSign] = field(default_factory=dict)
     """Who left, by member id."""
     handed_out: dict[str, Peer] = field(default_factory=dict)
     """Member ids that were given out and not used yet (KIP-394)."""
@@ -109,7 +109,7 @@ class Membership:
             while len(self.handed_out) > HANDED_OUT_MAX:
                 del self.handed_out[next(iter(self.handed_out))]
 
-    def leave(self, who: str, sign: Sign) -> str | None:
+    def leave(self, who: str, sign: RequestSign) -> str | None:
         """Note that a member left, named by member id or instance id.
 
         Returns its member id, None if it was no member.
@@ -125,17 +125,17 @@ class Membership:
         """When a session runs out if nothing more is heard."""
         return peer.heard_at + (peer.session_us or self.session_us or ASSUMED_SESSION_US)
 
-    def silent(self, by: int) -> Iterator[tuple[str, Sign]]:
+    def silent(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Members that did not leave and whose session had run out by a time."""
         for member, peer in self.peers.items():
             if member not in self.gone and self.deadline(peer) <= by:
-                yield member, Sign(self.deadline(peer), peer.heard)
+                yield member, RequestSign(self.deadline(peer), peer.heard)
 
-    def unused(self, by: int) -> Iterator[tuple[str, Sign]]:
+    def unused(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Member ids that were given out and expired by a time without being used."""
         for member, peer in self.handed_out.items():
             if self.deadline(peer) <= by:
-                yield member, Sign(self.deadline(peer), peer.heard)
+                yield member, RequestSign(self.deadline(peer), peer.heard)
 
     def has_ended(self, by: int) -> bool:
         """Whether by a time all had gone and nobody was joining."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import SYNC_ERRORS, answered_at, handled_at, int_field, names_field, text_field
-from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, Sign
+from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
 from models.units import FOREVER, US_PER_MS, US_PER_SECOND
 
 HOLD_US = US_PER_SECOND
@@ -62,9 +62,9 @@ class RequestWindows:
     is_synced: bool = False
     calm_at: int | None = None
     """The last heartbeat that was answered without a rebalance."""
-    noticed: Sign | None = None
+    noticed: RequestSign | None = None
     """The first answer that told a member of a rebalance."""
-    unanswered: dict[str, Sign] = field(default_factory=dict)
+    unanswered: dict[str, RequestSign] = field(default_factory=dict)
     """JoinGroups that came (TRACE) and are not answered yet, by client."""
     covered_at: int | None = None
     """The coordinator's own last line of the group."""
@@ -144,7 +144,7 @@ class RequestWindows:
     def _received(self, event: Event) -> None:
         """TRACE: a JoinGroup came, and may never be answered."""
         if text_field(event, "api") == "JOIN_GROUP" and event.client_id and not self._is_covered(event.time_us):
-            self.unanswered[event.client_id] = Sign(event.time_us, event)
+            self.unanswered[event.client_id] = RequestSign(event.time_us, event)
 
     def _joined(self, event: Event) -> Iterator[Event]:
         code, generation = int_field(event, "error_code"), int_field(event, "response_generation")
@@ -179,7 +179,7 @@ class RequestWindows:
         listed = next((names for each in answers if (names := names_field(each, "members"))), None)
         roster = listed or [each.member_id for each in answers if each.member_id]
         if not self._is_covered(joined_at):
-            arrivals = [Sign(handled_at(each), each) for each in answers]
+            arrivals = [RequestSign(handled_at(each), each) for each in answers]
             if self.generation is not None and generation != self.generation + 1:
                 yield from self._emptied_unseen(min(sign.at for sign in arrivals))
             yield from self._phase_steps(arrivals, roster, generation, joined_at)
@@ -191,7 +191,7 @@ class RequestWindows:
         self.calm_at = self.noticed = None
         self.members.start(roster, answers, joined_at, is_complete=listed is not None)
 
-    def _phase_steps(self, arrivals: list[Sign], roster: list[str], generation: int, joined_at: int) -> Iterator[Event]:
+    def _phase_steps(self, arrivals: list[RequestSign], roster: list[str], generation: int, joined_at: int) -> Iterator[Event]:
         """Steps before a generation: expiries, the start, removals."""
         follows = generation - 1 == self.generation
         if not follows:
@@ -212,27 +212,27 @@ class RequestWindows:
             event = self.members.peers[removed[0]].heard
             yield _step("MembersNotRejoined", event, joined_at, fields={"members": removed})
 
-    def _expired(self, by: int) -> Iterator[tuple[str, Sign]]:
+    def _expired(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Sessions that ran out by a time.
 
         While heartbeats are answered without a rebalance, none has.
         """
         since = self._since
         for member, sign in self.members.silent(by):
-            yield member, Sign(min(max(sign.at, since), by), sign.event)
+            yield member, RequestSign(min(max(sign.at, since), by), sign.event)
 
     @property
     def _since(self) -> int:
         """Nothing began before this time."""
         return max((at for at in (self.joined_at, self.calm_at) if at is not None), default=-FOREVER)
 
-    def _first(self, signs: list[Sign]) -> Sign:
+    def _first(self, signs: list[RequestSign]) -> RequestSign:
         """The request that began the rebalance, or first shows it."""
         signs = [*signs, *([self.noticed] if self.noticed is not None else [])]
         first = min(signs, key=lambda sign: sign.at)
-        return Sign(max(first.at, self._since), first.event)
+        return RequestSign(max(first.at, self._since), first.event)
 
-    def _started(self, first: Sign, generation: int | None = None) -> Iterator[Event]:
+    def _started(self, first: RequestSign, generation: int | None = None) -> Iterator[Event]:
         fields: dict[str, object] = {}
         if self.members.peers:
             state = State.STABLE if self.is_synced else State.COMPLETING_REBALANCE
@@ -246,7 +246,7 @@ class RequestWindows:
             return
         if code not in FINE:
             if code in SYNC_ERRORS and code != NOT_COORDINATOR:
-                self._notice(Sign(at, event))
+                self._notice(RequestSign(at, event))
             return
         self.members.hear(event, at)
         if self.is_synced and not self.begins_midway:
@@ -271,14 +271,14 @@ class RequestWindows:
         if code in FINE:
             self.calm_at = max(self.calm_at or 0, at)
         elif self.is_synced:  # brokers before 2.2 also answer so while the assignment is awaited
-            self._notice(Sign(handled_at(event), event))
+            self._notice(RequestSign(handled_at(event), event))
 
     def _committed(self, event: Event) -> None:
         last = int_field(event, "last_at_us")
         if int_field(event, "error_code") in FINE and event.generation is not None and event.generation == self.generation:
             self.members.hear(event, last if last is not None else handled_at(event))
 
-    def _notice(self, sign: Sign) -> None:
+    def _notice(self, sign: RequestSign) -> None:
         if self.noticed is None and not self._is_covered(sign.at):
             self.noticed = sign
 
@@ -299,7 +299,7 @@ class RequestWindows:
     def _left(self, event: Event) -> Iterator[Event]:
         if int_field(event, "error_code") not in FINE:
             return
-        sign = Sign(handled_at(event), event)
+        sign = RequestSign(handled_at(event), event)
         leavers = names_field(event, "members") or [event.member_id or ""]
         named = [(who, self.members.leave(who, sign)) for who in leavers if who]
         left = [(who, member) for who, member in named if member is not None]
@@ -354,7 +354,7 @@ class RequestWindows:
         parked = [
             each for each in (event, *self.held) if each.name == "JoinGroupCompleted" and int_field(each, "error_code") == NOT_COORDINATOR
         ]
-        arrivals = [Sign(handled_at(each), each) for each in parked if answered_at(each) - handled_at(each) >= PARKED_US]
+        arrivals = [RequestSign(handled_at(each), each) for each in parked if answered_at(each) - handled_at(each) >= PARKED_US]
         if max(sign.at for sign in arrivals) < self._since:
             return  # told once for all of them
         yield from self._started(self._first([*arrivals, *self.members.gone.values()]))

@@ -9,15 +9,15 @@ from typing import Any
 from models.kafka.cluster.facts import partition_for
 from models.kafka.coordinator.announcements import announce
 from models.kafka.coordinator.classic.coordinator import Coordinator
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.outcomes import Migration
-from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import Response
-from models.kafka.coordinator.runtime.outcomes import Deed, Moved, Outcome
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, StateTransition
 from models.kafka.coordinator.runtime.version_policy import Policy, default_settings
 from models.kafka.simulation.scenario import Scenario
-from models.kafka.simulation.world import Said, Served, World
+from models.kafka.simulation.world import ServedRequest, World, WrittenLine
 
 OFFSETS_PARTITIONS = 50
 """offsets.topic.num.partitions"""
@@ -46,7 +46,7 @@ class Flight:
 
 
 @dataclass(slots=True)
-class Seat:
+class GroupCoordinatorSeat:
     """A group's offsets partition, its leader (0: none) and its coordinator."""
 
     group: str
@@ -57,10 +57,10 @@ class Seat:
     flights: dict[int, Flight] = field(default_factory=dict)
 
 
-Watch = Callable[[Moved | Deed], None]
-Arrived = Callable[[Seat, Request, int], None]
+Watch = Callable[[StateTransition | LoggedChange], None]
+Arrived = Callable[[GroupCoordinatorSeat, Request, int], None]
 Lost = Callable[[str], None]
-Settled = Callable[[Seat, int], None]
+Settled = Callable[[GroupCoordinatorSeat, int], None]
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Cluster:
     lost: Lost
     settled: Settled
     up: set[int] = field(default_factory=set)
-    seats: dict[str, Seat] = field(default_factory=dict)
+    seats: dict[str, GroupCoordinatorSeat] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
     _requests: int = 0
 
@@ -86,7 +86,7 @@ class Cluster:
             self.topics |= group.topics
         for group in self.scenario.groups:
             partition = partition_for(group.name, OFFSETS_PARTITIONS)
-            self.seats[group.name] = Seat(group.name, partition, self._coordinator(), partition % self.scenario.brokers + 1)
+            self.seats[group.name] = GroupCoordinatorSeat(group.name, partition, self._coordinator(), partition % self.scenario.brokers + 1)
 
     def _coordinator(self, before: AnyCoordinator | None = None) -> AnyCoordinator:
         scenario = self.scenario
@@ -121,21 +121,23 @@ class Cluster:
             if due_ms is not None and due_ms <= now_ms:
                 self._catch_up(seat, now_ms)
 
-    def _catch_up(self, seat: Seat, now_ms: int) -> None:
+    def _catch_up(self, seat: GroupCoordinatorSeat, now_ms: int) -> None:
         outcome = seat.coordinator.advance(now_ms - seat.coordinator.now_ms)
         self.settle(seat, outcome)
 
-    def settle(self, seat: Seat, outcome: Outcome) -> None:
+    def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
         """Log a coordinator's events and send its responses."""
         node = seat.node
         for change in outcome.changes:
             self.watch(change)
-            told = announce(self.policy, change, node, seat.partition) if isinstance(change, Deed) else None
+            told = announce(self.policy, change, node, seat.partition) if isinstance(change, LoggedChange) else None
             if told is not None:
-                self.world.happened.append(Said(told.at_ms, node, told.message, told.level, told.fields))
+                self.world.happened.append(WrittenLine(told.at_ms, node, told.message, told.level, told.fields))
         for answer in outcome.answers:
             flight = seat.flights.pop(answer.request_id)
-            self.world.happened.append(Served(answer.at_ms, flight.arrived_ms, node, flight.client_id, flight.request, answer.response))
+            self.world.happened.append(
+                ServedRequest(answer.at_ms, flight.arrived_ms, node, flight.client_id, flight.request, answer.response)
+            )
             self._send_back(flight, answer.response)
         self.settled(seat, self.world.now_ms)
 
@@ -187,7 +189,7 @@ class Cluster:
         stranger = BothCoordinator(self.policy) if self.policy.is_java else Coordinator(self.policy)
         stranger.unload()
         response = stranger.handle(request).answers[0].response
-        self.world.happened.append(Served(self.world.now_ms, self.world.now_ms, node, client_id, request, response))
+        self.world.happened.append(ServedRequest(self.world.now_ms, self.world.now_ms, node, client_id, request, response))
         self.world.plan(self.world.between(*LATENCY_MS), lambda: receive(response))
 
     def add_partitions(self, topic: str, count: int) -> None:
@@ -245,11 +247,11 @@ class Cluster:
         self.world.say(node, "kafka.broker.version", version=self.policy.version)
         self.world.say(node, "kafka.broker.started", node=str(node))
 
-    def _seats_of(self, node: int) -> Sequence[Seat]:
+    def _seats_of(self, node: int) -> Sequence[GroupCoordinatorSeat]:
         return [seat for seat in self.seats.values() if seat.node == node]
 
     @staticmethod
-    def _lose_flights(seat: Seat) -> None:
+    def _lose_flights(seat: GroupCoordinatorSeat) -> None:
         flights = list(seat.flights.values())
         seat.flights.clear()
         for flight in flights:
@@ -260,7 +262,7 @@ class Cluster:
             if seat.node == NOBODY:
                 self._take_over(seat, min(self.up, key=lambda node: ((node - seat.partition - 1) % self.scenario.brokers, node)))
 
-    def _resign(self, seat: Seat) -> None:
+    def _resign(self, seat: GroupCoordinatorSeat) -> None:
         """Resign a seat's partition, with the broker's log lines."""
         group, where = seat.coordinator.groups.get(seat.group), {"node": str(seat.node), "partition": seat.partition}
         counts = {"groups_count": int(group is not None), "offsets_count": 0 if group is None else len(group.offsets.committed)}
@@ -271,7 +273,7 @@ class Cluster:
         self.settle(seat, seat.coordinator.unload())
         self.world.say(seat.node, UNLOADED[self.policy.is_java], **where, **epochs, **counts)
 
-    def _take_over(self, seat: Seat, node: int) -> None:
+    def _take_over(self, seat: GroupCoordinatorSeat, node: int) -> None:
         seat.node = node
         seat.epoch += 1
         seat.coordinator = self._coordinator(seat.coordinator)
@@ -282,7 +284,7 @@ class Cluster:
         self.world.say(node, LOAD_STARTED[self.policy.is_java], **where)
         self.world.plan(loading_ms, lambda: self._loaded(seat, coordinator, where, loading_ms))
 
-    def _loaded(self, seat: Seat, coordinator: AnyCoordinator, where: dict[str, object], loading_ms: int) -> None:
+    def _loaded(self, seat: GroupCoordinatorSeat, coordinator: AnyCoordinator, where: dict[str, object], loading_ms: int) -> None:
         if seat.coordinator is not coordinator or seat.node == NOBODY:
             return  # the partition was lost again during the load
         self._catch_up(seat, self.world.now_ms)

@@ -8,7 +8,7 @@ from typing import Any
 
 from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState
 from models.kafka.coordinator.consumer.member import MemberState
-from models.kafka.coordinator.runtime.outcomes import Deed
+from models.kafka.coordinator.runtime.outcomes import LoggedChange
 
 LEFT, EXPIRED, JOINED = "left", "expired", "joined"
 NOTICEABLE_MS = 1_500
@@ -53,7 +53,7 @@ class Epochs:
     `client_of` gives the client of an event, `act_of` the cause known to that client.
     """
 
-    client_of: Callable[[Deed], str]
+    client_of: Callable[[LoggedChange], str]
     act_of: Callable[[str], str | None]
     usual_ms: Callable[[str], int]
     """Usual delay by a client's heartbeats and polls, in milliseconds."""
@@ -63,7 +63,7 @@ class Epochs:
     sizes: dict[str, int] = field(default_factory=dict)
     migrating: set[str] = field(default_factory=set)
 
-    def watch(self, deed: Deed) -> None:
+    def watch(self, deed: LoggedChange) -> None:
         """Take an event of MODERN_DEEDS."""
         _HANDLERS[deed.event](self, deed)
 
@@ -85,30 +85,30 @@ class Epochs:
 
     # -- events ------------------------------------------------------------------------------------------------
 
-    def _joined(self, deed: Deed) -> None:
+    def _joined(self, deed: LoggedChange) -> None:
         if not deed.fields.get("rejoined") and not deed.fields.get("again"):
             self._act(deed, JOINED, "member_join")
 
-    def _left(self, deed: Deed) -> None:
+    def _left(self, deed: LoggedChange) -> None:
         if not deed.fields.get("temporarily"):
             polled_late = self.act_of(self.client_of(deed)) == "poll_timeout"
             self._act(deed, LEFT, "poll_timeout" if polled_late else "member_leave_graceful")
 
-    def _fenced(self, deed: Deed) -> None:
+    def _fenced(self, deed: LoggedChange) -> None:
         why = str(deed.fields["why"])
         self._act(deed, EXPIRED, next(cause for part, cause in WHY_FENCED if part in why))
 
-    def _subscribed(self, deed: Deed) -> None:
+    def _subscribed(self, deed: LoggedChange) -> None:
         if self.act_of(self.client_of(deed)) == "subscription_change":
             self._act(deed, "subscribed", "subscription_change")
 
-    def _metadata(self, deed: Deed) -> None:
+    def _metadata(self, deed: LoggedChange) -> None:
         self.pending.setdefault(deed.group, []).append(("", "metadata", "metadata_change"))
 
-    def _act(self, deed: Deed, kind: str, cause: str) -> None:
+    def _act(self, deed: LoggedChange, kind: str, cause: str) -> None:
         self.pending.setdefault(deed.group, []).append((self.client_of(deed), kind, cause))
 
-    def _bumped(self, deed: Deed) -> None:
+    def _bumped(self, deed: LoggedChange) -> None:
         self._close(deed.group, None, "interrupted")
         acts = self.pending.pop(deed.group, [])
         acts.sort(key=lambda act: act[1] == "metadata")  # subscriptions come first because changed metadata follows from them
@@ -116,7 +116,7 @@ class Epochs:
         self.open[deed.group] = Epoch(deed.group, deed.generation, deed.at_ms, was_empty, acts, deed.group in self.migrating)
         self.migrating.discard(deed.group)
 
-    def _moved(self, deed: Deed) -> None:
+    def _moved(self, deed: LoggedChange) -> None:
         epoch, client = self.open.get(deed.group), self.client_of(deed)
         if epoch is None:
             return
@@ -126,7 +126,7 @@ class Epochs:
             epoch.revoking.discard(client)
             epoch.revoked[client] = deed.at_ms
 
-    def _converted(self, deed: Deed) -> None:
+    def _converted(self, deed: LoggedChange) -> None:
         if deed.fields["to_type"] == "consumer":
             self.migrating.add(deed.group)
             self.sizes[deed.group] = int(deed.fields.get("members", 0))
@@ -172,7 +172,7 @@ class Epochs:
         return [last]
 
 
-_HANDLERS: Mapping[str, Callable[[Epochs, Deed], None]] = {
+_HANDLERS: Mapping[str, Callable[[Epochs, LoggedChange], None]] = {
     "ModernMemberJoined": Epochs._joined,
     "ModernMemberLeft": Epochs._left,
     "ModernMemberFenced": Epochs._fenced,

@@ -9,7 +9,7 @@ from typing import Protocol
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.simulation.client import Client
 from models.kafka.simulation.cluster import Cluster
-from models.kafka.simulation.scenario import CLASSIC, MODERN, Fault, GroupPlan
+from models.kafka.simulation.scenario import CLASSIC, MODERN, GroupPlan, InjectedFault
 from models.kafka.simulation.world import World
 
 CRASH_NOTICED_MS = (9_000, 18_000)
@@ -43,28 +43,28 @@ class ScenarioRun(Protocol):
     def running(self, group: GroupPlan, /) -> list[Client]:
         """Running members of a group."""
 
-    def pick(self, fault: Fault, group: GroupPlan, /) -> list[Client]:
+    def pick(self, fault: InjectedFault, group: GroupPlan, /) -> list[Client]:
         """Choose the members that a fault applies to."""
 
 
-Action = Callable[[ScenarioRun, Fault, GroupPlan], None]
+Action = Callable[[ScenarioRun, InjectedFault, GroupPlan], None]
 
 
-def crash(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def crash(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Kill a member's process."""
     for member in simulation.pick(fault, group):
         member.kill()
         _back(simulation, fault, member)
 
 
-def close(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def close(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Close a member gracefully."""
     for member in simulation.pick(fault, group):
         member.close()
         _back(simulation, fault, member)
 
 
-def slow_poll(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def slow_poll(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Let a member process its records for a long time.
 
     Beyond max.poll.interval.ms it leaves the group.
@@ -73,19 +73,19 @@ def slow_poll(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
         member.poll_slowly(fault.for_ms)
 
 
-def gc_pause(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def gc_pause(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Pause a member's process."""
     for member in simulation.pick(fault, group):
         member.pause(fault.for_ms)
 
 
-def network_cut(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def network_cut(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Cut a member off from the brokers."""
     for member in simulation.pick(fault, group):
         member.cut(fault.for_ms)
 
 
-def rolling_restart(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def rolling_restart(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Restart members one by one, `for` apart."""
     for number, member in enumerate(simulation.running(group)):
 
@@ -97,7 +97,7 @@ def rolling_restart(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> 
         simulation.world.plan(number * fault.for_ms, restart)
 
 
-def migrate(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def migrate(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Restart members one by one with the other protocol, `for` apart."""
     members = simulation.members[group.name]
     for number, member in enumerate(simulation.running(group)):
@@ -114,26 +114,26 @@ def migrate(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
         simulation.world.plan(number * fault.for_ms, restart)
 
 
-def scale_out(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def scale_out(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Add members."""
     for _ in range(fault.count):
         simulation.world.plan(simulation.world.between(0, group.start_ms), simulation.add_member(group).start)
 
 
-def scale_in(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def scale_in(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Close the members that were added last."""
     for member in simulation.running(group)[-fault.count :]:
         simulation.world.plan(simulation.world.between(0, group.start_ms), lambda member=member: member.runs and member.close())  # type: ignore[misc]
 
 
-def subscription_change(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def subscription_change(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Remove the last topic from a member's subscription, or add it again."""
     topics = tuple(group.topics)
     for member in simulation.pick(fault, group):
         member.subscribe(topics[:-1] if len(topics) > 1 and set(member.topics) == set(topics) else topics)
 
 
-def partition_increase(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def partition_increase(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Add partitions to a group's topics.
 
     Members learn of them when they refresh their metadata.
@@ -144,7 +144,7 @@ def partition_increase(simulation: ScenarioRun, fault: Fault, group: GroupPlan) 
         member.later(simulation.world.between(0, group.metadata_ms), member.see_new_partitions)
 
 
-def coordinator_crash(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def coordinator_crash(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Crash a broker and start it again later."""
     node = fault.broker or simulation.cluster.coordinator_of(group.name)
     if node in simulation.cluster.up and len(simulation.cluster.up) > 1:
@@ -152,7 +152,7 @@ def coordinator_crash(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -
         simulation.world.plan(max(fault.for_ms, CRASH_NOTICED_MS[1]), lambda: simulation.cluster.start(node))
 
 
-def coordinator_failover(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def coordinator_failover(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Restart a broker gracefully; others take its groups over."""
     node = fault.broker or simulation.cluster.coordinator_of(group.name)
     if node in simulation.cluster.up and len(simulation.cluster.up) > 1:
@@ -160,7 +160,7 @@ def coordinator_failover(simulation: ScenarioRun, fault: Fault, group: GroupPlan
         simulation.world.plan(fault.for_ms, lambda: simulation.cluster.start(node))
 
 
-def store_failure(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def store_failure(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Let writes of the group fail for lack of in-sync replicas.
 
     Since 4.0 they are written but not confirmed.
@@ -172,13 +172,13 @@ def store_failure(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> No
     simulation.world.plan(fault.for_ms, lambda: simulation.cluster.seats[group.name].coordinator.fail_writes(Error.NONE))
 
 
-def slow_replicas(simulation: ScenarioRun, fault: Fault, group: GroupPlan) -> None:
+def slow_replicas(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
     """Stop replication for a while, so writes are confirmed late or never."""
     simulation.cluster.hold_writes(group.name)
     simulation.world.plan(fault.for_ms, lambda: simulation.cluster.settle_writes(group.name))
 
 
-def _back(simulation: ScenarioRun, fault: Fault, member: Client) -> None:
+def _back(simulation: ScenarioRun, fault: InjectedFault, member: Client) -> None:
     if fault.back_ms is not None:
         simulation.world.plan(fault.back_ms, lambda: _start(member))
 

@@ -58,7 +58,7 @@ class GroupPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class InjectedFault:
     """A fault of a member, group or broker.
 
     It occurs once (`at_ms`) or repeatedly (`every_ms`, on average).
@@ -102,7 +102,7 @@ class Scenario:
     closes: bool = True
     """Whether all members are closed gracefully at the end."""
     groups: tuple[GroupPlan, ...] = (GroupPlan(),)
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[InjectedFault, ...] = ()
 
     def check(self, kinds: Mapping[str, object]) -> None:
         """Raise ScenarioError for unknown faults, groups or brokers, and duplicate names."""
@@ -133,7 +133,7 @@ def scenario_of(name: str, table: Mapping[str, Any], members: int | None = None)
     groups = tuple(_read(GroupPlan, each, "group") for each in table.get("group", [{}]))
     if members is not None:
         groups = tuple(_sized(group, members) for group in groups)
-    faults = tuple(_read(Fault, each, "fault") for each in table.get("fault", []))
+    faults = tuple(_read(InjectedFault, each, "fault") for each in table.get("fault", []))
     rest = {key: value for key, value in table.items() if key not in ("group", "fault")}
     return _read(Scenario, {"name": name, **rest, "groups": groups, "faults": faults}, "scenario")
 

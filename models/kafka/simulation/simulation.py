@@ -11,7 +11,7 @@ from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.modern_consumer import ModernConsumer
-from models.kafka.simulation.scenario import COOPERATIVE, MODERN, Fault, GroupPlan, Scenario, ScenarioError
+from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario, ScenarioError
 from models.kafka.simulation.truth import Truth
 from models.kafka.simulation.world import Happening, World
 
@@ -106,7 +106,7 @@ class Simulation:
         """Running members of a group."""
         return [member for member in self.members[group.name] if member.runs]
 
-    def pick(self, fault: Fault, group: GroupPlan) -> list[Client]:
+    def pick(self, fault: InjectedFault, group: GroupPlan) -> list[Client]:
         """Choose the named member, or random running members."""
         running = self.running(group)
         if fault.member is not None:
@@ -115,7 +115,7 @@ class Simulation:
 
     # -- faults ------------------------------------------------------------------------------------------------
 
-    def _plan(self, fault: Fault) -> None:
+    def _plan(self, fault: InjectedFault) -> None:
         groups = [group for group in self.scenario.groups if fault.group in (None, group.name)]
         if fault.at_ms is not None:
             self.world.plan(fault.at_ms, lambda: FAULTS[fault.kind](self, fault, groups[0]))
@@ -127,7 +127,7 @@ class Simulation:
 
         self._later(fault, again)
 
-    def _later(self, fault: Fault, again: object) -> None:
+    def _later(self, fault: InjectedFault, again: object) -> None:
         wait_ms = round(self.world.dice.expovariate(1 / (fault.every_ms or 1)))
         if callable(again) and self.world.now_ms + wait_ms < self.scenario.duration_ms - 2 * SETTLING_MS:
             self.world.plan(wait_ms, again)

@@ -15,9 +15,9 @@ from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Join, Request
-from models.kafka.coordinator.runtime.outcomes import Deed, Moved
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.simulation.client import Client
-from models.kafka.simulation.cluster import Seat
+from models.kafka.simulation.cluster import GroupCoordinatorSeat
 from models.kafka.simulation.epochs import MODERN_DEEDS, Epochs
 
 UUID_LENGTH = 37
@@ -94,16 +94,16 @@ class Truth:
         owner = member_id[:-UUID_LENGTH]
         return self.consumers[owner].name if owner in self.consumers else owner
 
-    def client_behind(self, deed: Deed) -> str:
+    def client_behind(self, deed: LoggedChange) -> str:
         """Client id of the member in an event."""
         by_instance = self.consumers.get(deed.instance or "")
         return by_instance.name if by_instance is not None else self.client_of(deed.member or "")
 
     # -- events ------------------------------------------------------------------------------------------------
 
-    def watch(self, change: Moved | Deed) -> None:
+    def watch(self, change: StateTransition | LoggedChange) -> None:
         """Take a transition or event of a coordinator."""
-        if isinstance(change, Moved):
+        if isinstance(change, StateTransition):
             self._step(change)
         elif change.event in MODERN_DEEDS:
             self._watch_modern(change)
@@ -121,7 +121,7 @@ class Truth:
         elif change.event == "AssignmentReceived":
             self.open[change.group].assigned_ms = change.at_ms
 
-    def arrived(self, seat: Seat, request: Request, now_ms: int) -> None:
+    def arrived(self, seat: GroupCoordinatorSeat, request: Request, now_ms: int) -> None:
         """Record a request's arrival.
 
         The member that rejoins last delays the others.
@@ -135,7 +135,7 @@ class Truth:
         if request.member in group.members:
             row.rejoined[self.client_of(request.member)] = now_ms
 
-    def settled(self, seat: Seat, now_ms: int) -> None:
+    def settled(self, seat: GroupCoordinatorSeat, now_ms: int) -> None:
         """Close the epoch of a consumer group if it is over."""
         group = seat.coordinator.groups.get(seat.group)
         if isinstance(group, ConsumerGroup):
@@ -155,7 +155,7 @@ class Truth:
         for group in list(self.epochs.open):
             self.epochs.close(group, "open")
 
-    def _watch_modern(self, deed: Deed) -> None:
+    def _watch_modern(self, deed: LoggedChange) -> None:
         self.epochs.watch(deed)
         if deed.event == "GroupConverted" and deed.fields["to_type"] == "classic":
             self.epochs.close(deed.group, "interrupted")
@@ -176,7 +176,7 @@ class Truth:
 
     # -- rows --------------------------------------------------------------------------------------------------
 
-    def _step(self, change: Moved) -> None:
+    def _step(self, change: StateTransition) -> None:
         self.steps.append(
             {
                 "group": change.group,
@@ -195,7 +195,7 @@ class Truth:
             self.open[change.group].end_ms = change.at_ms
             self.open[change.group].outcome = "empty"
 
-    def _act(self, deed: Deed, client: str, kind: str, member: str) -> None:
+    def _act(self, deed: LoggedChange, client: str, kind: str, member: str) -> None:
         row = self.open.get(deed.group)
         over_ms = None if row is None else row.join_complete_ms
         if row is not None and (over_ms is None or over_ms == deed.at_ms):  # later actions belong to the next rebalance
@@ -203,7 +203,7 @@ class Truth:
         else:
             self.before.setdefault(deed.group, []).append((client, kind, member))
 
-    def _start(self, deed: Deed) -> None:
+    def _start(self, deed: LoggedChange) -> None:
         self._close(deed.group, "interrupted")
         members = deed.fields.get("reason_members") or [deed.fields.get("reason_member_id") or ""]
         gone = self.epochs.pending.pop(deed.group, [])
@@ -218,7 +218,7 @@ class Truth:
                 row.acts.append((self.client_of(member), kind, member))
         self.open[deed.group] = row
 
-    def _cause(self, deed: Deed, consumer: Client | None) -> str:
+    def _cause(self, deed: LoggedChange, consumer: Client | None) -> str:
         reason, act = deed.fields["reason_id"], consumer.act if consumer else None
         if reason == "new_member":
             return "new_group" if deed.fields.get("reason_state") == State.EMPTY.value else "member_join"

@@ -15,7 +15,7 @@ from models.kafka.coordinator.protocol.responses import Response
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class WrittenLine:
     """A log line; `source` is a broker's number or a client's name."""
 
     at_ms: int
@@ -26,7 +26,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedRequest:
     """A request and its response."""
 
     at_ms: int
@@ -37,7 +37,7 @@ class Served:
     response: Response
 
 
-Happening = Said | Served
+Happening = WrittenLine | ServedRequest
 Action = Callable[[], None]
 
 
@@ -74,7 +74,7 @@ class World:
 
     def say(self, source: int | str, message: str, level: str = "INFO", /, **fields: Any) -> None:
         """Write a log line."""
-        self.happened.append(Said(self.now_ms, source, message, level, fields))
+        self.happened.append(WrittenLine(self.now_ms, source, message, level, fields))
 
     def taken(self) -> Iterator[Happening]:
         """Return and clear what has happened since the last call."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from models.downtime import is_cooperative
 from models.events import Event
-from models.kafka.hypotheses.window import Case
+from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import int_field, names_field, text_field
 from models.units import US_PER_SECOND
 
@@ -44,7 +44,7 @@ _OLD_GENERATION_WORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class PartitionPause:
     """Stop of `count` partitions until `until`.
 
     `since` is None if their last owner did not log giving them up.
@@ -57,7 +57,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedCommit:
     """A commit rejected, or partitions lost, because the group had continued.
 
     Work since `since`, the last accepted commit or the time at which another member had them, is repeated.
@@ -68,7 +68,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class RebalanceCost:
     """Cost of a rebalance in seconds, None without a witness."""
 
     member_seconds: float | None
@@ -83,8 +83,8 @@ class Impact:
     Times are microseconds on the coordinator's clock.
     """
 
-    stops: list[Stop] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    stops: list[PartitionPause] = field(default_factory=list)
+    refused: list[RejectedCommit] = field(default_factory=list)
     _given: dict[str, tuple[int, str]] = field(default_factory=dict)  # partition -> when its owner gave it up, and the owner
     _owner: dict[str, str] = field(default_factory=dict)
     _taken_at: dict[str, int] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Impact:
     def _give(self, partitions: list[str], actor: str, at: int) -> None:
         both = [self._taken_at[name] for name in partitions if self._owner.get(name, actor) != actor and self._taken_at[name] < at]
         if both:
-            self.refused.append(Refused(at, min(both)))
+            self.refused.append(RejectedCommit(at, min(both)))
             del self.refused[:-REFUSED_HELD_MAX]
         for name in partitions:
             if self._owner.get(name, actor) == actor:
@@ -134,7 +134,7 @@ class Impact:
             self._taken_at[name] = at
             if since is not None or giver not in {None, actor}:
                 found[since, giver] += 1
-        self.stops += [Stop(since, at, count, giver) for (since, giver), count in found.items()]
+        self.stops += [PartitionPause(since, at, count, giver) for (since, giver), count in found.items()]
         if len(self.stops) > STOPS_HELD_MAX:
             self._dropped_until = self.stops[-STOPS_HELD_MAX - 1].until
             del self.stops[:-STOPS_HELD_MAX]
@@ -147,38 +147,38 @@ class Impact:
             self._committed[actor] = int_field(event, "last_at_us") or at
 
     def _refuse(self, actor: str, at: int) -> None:
-        self.refused.append(Refused(at, self._committed.get(actor)))
+        self.refused.append(RejectedCommit(at, self._committed.get(actor)))
         del self.refused[:-REFUSED_HELD_MAX]
 
     # -- one rebalance -------------------------------------------------------------------------------------------
 
-    def of(self, case: Case, by_all: float | None) -> Stopped:
+    def of(self, context: RebalanceContext, by_all: float | None) -> RebalanceCost:
         """Cost of a rebalance of the classic protocol.
 
         `by_all` is the cost if all members waited, as under an eager assignor.
         """
-        draft, after = case.draft, case.members_after
-        if draft.started_at is None:
-            return Stopped(by_all, None, None)
-        complete = draft.members_after is None or case.knows_all_after
-        witnessed = draft.outcome == "stable" and bool(after) and complete and self._tell_partitions.issuperset(after)
-        until = case.following.started_at if case.following else None
-        found = self.of_epoch(draft.started_at, until, witnessed=witnessed)
-        cooperative = is_cooperative(case.known.assignors.get(draft.generation_after or -1))
-        return found if cooperative else Stopped(by_all, found.partition_seconds, found.duplicate_window)
+        window, after = context.window, context.members_after
+        if window.started_at is None:
+            return RebalanceCost(by_all, None, None)
+        complete = window.members_after is None or context.knows_all_after
+        witnessed = window.outcome == "stable" and bool(after) and complete and self._tell_partitions.issuperset(after)
+        until = context.following.started_at if context.following else None
+        found = self.of_epoch(window.started_at, until, witnessed=witnessed)
+        cooperative = is_cooperative(context.known.assignors.get(window.generation_after or -1))
+        return found if cooperative else RebalanceCost(by_all, found.partition_seconds, found.duplicate_window)
 
-    def of_epoch(self, began: int, until: int | None, *, witnessed: bool) -> Stopped:
+    def of_epoch(self, began: int, until: int | None, *, witnessed: bool) -> RebalanceCost:
         """Cost of a rebalance in [began, until) that stops only moving partitions.
 
         `witnessed`: all members have logs of their own.
         """
         duplicate = self.duplicate_seconds(began, until)
         if not witnessed or (self._dropped_until is not None and began <= self._dropped_until):
-            return Stopped(None, None, duplicate)
+            return RebalanceCost(None, None, duplicate)
         stops = self.stops_within(began, until)
-        return Stopped(giver_seconds(stops), partition_seconds(stops, began), duplicate)
+        return RebalanceCost(giver_seconds(stops), partition_seconds(stops, began), duplicate)
 
-    def stops_within(self, began: int, until: int | None) -> list[Stop]:
+    def stops_within(self, began: int, until: int | None) -> list[PartitionPause]:
         """Stops that ended in the half-open interval [began, until)."""
         return [stop for stop in self.stops if stop.until >= began and (until is None or stop.until < until)]
 
@@ -204,7 +204,7 @@ def _says_old_generation(error: str) -> bool:
     return any(words in error for words in _OLD_GENERATION_WORDS)
 
 
-def partition_seconds(stops: list[Stop], began: int) -> float:
+def partition_seconds(stops: list[PartitionPause], began: int) -> float:
     """Seconds in which partitions were stopped, summed over partitions.
 
     Those of a vanished owner count from the start of the rebalance.
@@ -214,7 +214,7 @@ def partition_seconds(stops: list[Stop], began: int) -> float:
     )
 
 
-def giver_seconds(stops: list[Stop]) -> float:
+def giver_seconds(stops: list[PartitionPause]) -> float:
     """Seconds until members' partitions had a new owner, summed over members.
 
     This is the downtime under assignors that move only some partitions.

@@ -13,13 +13,13 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.epochs import judge_epoch
-from models.kafka.hypotheses.hypothesis import Judgement, Settles
+from models.kafka.hypotheses.hypothesis import Ranking, Settles
 from models.kafka.hypotheses.ranking import judge, trigger_text
-from models.kafka.hypotheses.window import Case, evidence_events
-from models.kafka.observations.actions import Act, Deed
+from models.kafka.hypotheses.window import RebalanceContext, evidence_events
+from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Member, Roster
-from models.kafka.reconstruction.epoch_log import EpochDraft, ModernReplay
+from models.kafka.reconstruction.epoch_log import EpochWindow, ModernReplay
 from models.kafka.verdicts.blockers import blockers
 from models.kafka.verdicts.damaged_logs import weigh_damage
 from models.kafka.verdicts.history import GroupHistory
@@ -40,14 +40,14 @@ from models.times import in_order, seconds
 from models.units import SURE, US_PER_SECOND
 
 DEED_REASONS = {
-    Deed.JOIN: "joined",
-    Deed.REJOIN: "rejoined",
-    Deed.LEAVE: "left",
-    Deed.EXPIRE: "session expired",
-    Deed.EVICT: "did not rejoin in time",
-    Deed.SYNC_MISSED: "never sent SyncGroup",
-    Deed.REPLACE: "came back under a new member id",
-    Deed.WANTS_REJOIN: "rejoined",
+    ActionKind.JOIN: "joined",
+    ActionKind.REJOIN: "rejoined",
+    ActionKind.LEAVE: "left",
+    ActionKind.EXPIRE: "session expired",
+    ActionKind.EVICT: "did not rejoin in time",
+    ActionKind.SYNC_MISSED: "never sent SyncGroup",
+    ActionKind.REPLACE: "came back under a new member id",
+    ActionKind.WANTS_REJOIN: "rejoined",
 }
 
 NO_OFFENDER = frozenset({Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED})
@@ -68,85 +68,85 @@ class HistoryWriter:
 
     # -- classic rebalances ------------------------------------------------------------------------------------
 
-    def rebalance(self, case: Case, history: GroupHistory) -> None:
+    def rebalance(self, context: RebalanceContext, history: GroupHistory) -> None:
         """Rank the causes of one rebalance, and add its row and its members' rows."""
-        judgement = judge(case)
+        judgement = judge(context)
         best = judgement.best
-        offenders = self._offenders(case, judgement)
-        row = self._row(case, judgement, offenders)
-        weigh_damage(row, self.facts, case.start)
+        offenders = self._offenders(context, judgement)
+        row = self._row(context, judgement, offenders)
+        weigh_damage(row, self.facts, context.start)
         history.rebalances.append(row)
-        history.rebalance_members.extend(self._members(case, row, best.acts))
-        history.divergences.extend(self._set_back(row, case.draft.started, case.draft.joined, case.draft.ended))
+        history.rebalance_members.extend(self._members(context, row, best.actions))
+        history.divergences.extend(self._set_back(row, context.window.started, context.window.joined, context.window.ended))
         stopped = row.member_seconds_stopped or 0.0
         for person in offenders:
             if person.member_id:
                 self._caused.setdefault(person.member_id, []).append(stopped / len(offenders))
 
-    def _offenders(self, case: Case, judgement: Judgement) -> list[Person]:
+    def _offenders(self, context: RebalanceContext, judgement: Ranking) -> list[Person]:
         best = judgement.best
         if best.cause in NO_OFFENDER:
             return []
-        acts = best.acts or ([judgement.trigger] if judgement.trigger else [])
-        if case.draft.outcome == "empty" and best.cause not in {Cause.NEW_GROUP, Cause.UNKNOWN}:
-            gone = sorted([*case.gone.values(), *case.vanished], key=lambda act: act.at)
-            acts = _unique(case, [*acts, *gone])
+        actions = best.actions or ([judgement.trigger] if judgement.trigger else [])
+        if context.window.outcome == "empty" and best.cause not in {Cause.NEW_GROUP, Cause.UNKNOWN}:
+            gone = sorted([*context.gone.values(), *context.vanished], key=lambda action: action.at)
+            actions = _unique(context, [*actions, *gone])
         elif best.cause is Cause.MEMBER_RESTART:
-            acts = _unique(case, acts)
-        return [self._person(case, act, _reason(best.cause, act), first=index == 0) for index, act in enumerate(acts)]
+            actions = _unique(context, actions)
+        return [self._person(context, action, _reason(best.cause, action), first=index == 0) for index, action in enumerate(actions)]
 
-    def _person(self, case: Case, act: Act, reason: str, *, first: bool) -> Person:
+    def _person(self, context: RebalanceContext, action: MemberAction, reason: str, *, first: bool) -> Person:
         """The member that acted.
 
         If the line has no member id, it is looked up in the generation.
         """
-        actor = case.actor(act)
-        generation = case.members_after if act.deed is Deed.JOIN else case.members_before
-        member_id = act.member_id or (generation.get(actor) if actor else None)
-        return self.roster.person(member_id, act.client_id, act.instance_id, reason, first=first)
+        actor = context.actor(action)
+        generation = context.members_after if action.kind is ActionKind.JOIN else context.members_before
+        member_id = action.member_id or (generation.get(actor) if actor else None)
+        return self.roster.person(member_id, action.client_id, action.instance_id, reason, first=first)
 
-    def _row(self, case: Case, judgement: Judgement, offenders: list[Person]) -> Rebalance:
-        draft, best = case.draft, judgement.best
-        started, joined, ended = in_order(draft.started_at, draft.joined_at, draft.ended_at)
-        join_seconds = None if _goes_back(draft.started, draft.joined) else seconds(started, joined)
-        sync_seconds = None if _goes_back(draft.joined, draft.ended) else seconds(draft.joined_at, draft.ended_at)
-        duration = None if _goes_back(draft.started, draft.joined, draft.ended) else seconds(started, ended)
-        delay = self._initial_delay(case, join_seconds)
-        acts = [*best.acts, *best.told_by]
+    def _row(self, context: RebalanceContext, judgement: Ranking, offenders: list[Person]) -> Rebalance:
+        window, best = context.window, judgement.best
+        started, joined, ended = in_order(window.started_at, window.joined_at, window.ended_at)
+        join_seconds = None if _goes_back(window.started, window.joined) else seconds(started, joined)
+        sync_seconds = None if _goes_back(window.joined, window.ended) else seconds(window.joined_at, window.ended_at)
+        duration = None if _goes_back(window.started, window.joined, window.ended) else seconds(started, ended)
+        delay = self._initial_delay(context, join_seconds)
+        actions = [*best.actions, *best.supporting_actions]
         if judgement.trigger is not None:
-            acts.append(judgement.trigger)
-        members_after = draft.members_after if draft.members_after is not None else (len(case.members_after) or None)
-        members_before = draft.members_before if draft.members_before is not None else (len(case.members_before) or None)
+            actions.append(judgement.trigger)
+        members_after = window.members_after if window.members_after is not None else (len(context.members_after) or None)
+        members_before = window.members_before if window.members_before is not None else (len(context.members_before) or None)
         confidence, alternatives = judgement.shares()
-        waited_for = blockers(case)
-        root = root_cause(case, best.cause, best.acts, waited_for)
-        stopped = self.impact.of(case, _stopped(members_before, members_after, duration, expected_delay(delay, root)))
+        waited_for = blockers(context)
+        root = root_cause(context, best.cause, best.actions, waited_for)
+        stopped = self.impact.of(context, _stopped(members_before, members_after, duration, expected_delay(delay, root)))
         return Rebalance(
             cluster=self.cluster,
             system=KAFKA,
-            rebalance_id=make_id("rebalance", self.cluster, self.group, None, draft.generation_before, draft.ordinal),
+            rebalance_id=make_id("rebalance", self.cluster, self.group, None, window.generation_before, window.ordinal),
             group=self.group,
             topic=None,
             protocol="classic",
-            protocol_type=draft.protocol_type,
-            assignor=case.known.assignors.get(draft.generation_after) if draft.generation_after is not None else None,
-            generation_before=draft.generation_before,
-            generation_after=draft.generation_after,
+            protocol_type=window.protocol_type,
+            assignor=context.known.assignors.get(window.generation_after) if window.generation_after is not None else None,
+            generation_before=window.generation_before,
+            generation_after=window.generation_after,
             started_at=started,
             joined_at=joined,
             ended_at=ended,
             initial_delay_seconds=delay,
             join_seconds=join_seconds,
-            sync_seconds=sync_seconds if draft.outcome == "stable" else None,
+            sync_seconds=sync_seconds if window.outcome == "stable" else None,
             reconcile_seconds=None,
             duration_seconds=duration,
-            at_least_seconds=seconds(started, max(self.logs_end, case.start)) if draft.outcome == "open" else None,
-            outcome=draft.outcome,
+            at_least_seconds=seconds(started, max(self.logs_end, context.start)) if window.outcome == "open" else None,
+            outcome=window.outcome,
             cause=best.cause.value,
             root_cause=root,
             confidence=confidence,
             alternatives=alternatives,
-            settled_by=self._settled_by(case, judgement) if best.probability < SURE else None,
+            settled_by=self._settled_by(context, judgement) if best.probability < SURE else None,
             offenders=offenders,
             blockers=waited_for,
             members_before=members_before,
@@ -154,59 +154,61 @@ class HistoryWriter:
             member_seconds_stopped=stopped.member_seconds,
             partition_seconds_stopped=stopped.partition_seconds,
             duplicate_window=stopped.duplicate_window,
-            conformance=Conformance(draft.inferred_steps, draft.unexplained_lines),
-            coordinator=draft.node,
-            trigger_text=trigger_text(case, judgement),
-            evidence=evidence(evidence_events(case, acts), inferred=draft.is_inferred),
-            advice_id=(root if root in _ADVISED_ROOTS else behind_the_wait(case, waited_for)) or best.cause.value,
-            numbers=self._numbers(case, best.cause, best.acts or acts),
+            conformance=Conformance(window.inferred_steps, window.unexplained_lines),
+            coordinator=window.node,
+            trigger_text=trigger_text(context, judgement),
+            evidence=evidence(evidence_events(context, actions), inferred=window.is_inferred),
+            advice_id=(root if root in _ADVISED_ROOTS else behind_the_wait(context, waited_for)) or best.cause.value,
+            numbers=self._numbers(context, best.cause, best.actions or actions),
         )
 
-    def _settled_by(self, case: Case, judgement: Judgement) -> str:
+    def _settled_by(self, context: RebalanceContext, judgement: Ranking) -> str:
         """The file that would confirm the best hypothesis."""
-        what = next((o.settled_by for o in judgement.opinions if o.settled_by), Settles.REQUEST_LOG)
-        acts = [act for opinion in judgement.opinions for act in opinion.acts]
-        act = judgement.trigger or next(iter(acts), None)
-        return settled_by(what, case.draft.node, case.actor(act) if act else None, case.start or None, case.draft.open_until)
+        what = next((o.settled_by for o in judgement.hypotheses if o.settled_by), Settles.REQUEST_LOG)
+        actions = [action for hypothesis in judgement.hypotheses for action in hypothesis.actions]
+        action = judgement.trigger or next(iter(actions), None)
+        return settled_by(
+            what, context.window.node, context.actor(action) if action else None, context.start or None, context.window.open_until
+        )
 
-    def _settled_epoch(self, draft: EpochDraft, what: Settles | None) -> str | None:
-        event = draft.started
+    def _settled_epoch(self, window: EpochWindow, what: Settles | None) -> str | None:
+        event = window.started
         client = event.client_id or self.roster.client_of(event.member_id) or event.member_id
-        return settled_by(what, event.node, client, event.time_us, draft.reached_at) if what is not None else None
+        return settled_by(what, event.node, client, event.time_us, window.reached_at) if what is not None else None
 
-    def _numbers(self, case: Case, cause: Cause, acts: list[Act]) -> dict[str, float]:
-        found = numbers_of(case, cause, acts, self._gone_at)
-        for act in (*case.gone.values(), *acts):
-            actor = case.actor(act)
-            if actor is not None and act.deed in {Deed.LEAVE, Deed.EXPIRE}:
-                self._gone_at[actor] = act.at
-        for actor in case.members_after:
+    def _numbers(self, context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> dict[str, float]:
+        found = numbers_of(context, cause, actions, self._gone_at)
+        for action in (*context.gone.values(), *actions):
+            actor = context.actor(action)
+            if actor is not None and action.kind in {ActionKind.LEAVE, ActionKind.EXPIRE}:
+                self._gone_at[actor] = action.at
+        for actor in context.members_after:
             self._gone_at.pop(actor, None)
         return found
 
-    def _initial_delay(self, case: Case, join_seconds: float | None) -> float | None:
+    def _initial_delay(self, context: RebalanceContext, join_seconds: float | None) -> float | None:
         """Seconds explained by group.initial.rebalance.delay.ms.
 
         Whole steps of it, and only for an empty group (KIP-134).
         """
         step = self.facts.initial_delay_ms / 1000
-        if join_seconds is None or not case.was_empty or step <= 0:
+        if join_seconds is None or not context.was_empty or step <= 0:
             return 0.0 if join_seconds is not None else None
         return min(join_seconds, max(step, join_seconds // step * step))
 
-    def _members(self, case: Case, row: Rebalance, acts: list[Act]) -> Iterable[RebalanceMember]:
+    def _members(self, context: RebalanceContext, row: Rebalance, actions: list[MemberAction]) -> Iterable[RebalanceMember]:
         """All members affected by the rebalance, with their roles."""
-        triggers = {case.actor(act) for act in acts}
-        joiners, gone = case.joiners, case.gone | case.by_actor(Deed.EVICT)
+        triggers = {context.actor(action) for action in actions}
+        joiners, gone = context.joiners, context.gone | context.by_actor(ActionKind.EVICT)
         blocking = {person.member_id or person.client_id for person in row.blockers}
-        before, after = case.members_before, case.members_after
-        arrivals = self._arrivals(case)
+        before, after = context.members_before, context.members_after
+        arrivals = self._arrivals(context)
         actors = dict.fromkeys([*before, *after, *joiners, *gone, *(actor for actor in triggers if actor)])
         for actor in actors:
-            act = joiners.get(actor) or gone.get(actor)
-            old, new = before.get(actor), after.get(actor) or (act.member_id if act and actor in joiners else None)
-            member_id = new or old or (act.member_id if act else None)
-            who = self.roster.person(member_id, act.client_id if act else None, act.instance_id if act else None, "")
+            action = joiners.get(actor) or gone.get(actor)
+            old, new = before.get(actor), after.get(actor) or (action.member_id if action and actor in joiners else None)
+            member_id = new or old or (action.member_id if action else None)
+            who = self.roster.person(member_id, action.client_id if action else None, action.instance_id if action else None, "")
             role = _role(actor, triggers, blocking, who, joiners, gone)
             yield RebalanceMember(
                 cluster=self.cluster,
@@ -225,13 +227,13 @@ class HistoryWriter:
                 session_after=new,
             )
 
-    def _arrivals(self, case: Case) -> dict[str, int]:
+    def _arrivals(self, context: RebalanceContext) -> dict[str, int]:
         """Arrival of each member's JoinGroup in this join phase."""
         found: dict[str, int] = {}
-        for act in case.deeds(Deed.JOIN, Deed.REJOIN, end=case.draft.open_until):
-            actor = case.actor(act)
+        for action in context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, end=context.window.open_until):
+            actor = context.actor(action)
             if actor is not None:
-                found.setdefault(actor, act.at)
+                found.setdefault(actor, action.at)
         return found
 
     # -- everything else ---------------------------------------------------------------------------------------
@@ -248,11 +250,11 @@ class HistoryWriter:
     def epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
         """Add the row of the epoch that is waiting for it."""
         modern.settle()
-        draft = modern.drafts[modern.settled]
-        row = self._epoch_row(modern, draft, known)
-        weigh_damage(row, self.facts, draft.began)
+        window = modern.windows[modern.settled]
+        row = self._epoch_row(modern, window, known)
+        weigh_damage(row, self.facts, window.began)
         history.rebalances.append(row)
-        history.divergences.extend(self._set_back(row, draft.started, draft.targeted))
+        history.divergences.extend(self._set_back(row, window.started, window.targeted))
         modern.told()
 
     def _set_back(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
@@ -300,25 +302,25 @@ class HistoryWriter:
         for member in members:
             self._caused.pop(member.member_id, None)
 
-    def _epoch_row(self, modern: ModernReplay, draft: EpochDraft, known: GroupKnowledge) -> Rebalance:
-        verdict = judge_epoch(modern, draft, known, self.facts)
-        started, targeted, reached = in_order(draft.began, when(draft.targeted), draft.reached_at)
-        set_back = _goes_back(draft.started, draft.targeted)
+    def _epoch_row(self, modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> Rebalance:
+        verdict = judge_epoch(modern, window, known, self.facts)
+        started, targeted, reached = in_order(window.began, when(window.targeted), window.reached_at)
+        set_back = _goes_back(window.started, window.targeted)
         until = modern.following.began if modern.following else None
-        is_burst = verdict.cause is Cause.SESSION_TIMEOUT and in_burst(self.facts, self.group, draft.began)
+        is_burst = verdict.cause is Cause.SESSION_TIMEOUT and in_burst(self.facts, self.group, window.began)
         root = RootCause.COORDINATOR_PAUSE.value if is_burst else None
-        stopped = self.impact.of_epoch(draft.began, until, witnessed=modern.reconciliations.witnessed.issuperset(draft.members))
+        stopped = self.impact.of_epoch(window.began, until, witnessed=modern.reconciliations.witnessed.issuperset(window.members))
         return Rebalance(
             cluster=self.cluster,
             system=KAFKA,
-            rebalance_id=make_id("epoch", self.cluster, self.group, draft.protocol, draft.epoch_before, modern.ordinal),
+            rebalance_id=make_id("epoch", self.cluster, self.group, window.protocol, window.epoch_before, modern.ordinal),
             group=self.group,
             topic=None,
-            protocol=draft.protocol,
+            protocol=window.protocol,
             protocol_type=None,
-            assignor=draft.assignor,
-            generation_before=draft.epoch_before,
-            generation_after=draft.epoch,
+            assignor=window.assignor,
+            generation_before=window.epoch_before,
+            generation_after=window.epoch,
             started_at=started,
             joined_at=targeted,
             ended_at=reached,
@@ -328,23 +330,23 @@ class HistoryWriter:
             reconcile_seconds=seconds(targeted, reached),
             duration_seconds=None if set_back else seconds(started, reached),
             at_least_seconds=None,
-            outcome=draft.outcome,
+            outcome=window.outcome,
             cause=verdict.cause.value,
             root_cause=root,
             confidence=verdict.confidence,
             alternatives=verdict.alternatives,
-            settled_by=self._settled_epoch(draft, verdict.settled_by),
-            offenders=modern.offenders(draft, verdict.cause),
-            blockers=draft.blockers,
-            members_before=draft.members_before,
-            members_after=draft.members_after,
+            settled_by=self._settled_epoch(window, verdict.settled_by),
+            offenders=modern.offenders(window, verdict.cause),
+            blockers=window.blockers,
+            members_before=window.members_before,
+            members_after=window.members_after,
             member_seconds_stopped=stopped.member_seconds,
             partition_seconds_stopped=stopped.partition_seconds,
             duplicate_window=stopped.duplicate_window,
             conformance=Conformance(),
-            coordinator=draft.started.node,
-            trigger_text=draft.started.text[:300] or None,
-            evidence=evidence(draft.events),
+            coordinator=window.started.node,
+            trigger_text=window.started.text[:300] or None,
+            evidence=evidence(window.events),
             advice_id=root or verdict.cause.value,
         )
 
@@ -359,20 +361,20 @@ def _goes_back(*steps: Event | None) -> bool:
     return any(before.node == after.node and after.time_us < before.time_us for before, after in told)
 
 
-def _unique(case: Case, acts: Iterable[Act]) -> list[Act]:
+def _unique(context: RebalanceContext, actions: Iterable[MemberAction]) -> list[MemberAction]:
     """One action per actor, in order."""
-    found: dict[str | None, Act] = {}
-    for act in acts:
-        found.setdefault(case.actor(act), act)
+    found: dict[str | None, MemberAction] = {}
+    for action in actions:
+        found.setdefault(context.actor(action), action)
     return list(found.values())
 
 
-def _reason(cause: Cause, act: Act) -> str:
+def _reason(cause: Cause, action: MemberAction) -> str:
     if cause is Cause.POLL_TIMEOUT:
         return "exceeded its poll interval"
     if cause is Cause.ADMIN_REMOVAL:
         return "was removed by an administrator"
-    return DEED_REASONS.get(act.deed, act.deed.value)
+    return DEED_REASONS.get(action.kind, action.kind.value)
 
 
 def _role(
@@ -380,8 +382,8 @@ def _role(
     triggers: set[str | None],
     blocking: set[str | None],
     who: Person,
-    joiners: dict[str, Act],
-    gone: dict[str, Act],
+    joiners: dict[str, MemberAction],
+    gone: dict[str, MemberAction],
 ) -> str:
     if actor in triggers:
         return "trigger"

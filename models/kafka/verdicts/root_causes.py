@@ -8,8 +8,8 @@ from models.causes import Cause, RootCause
 from models.events import Witness, when
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.timeouts import follows_load, is_echo
-from models.kafka.hypotheses.window import Case
-from models.kafka.observations.actions import TOLD_OUT, Act, Deed
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
 from models.kafka.verdicts.blockers import AWAITED_LAST, EVICTED, EXPIRED_MEANWHILE, GHOST, LATE, NEVER_SYNCED, REJOINED_LAST
 from models.rows import Person
 from models.units import US_PER_MS, US_PER_SECOND
@@ -29,7 +29,7 @@ TAKEOVER_US = 10 * US_PER_SECOND
 RETURN_US = 300_000_000
 """Maximum time until a paused process returns; later events are unrelated."""
 
-_TELLING = frozenset({Deed.LOST_COORDINATOR, Deed.SUBSCRIBE, Deed.JOIN, Deed.FENCED})
+_TELLING = frozenset({ActionKind.LOST_COORDINATOR, ActionKind.SUBSCRIBE, ActionKind.JOIN, ActionKind.FENCED})
 """Actions that show whether a silent process was only paused."""
 
 
@@ -37,21 +37,21 @@ HARMFUL_WAIT_US = 5 * US_PER_SECOND
 """Minimum wait that is worse than the trigger of the rebalance."""
 
 
-def root_cause(case: Case, cause: Cause, acts: list[Act], blockers: Sequence[Person] = ()) -> str | None:
+def root_cause(context: RebalanceContext, cause: Cause, actions: list[MemberAction], blockers: Sequence[Person] = ()) -> str | None:
     """Root cause of the trigger, else of a long wait, None if unknown."""
-    found = next((root.value for root, holds in _ROOTS if holds(case, cause, acts)), None)
-    return found or behind_the_wait(case, blockers)
+    found = next((root.value for root, holds in _ROOTS if holds(context, cause, actions)), None)
+    return found or behind_the_wait(context, blockers)
 
 
-def behind_the_wait(case: Case, blockers: Sequence[Person]) -> str | None:
+def behind_the_wait(context: RebalanceContext, blockers: Sequence[Person]) -> str | None:
     """Root cause of a harmful wait, None if unknown."""
     if not blockers:
         return None
-    draft, reason = case.draft, blockers[0].reason
-    until = draft.ended_at if reason == NEVER_SYNCED else draft.joined_at
-    if until is None or until - case.start < HARMFUL_WAIT_US:
+    window, reason = context.window, blockers[0].reason
+    until = window.ended_at if reason == NEVER_SYNCED else window.joined_at
+    if until is None or until - context.start < HARMFUL_WAIT_US:
         return None
-    if reason == LATE and draft.witness is Witness.CLIENT:
+    if reason == LATE and window.witness is Witness.CLIENT:
         return None  # it may have been dead: members' logs tell of no expiry
     return next((root for words, root in _WAITS.items() if words in reason), None)
 
@@ -68,71 +68,71 @@ _WAITS: Mapping[str, str] = {
 """Root cause of a wait, by the blocker's reason."""
 
 
-def _store_failed(_case: Case, cause: Cause, _acts: list[Act]) -> bool:
+def _store_failed(_case: RebalanceContext, cause: Cause, _acts: list[MemberAction]) -> bool:
     return cause is Cause.ASSIGNMENT_STORE_FAILED
 
 
-def _coordinator_moved(case: Case, cause: Cause, acts: list[Act]) -> bool:
+def _coordinator_moved(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     if cause is Cause.COORDINATOR_FAILOVER:
         return True
-    previous = case.previous
-    if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == case.draft.generation_before:
+    previous = context.previous
+    if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == context.window.generation_before:
         return True  # restarted where it was interrupted
-    if cause in {Cause.MEMBER_RESTART, Cause.METADATA_CHANGE} and follows_load(case):
+    if cause in {Cause.MEMBER_RESTART, Cause.METADATA_CHANGE} and follows_load(context):
         return True
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
-    expiries = [act for act in acts if act.deed is Deed.EXPIRE]
-    return any(_expired_after_load(case, act) or _lost_with_a_broker(case, act) for act in expiries)
+    expiries = [action for action in actions if action.kind is ActionKind.EXPIRE]
+    return any(_expired_after_load(context, action) or _lost_with_a_broker(context, action) for action in expiries)
 
 
-def _session_timeout_us(case: Case, act: Act) -> int | None:
-    member = case.roster.members.get(act.member_id or "")
-    own = case.known.settings.get(case.actor(act) or "", {}).get("session_timeout_ms")
-    known = (member.session_timeout_ms if member else None) or own or case.facts.session_timeout_ms
+def _session_timeout_us(context: RebalanceContext, action: MemberAction) -> int | None:
+    member = context.roster.members.get(action.member_id or "")
+    own = context.known.settings.get(context.actor(action) or "", {}).get("session_timeout_ms")
+    known = (member.session_timeout_ms if member else None) or own or context.facts.session_timeout_ms
     return known * US_PER_MS if known else None
 
 
-def _expired_after_load(case: Case, expiry: Act) -> bool:
+def _expired_after_load(context: RebalanceContext, expiry: MemberAction) -> bool:
     """Return True if the expiry follows one session timeout after a load.
 
     On load all timers restart with the full session timeout, so members that vanished before expire then.
     """
-    loaded_at = when(case.draft.load_before)
+    loaded_at = when(context.window.load_before)
     if loaded_at is None:
         return False
-    known = _session_timeout_us(case, expiry)
+    known = _session_timeout_us(context, expiry)
     timeouts = [known] if known else [timeout * US_PER_MS for timeout in USUAL_SESSION_TIMEOUTS_MS]
     return any(-US_PER_SECOND // 2 <= expiry.at - loaded_at - timeout <= US_PER_SECOND for timeout in timeouts)
 
 
-def _lost_with_a_broker(case: Case, expiry: Act) -> bool:
+def _lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> bool:
     """Return True if the member fell silent when a broker was lost.
 
     The broker's partitions moved to others; both have the same cause.
     """
-    timeout = _session_timeout_us(case, expiry) or USUAL_SESSION_TIMEOUTS_MS[1] * US_PER_MS
+    timeout = _session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[1] * US_PER_MS
     silent_since = expiry.at - timeout
-    return bool(case.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + TAKEOVER_US))
+    return bool(context.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + TAKEOVER_US))
 
 
-def _coordinator_paused(case: Case, cause: Cause, acts: list[Act]) -> bool:
+def _coordinator_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     """Whether members of several groups expired at once.
 
     The group that forms anew after that has the same root cause.
     """
     if cause is Cause.NEW_GROUP:
-        return _forms_after_burst(case)
+        return _forms_after_burst(context)
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
-    return any(act.deed is Deed.EXPIRE and in_burst(case.facts, act.event.group, act.at) for act in acts)
+    return any(action.kind is ActionKind.EXPIRE and in_burst(context.facts, action.event.group, action.at) for action in actions)
 
 
-def _forms_after_burst(case: Case) -> bool:
-    emptied = case.previous
-    if emptied is None or emptied.outcome != "empty" or emptied.started is None or case.start - emptied.started.time_us > RETURN_US:
+def _forms_after_burst(context: RebalanceContext) -> bool:
+    emptied = context.previous
+    if emptied is None or emptied.outcome != "empty" or emptied.started is None or context.start - emptied.started.time_us > RETURN_US:
         return False
-    return in_burst(case.facts, emptied.started.group, emptied.started.time_us)
+    return in_burst(context.facts, emptied.started.group, emptied.started.time_us)
 
 
 def in_burst(facts: ClusterFacts, group: str | None, at: int) -> bool:
@@ -140,68 +140,72 @@ def in_burst(facts: ClusterFacts, group: str | None, at: int) -> bool:
     return group is not None and any(burst.holds(group, at) for burst in facts.expiry_bursts)
 
 
-def _was_paused(case: Case, cause: Cause, acts: list[Act]) -> bool:
+def _was_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     """Return True if the process was paused and did not die.
 
     It is rejected later under its old member id, and logged nothing before its session expired.
     """
-    expiries = [act for act in acts if act.deed is Deed.EXPIRE] if cause is Cause.SESSION_TIMEOUT else []
-    return any(_heard_of_it(case, act) if act.event.name in TOLD_OUT else _came_to(case, act) for act in expiries)
+    expiries = [action for action in actions if action.kind is ActionKind.EXPIRE] if cause is Cause.SESSION_TIMEOUT else []
+    return any(_heard_of_it(context, action) if action.event.name in TOLD_OUT else _came_to(context, action) for action in expiries)
 
 
-def _heard_of_it(case: Case, expiry: Act) -> bool:
+def _heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
     """Whether a running process hears that its session ended.
 
     One that had lost its coordinator before was not paused.
     """
-    actor = case.actor(expiry)
-    lost = (act for act in case.acts if act.deed is Deed.LOST_COORDINATOR and expiry.at - TAKEOVER_US <= act.at <= expiry.at)
-    return not any(case.actor(act) == actor for act in lost)
+    actor = context.actor(expiry)
+    lost = (
+        action
+        for action in context.actions
+        if action.kind is ActionKind.LOST_COORDINATOR and expiry.at - TAKEOVER_US <= action.at <= expiry.at
+    )
+    return not any(context.actor(action) == actor for action in lost)
 
 
-def _came_to(case: Case, expiry: Act) -> bool:
-    actor = case.actor(expiry)
-    silent_since = expiry.at - (_session_timeout_us(case, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS)
-    for act in case.acts:
-        if act.at <= silent_since or act.deed not in _TELLING or act is expiry or case.actor(act) != actor:
+def _came_to(context: RebalanceContext, expiry: MemberAction) -> bool:
+    actor = context.actor(expiry)
+    silent_since = expiry.at - (_session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS)
+    for action in context.actions:
+        if action.at <= silent_since or action.kind not in _TELLING or action is expiry or context.actor(action) != actor:
             continue
-        if act.at < expiry.at and act.deed is Deed.LOST_COORDINATOR:
+        if action.at < expiry.at and action.kind is ActionKind.LOST_COORDINATOR:
             return False  # it was running, but could not reach its coordinator
-        if act.at > expiry.at + RETURN_US:
+        if action.at > expiry.at + RETURN_US:
             return False
-        if act.at > expiry.at and act.deed in {Deed.SUBSCRIBE, Deed.JOIN}:
+        if action.at > expiry.at and action.kind in {ActionKind.SUBSCRIBE, ActionKind.JOIN}:
             return False  # a new consumer
-        if act.at > expiry.at and act.deed is Deed.FENCED:
+        if action.at > expiry.at and action.kind is ActionKind.FENCED:
             return True
     return False
 
 
-def _is_ghost(case: Case, cause: Cause, acts: list[Act]) -> bool:
+def _is_ghost(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     """Return True if the expired member id had been given up by its client.
 
     A repeated JoinGroup left it behind.
     """
     if cause is not Cause.SESSION_TIMEOUT:
         return False
-    expiries = [act for act in acts if act.deed is Deed.EXPIRE and case.actor(act) in case.known.clients]
-    held = case.members_before
+    expiries = [action for action in actions if action.kind is ActionKind.EXPIRE and context.actor(action) in context.known.clients]
+    held = context.members_before
     return any(
-        act.member_id is not None
-        and act.member_id not in case.known.first_generation
-        and held.get(case.actor(act) or "") not in {None, act.member_id}
-        for act in expiries
+        action.member_id is not None
+        and action.member_id not in context.known.first_generation
+        and held.get(context.actor(action) or "") not in {None, action.member_id}
+        for action in expiries
     )
 
 
-def _was_removed_before(case: Case, cause: Cause, acts: list[Act]) -> bool:
+def _was_removed_before(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     """Return True if the previous join phase had already removed the member (1.1).
 
     It was too busy to rejoin, and alive.
     """
-    return cause is Cause.SESSION_TIMEOUT and any(act.deed is Deed.EXPIRE and is_echo(case, act) for act in acts)
+    return cause is Cause.SESSION_TIMEOUT and any(action.kind is ActionKind.EXPIRE and is_echo(context, action) for action in actions)
 
 
-_ROOTS: tuple[tuple[RootCause, Callable[[Case, Cause, list[Act]], bool]], ...] = (
+_ROOTS: tuple[tuple[RootCause, Callable[[RebalanceContext, Cause, list[MemberAction]], bool]], ...] = (
     (RootCause.ASSIGNMENT_STORE_FAILED, _store_failed),
     (RootCause.COORDINATOR_FAILOVER, _coordinator_moved),
     (RootCause.COORDINATOR_PAUSE, _coordinator_paused),

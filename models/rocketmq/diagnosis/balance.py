@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from models.events import Event
-from models.rocketmq.diagnosis.ownership import Window
-from models.rocketmq.diagnosis.standing_faults import LINES_MAX, Fault
+from models.rocketmq.diagnosis.ownership import OwnershipWindow
+from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
 from models.rocketmq.object_text import RETRY, named
-from models.rocketmq.observations.allocation_runs import Run
-from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.observations.allocation_runs import AllocationRun
+from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.timing import PERIOD_US
 from models.units import FOREVER
 
@@ -64,7 +64,7 @@ class Balance:
         self._pauses: list[_Pause] = []
         self._parts = 1  # topics, plus one for the clients themselves
 
-    def add(self, topic: str, windows: Iterable[Window], runs: Sequence[Run]) -> None:
+    def add(self, topic: str, windows: Iterable[OwnershipWindow], runs: Sequence[AllocationRun]) -> None:
         """Add one topic; `runs` must be in order."""
         if topic.startswith(RETRY):
             return
@@ -83,7 +83,7 @@ class Balance:
             known = until
             self._pauses.append(_Pause(low, high, topic, held.pop("", 0), held, lines=[*lines.items()]))
 
-    def faults(self, lives: Iterable[Life]) -> list[Fault]:
+    def faults(self, lives: Iterable[ClientProcess]) -> list[StandingFault]:
         """Standing imbalances of a group.
 
         Either more consumers than queues, or one client with the surplus of each of several topics.
@@ -94,8 +94,8 @@ class Balance:
             for edge in ((life.ran_at, 1, life.client_id), (min(life.ended_at or self._end, self._end), -1, life.client_id))
         ]
         self._pauses += [_Pause(low, high, "", 0, Counter(), there) for low, high, there in _pauses(edges, self._end)]
-        faults: list[Fault] = []
-        standing: dict[str, Fault] = {}
+        faults: list[StandingFault] = []
+        standing: dict[str, StandingFault] = {}
         for low, high, shares, lines in self._steady():
             now = {fault.kind: fault for fault in (_idle(shares, low), _skewed(shares, low)) if fault is not None}
             for kind, fault in now.items():
@@ -150,7 +150,7 @@ def _pauses(edges: list[tuple[int, int, str]], end: int) -> Iterator[tuple[int, 
             changed = Counter()
 
 
-def _time_of_run(run: Run) -> int:
+def _time_of_run(run: AllocationRun) -> int:
     return run.at
 
 
@@ -165,16 +165,16 @@ def _live(shares: _Shares) -> list[str]:
     return sorted(who for who, count in shares.there.items() if count > 0)
 
 
-def _idle(shares: _Shares, at: int) -> Fault | None:
+def _idle(shares: _Shares, at: int) -> StandingFault | None:
     live = _live(shares)
     if not shares.queues or len(live) <= shares.queues:
         return None
     idle = [who for who in live if not shares.held[who]]
     told = f"{len(live)} clients, {shares.queues} queues: {named(idle)} {'has' if len(idle) == 1 else 'have'} nothing to read"
-    return Fault("more_consumers_than_queues", idle, at, None, [], told) if idle else None
+    return StandingFault("more_consumers_than_queues", idle, at, None, [], told) if idle else None
 
 
-def _skewed(shares: _Shares, at: int) -> Fault | None:
+def _skewed(shares: _Shares, at: int) -> StandingFault | None:
     live = _live(shares)
     topics = sum(count > 0 for count in shares.topics.values())
     if topics < 2 or len(live) < 2:
@@ -185,6 +185,6 @@ def _skewed(shares: _Shares, at: int) -> Fault | None:
         return None
     least = min(shares.held[who] for who in live)
     told = ", ".join(f"{who} holds {shares.held[who]}" for who in much[:3])
-    return Fault(
+    return StandingFault(
         "multi_topic_skew", sorted(much), at, None, [], f"{told} of {shares.queues} queues over {topics} topics, another client {least}"
     )

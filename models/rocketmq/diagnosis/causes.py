@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from models.clear_names import clear
 from models.events import Event
 from models.rocketmq.object_text import RETRY, queue_name
-from models.rocketmq.observations.allocation_runs import Run
-from models.rocketmq.observations.client_lists import ClientList, How, difference
-from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.observations.allocation_runs import AllocationRun
+from models.rocketmq.observations.client_lists import ClientList, ListChangeKind, difference
+from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.topic_routes import Routes
 from models.rocketmq.stage import Group
 from models.rocketmq.strategies import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
@@ -51,14 +51,14 @@ class Judge:
     def __init__(self, group: Group, routes: Routes) -> None:
         self.group = group
         self.routes = routes
-        self._before: dict[Life, Run] = {}
+        self._before: dict[ClientProcess, AllocationRun] = {}
         self._seen: dict[int, tuple[str, ...] | None] = {}
         self._fitting: list[tuple[ClientList, tuple[str, ...] | None, bool]] = []  # version of each list that the current run may have used
         self._queues: dict[tuple[str, int], list[Queue]] = {}
         self._shares: dict[tuple[int, str, int], dict[str, frozenset[tuple[str, str]]] | None] = {}
         self._differences: dict[tuple[int, int], tuple[set[str], set[str]]] = {}
 
-    def judged(self, runs: Iterable[Run]) -> Iterator[tuple[Run, Verdict]]:
+    def judged(self, runs: Iterable[AllocationRun]) -> Iterator[tuple[AllocationRun, Verdict]]:
         """Yield the runs of one topic with their verdicts.
 
         `runs` must be in order. Data about other topics is dropped.
@@ -68,7 +68,7 @@ class Judge:
         self._shares.clear()
         return ((run, self._judge(run)) for run in runs)
 
-    def _judge(self, run: Run) -> Verdict:
+    def _judge(self, run: AllocationRun) -> Verdict:
         before = self._before.get(run.life)
         self._before[run.life] = run
         trigger, woken = self._trigger(run)
@@ -81,7 +81,7 @@ class Judge:
 
     # -- causes that need no lists ---------------------------------------------------------------------------------
 
-    def _plain(self, run: Run, before: Run | None) -> Verdict | None:
+    def _plain(self, run: AllocationRun, before: AllocationRun | None) -> Verdict | None:
         if before is None:
             return None
         if _mode(run) != _mode(before):
@@ -93,7 +93,7 @@ class Judge:
             return Verdict("pull_expired", 0.97, {run.life.client_id: "pull_expired"})
         return None
 
-    def _first(self, run: Run, before: Run | None) -> Verdict | None:
+    def _first(self, run: AllocationRun, before: AllocationRun | None) -> Verdict | None:
         if before is not None:
             return None
         life = run.life
@@ -115,7 +115,7 @@ class Judge:
 
     # -- differences to the previous run ---------------------------------------------------------------------------
 
-    def _inputs(self, run: Run, before: Run | None, woken: int, seen: tuple[str, ...] | None) -> Verdict:
+    def _inputs(self, run: AllocationRun, before: AllocationRun | None, woken: int, seen: tuple[str, ...] | None) -> Verdict:
         earlier_at = self._run_before(run, before, woken)
         earlier = self._seen.get(id(before)) if before is not None and before.asked_at >= earlier_at - SLACK_US else None
         told = self._primary()
@@ -142,7 +142,7 @@ class Judge:
             return self._members(run, came, went, told)
         return self._fallback(run, before)
 
-    def _fallback(self, run: Run, before: Run | None) -> Verdict:
+    def _fallback(self, run: AllocationRun, before: AllocationRun | None) -> Verdict:
         if before is None:
             return Verdict("consumer_start", 0.5, {run.life.client_id: "consumer_start"}, alternatives={"topic_route_appeared": 0.3})
         if run.clients is not None and before.clients is not None and run.clients != before.clients:
@@ -151,7 +151,9 @@ class Judge:
             return Verdict("queue_count_change", 0.5, alternatives={"broker_down": 0.2, "broker_up": 0.2})
         return Verdict("unknown", 0.3)
 
-    def _last_change(self, run: Run, before: Run | None, told: ClientList, seen: tuple[str, ...] | None) -> tuple[set[str], set[str]]:
+    def _last_change(
+        self, run: AllocationRun, before: AllocationRun | None, told: ClientList, seen: tuple[str, ...] | None
+    ) -> tuple[set[str], set[str]]:
         """Latest change of a list that both runs seem to have used.
 
         Counts from the previous result on.
@@ -164,7 +166,7 @@ class Judge:
             return set(), set()
         return self._difference(told.versions[index - 1], told.versions[index])
 
-    def _members(self, run: Run, came: set[str], went: set[str], told: ClientList) -> Verdict:
+    def _members(self, run: AllocationRun, came: set[str], went: set[str], told: ClientList) -> Verdict:
         deeds = {
             who: self._came_how(run, who, told) if who in came else self._went_how(run, who, told)
             for who in _in_turn(run, came | went, told)
@@ -182,33 +184,33 @@ class Judge:
         lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
         return Verdict(ranked[0], sure, deeds, alternatives=others, evidence=lines)
 
-    def _came_how(self, run: Run, who: str, told: ClientList) -> str:
+    def _came_how(self, run: AllocationRun, who: str, told: ClientList) -> str:
         earlier = told.steps_of(who, run.at)
-        joined = max((step.at for step in earlier if step.how is How.CONNECTED), default=run.at)
-        gone = [step for step in earlier if step.at < joined and step.how is not How.CONNECTED]
+        joined = max((step.at for step in earlier if step.how is ListChangeKind.CONNECTED), default=run.at)
+        gone = [step for step in earlier if step.at < joined and step.how is not ListChangeKind.CONNECTED]
         life = self.group.life_of(who, joined)
         if not gone or (life is not None and life.begun_at > gone[-1].at):
             return "broker_up" if life is not None and told.restarted(joined) and life.ran_at < joined - FIRST_US else "consumer_start"
-        if gone[-1].how is How.RESTARTED:
+        if gone[-1].how is ListChangeKind.RESTARTED:
             return "broker_up"
-        return "consumer_start" if gone[-1].how is How.UNREGISTERED else "consumer_resume"
+        return "consumer_start" if gone[-1].how is ListChangeKind.UNREGISTERED else "consumer_resume"
 
-    def _went_how(self, run: Run, who: str, told: ClientList) -> str:
-        steps = [step for step in told.steps_of(who, run.at) if step.how is not How.CONNECTED]
+    def _went_how(self, run: AllocationRun, who: str, told: ClientList) -> str:
+        steps = [step for step in told.steps_of(who, run.at) if step.how is not ListChangeKind.CONNECTED]
         if not steps:
             return "consumer_list_partial" if told.restarted(run.at) else "consumer_stop"
         match steps[-1].how:
-            case How.UNREGISTERED:
+            case ListChangeKind.UNREGISTERED:
                 return "consumer_stop"
-            case How.EXPIRED:
+            case ListChangeKind.EXPIRED:
                 return "channel_expired"
-            case How.RESTARTED:
+            case ListChangeKind.RESTARTED:
                 return "consumer_list_partial"
         life = self.group.life_of(who, steps[-1].at)
         lives = life is not None and life.last_at > steps[-1].at + 2 * US_PER_SECOND
         return "connection_lost" if lives else "consumer_crash"
 
-    def _not_listed(self, run: Run, seen: Sequence[str] | None) -> Verdict:
+    def _not_listed(self, run: AllocationRun, seen: Sequence[str] | None) -> Verdict:
         listed = run.not_listed.fields.get("listed") if run.not_listed is not None else None
         there = [str(each) for each in listed] if isinstance(listed, list) else list(seen or ())
         alive = {
@@ -219,7 +221,7 @@ class Judge:
 
     # -- which list a run used -------------------------------------------------------------------------------------
 
-    def _trigger(self, run: Run) -> tuple[str, int]:
+    def _trigger(self, run: AllocationRun) -> tuple[str, int]:
         """Trigger of a run and its time."""
         told = self.group.notified_in.get(run.life.file, [])
         first = bisect_left(told, run.asked_at - NOTIFIED_US)
@@ -229,7 +231,7 @@ class Judge:
             return "start", run.life.ran_at
         return "period", run.asked_at
 
-    def _run_before(self, run: Run, before: Run | None, woken: int) -> int:
+    def _run_before(self, run: AllocationRun, before: AllocationRun | None, woken: int) -> int:
         """Time of the client's previous run.
 
         It had a result, or was triggered by a notification or by the period.
@@ -251,7 +253,7 @@ class Judge:
         """
         return max(self._fitting, key=lambda each: (bool(each[0].steps), each[1] is not None, len(each[0].steps)))[0]
 
-    def _fits(self, run: Run, told: ClientList) -> tuple[tuple[str, ...] | None, bool]:
+    def _fits(self, run: AllocationRun, told: ClientList) -> tuple[tuple[str, ...] | None, bool]:
         """Latest version of a list that fits a run, and whether surely.
 
         The version has the logged length; it fits surely if it also yields the logged share.
@@ -271,7 +273,7 @@ class Judge:
         found = [(version, gives) for _, version, gives in self._fitting if version is not None]
         return next((version for version, gives in found if gives), found[0][0] if found else None)
 
-    def _gives(self, run: Run, clients: Sequence[str]) -> bool:
+    def _gives(self, run: AllocationRun, clients: Sequence[str]) -> bool:
         """Whether the strategy yields the logged share; True if unknown."""
         route, queues = self._queues_at(run)
         if len(queues) != run.queues or not run.strategy:
@@ -294,7 +296,7 @@ class Judge:
             known = self._differences[key] = difference(before, after)
         return known
 
-    def _queues_at(self, run: Run) -> tuple[int, list[Queue]]:
+    def _queues_at(self, run: AllocationRun) -> tuple[int, list[Queue]]:
         """Index of a topic's route at a run, and its sorted queues."""
         steps = self.routes.over_time(run.topic)
         index = bisect_right(steps, run.at, key=lambda step: step[0]) - 1
@@ -320,7 +322,7 @@ def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dic
     }
 
 
-def _in_turn(run: Run, people: Iterable[str], told: ClientList) -> list[str]:
+def _in_turn(run: AllocationRun, people: Iterable[str], told: ClientList) -> list[str]:
     """Clients in order of their latest change."""
 
     def key(who: str) -> tuple[int, str]:
@@ -330,13 +332,13 @@ def _in_turn(run: Run, people: Iterable[str], told: ClientList) -> list[str]:
     return sorted(people, key=key)
 
 
-def _line_of(run: Run, who: str, told: ClientList, *, came: bool) -> Event | None:
+def _line_of(run: AllocationRun, who: str, told: ClientList, *, came: bool) -> Event | None:
     """The broker's line about a client's arrival or departure."""
     steps = told.steps_of(who, run.at)
-    return next((step.line for step in reversed(steps) if (step.how is How.CONNECTED) == came), None)
+    return next((step.line for step in reversed(steps) if (step.how is ListChangeKind.CONNECTED) == came), None)
 
 
-def _mode(run: Run) -> str:
+def _mode(run: AllocationRun) -> str:
     """Message request mode: pull from own queues, or pop from all."""
     return "POP" if "Mode=POP" in run.result.text else "PULL"
 

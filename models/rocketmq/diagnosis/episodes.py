@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from models.ids import make_id
-from models.rocketmq.diagnosis.ownership import Window
+from models.rocketmq.diagnosis.ownership import OwnershipWindow
 from models.rocketmq.object_text import named
-from models.rocketmq.observations.allocation_runs import Run, TopicLines
+from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
 from models.rocketmq.observations.client_processes import last_of
 from models.rocketmq.stage import Group
 from models.rocketmq.time_ranges import Span, Spans
@@ -41,13 +41,13 @@ class _Episode:
 
 
 @dataclass(slots=True)
-class Harm:
+class ConsumptionImpact:
     """Effects of one topic's windows on consumption.
 
     `owned` is False if queues have no single owner by design.
     """
 
-    windows: list[Window]
+    windows: list[OwnershipWindow]
     owned: bool
     group: Group
     lines: TopicLines
@@ -87,7 +87,9 @@ class Harm:
         return COMMIT_US / 1e6
 
 
-def episodes_of(cluster: str, topic: str, changes: Sequence[tuple[AllocationChange, Run]], harm: Harm) -> Iterable[Rebalance]:
+def episodes_of(
+    cluster: str, topic: str, changes: Sequence[tuple[AllocationChange, AllocationRun]], harm: ConsumptionImpact
+) -> Iterable[Rebalance]:
     """Episodes of one topic of a group; `changes` must be in order."""
     episodes: list[_Episode] = []
     for row, run in changes:
@@ -102,7 +104,7 @@ def episodes_of(cluster: str, topic: str, changes: Sequence[tuple[AllocationChan
         yield _rebalance(cluster, topic, episode, harm)
 
 
-def _rebalance(cluster: str, topic: str, episode: _Episode, harm: Harm) -> Rebalance:
+def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImpact) -> Rebalance:
     rows, first = episode.rows, episode.rows[0]
     ended = None if episode.reached_at >= FOREVER else episode.reached_at
     until = ended if ended is not None else max(row.changed_at or 0 for row in rows)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from models.clear_names import clear
 from models.ids import make_id
 from models.incidents.incidents import Limits, is_routine, spell
-from models.rocketmq.diagnosis.ownership import Window
-from models.rocketmq.diagnosis.standing_faults import Fault
+from models.rocketmq.diagnosis.ownership import OwnershipWindow
+from models.rocketmq.diagnosis.standing_faults import StandingFault
 from models.rocketmq.object_text import RETRY, named
 from models.rocketmq.time_ranges import Spans
 from models.rows import Incident, Person, Rebalance
@@ -53,7 +53,7 @@ _DEEDS = {
 
 
 def incidents_of(
-    episodes: Iterable[Rebalance], windows: Iterable[Window], faults: Sequence[Fault], end: int, limits: Limits
+    episodes: Iterable[Rebalance], windows: Iterable[OwnershipWindow], faults: Sequence[StandingFault], end: int, limits: Limits
 ) -> list[Incident]:
     """Incidents of one group by time.
 
@@ -83,7 +83,9 @@ def _parts(rows: Sequence[Rebalance], end: int, gap_seconds: float) -> Iterable[
         yield part
 
 
-def _incident(rows: list[Rebalance], wrong: Sequence[Window], faults: Sequence[Fault], end: int, limits: Limits) -> Incident:
+def _incident(
+    rows: list[Rebalance], wrong: Sequence[OwnershipWindow], faults: Sequence[StandingFault], end: int, limits: Limits
+) -> Incident:
     first = rows[0]
     begin, over = first.started_at or 0, max(_over(row, end) for row in rows)
     mine = [each for each in wrong if each.started_at <= over and (each.ended_at or end) >= begin]
@@ -151,7 +153,7 @@ def _worst(rows: Sequence[Rebalance]) -> Person | None:
     return None
 
 
-def _headline(rows: Sequence[Rebalance], wrong: Sequence[Window], faults: Sequence[Fault], end: int) -> str:
+def _headline(rows: Sequence[Rebalance], wrong: Sequence[OwnershipWindow], faults: Sequence[StandingFault], end: int) -> str:
     """One sentence about the queues and the cause."""
     told = [f"{len(rows)} rebalances" if len(rows) > 1 else "1 rebalance"]
     for kind, words in (("no_owner", "had no owner"), ("two_owners", "had two owners")):
@@ -164,7 +166,7 @@ def _headline(rows: Sequence[Rebalance], wrong: Sequence[Window], faults: Sequen
     return f"{rows[0].group}: {', '.join(told)}; {_why(rows, faults)}"
 
 
-def _why(rows: Sequence[Rebalance], faults: Sequence[Fault]) -> str:
+def _why(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> str:
     if faults and faults[0].detail:
         return faults[0].detail
     worst = _worst(rows)

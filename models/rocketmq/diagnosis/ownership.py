@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from models.clear_names import clear
-from models.rocketmq.diagnosis.unlogged_clients import Unseen
+from models.rocketmq.diagnosis.unlogged_clients import UnloggedClients
 from models.rocketmq.object_text import BROADCASTING, RETRY, queue_name
 from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
-from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.topic_routes import Reads, Routes
 from models.rocketmq.stage import Group
 from models.rocketmq.timing import PERIOD_US
@@ -32,7 +32,7 @@ DROPS = frozenset({"RocketResetOrdered"})
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class OwnershipWindow:
     """A time in which a queue's owners did not change.
 
     `ended_at` is None while it lasts.
@@ -52,7 +52,7 @@ class Window:
 class _Topic:
     """Assignments of one topic of a group, by queue."""
 
-    held: dict[str, list[tuple[int, int, Life]]] = field(default_factory=lambda: defaultdict(list))
+    held: dict[str, list[tuple[int, int, ClientProcess]]] = field(default_factory=lambda: defaultdict(list))
     first_at: int = FOREVER
     started_at: int = FOREVER  # start of the first reader, if no queue was ever taken
 
@@ -70,18 +70,18 @@ def has_owners(group: Group) -> bool:
     return not group.unowned and not any(life.model == BROADCASTING for life in group.lives)
 
 
-class Ownership:
+class GroupOwnership:
     """Windows of a group's queues by topic, and clients without a file."""
 
     def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
         self.group = group
         self.routes = routes
         self.end = end
-        self._unseen = Unseen(group, routes, end, tells_moves=tells_moves) if has_owners(group) else None
+        self._unseen = UnloggedClients(group, routes, end, tells_moves=tells_moves) if has_owners(group) else None
         self._others_unknown = _others_unknown(group)
 
     @property
-    def unseen(self) -> list[Life]:
+    def unseen(self) -> list[ClientProcess]:
         """Processes of clients without a file."""
         return self._unseen.lives if self._unseen is not None else []
 
@@ -92,7 +92,7 @@ class Ownership:
             return set()
         return {topic for life in [*self.group.lives, *self.unseen] for topic in life.topics}
 
-    def windows(self, lines: TopicLines) -> list[Window]:
+    def windows(self, lines: TopicLines) -> list[OwnershipWindow]:
         """Windows of one topic's queues, if they should have one owner each."""
         if self._unseen is None:
             return []
@@ -106,7 +106,7 @@ class Ownership:
             topic.started_at = min(started, default=FOREVER)
         until = _live_until(lives, lines.topic)
         readable = _readable(lines.topic, self.group, self.routes)
-        found: list[Window] = []
+        found: list[OwnershipWindow] = []
         for queue in sorted(set(topic.held) | set(readable)):
             asked = _clip(readable.get(queue, []), topic.begins_at, min(until, self.end))
             found += _stretches(lines.topic, queue, topic.held.get(queue, []), asked, self.end)
@@ -122,7 +122,7 @@ SURE_IN_QUARREL = 0.4
 """As above, if its strategy is a guess because others differ."""
 
 
-def _judged(window: Window, unseen: Unseen, end: int) -> Window:
+def _judged(window: OwnershipWindow, unseen: UnloggedClients, end: int) -> OwnershipWindow:
     """Mark a window that depends on a client without a file."""
     missing = window.kind == "no_owner" and unseen.there(window.started_at, window.ended_at or end)
     rests = window.inferred or missing
@@ -169,7 +169,7 @@ def _held(lines: TopicLines) -> _Topic:
     return topic
 
 
-def _live_until(lives: Iterable[Life], topic: str) -> int:
+def _live_until(lives: Iterable[ClientProcess], topic: str) -> int:
     """End of the last client process that reads a topic."""
     readers = [life for life in lives if topic.startswith(RETRY) or topic in life.topics or topic in life.read]
     return max((life.ended_at if life.ended_at is not None else FOREVER for life in readers), default=FOREVER)
@@ -208,15 +208,17 @@ def _clip(spans: list[tuple[int, int]], begin: int, end: int) -> list[tuple[int,
     return [(max(low, begin), min(high, end)) for low, high in spans if max(low, begin) < min(high, end)]
 
 
-def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked: list[tuple[int, int]], end: int) -> Iterable[Window]:
+def _stretches(
+    topic: str, queue: str, held: list[tuple[int, int, ClientProcess]], asked: list[tuple[int, int]], end: int
+) -> Iterable[OwnershipWindow]:
     """Cut a queue's time into windows of constant owners."""
-    edges: dict[int, list[tuple[bool, Life | None]]] = defaultdict(list)
+    edges: dict[int, list[tuple[bool, ClientProcess | None]]] = defaultdict(list)
     for low, high, holder in [*held, *((low, high, None) for low, high in asked)]:
         if low < min(high, end):
             edges[low].append((True, holder))
             edges[min(high, end)].append((False, holder))
-    last: Window | None = None
-    there: list[Life | None] = []
+    last: OwnershipWindow | None = None
+    there: list[ClientProcess | None] = []
     for low, high in pairwise(sorted(edges)):
         for comes, holder in edges[low]:
             (there.append if comes else there.remove)(holder)
@@ -227,15 +229,15 @@ def _stretches(topic: str, queue: str, held: list[tuple[int, int, Life]], asked:
         kind = "two_owners" if len(owners) > 1 else "owned" if owners else "no_owner" if wanted else ""
         stop = None if high >= end else high
         if last is not None and (last.kind, last.owners, last.ended_at) == (kind, owners, low):
-            last = Window(topic, queue, kind, owners, last.started_at, stop, inferred or last.inferred)
+            last = OwnershipWindow(topic, queue, kind, owners, last.started_at, stop, inferred or last.inferred)
             continue
         if last is not None:
             yield last
-        last = Window(topic, queue, kind, owners, low, stop, inferred) if kind else None
+        last = OwnershipWindow(topic, queue, kind, owners, low, stop, inferred) if kind else None
     if last is not None:
         yield last
 
 
-def lasting(windows: Iterable[Window], end: int) -> list[Window]:
+def lasting(windows: Iterable[OwnershipWindow], end: int) -> list[OwnershipWindow]:
     """Windows long enough for a row."""
     return [each for each in windows if each.kind == "owned" or (each.ended_at or end) - each.started_at >= BRIEF_US]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from models.clear_names import clear
 from models.events import Event
 from models.rocketmq.object_text import BROADCASTING, RETRY, named
-from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.stage import Group
 
 TOGETHER_US = 5_000_000
@@ -27,7 +27,7 @@ LINES_MAX = 8
 
 
 @dataclass(slots=True)
-class Fault:
+class StandingFault:
     """A fault: kind, affected clients and time."""
 
     kind: str
@@ -38,7 +38,7 @@ class Fault:
     detail: str = ""
 
 
-def faults_of(group: Group, unseen: Sequence[Life], end: int) -> list[Fault]:
+def faults_of(group: Group, unseen: Sequence[ClientProcess], end: int) -> list[StandingFault]:
     """All faults of a group's clients; `unseen` are processes without a file."""
     if any(life.model == BROADCASTING for life in group.lives):
         return []
@@ -63,12 +63,12 @@ def _one_of_each(said: Iterable[tuple[str, Event]]) -> list[Event]:
     return [*firsts.values(), *rest][:LINES_MAX]
 
 
-def _subscription(life: Life) -> str:
+def _subscription(life: ClientProcess) -> str:
     """Subscriptions sent to brokers, without the retry topic common to all."""
     return ", ".join(f"{topic} {by}" for topic, by in sorted(life.topics.items()) if not topic.startswith(RETRY))
 
 
-def _flapping(group: Group) -> list[Fault]:
+def _flapping(group: Group) -> list[StandingFault]:
     """Alternating subscriptions of a group's clients.
 
     Brokers keep one subscription per group. If members differ, their heartbeats remove each other's topics in turn.
@@ -80,7 +80,7 @@ def _flapping(group: Group) -> list[Fault]:
     members = sorted({life.client_id for life in group.lives}, key=clear)
     topics = named(sorted({event.topic or "" for _, event in lines}))
     told = f"heartbeats take {topics} from the group's subscription again and again"
-    return [Fault("subscription_mismatch", members, lines[0][0], None, [event for _, event in lines][:LINES_MAX], told)]
+    return [StandingFault("subscription_mismatch", members, lines[0][0], None, [event for _, event in lines][:LINES_MAX], told)]
 
 
 # -- processes that differ -----------------------------------------------------------------------------------------
@@ -93,10 +93,10 @@ class _Span:
     low: int
     high: int
     said: str
-    life: Life
+    life: ClientProcess
 
 
-def _spans(lives: Iterable[Life], end: int, said: Callable[[Life], str]) -> list[_Span]:
+def _spans(lives: Iterable[ClientProcess], end: int, said: Callable[[ClientProcess], str]) -> list[_Span]:
     spans = (_Span(life.begun_at, life.ended_at if life.ended_at is not None else end, said(life), life) for life in lives)
     return sorted((each for each in spans if each.said and each.high - each.low >= TOGETHER_US), key=lambda each: each.low)
 
@@ -124,7 +124,7 @@ class _Others:
         return (best if best[1] != span.said else second)[0] >= span.low + TOGETHER_US
 
 
-def _differing(kind: str, verb: str, lives: Iterable[Life], end: int, said: Callable[[Life], str]) -> list[Fault]:
+def _differing(kind: str, verb: str, lives: Iterable[ClientProcess], end: int, said: Callable[[ClientProcess], str]) -> list[StandingFault]:
     spans = _spans(lives, end, said)
     if len({each.said for each in spans}) < 2:
         return []
@@ -142,7 +142,7 @@ def _who_says_what(spans: Sequence[_Span], verb: str) -> str:
     return "; ".join(f"{named(sorted(who, key=clear))} {verb if len(who) == 1 else verb[:-1]} {word}" for word, who in ordered)
 
 
-def _shared_ids(group: Group, end: int) -> list[Fault]:
+def _shared_ids(group: Group, end: int) -> list[StandingFault]:
     by_id: dict[str, list[_Span]] = defaultdict(list)
     for span in _spans(group.lives, end, lambda life: life.client_id):
         by_id[span.said].append(span)
@@ -157,7 +157,7 @@ def _shared_ids(group: Group, end: int) -> list[Fault]:
             if over - begin >= 2 * TOGETHER_US:
                 twice = sorted(who for who, count in Counter(listed).items() if count > 1)
                 lines = [step.line for who in twice for step in told.by_who.get(who, ()) if step.line is not None]
-                return [Fault("client_id_conflict", twice, begin, None if over >= end else over, lines[:LINES_MAX], _called(twice))]
+                return [StandingFault("client_id_conflict", twice, begin, None if over >= end else over, lines[:LINES_MAX], _called(twice))]
     return []
 
 
@@ -182,11 +182,11 @@ def _called(ids: list[str]) -> str:
     return told + (": a placeholder was not resolved" if any("${" in each for each in ids) else "")
 
 
-def _fault(kind: str, spans: Sequence[_Span], end: int, detail: str) -> Fault:
+def _fault(kind: str, spans: Sequence[_Span], end: int, detail: str) -> StandingFault:
     low, high = _together(spans, twice=kind == "client_id_conflict")
     lines = [each.life.first for each in spans if each.life.first is not None]
     members = sorted({each.life.client_id for each in spans}, key=clear)
-    return Fault(kind, members, low, None if high >= end else high, lines[:LINES_MAX], detail)
+    return StandingFault(kind, members, low, None if high >= end else high, lines[:LINES_MAX], detail)
 
 
 def _together(spans: Sequence[_Span], *, twice: bool) -> tuple[int, int]:

@@ -16,13 +16,21 @@ from itertools import pairwise
 from models.clear_names import clear
 from models.rocketmq.object_text import RETRY, queue_name
 from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
-from models.rocketmq.observations.client_lists import How, Step
-from models.rocketmq.observations.client_processes import Life
-from models.rocketmq.observations.subscription_versions import Moves
+from models.rocketmq.observations.client_lists import ListChange, ListChangeKind
+from models.rocketmq.observations.client_processes import ClientProcess
+from models.rocketmq.observations.subscription_versions import SubscriptionVersions
 from models.rocketmq.observations.subscriptions import Topics
 from models.rocketmq.observations.topic_routes import Routes
 from models.rocketmq.stage import Group
-from models.rocketmq.strategies import AllocationError, Queue, Strategy, java_order, readable_queues, sorted_inputs, strategy_named
+from models.rocketmq.strategies import (
+    AllocationError,
+    AllocationStrategy,
+    Queue,
+    java_order,
+    readable_queues,
+    sorted_inputs,
+    strategy_named,
+)
 from models.rocketmq.time_ranges import Spans
 from models.rocketmq.timing import LIST_US, NOTIFIED_US, PERIOD_US, ROUTE_POLL_US, ROUTE_US
 from models.units import FOREVER
@@ -73,28 +81,28 @@ Two connections with such an id are one client.
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class QueueAssignment:
     """Inferred assignment of a queue to a client without a file."""
 
     topic: str
     queue: str
     begun_at: int
     ended_at: int
-    life: Life
+    life: ClientProcess
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
     """Simulated runs of such a client, with its subscriptions and strategy."""
 
-    life: Life
-    strategy: Strategy
+    life: ClientProcess
+    strategy: AllocationStrategy
     said: list[tuple[int, Topics]]
     runs: list[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PresenceChange:
     """A change of the number of broker lists' entries of a client.
 
     `times` is the count from `at` on; `how` is the kind of the list's change.
@@ -103,10 +111,10 @@ class Change:
     at: int
     who: str
     times: int
-    how: How
+    how: ListChangeKind
 
 
-def presence(group: Group) -> list[Change]:
+def presence(group: Group) -> list[PresenceChange]:
     """Changes of clients' presence, combined over all brokers' lists.
 
     A restarted broker has forgotten clients that are still alive.
@@ -115,13 +123,13 @@ def presence(group: Group) -> list[Change]:
     steps = sorted(((step.at, number, step) for number, told in by_list for step in told.steps), key=lambda each: each[:2])
     connections = _Connections()
     last: dict[str, int] = {}
-    changes: list[Change] = []
+    changes: list[PresenceChange] = []
     for at, number, step in steps:
         for client in connections.apply(number, step):
             times = connections.most(client)
             if times != last.get(client, 0):
                 last[client] = times
-                changes.append(Change(at, client, times, step.how))
+                changes.append(PresenceChange(at, client, times, step.how))
     return changes
 
 
@@ -137,11 +145,11 @@ class _Connections:
         lists = self._by_client.get(client)
         return max(1, *lists.values()) if lists else 0
 
-    def apply(self, number: int, step: Step) -> list[str]:
+    def apply(self, number: int, step: ListChange) -> list[str]:
         """Apply a change of list `number`; return the clients that it concerns."""
-        if step.how is How.RESTARTED:
+        if step.how is ListChangeKind.RESTARTED:
             return self._restart(number, step.at)
-        if step.how is How.CONNECTED:
+        if step.how is ListChangeKind.CONNECTED:
             self._by_client.setdefault(step.who, Counter())[number] += 1
         elif step.at - self._restarted_at.get(number, -FORGOTTEN_US) >= FORGOTTEN_US:
             lists = self._by_client.get(step.who, Counter())
@@ -161,7 +169,7 @@ class _Connections:
         return repeated
 
 
-def versions_of(changes: Iterable[Change]) -> tuple[list[int], list[tuple[str, ...]]]:
+def versions_of(changes: Iterable[PresenceChange]) -> tuple[list[int], list[tuple[str, ...]]]:
     """Versions of the combined client list, with their start times.
 
     Clients are sorted as they sort themselves.
@@ -182,7 +190,7 @@ def versions_of(changes: Iterable[Change]) -> tuple[list[int], list[tuple[str, .
     return starts, versions
 
 
-class Unseen:
+class UnloggedClients:
     """Clients of one group without a file."""
 
     def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
@@ -210,14 +218,14 @@ class Unseen:
 
     # -- presence ---------------------------------------------------------------------------------------------------
 
-    def _lives(self, changes: Iterable[Change]) -> list[Life]:
-        by_who: dict[str, list[Change]] = {}
+    def _lives(self, changes: Iterable[PresenceChange]) -> list[ClientProcess]:
+        by_who: dict[str, list[PresenceChange]] = {}
         for change in changes:
             by_who.setdefault(change.who, []).append(change)
         found = [life for who, mine in by_who.items() for life in self._lives_of(who, mine)]
         return sorted(found, key=lambda life: (life.begun_at, life.client_id))
 
-    def _lives_of(self, who: str, changes: Sequence[Change]) -> Iterator[Life]:
+    def _lives_of(self, who: str, changes: Sequence[PresenceChange]) -> Iterator[ClientProcess]:
         """Processes of one client id without a file.
 
         An id that also has files must be on the list more often than these explain.
@@ -225,40 +233,40 @@ class Unseen:
         files = self.group.lives_of(who)
         if files and UNIQUE in clear(who):
             return
-        life: Life | None = None
+        life: ClientProcess | None = None
         frozen: int | None = None
         for change in changes:
             at = change.at
             known = sum(each.begun_at - START_US <= at + REACTION_US <= (each.ended_at or FOREVER) for each in files)
             if change.times > known and (known or life is not None or not files):
                 if life is None or (life.lost_at is not None and at - life.lost_at > RECONNECT_US):
-                    life = Life(self.group.name, "", at, client_id=who, started_at=at)
+                    life = ClientProcess(self.group.name, "", at, client_id=who, started_at=at)
                     yield life
                 self._note_frozen(life, frozen, at)
                 frozen = life.lost_at = None
-            elif life is not None and change.how is How.EXPIRED:
+            elif life is not None and change.how is ListChangeKind.EXPIRED:
                 frozen = max(at - FROZEN_US, life.begun_at)
-            elif life is not None and change.how is How.LOST:
+            elif life is not None and change.how is ListChangeKind.LOST:
                 life.lost_at = life.last_at = at
             elif life is not None:
                 life.unregistered_at = at
                 life = None
         self._note_frozen(life, frozen, FOREVER)
 
-    def _note_frozen(self, life: Life | None, since: int | None, until: int) -> None:
+    def _note_frozen(self, life: ClientProcess | None, since: int | None, until: int) -> None:
         if life is not None and since is not None:
             self._frozen.setdefault(id(life), []).append((since, until))
 
     # -- assignments ------------------------------------------------------------------------------------------------
 
-    def _path(self, life: Life) -> _Path:
+    def _path(self, life: ClientProcess) -> _Path:
         said = self._said(life)
         path = _Path(life, self._strategy(life), said, self._runs(life, said))
         for at in path.runs:
             life.topics.update({topic: by for topic, by in self._topics_at(said, at).items() if topic not in life.topics})
         return path
 
-    def holdings(self, lines: TopicLines) -> Iterator[Holding]:
+    def holdings(self, lines: TopicLines) -> Iterator[QueueAssignment]:
         """Assignments of these clients to a topic's queues."""
         if not self.lives:
             return
@@ -266,7 +274,7 @@ class Unseen:
         left = _left_locked(lines) if self.group.orderly else {}
         resets = sorted({at for timed in lines.by_life.values() for at, event in timed if event.name == "RocketResetOrdered"})
         versions = self.group.versions.get(lines.topic, ())
-        moves = Moves(versions, lines.runs, self.group.lives, self.end) if self._tells_moves else None
+        moves = SubscriptionVersions(versions, lines.runs, self.group.lives, self.end) if self._tells_moves else None
         for path in self._paths:
             for holding in self._held_by(path, lines.topic, moves):
                 if holding.queue not in locks:
@@ -274,15 +282,15 @@ class Unseen:
             yield from self._locked_by(path.life, lines.topic, locks)
 
     @staticmethod
-    def _locked_by(life: Life, topic: str, locks: Mapping[str, Sequence[tuple[int, str]]]) -> Iterator[Holding]:
+    def _locked_by(life: ClientProcess, topic: str, locks: Mapping[str, Sequence[tuple[int, str]]]) -> Iterator[QueueAssignment]:
         """Assignments of an orderly group's queues, each from its lock on."""
         over = life.ended_at if life.ended_at is not None else FOREVER
         for queue, steps in locks.items():
             for (at, who), (until, _) in pairwise([*steps, (FOREVER, "")]):
                 if who == life.client_id and life.begun_at - START_US <= at < min(until, over):
-                    yield Holding(topic, queue, at, min(until, over), life)
+                    yield QueueAssignment(topic, queue, at, min(until, over), life)
 
-    def _held_by(self, path: _Path, topic: str, moves: Moves | None) -> Iterator[Holding]:
+    def _held_by(self, path: _Path, topic: str, moves: SubscriptionVersions | None) -> Iterator[QueueAssignment]:
         life = path.life
         over = life.ended_at if life.ended_at is not None else FOREVER
         held: dict[str, int] = {}
@@ -295,13 +303,13 @@ class Unseen:
                 continue
             route = met
             for queue in [queue for queue in held if queue not in share]:
-                yield Holding(topic, queue, held.pop(queue), min(at, over), life)
+                yield QueueAssignment(topic, queue, held.pop(queue), min(at, over), life)
             for queue in share:
                 held.setdefault(queue, at)
         for queue, begun in held.items():
-            yield Holding(topic, queue, begun, over, life)
+            yield QueueAssignment(topic, queue, begun, over, life)
 
-    def _said(self, life: Life) -> list[tuple[int, Topics]]:
+    def _said(self, life: ClientProcess) -> list[tuple[int, Topics]]:
         tables = [table.said[life.client_id] for table in self.group.tables.values() if life.client_id in table.said]
         return max(tables, key=len, default=[])
 
@@ -311,7 +319,7 @@ class Unseen:
             return dict.fromkeys(sorted(self._topics), "")
         return {RETRY + self.group.name: "*", **said[index][1]}
 
-    def _runs(self, life: Life, said: list[tuple[int, Topics]]) -> list[int]:
+    def _runs(self, life: ClientProcess, said: list[tuple[int, Topics]]) -> list[int]:
         """Times of a client's runs with new lists, routes or topics."""
         over = min(life.ended_at if life.ended_at is not None else FOREVER, self.end)
         first = life.begun_at + FIRST_RUN_US
@@ -327,14 +335,14 @@ class Unseen:
         return sorted(at for at in runs if at < over and not self._is_frozen(life, at))
 
     @staticmethod
-    def _polled(life: Life, at: int) -> int:
+    def _polled(life: ClientProcess, at: int) -> int:
         """Time at which a client got a route available since `at`."""
         return max(life.begun_at, life.begun_at + -(-(at - life.begun_at) // ROUTE_POLL_US) * ROUTE_POLL_US)
 
-    def _is_frozen(self, life: Life, at: int) -> bool:
+    def _is_frozen(self, life: ClientProcess, at: int) -> bool:
         return any(low <= at < high for low, high in self._frozen.get(id(life), ()))
 
-    def _wakes(self, life: Life) -> Iterator[int]:
+    def _wakes(self, life: ClientProcess) -> Iterator[int]:
         """Times of a client's notifications.
 
         As logged by others, or about when the list changed.
@@ -343,16 +351,16 @@ class Unseen:
         for listed in self.group.lists.values():
             times = 0
             for step in listed.steps:
-                if step.how is How.RESTARTED:
+                if step.how is ListChangeKind.RESTARTED:
                     times = 0
                 elif step.who == life.client_id:
-                    times += 1 if step.how is How.CONNECTED else -1
-                if step.how in {How.EXPIRED, How.RESTARTED} or times <= 0:
+                    times += 1 if step.how is ListChangeKind.CONNECTED else -1
+                if step.how in {ListChangeKind.EXPIRED, ListChangeKind.RESTARTED} or times <= 0:
                     continue
                 near = bisect_left(told, step.at)
                 yield (told[near] if near < len(told) and told[near] <= step.at + NOTIFIED_US else step.at) + REACTION_US
 
-    def _route_at(self, topic: str, life: Life, at: int, *, sure: bool) -> int:
+    def _route_at(self, topic: str, life: ClientProcess, at: int, *, sure: bool) -> int:
         """Index of the topic's route known to a client.
 
         If its share changed for certain (`sure`) it knew the latest; the first known route counts before its time too.
@@ -380,7 +388,7 @@ class Unseen:
             return set(held)
         return {queue_name(each.broker, each.queue_id) for each in share or ()}
 
-    def _strategy(self, life: Life) -> Strategy:
+    def _strategy(self, life: ClientProcess) -> AllocationStrategy:
         """Strategy of the clients present then, or of the group.
 
         Their library's default if these differ.
@@ -409,7 +417,7 @@ class Unseen:
         return len(self.strategies) > 1
 
 
-def _doubtful(life: Life) -> int:
+def _doubtful(life: ClientProcess) -> int:
     """Latest time at which a client may still be alive.
 
     A client whose connection was lost may have reconnected.
@@ -447,7 +455,7 @@ def _left_locked(lines: TopicLines) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def _pieces(holding: Holding, locked: Iterable[tuple[int, int]], resets: Iterable[int]) -> Iterator[Holding]:
+def _pieces(holding: QueueAssignment, locked: Iterable[tuple[int, int]], resets: Iterable[int]) -> Iterator[QueueAssignment]:
     """Remove times of other locks and offset resets from an assignment."""
     begun = holding.begun_at
     for low, high in locked:

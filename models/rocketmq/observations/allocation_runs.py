@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event
-from models.rocketmq.object_text import Held, queue_name, queues_in
-from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.object_text import QueueText, queue_name, queues_in
+from models.rocketmq.observations.client_processes import ClientProcess
 
 RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"})
 OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"})
@@ -24,17 +24,17 @@ A dead client's locks last for a minute or two.
 
 
 @dataclass(slots=True)
-class Run:
+class AllocationRun:
     """A result line and the preceding lines about queues."""
 
-    life: Life
+    life: ClientProcess
     topic: str
     asked_at: int  # before the first queue changed; the lists were known by then
     at: int
     result: Event
     added: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
-    share: list[Held] = field(default_factory=list)
+    share: list[QueueText] = field(default_factory=list)
     why: set[str] = field(default_factory=set)  # reasons for removing queues, except leaving the share
     refused: int = 0
     not_listed: Event | None = None
@@ -66,17 +66,17 @@ def queue_of(event: Event) -> str:
     return queue_name(str(event.fields.get("broker")), event.partition if event.partition is not None else -1)
 
 
-class RunReader:
+class AllocationRunReader:
     """Assembles the lines of one client process into runs.
 
     A fixed list of queues applies to any topic, so a result may name other topics' queues.
     """
 
-    def __init__(self, life: Life) -> None:
+    def __init__(self, life: ClientProcess) -> None:
         self.life = life
         self._open: list[tuple[int, Event]] = []
 
-    def feed(self, event: Event, at: int) -> Run | None:
+    def feed(self, event: Event, at: int) -> AllocationRun | None:
         """Take the next line; a result line returns its run."""
         if event.name in OF_RUNS:
             self._open.append((at, event))
@@ -84,7 +84,7 @@ class RunReader:
             return self._run(event, at)
         return None
 
-    def _run(self, event: Event, at: int) -> Run:
+    def _run(self, event: Event, at: int) -> AllocationRun:
         topic = event.topic or ""
         share = queues_in(event.text)
         topics = {topic} | {each.topic for each in share}
@@ -92,7 +92,7 @@ class RunReader:
         self._open = [(when, each) for when, each in self._open if each.topic not in topics and at - when <= RUN_MAX_US]
         first = min((when for when, each in own if each.name != "RocketResetOrdered"), default=at)
         lines = [each for _, each in own] + [event]
-        run = Run(self.life, topic, min(first, at), at, event, share=share, lines=lines)
+        run = AllocationRun(self.life, topic, min(first, at), at, event, share=share, lines=lines)
         for _, each in own:
             self._note(run, each)
         told = self.life.not_listed_before(event.place.position)
@@ -101,7 +101,7 @@ class RunReader:
         return run
 
     @staticmethod
-    def _note(run: Run, event: Event) -> None:
+    def _note(run: AllocationRun, event: Event) -> None:
         if event.name == "RocketQueueAdded":
             run.added.append(queue_of(event))
         elif event.name == "RocketQueueRemoved":
@@ -126,19 +126,19 @@ class TopicLines:
     """
 
     topic: str
-    runs: list[Run] = field(default_factory=list)
-    by_life: dict[Life, list[tuple[int, Event]]] = field(default_factory=dict)
+    runs: list[AllocationRun] = field(default_factory=list)
+    by_life: dict[ClientProcess, list[tuple[int, Event]]] = field(default_factory=dict)
     locks: list[tuple[int, Event]] = field(default_factory=list)
-    _readers: dict[Life, RunReader] = field(default_factory=dict)
+    _readers: dict[ClientProcess, AllocationRunReader] = field(default_factory=dict)
 
-    def feed(self, life: Life, event: Event, at: int) -> None:
+    def feed(self, life: ClientProcess, event: Event, at: int) -> None:
         """Take the next line of a client.
 
         It concerns this topic, or one whose queues results may name.
         """
         reader = self._readers.get(life)
         if reader is None:
-            reader = self._readers[life] = RunReader(life)
+            reader = self._readers[life] = AllocationRunReader(life)
         run = reader.feed(event, at)
         if event.topic == self.topic:
             self.by_life.setdefault(life, []).append((at, event))

@@ -17,7 +17,7 @@ from models.rocketmq.strategies import java_order
 from models.units import FOREVER
 
 
-class How(StrEnum):
+class ListChangeKind(StrEnum):
     """Kind of change of a list."""
 
     CONNECTED = "connected"
@@ -28,14 +28,14 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ListChange:
     """One change of a list.
 
     `who` is empty if the whole list was lost.
     """
 
     at: int
-    how: How
+    how: ListChangeKind
     who: str = ""
     line: Event | None = None
 
@@ -50,9 +50,9 @@ class ClientList:
     broker: str
     starts: list[int] = field(default_factory=lambda: [-FOREVER])
     versions: list[tuple[str, ...]] = field(default_factory=lambda: [()])
-    steps: list[Step] = field(default_factory=list)
-    by_who: dict[str, list[Step]] = field(default_factory=dict)
-    restarts: list[Step] = field(default_factory=list)
+    steps: list[ListChange] = field(default_factory=list)
+    by_who: dict[str, list[ListChange]] = field(default_factory=dict)
+    restarts: list[ListChange] = field(default_factory=list)
     _channels: dict[str, str] = field(default_factory=dict)
     _order: list[tuple[bytes, str]] = field(default_factory=list)
     _by_length: dict[int, list[int]] = field(default_factory=lambda: {0: [0]})
@@ -63,16 +63,16 @@ class ClientList:
             self._forget(self._channels[channel])
         self._channels[channel] = client_id
         insort(self._order, (java_order(client_id), client_id))
-        self._note(Step(at, How.CONNECTED, client_id, line))
+        self._note(ListChange(at, ListChangeKind.CONNECTED, client_id, line))
 
-    def leave(self, at: int, channel: str, how: How, client_id: str | None = None, line: Event | None = None) -> str | None:
+    def leave(self, at: int, channel: str, how: ListChangeKind, client_id: str | None = None, line: Event | None = None) -> str | None:
         """Remove a connection; returns its client, None if unknown."""
         known = self._channels.pop(channel, None)
         if known is not None:
             self._forget(known)
         who = known or client_id
         if who is not None:
-            self._note(Step(at, how, who, line))
+            self._note(ListChange(at, how, who, line))
         return who
 
     def restart(self, at: int, line: Event | None = None) -> None:
@@ -80,9 +80,9 @@ class ClientList:
         if self._channels:
             self._channels.clear()
             self._order.clear()
-            self._note(Step(at, How.RESTARTED, line=line))
+            self._note(ListChange(at, ListChangeKind.RESTARTED, line=line))
 
-    def _note(self, step: Step) -> None:
+    def _note(self, step: ListChange) -> None:
         now = tuple(who for _, who in self._order)
         at = max(step.at, self.starts[-1] + 1)
         step = replace(step, at=at)
@@ -99,7 +99,7 @@ class ClientList:
         """Index of the version valid at a time."""
         return bisect_right(self.starts, at) - 1
 
-    def steps_of(self, who: str, until: int) -> list[Step]:
+    def steps_of(self, who: str, until: int) -> list[ListChange]:
         """Changes of a client or the whole list up to a time."""
         mine, whole = self.by_who.get(who, []), self.restarts
         return sorted((step for steps in (mine, whole) for step in steps[: bisect_right(steps, until, key=_at)]), key=_at)
@@ -115,7 +115,7 @@ class ClientList:
         return (self.versions[indexes[place]] for place in range(last - 1, first - 1, -1))
 
 
-def _at(step: Step) -> int:
+def _at(step: ListChange) -> int:
     return step.at
 
 

@@ -30,7 +30,7 @@ LEAVER_US = 200_000
 
 
 @dataclass(slots=True)
-class NotListed:
+class MissingFromClientList:
     """A client's finding that the list lacks it.
 
     `heeded_in` is the position of the first result after it.
@@ -42,7 +42,7 @@ class NotListed:
 
 
 @dataclass(slots=True, eq=False)
-class Life:
+class ClientProcess:
     """One consumer of one group in one process."""
 
     group: str
@@ -58,7 +58,7 @@ class Life:
     topics: dict[str, str] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)  # topics in its lines
     first: Event | None = None
-    not_listed: list[NotListed] = field(default_factory=list)
+    not_listed: list[MissingFromClientList] = field(default_factory=list)
 
     @property
     def ended_at(self) -> int | None:
@@ -77,7 +77,7 @@ class Life:
         """Start of the process, or its first known time."""
         return self.started_at if self.started_at is not None else self.begun_at
 
-    def not_listed_before(self, offset: int) -> NotListed | None:
+    def not_listed_before(self, offset: int) -> MissingFromClientList | None:
         """The last "not listed" line before a position."""
         index = bisect_right(self.not_listed, offset, key=lambda each: each.event.place.position)
         return self.not_listed[index - 1] if index else None
@@ -137,13 +137,13 @@ class Registry:
     """
 
     def __init__(self) -> None:
-        self.lives: list[Life] = []
-        self._by_file: dict[tuple[str, str], list[Life]] = defaultdict(list)
-        self._open: dict[str, dict[str, Life]] = defaultdict(dict)  # by file and group
-        self._pending: dict[str, Life] = {}
+        self.lives: list[ClientProcess] = []
+        self._by_file: dict[tuple[str, str], list[ClientProcess]] = defaultdict(list)
+        self._open: dict[str, dict[str, ClientProcess]] = defaultdict(dict)  # by file and group
+        self._pending: dict[str, ClientProcess] = {}
         self._client_of: dict[str, str] = {}
 
-    def feed(self, event: Event, at: int) -> Life | None:
+    def feed(self, event: Event, at: int) -> ClientProcess | None:
         """Take an event of the rest; returns its client process.
 
         For "the rest" see `models.rocketmq.event_partitions`.
@@ -169,11 +169,11 @@ class Registry:
         elif event.name == "RocketUnregistered" and life.unregistered_at is None:
             life.unregistered_at = at
         elif event.name == "RocketNotListed":
-            life.not_listed.append(NotListed(at, event))
+            life.not_listed.append(MissingFromClientList(at, event))
         live_on(life, event, at)
         return life
 
-    def life_at(self, event: Event) -> Life:
+    def life_at(self, event: Event) -> ClientProcess:
         """Client process of a by-topic event, once the rest was read."""
         lives = self._by_file[event.place.log, event.group or ""]
         return lives[0] if len(lives) == 1 else lives[bisect_right(lives, event.place.position, key=_begun_in) - 1]
@@ -189,9 +189,9 @@ class Registry:
                     old.lost_at = old.last_at
         self.lives.sort(key=lambda life: (life.begun_at, life.file))
 
-    def _begin(self, group: str, event: Event, at: int) -> Life:
+    def _begin(self, group: str, event: Event, at: int) -> ClientProcess:
         file = event.place.log
-        life = Life(group, file, at, event.place.position, client_id=self._client_of.get(file, ""), last_at=at, first=event)
+        life = ClientProcess(group, file, at, event.place.position, client_id=self._client_of.get(file, ""), last_at=at, first=event)
         self._open[file][group] = life
         self._by_file[file, group].append(life)
         self.lives.append(life)
@@ -210,11 +210,11 @@ class Registry:
                 life.topics, life.model = told.topics, told.model
 
 
-def _begun_in(life: Life) -> int:
+def _begun_in(life: ClientProcess) -> int:
     return life.begun_in
 
 
-def live_on(life: Life, event: Event, at: int) -> None:
+def live_on(life: ClientProcess, event: Event, at: int) -> None:
     """Update a client process from any of its events."""
     if event.client_id and not life.client_id and event.name != "RocketQueueUnlocked":
         life.client_id = event.client_id
@@ -223,7 +223,7 @@ def live_on(life: Life, event: Event, at: int) -> None:
         life.read.add(event.topic)
 
 
-def lose(lives: list[Life], at: int) -> None:
+def lose(lives: list[ClientProcess], at: int) -> None:
     """Record that a broker closed a client's connection.
 
     Of two processes with one id, the one that fell silent lost it.

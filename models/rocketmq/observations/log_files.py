@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from models.events import Event, Place
+from models.events import Event, LogPosition
 
 _FOLDER = re.compile(r"(?:^|(?<=/))other_?days/")
 _PACKED = re.compile(r"\.(?:gz|bz2|xz|zst)$")
@@ -26,7 +26,7 @@ FILE_BYTES = 1 << 48
 
 
 @dataclass(frozen=True, slots=True)
-class RotatedPlace(Place):
+class RotatedPlace(LogPosition):
     """A position in a log of several files."""
 
     whole: str

@@ -10,8 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from models.rocketmq.observations.allocation_runs import Run
-from models.rocketmq.observations.client_processes import Life
+from models.rocketmq.observations.allocation_runs import AllocationRun
+from models.rocketmq.observations.client_processes import ClientProcess
 
 AFTER_US = 50_000
 """Maximum time from a result line to its version."""
@@ -29,10 +29,10 @@ The older one is then never logged.
 """
 
 
-class Moves:
+class SubscriptionVersions:
     """Changes of one topic's shares by unknown clients."""
 
-    def __init__(self, versions: Iterable[int], runs: Sequence[Run], lives: Sequence[Life], end: int) -> None:
+    def __init__(self, versions: Iterable[int], runs: Sequence[AllocationRun], lives: Sequence[ClientProcess], end: int) -> None:
         """Filter the versions (microseconds); `runs` must be in order."""
         self._known = [run.at for run in runs]
         self._end = end

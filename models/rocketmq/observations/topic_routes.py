@@ -44,7 +44,7 @@ class RouteChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Excess:
+class QueueCountExcess:
     """A statement of more than QUEUES_MAX queues, which is ignored."""
 
     topic: str
@@ -59,7 +59,7 @@ class Routes:
     """Routes of a cluster's topics over time."""
 
     changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
-    beyond: dict[tuple[str, str], Excess] = field(default_factory=dict)
+    beyond: dict[tuple[str, str], QueueCountExcess] = field(default_factory=dict)
     """First excess by topic and broker."""
     _by_file: dict[tuple[str, str], list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     _brokers: list[tuple[int, Event]] = field(default_factory=list)
@@ -112,7 +112,7 @@ class Routes:
         """The number of queues; None and recorded if above QUEUES_MAX."""
         if reads is None or reads <= QUEUES_MAX:
             return reads
-        self.beyond.setdefault((topic, broker), Excess(topic, broker, reads, at, event))
+        self.beyond.setdefault((topic, broker), QueueCountExcess(topic, broker, reads, at, event))
         return None
 
     def _registered(self, event: Event, at: int) -> None:

@@ -14,7 +14,7 @@ from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.simulation.client import Client, Phase
-from models.kafka.simulation.cluster import LATENCY_MS, Cluster, Flight, Receive, Seat
+from models.kafka.simulation.cluster import LATENCY_MS, Cluster, Flight, GroupCoordinatorSeat, Receive
 from models.kafka.simulation.consumer import POLL_TIMED_OUT, Consumer
 from models.kafka.simulation.modern_consumer import ModernConsumer
 from models.kafka.simulation.world import World
@@ -66,7 +66,7 @@ class QuietCluster(Cluster):
             self.settle(seat, seat.coordinator.advance(now_ms - seat.coordinator.now_ms))
         self.settle(seat, seat.coordinator.handle(request))
 
-    def settle(self, seat: Seat, outcome: Outcome) -> None:
+    def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
         """Pass on a coordinator's events and responses."""
         for change in outcome.changes:
             self.watch(change)

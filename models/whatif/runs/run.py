@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState, SimpleGroup
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.coordinator.runtime.outcomes import Deed, Moved
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.simulation.client import Phase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
@@ -83,10 +83,10 @@ class Recorder:
     state: State = State.EMPTY
     _open: Recurrence | None = None
 
-    def watch(self, change: Moved | Deed) -> None:
+    def watch(self, change: StateTransition | LoggedChange) -> None:
         """Take a transition or event."""
         at_ms = change.at_ms + self.shift_ms
-        if isinstance(change, Moved):
+        if isinstance(change, StateTransition):
             self.state = change.after
             if change.after is State.STABLE:
                 self._close(at_ms, "stable")

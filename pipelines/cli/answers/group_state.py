@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipelines.cli.output.group_state import Shown
+from pipelines.cli.output.group_state import StateView
 from pipelines.errors import NothingReadable, UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from models.kafka.conformance.tracker import Tracker
     from models.kafka.conformance.witnesses import Witnesses
     from parsers.reading.reader import ReadOptions
-    from pipelines.warehouse.reader import Warehouse
+    from pipelines.warehouse.reader import WarehouseReader
 
 MODERN = "Modern"
 """Prefix of events of the newer protocols."""
@@ -29,7 +29,7 @@ NAMELESS = ("LeaderReplaced", "OffsetsExpired", "GroupsDeleted", "BrokerConfigur
 
 
 @dataclass(slots=True)
-class Lines:
+class GroupLines:
     """The group's lines in order, and other lines about its coordinator."""
 
     own: list[Event] = field(default_factory=list)
@@ -43,14 +43,14 @@ class Lines:
     """Lines of requests and clients about the group."""
 
 
-def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress: Any = None) -> Lines:
+def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress: Any = None) -> GroupLines:
     """Read a group's lines and those about its coordinator."""
     from parsers.reading.reader import find_files, read_file
 
     found = find_files(list(paths), options)
     if not found.files:
         raise NothingReadable("no log could be read")
-    lines = Lines()
+    lines = GroupLines()
     total, done = sum(source.size_bytes for source in found.files), 0
     versions: dict[str, str] = {}
     for source in found.files:
@@ -68,19 +68,19 @@ def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress:
     return lines
 
 
-def stored_lines(warehouse: Warehouse, cluster: str, group: str) -> Lines:
+def stored_lines(warehouse: WarehouseReader, cluster: str, group: str) -> GroupLines:
     """The same lines from the tables of a warehouse."""
     from pipelines.warehouse.reader import any_of, text
 
     aside = f'"group" is null and {any_of("event", NAMELESS)}'
-    lines, versions = Lines(), dict[str, str]()
+    lines, versions = GroupLines(), dict[str, str]()
     for batch in warehouse.batches("events", f'cluster = {text(cluster)} and ("group" = {text(group)} or ({aside}))'):
         _take(lines, batch, group, versions)
     _complete(lines, versions)
     return lines
 
 
-def _complete(lines: Lines, versions: Mapping[str, str]) -> None:
+def _complete(lines: GroupLines, versions: Mapping[str, str]) -> None:
     """Order the lines, and find what their files tell of the coordinator."""
     lines.own.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
     files = dict.fromkeys(event.place.file for event in lines.own if event.group is not None)
@@ -89,7 +89,7 @@ def _complete(lines: Lines, versions: Mapping[str, str]) -> None:
         lines.configured = None
 
 
-def _take(lines: Lines, batch: pa.RecordBatch, group: str, versions: dict[str, str]) -> None:
+def _take(lines: GroupLines, batch: pa.RecordBatch, group: str, versions: dict[str, str]) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -126,7 +126,7 @@ def _latest(batch: pa.RecordBatch) -> int | None:
     return latest
 
 
-def check_group(lines: Lines, group: str) -> None:
+def check_group(lines: GroupLines, group: str) -> None:
     """Raise UsageError if no state of the group can be shown."""
     own = [event for event in lines.own if event.group == group]
     if not own:
@@ -143,7 +143,7 @@ def is_modern(own: Iterable[Event]) -> bool:
     return any(event.name.startswith(MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in own)
 
 
-def shown_at(lines: Lines, group: str, at_us: int | None, step: int) -> Shown:
+def shown_at(lines: GroupLines, group: str, at_us: int | None, step: int) -> StateView:
     """State of the group at its last line by a time.
 
     None means its last line; `step` moves by that many lines.
@@ -157,7 +157,7 @@ def shown_at(lines: Lines, group: str, at_us: int | None, step: int) -> Shown:
     return _followed(lines, group, own[number - 1], number, len(own), None if step else at_us)
 
 
-def _followed(lines: Lines, group: str, wanted: Event, number: int, total: int, at_us: int | None) -> Shown:
+def _followed(lines: GroupLines, group: str, wanted: Event, number: int, total: int, at_us: int | None) -> StateView:
     from models.kafka.conformance.view import view_of
 
     course = course_of(lines, group)
@@ -173,7 +173,7 @@ def _followed(lines: Lines, group: str, wanted: Event, number: int, total: int, 
     best = course.tracker.best
     began = changed["state"].time_us if "state" in changed else wanted.time_us
     view = course.witnesses.applied(view_of(course.tracker), max(at_us or 0, wanted.time_us), began)
-    return Shown(group, course.version, course.is_told, number, total, wanted, view, changed, best.unexplained, best.missing)
+    return StateView(group, course.version, course.is_told, number, total, wanted, view, changed, best.unexplained, best.missing)
 
 
 @dataclass(slots=True)
@@ -193,7 +193,7 @@ class Course:
         return self._originals[id(line)]
 
 
-def course_of(lines: Lines, group: str) -> Course:
+def course_of(lines: GroupLines, group: str) -> Course:
     """What follows a group's lines. Raises UsageError for a version that has no model."""
     from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
     from models.kafka.conformance.tracker import Tracker
@@ -210,7 +210,7 @@ def course_of(lines: Lines, group: str) -> Course:
     return Course(tracker, policy.version, lines.version is not None, witnesses, [enriched for enriched, _ in pairs], originals)
 
 
-def _witnesses(lines: Lines) -> Witnesses:
+def _witnesses(lines: GroupLines) -> Witnesses:
     from models.kafka.conformance.witnesses import Witnesses
 
     witnesses = Witnesses()
@@ -242,7 +242,7 @@ def _of_its_broker(lines: Iterable[Event], group: str) -> Iterator[Event]:
             yield line
 
 
-def _settings(lines: Lines, policy: Any) -> Any:
+def _settings(lines: GroupLines, policy: Any) -> Any:
     """The broker's settings, None if its file doesn't show them."""
     from dataclasses import replace
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboards.answer import build
 from pipelines.cli.answers.sql_ranking import STOPPED
-from pipelines.warehouse.reader import Stored
+from pipelines.warehouse.reader import StoredRows
 
 _BY_GROUP = """
 select cluster, system, "group", count(*) as count, coalesce(sum({stopped}), 0.0) as stopped
@@ -30,7 +30,7 @@ class GroupSum:
 
 def group_sums(rebalances: Iterable[Any]) -> list[GroupSum]:
     """Sums by group, the longest stopped first."""
-    if isinstance(rebalances, Stored):
+    if isinstance(rebalances, StoredRows):
         rows = rebalances.query(_BY_GROUP.format(stopped=STOPPED))
         found = [GroupSum(row["cluster"], row["system"], row["group"], row["count"], round(row["stopped"], 6)) for row in rows]
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dashboards.view.row_access import column
 from pipelines.cli.answers.selection import those
 from pipelines.cli.answers.source import Source
-from pipelines.cli.arguments.question import Asked
+from pipelines.cli.arguments.question import QueryOptions
 from pipelines.errors import UsageError
 from pipelines.warehouse.reader import text
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from models.events import Event
-    from models.incidents.line_placement import Placed
+    from models.incidents.line_placement import LineRole
 
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,15})", re.DOTALL)
 
@@ -27,7 +27,7 @@ TEXT_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedLine:
     """A line, its record, and the rebalance it belongs to.
 
     If `known` is False, no catalogue entry matches the line, and `event` is the record before it.
@@ -37,7 +37,7 @@ class Found:
     line: int
     known: bool
     event: Event | None
-    placed: Placed
+    placed: LineRole
 
 
 def line_named(name: str, source: Source) -> tuple[str, int] | None:
@@ -65,20 +65,20 @@ def line_named(name: str, source: Source) -> tuple[str, int] | None:
     return None
 
 
-def find_line(file: str, line: int, source: Source, asked: Asked) -> Found:
+def find_line(file: str, line: int, source: Source, asked: QueryOptions) -> LocatedLine:
     """The record at a line, and the rebalance it belongs to."""
-    from models.incidents.line_placement import Placed, place
+    from models.incidents.line_placement import LineRole, place
 
     before, covers = _from_warehouse(source, file, line) if not asked.paths else _from_file(asked, source, file, line)
     if before is None:
-        return Found(file, line, False, None, Placed("apart", None, "no line before it is one that groupscope knows"))
+        return LocatedLine(file, line, False, None, LineRole("apart", None, "no line before it is one that groupscope knows"))
     clusters = {row["path"]: row["cluster"] for row in source.rows.inputs["log_files"]}
     rows = _beside(source.rows.rebalances, clusters.get(file), before.group)
     if covers:
-        return Found(file, line, True, before, place(before, rows))
+        return LocatedLine(file, line, True, before, place(before, rows))
     # The record's meaning is unknown, but the surrounding rebalance isn't.
     around = place(replace(before, name="", generation=None, member_id=None, client_id=None, instance_id=None), rows)
-    return Found(file, line, False, before, Placed("apart", around.row if before.group else None, "what it says is not known"))
+    return LocatedLine(file, line, False, before, LineRole("apart", around.row if before.group else None, "what it says is not known"))
 
 
 def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -> list[Any]:
@@ -92,13 +92,13 @@ def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -
     return list(those(rebalances, condition, lambda row: all(column(row, name) == value for name, value in named.items())))
 
 
-def _from_file(asked: Asked, source: Source, file: str, line: int) -> tuple[Event | None, bool]:
+def _from_file(asked: QueryOptions, source: Source, file: str, line: int) -> tuple[Event | None, bool]:
     from parsers.reading.reader import find_files, read_file
-    from pipelines.cli.arguments.rules import Given, read_options
+    from pipelines.cli.arguments.rules import ReadArguments, read_options
 
     options = read_options(
         source.settings,
-        Given(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key),
+        ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key),
         fold_runs=False,
     )
     found = find_files(list(asked.paths or ()), options)
@@ -147,7 +147,7 @@ def _from_warehouse(source: Source, file: str, line: int) -> tuple[Event | None,
     return _event(found, line)
 
 
-def sentences(found: Found) -> Sequence[str]:
+def sentences(found: LocatedLine) -> Sequence[str]:
     """Sentences about the line itself."""
     from models.incidents.line_placement import meaning_of
 
@@ -168,11 +168,11 @@ _PARTS = {
 }
 
 
-def _part(placed: Placed) -> str:
+def _part(placed: LineRole) -> str:
     return _PARTS[placed.part].format(why=placed.why)
 
 
-def ready(found: Found) -> dict[str, Any]:
+def ready(found: LocatedLine) -> dict[str, Any]:
     """The line as described by `groupscope schema explain`."""
     from pipelines.schema.tables import instant_text
 

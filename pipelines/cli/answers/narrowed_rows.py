@@ -18,7 +18,7 @@ from pipelines.schema.allowed_values import INCIDENT_KINDS, SEVERITIES
 from pipelines.schema.tables import CONTRACT
 
 
-class Narrowed:
+class NarrowedRows:
     """Rows of an analysis with only the rebalances that filters let through.
 
     Incidents stay if one of their rebalances does, or their own offender matches.

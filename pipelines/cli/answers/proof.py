@@ -9,13 +9,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dashboards.view.row_access import column, evidence
-from pipelines.cli.answers.group_state import Course, Lines, course_of, is_modern, read_lines, stored_lines
+from pipelines.cli.answers.group_state import Course, GroupLines, course_of, is_modern, read_lines, stored_lines
 from pipelines.cli.output.proof import Proof
 
 if TYPE_CHECKING:
     from models.kafka.conformance.trials import Window
     from pipelines.cli.answers.source import Source
-    from pipelines.cli.arguments.question import Asked
+    from pipelines.cli.arguments.question import QueryOptions
 
 BURSTS_BEFORE = 4
 """Earlier bursts of lines that may show what set it off."""
@@ -26,21 +26,21 @@ From 3.0 to 3.9 a leave is logged after what it sets off."""
 ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 
 
-def proof_of(row: Any, source: Source, asked: Asked) -> Proof:
+def proof_of(row: Any, source: Source, asked: QueryOptions) -> Proof:
     """Run the causes of a rebalance through the model of its coordinator."""
     if column(row, "protocol") != "classic":
         return Proof(f"the model that is compared with logs is that of classic groups; this one is a {column(row, 'protocol')} group")
     return prove(row, _lines(row, source, asked))
 
 
-def _lines(row: Any, source: Source, asked: Asked) -> Lines:
+def _lines(row: Any, source: Source, asked: QueryOptions) -> GroupLines:
     """Lines of the row's group, from logs or tables."""
-    from pipelines.cli.arguments.rules import Given, read_options
+    from pipelines.cli.arguments.rules import ReadArguments, read_options
 
     cluster, group = column(row, "cluster"), column(row, "group")
     if not asked.paths:
         return stored_lines(source.whole, cluster, group)
-    given = Given(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key)
+    given = ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key)
     with asked.talk.progress("reading") as progress:
         lines = read_lines(list(asked.paths), group, read_options(source.settings, given, fold_runs=False), progress)
     files = {each["path"] for each in source.rows.inputs["log_files"] if each["cluster"] == cluster}
@@ -49,7 +49,7 @@ def _lines(row: Any, source: Source, asked: Asked) -> Lines:
     return lines
 
 
-def prove(row: Any, lines: Lines) -> Proof:
+def prove(row: Any, lines: GroupLines) -> Proof:
     """The proof of a row by the lines of its group."""
     from models.causes import Cause
     from models.kafka.conformance.trials import try_causes
@@ -71,7 +71,7 @@ def prove(row: Any, lines: Lines) -> Proof:
     return Proof(None, course.version, course.is_told, window, try_causes(window, map(Cause, shares)), shares)
 
 
-def _window(row: Any, course: Course, place: int, lines: Lines) -> Window | None:
+def _window(row: Any, course: Course, place: int, lines: GroupLines) -> Window | None:
     """The rebalance in the model, from the line that set it off."""
     from models.kafka.conformance.trials import open_window
 

@@ -17,7 +17,7 @@ RETRY = "%RETRY%"
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class QueueShares:
     """One topic of a group: queues by broker, clients and strategy."""
 
     group: str
@@ -28,7 +28,7 @@ class Shared:
     unnamed: int = 0  # clients counted by others but without queues, so no row names them
 
 
-def shared_at(rows: Any, group: str | None, topic: str | None, at: int | None) -> Shared:
+def shared_at(rows: Any, group: str | None, topic: str | None, at: int | None) -> QueueShares:
     """Shares of the topic at `at`, in microseconds; None means the end.
 
     Raises UsageError if the rows have several groups or topics and none was chosen, or none at all.
@@ -47,7 +47,7 @@ def shared_at(rows: Any, group: str | None, topic: str | None, at: int | None) -
     strategies = Counter(column(row, "strategy") for row in changes if column(row, "strategy"))
     clients = sorted({who for row in there for who in column(row, "owners") or ()} | _idle(rows.conditions, name, at))
     counted = column(changes[-1], "clients") if changes else None
-    return Shared(
+    return QueueShares(
         name,
         chosen,
         _reads(column(row, "queue") for row in mine),

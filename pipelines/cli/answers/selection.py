@@ -15,7 +15,7 @@ from dashboards.view.row_access import column
 from pipelines.cli.arguments.times import Moment
 from pipelines.errors import UsageError
 from pipelines.schema.tables import CONTRACT
-from pipelines.warehouse.reader import Stored, any_of, text
+from pipelines.warehouse.reader import StoredRows, any_of, text
 
 # Columns with the first and last time of a row; the first known one of each tuple counts.
 TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -40,7 +40,7 @@ _OF_FILES = ("unknown", "rejected")
 
 
 @dataclass(slots=True)
-class Filtered:
+class FilteredRows:
     """Filtered rows that can be iterated repeatedly."""
 
     rows: Iterable[Any]
@@ -50,7 +50,7 @@ class Filtered:
         return filter(self.passes, self.rows)
 
 
-class Selected:
+class Selection:
     """Selected rows; attributes are the keys of the JSON contract.
 
     Information about files other than events covers all files, unless one cluster is selected: then it covers that
@@ -69,15 +69,15 @@ class Selected:
             if key == "rejected" and cluster is not None:
                 rows = _of_paths(rows, {column(row, "path") for row in self.inputs["log_files"]})
             elif (wanted or since is not None or until is not None) and (key not in _OF_FILES or cluster is not None):
-                if isinstance(rows, Stored):
+                if isinstance(rows, StoredRows):
                     rows = rows.about(wanted, *TIMES.get(key, ((), ())), since, until)
                 else:
-                    rows = Filtered(rows, _test(key, wanted, since, until))
+                    rows = FilteredRows(rows, _test(key, wanted, since, until))
             setattr(self, key, rows)
         # Filtered by the selected rebalances later; from tables no more is read than may be needed.
         self._whole = analysis
         members = getattr(analysis, "rebalance_members", ())
-        if isinstance(members, Stored):
+        if isinstance(members, StoredRows):
             members = members.about(wanted, (), (), None, None)
         self.rebalance_members = members if cluster is None else _of_cluster(members, cluster)
 
@@ -114,7 +114,7 @@ def _of_paths(rows: Iterable[Any], paths: set[str]) -> Iterable[Any]:
 
 def those(rows: Iterable[Any], condition: str, passes: Callable[[Any], bool]) -> Iterable[Any]:
     """Filter rows; tables use the equivalent SQL condition."""
-    return rows.where(condition) if isinstance(rows, Stored) else Filtered(rows, passes)
+    return rows.where(condition) if isinstance(rows, StoredRows) else FilteredRows(rows, passes)
 
 
 def with_ids(rows: Iterable[Any], name: str, ids: set[str]) -> Iterable[Any]:
@@ -135,7 +135,7 @@ def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, un
     end = until.micros(last_at) if until else None
     if start is not None and end is not None and start > end:
         raise UsageError("--since lies behind --until, so nothing can be shown")
-    return Selected(analysis, names, start, end)
+    return Selection(analysis, names, start, end)
 
 
 def last_record_at(analysis: Any) -> int | None:
@@ -158,7 +158,7 @@ def groups_of(rows: Iterable[Any]) -> set[str]:
 
 def values_of(rows: Iterable[Any], name: str) -> set[str]:
     """Distinct texts in a column."""
-    found = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, Stored) else rows  # noqa: S608 - a declared name
+    found = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, StoredRows) else rows  # noqa: S608 - a declared name
     return {value for row in found if (value := column(row, name))}
 
 
@@ -167,7 +167,7 @@ def latest(rows: Iterable[Any], times: Sequence[str]) -> int | None:
 
     Each row counts with the first known of the columns `times`.
     """
-    if isinstance(rows, Stored):
+    if isinstance(rows, StoredRows):
         rows, times = rows.query(f"select max(coalesce({', '.join(times)})) as latest from chosen"), ["latest"]  # noqa: S608 - declared names
     return max((time for row in rows if (time := _known(row, times)) is not None), default=None)
 

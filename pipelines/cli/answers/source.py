@@ -15,7 +15,7 @@ from conf.settings import Settings, load_settings
 from dashboards.wording.units import Clock
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.arguments.filters import Filters
-from pipelines.cli.arguments.question import Asked
+from pipelines.cli.arguments.question import QueryOptions
 from pipelines.errors import NothingReadable, UsageError
 from pipelines.storage.uris import is_uri, nothing_at
 
@@ -41,9 +41,9 @@ class Source:
         return getattr(self.whole, "layouts", ())
 
 
-def open_source(asked: Asked, filters: Filters | None = None) -> Source:
+def open_source(asked: QueryOptions, filters: Filters | None = None) -> Source:
     """Read the requested input and select the requested rows."""
-    from pipelines.cli.answers.narrowed_rows import Narrowed
+    from pipelines.cli.answers.narrowed_rows import NarrowedRows
     from pipelines.cli.answers.selection import select
     from pipelines.cli.arguments.rules import shown_as
     from pipelines.cli.arguments.times import moment, window
@@ -66,15 +66,15 @@ def open_source(asked: Asked, filters: Filters | None = None) -> Source:
     if asked.paths:
         analysis, found = _analysis(asked, settings)
     elif warehouse:
-        from pipelines.warehouse.reader import Warehouse
+        from pipelines.warehouse.reader import WarehouseReader
 
-        analysis, found = Warehouse(warehouse), []
+        analysis, found = WarehouseReader(warehouse), []
     else:
         raise UsageError("nothing to read: give log files or folders, or --warehouse with the tables of groupscope run")
     redaction = getattr(analysis, "redaction", None)
     rows = select(analysis, shown_as(asked.groups or (), redaction), since, until)
     if filters:
-        rows = Narrowed(rows, filters)
+        rows = NarrowedRows(rows, filters)
     return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), analysis, redaction)
 
 
@@ -126,14 +126,14 @@ def _siblings(path: str) -> list[str]:
         return []
 
 
-def _analysis(asked: Asked, settings: Settings) -> tuple[Any, list[int]]:
+def _analysis(asked: QueryOptions, settings: Settings) -> tuple[Any, list[int]]:
     from pipelines.analysis.in_process import analyze
-    from pipelines.cli.arguments.rules import Given, analyze_options
+    from pipelines.cli.arguments.rules import ReadArguments, analyze_options
 
     talk, paths = asked.talk, list(asked.paths or ())
     check_paths(paths)
     options = analyze_options(
-        settings, Given(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions, asked.redact, asked.redact_key)
+        settings, ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions, asked.redact, asked.redact_key)
     )
     with talk.progress("reading") as progress:
         analysis = analyze(paths, options, progress)

@@ -12,11 +12,11 @@ from typing import Any
 
 from conf.causes import SYSTEMS, cause, causes
 from dashboards.answer import build
-from dashboards.answer.totals import HOSTLESS, Deeds, Doer, Sums, Tally, ranked
+from dashboards.answer.totals import HOSTLESS, Doer, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
 from dashboards.view.row_access import NAMELESS
 from models.downtime import PROTOCOLS_WITHOUT_STOP
-from pipelines.warehouse.reader import Stored, any_of, text
+from pipelines.warehouse.reader import StoredRows, any_of, text
 
 _GOES_ON = (
     f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
@@ -88,7 +88,7 @@ def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Reb
 
     All of them without a limit.
     """
-    if limit is None or not isinstance(rebalances, Stored):
+    if limit is None or not isinstance(rebalances, StoredRows):
         tally = build.tally_of(rebalances, limit, {})
         return tally.kept, tally.sums.count
     worst = rebalances.query(_LONGEST.format(stopped=STOPPED, expected=_expected(), limit=limit))
@@ -100,18 +100,18 @@ def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Reb
 
 def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data.Offender]:
     """Members ranked by the downtime they caused."""
-    if not isinstance(rebalances, Stored):
+    if not isinstance(rebalances, StoredRows):
         return build.tally_of(rebalances, 0, {}, ranked_by).offenders()
     return ranked(_deeds(rebalances, ranked_by))
 
 
-def _deeds(rebalances: Stored, ranked_by: str = "client") -> defaultdict[Doer, Deeds]:
+def _deeds(rebalances: StoredRows, ranked_by: str = "client") -> defaultdict[Doer, OffenderTotals]:
     persons = {
         "offenders": _PERSON.format(stopped=STOPPED, is_offender=1, is_blocker=0, column="offenders"),
         "blockers": _PERSON.format(stopped=STOPPED, is_offender=0, is_blocker=1, column="blockers"),
     }
     named = _NAMED.format(name=_NAMED_BY[ranked_by], host=_HOST, **persons)
-    deeds: defaultdict[Doer, Deeds] = defaultdict(Deeds)
+    deeds: defaultdict[Doer, OffenderTotals] = defaultdict(OffenderTotals)
     for row in rebalances.query(_DEEDS.format(once=_ONCE.format(named=named))):
         deeds[_doer(row)].add_all(
             row["cause"],
@@ -126,17 +126,17 @@ def _deeds(rebalances: Stored, ranked_by: str = "client") -> defaultdict[Doer, D
     return deeds
 
 
-def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[str, Sequence[str]]) -> Tally:
+def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[str, Sequence[str]]) -> RebalanceTally:
     """Totals of rebalances.
 
     From tables, objects are created only for rebalances that are shown, uncertain, or part of these incidents.
     """
-    if kept_max is None or not isinstance(rebalances, Stored):
+    if kept_max is None or not isinstance(rebalances, StoredRows):
         return build.tally_of(rebalances, kept_max, incidents)
-    tally = Tally(kept_max, incidents)
+    tally = RebalanceTally(kept_max, incidents)
     for row in rebalances.query(_SUMS.format(stopped=STOPPED, expected=_expected(), sure=data.SURE)):
         groups = {(each["cluster"], each["group"]) for each in rebalances.query('select distinct cluster, "group" from chosen')}
-        tally.sums = Sums(groups=groups, **row)
+        tally.sums = RebalanceTotals(groups=groups, **row)
     tally.deeds = _deeds(rebalances)
     judged = any_of("rebalance_id", [each for members in incidents.values() for each in members])
     for row in rebalances.where(f"confidence < {data.SURE} or {judged}"):
@@ -148,7 +148,7 @@ def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[
 
 def worst_incidents(incidents: Iterable[Any], limit: int | None) -> tuple[Sequence[Any], Counter[str]]:
     """The worst incidents in order, and counts by severity."""
-    if limit is None or not isinstance(incidents, Stored):
+    if limit is None or not isinstance(incidents, StoredRows):
         return build.worst_incidents(incidents, limit)
     rank = " ".join(f"when {text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES))
     worst = incidents.query(_WORST.format(rank=rank, others=len(data.SEVERITIES), limit=limit))
@@ -162,7 +162,7 @@ def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.L
 
     All groups without a limit.
     """
-    if limit is None or not isinstance(timeline, Stored):
+    if limit is None or not isinstance(timeline, StoredRows):
         found = build.lanes(timeline)
         return found[:limit], len(found)
     groups = timeline.query('select distinct cluster, "group" from chosen where changed_at is not null order by cluster, "group"')

@@ -47,10 +47,10 @@ def _column(context: typer.Context, query: str) -> list[str]:
     """
     try:
         from conf.settings import load_settings
-        from pipelines.warehouse.reader import Warehouse
+        from pipelines.warehouse.reader import WarehouseReader
 
         given: dict[str, Any] = context.params
         uri = given.get("warehouse") or load_settings(given.get("settings")).warehouse.uri
-        return [row["name"] for row in Warehouse(uri).rebalances.query(query) if row["name"]] if uri else []
+        return [row["name"] for row in WarehouseReader(uri).rebalances.query(query) if row["name"]] if uri else []
     except Exception:
         return []

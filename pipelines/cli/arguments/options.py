@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import typer
 
 from pipelines.cli.arguments import completion
-from pipelines.cli.output.console import Talk
+from pipelines.cli.output.console import Messenger
 from pipelines.errors import UsageError
 
 
 def _verbose(wanted: bool) -> bool:
-    Talk.verbose = Talk.verbose or wanted
+    Messenger.verbose = Messenger.verbose or wanted
     return wanted
 
 

@@ -15,11 +15,11 @@ from typing import Any, get_type_hints
 
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import filters_of
-from pipelines.cli.output.console import Talk
+from pipelines.cli.output.console import Messenger
 
 
 @dataclass(slots=True)
-class Asked:
+class QueryOptions:
     """Shared options of a command."""
 
     paths: Sequence[str] | None = None
@@ -40,9 +40,9 @@ class Asked:
     verbose: bool = False
 
     @property
-    def talk(self) -> Talk:
+    def talk(self) -> Messenger:
         """Messages to standard error, as verbose as requested."""
-        return Talk(quiet=self.quiet, verbose=self.verbose)
+        return Messenger(quiet=self.quiet, verbose=self.verbose)
 
 
 def _asked(
@@ -62,8 +62,8 @@ def _asked(
     settings: o.SettingsFile = None,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
-) -> Asked:
-    return Asked(
+) -> QueryOptions:
+    return QueryOptions(
         paths, warehouse, log_tz, cluster, kafka_version, assume, group, since, until, around, tz, settings, redact, redact_key,
         quiet, verbose,
     )  # fmt: skip

@@ -35,7 +35,7 @@ A Java consumer's rebalance timeout is its poll interval.
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ReadArguments:
     """Raw command line options about reading."""
 
     log_zones: Sequence[str] | None = None
@@ -72,7 +72,7 @@ def assumption(text: str) -> tuple[str, int]:
     return fact, int(value) * unit
 
 
-def analyze_options(settings: Settings, given: Given) -> AnalyzeOptions:
+def analyze_options(settings: Settings, given: ReadArguments) -> AnalyzeOptions:
     """Options of the in-process analysis."""
     import dataclasses
 
@@ -84,7 +84,7 @@ def analyze_options(settings: Settings, given: Given) -> AnalyzeOptions:
     return AnalyzeOptions(read=read_options(settings, given, fold_runs=True), assume=assume, limits=limits)
 
 
-def read_options(settings: Settings, given: Given, *, fold_runs: bool) -> ReadOptions:
+def read_options(settings: Settings, given: ReadArguments, *, fold_runs: bool) -> ReadOptions:
     """Read options from settings and command line; the latter takes precedence."""
     from parsers.reading.reader import ReadOptions
 
@@ -101,7 +101,7 @@ def read_options(settings: Settings, given: Given, *, fold_runs: bool) -> ReadOp
     return read
 
 
-def redaction_of(settings: Settings, given: Given) -> Redaction | None:
+def redaction_of(settings: Settings, given: ReadArguments) -> Redaction | None:
     """The requested redaction, None if there is none.
 
     The key is never an argument, because other users of the machine can see arguments.

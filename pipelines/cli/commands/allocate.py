@@ -10,19 +10,19 @@ import typer
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
-    from models.rocketmq.strategies import Move, Preview, Queue, Strategy
-    from pipelines.cli.answers.queue_shares import Shared
+    from models.rocketmq.strategies import AllocationStrategy, Preview, Queue, QueueMove
+    from pipelines.cli.answers.queue_shares import QueueShares
 
 QUEUES_MAX = 1_000_000
 
 
 @question
 def allocate(
-    asked: Asked,
+    asked: QueryOptions,
     queues: Annotated[
         list[str] | None,
         typer.Option("--queues", metavar="BROKER=N", help="How many queues can be read from a broker. Repeatable, or with commas."),
@@ -82,14 +82,14 @@ def _parted(texts: Sequence[str] | None) -> list[str]:
     return [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
 
 
-def _start(asked: Asked, queues: Sequence[str], clients: Sequence[str], topic: str | None) -> Shared:
+def _start(asked: QueryOptions, queues: Sequence[str], clients: Sequence[str], topic: str | None) -> QueueShares:
     """Input of the preview: from options or from a history."""
-    from pipelines.cli.answers.queue_shares import Shared, shared_at
+    from pipelines.cli.answers.queue_shares import QueueShares, shared_at
 
     if not (asked.paths or asked.warehouse):
         if not queues or not clients:
             raise UsageError("give --queues and --client, or logs (or --warehouse) to take them from")
-        return Shared("", topic or "topic", _reads(queues, "--queues"), list(clients), "AVG")
+        return QueueShares("", topic or "topic", _reads(queues, "--queues"), list(clients), "AVG")
     if queues or clients:
         raise UsageError(
             "--queues and --client are taken from the logs; say what changes by --with-client, --without-client or --with-queues"
@@ -115,7 +115,7 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else what + 's'}"
 
 
-def _strategy(name: str, virtual_nodes: int, rooms: list[str] | None) -> Strategy:
+def _strategy(name: str, virtual_nodes: int, rooms: list[str] | None) -> AllocationStrategy:
     from models.rocketmq.strategies import strategy_named
 
     if name.endswith("CONFIG"):
@@ -138,7 +138,7 @@ def _reads(texts: Any, option: str) -> dict[str, int]:
     return reads
 
 
-def _shares(strategy: Strategy, topic: str, reads: dict[str, int], clients: list[str]) -> Preview:
+def _shares(strategy: AllocationStrategy, topic: str, reads: dict[str, int], clients: list[str]) -> Preview:
     from models.rocketmq.strategies import AllocationError, preview, readable_queues
 
     try:
@@ -151,7 +151,7 @@ def _name(queue: Queue) -> str:
     return f"{queue.broker}:{queue.queue_id}"
 
 
-def _object(shown: Preview, moved: tuple[Move, ...]) -> dict[str, Any]:
+def _object(shown: Preview, moved: tuple[QueueMove, ...]) -> dict[str, Any]:
     return {
         "strategy": shown.strategy,
         "shares": [{"client_id": share.client_id, "queues": [_name(queue) for queue in share.queues]} for share in shown.shares],
@@ -161,7 +161,7 @@ def _object(shown: Preview, moved: tuple[Move, ...]) -> dict[str, Any]:
     }
 
 
-def _lines(shown: Preview, moved: tuple[Move, ...], *, changed: bool) -> list[str]:
+def _lines(shown: Preview, moved: tuple[QueueMove, ...], *, changed: bool) -> list[str]:
     from dashboards.wording.escaping import visible
 
     width = max((len(visible(share.client_id)) for share in shown.shares), default=0)

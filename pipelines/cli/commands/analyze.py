@@ -11,7 +11,7 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands.report import title_of, write_report
 from pipelines.cli.output.console import screen
 from pipelines.errors import UsageError
@@ -27,7 +27,7 @@ RECURRING_MAX = 2_000
 
 @question
 def analyze(
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     filters: Filters,
     limit: o.Limit = 30,

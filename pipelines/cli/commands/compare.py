@@ -11,7 +11,7 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import completion
 from pipelines.cli.arguments import options as o
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.output.console import screen
 from pipelines.errors import UsageError
 
@@ -45,7 +45,7 @@ LONG = ("system", "group", "cause", "expected", "count_before", "count_after", "
 
 @question
 def compare(
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     at: At = None,
     before: Before = None,

@@ -25,7 +25,7 @@ PACKAGES = ("pyarrow", "orjson", "ahocorasick-rs", "plotly", "deltalake", "pyspa
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class InstallationProblem:
     """Result of one check.
 
     `needed_by` names the commands that fail without it; `fix` says what to do.
@@ -55,21 +55,21 @@ def doctor(
     return codes.FINDINGS if any(finding.state == "missing" for finding in findings) else codes.GOOD
 
 
-def examine(warehouse: str | None) -> list[Finding]:
+def examine(warehouse: str | None) -> list[InstallationProblem]:
     """Run all checks; none starts a JVM."""
-    checks: list[Callable[[], Finding]] = [_python, _packages, _time_zones, _java, _jars, _pyspark_python, _temporary]
+    checks: list[Callable[[], InstallationProblem]] = [_python, _packages, _time_zones, _java, _jars, _pyspark_python, _temporary]
     findings = [check() for check in checks]
     return [*findings, _writable(warehouse)] if warehouse else findings
 
 
-def _python() -> Finding:
+def _python() -> InstallationProblem:
     found = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro} at {sys.executable}"
     if sys.version_info[:2] >= PYTHON_NEEDED:
-        return Finding("Python", "ok", found)
-    return Finding("Python", "missing", found, fix="install Python 3.11 or later and make a new environment with it")
+        return InstallationProblem("Python", "ok", found)
+    return InstallationProblem("Python", "missing", found, fix="install Python 3.11 or later and make a new environment with it")
 
 
-def _packages() -> Finding:
+def _packages() -> InstallationProblem:
     from importlib.metadata import PackageNotFoundError, version
 
     found: list[str] = []
@@ -80,69 +80,71 @@ def _packages() -> Finding:
         except PackageNotFoundError:
             missing.append(name)
     if missing:
-        return Finding("Packages", "missing", f"not installed: {', '.join(missing)}", fix="pip install groupscope, in a fresh environment")
-    return Finding("Packages", "ok", ", ".join(found))
+        return InstallationProblem(
+            "Packages", "missing", f"not installed: {', '.join(missing)}", fix="pip install groupscope, in a fresh environment"
+        )
+    return InstallationProblem("Packages", "ok", ", ".join(found))
 
 
-def _time_zones() -> Finding:
+def _time_zones() -> InstallationProblem:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
         ZoneInfo("Europe/Berlin")
     except (ZoneInfoNotFoundError, OSError):
-        return Finding("Time zones", "missing", "no time zone database", needed_by="--log-tz, --tz", fix="pip install tzdata")
-    return Finding("Time zones", "ok", "found")
+        return InstallationProblem("Time zones", "missing", "no time zone database", needed_by="--log-tz, --tz", fix="pip install tzdata")
+    return InstallationProblem("Time zones", "ok", "found")
 
 
-def _java() -> Finding:
+def _java() -> InstallationProblem:
     needed = "run"
     fix = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless) or point JAVA_HOME to it"
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if command is None or not Path(command).exists():
         where = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH, and JAVA_HOME is not set"
-        return Finding("Java", "missing", where, needed, fix)
+        return InstallationProblem("Java", "missing", where, needed, fix)
     try:
         done = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - the user's own java
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("Java", "missing", f"{command} does not start: {error}", needed, fix)
+        return InstallationProblem("Java", "missing", f"{command} does not start: {error}", needed, fix)
     told = (done.stderr or done.stdout).strip()
     release = re.search(r'version "(?:1\.)?(\d+)', told)
     found = f"{release[1] if release else 'version unknown'} at {command}"
     if release and int(release[1]) in JAVA_SUPPORTED:
-        return Finding("Java", "ok", found, needed)
-    return Finding("Java", "warning", found, needed, "Spark 4 is tested with Java 17 and 21; set JAVA_HOME to one of them")
+        return InstallationProblem("Java", "ok", found, needed)
+    return InstallationProblem("Java", "warning", found, needed, "Spark 4 is tested with Java 17 and 21; set JAVA_HOME to one of them")
 
 
-def _jars() -> Finding:
+def _jars() -> InstallationProblem:
     from pipelines.spark.session import delta_artifacts, find_delta_jars, jar_folders
 
     jars = find_delta_jars()
     names = ", ".join(jar.name for jar in jars)
     if jars:
-        return Finding("Delta jars", "ok", f"{names} in {jars[0].parent}", "run")
+        return InstallationProblem("Delta jars", "ok", f"{names} in {jars[0].parent}", "run")
     wanted = ", ".join(delta_artifacts())
     folders = ", ".join(str(folder) for folder in jar_folders()) or "no folder"
     fix = f"the first groupscope run downloads {wanted}; without a network put them into a folder and name it in GROUPSCOPE_JARS"
-    return Finding("Delta jars", "warning", f"not in {folders}", "run", fix)
+    return InstallationProblem("Delta jars", "warning", f"not in {folders}", "run", fix)
 
 
-def _pyspark_python() -> Finding:
+def _pyspark_python() -> InstallationProblem:
     chosen = os.environ.get("PYSPARK_PYTHON")
     if chosen is None:
-        return Finding("PYSPARK_PYTHON", "ok", f"not set; local workers start {sys.executable}", "run")
+        return InstallationProblem("PYSPARK_PYTHON", "ok", f"not set; local workers start {sys.executable}", "run")
     resolved = shutil.which(chosen)
     if resolved is None:
-        return Finding(
+        return InstallationProblem(
             "PYSPARK_PYTHON", "missing", f"{chosen} is no program", "run", f"unset PYSPARK_PYTHON, or set it to {sys.executable}"
         )
     if Path(resolved).absolute() != Path(sys.executable).absolute():
         fix = f"local workers would start another Python than this one: unset PYSPARK_PYTHON, or set it to {sys.executable}"
-        return Finding("PYSPARK_PYTHON", "warning", resolved, "run", fix)
-    return Finding("PYSPARK_PYTHON", "ok", resolved, "run")
+        return InstallationProblem("PYSPARK_PYTHON", "warning", resolved, "run", fix)
+    return InstallationProblem("PYSPARK_PYTHON", "ok", resolved, "run")
 
 
-def _temporary() -> Finding:
+def _temporary() -> InstallationProblem:
     spark = scratch()
     folder, setting = (Path(tempfile.gettempdir()), "TMPDIR") if spark is None else (Path(spark), "SPARK_LOCAL_DIRS")
     free = shutil.disk_usage(folder).free
@@ -151,15 +153,15 @@ def _temporary() -> Finding:
             pass
     except OSError as error:
         fix = f"set {setting} to a folder that can be written"
-        return Finding("Temporary files", "missing", f"{folder}: {error.strerror}", "analyze, run", fix)
+        return InstallationProblem("Temporary files", "missing", f"{folder}: {error.strerror}", "analyze, run", fix)
     state: Literal["ok", "warning"] = "ok" if free > 1 << 30 else "warning"
     fix = "" if state == "ok" else f"large inputs need room there: free some, or set {setting} to another folder"
-    return Finding("Temporary files", state, f"{folder}, {free / (1 << 30):.1f} GiB free", "analyze, run", fix)
+    return InstallationProblem("Temporary files", state, f"{folder}, {free / (1 << 30):.1f} GiB free", "analyze, run", fix)
 
 
-def _writable(warehouse: str) -> Finding:
+def _writable(warehouse: str) -> InstallationProblem:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", warehouse):
-        return Finding("Warehouse", "warning", f"{warehouse} is a URI; it is only tried by groupscope run", "run")
+        return InstallationProblem("Warehouse", "warning", f"{warehouse} is a URI; it is only tried by groupscope run", "run")
     folder = Path(warehouse).absolute()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
@@ -167,11 +169,11 @@ def _writable(warehouse: str) -> Finding:
             pass
     except OSError as error:
         fix = "give the user who runs groupscope the right to write there, or choose another --warehouse"
-        return Finding("Warehouse", "missing", f"{existing}: {error.strerror}", "run", fix)
-    return Finding("Warehouse", "ok", f"{folder} can be written", "run")
+        return InstallationProblem("Warehouse", "missing", f"{existing}: {error.strerror}", "run", fix)
+    return InstallationProblem("Warehouse", "ok", f"{folder} can be written", "run")
 
 
-def _show(findings: list[Finding]) -> None:
+def _show(findings: list[InstallationProblem]) -> None:
     from pipelines.cli.output import screens
     from pipelines.cli.output.console import screen
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.arguments import options as o
 from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
-from pipelines.cli.output.console import Talk
+from pipelines.cli.output.console import Messenger
 from pipelines.errors import NothingReadable
 from pipelines.storage.uris import nothing_at
 
@@ -32,13 +32,13 @@ def events(
     from conf.settings import load_settings
     from parsers.reading.reader import find_files, read_file, unmatched_globs
     from pipelines.cli.answers.source import check_paths
-    from pipelines.cli.arguments.rules import Given, read_options, shown_as
+    from pipelines.cli.arguments.rules import ReadArguments, read_options, shown_as
     from pipelines.cli.output.json_csv import Stream
 
-    talk = Talk(quiet=quiet, verbose=verbose)
+    talk = Messenger(quiet=quiet, verbose=verbose)
     check_paths(paths)
     options = read_options(
-        load_settings(settings), Given(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key), fold_runs=False
+        load_settings(settings), ReadArguments(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key), fold_runs=False
     )
     found = find_files(paths, options)
     if found.missing:

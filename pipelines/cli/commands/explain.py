@@ -10,11 +10,11 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import completion
 from pipelines.cli.arguments import options as o
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.output.console import screen
 
 if TYPE_CHECKING:
-    from pipelines.cli.answers.log_lines import Found
+    from pipelines.cli.answers.log_lines import LocatedLine
     from pipelines.cli.output.proof import Proof
 
 
@@ -29,7 +29,7 @@ def explain(
             autocompletion=completion.rebalances,
         ),
     ],
-    asked: Asked,
+    asked: QueryOptions,
     prove: Annotated[
         bool,
         typer.Option(
@@ -66,7 +66,7 @@ def explain(
     return codes.decisive(source.codes)
 
 
-def _proof(row: Any, source: Source, asked: Asked) -> Proof:
+def _proof(row: Any, source: Source, asked: QueryOptions) -> Proof:
     """Run the causes of a rebalance through the coordinator's model."""
     from pipelines.cli.answers.proof import proof_of
 
@@ -88,7 +88,7 @@ def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
     screens.say(screen(), f"groupscope explain {items[-1].id[:10]} tells the last one", style="dim")
 
 
-def _write(row: Any, found: Found | None, source: Source, proof: Proof | None) -> None:
+def _write(row: Any, found: LocatedLine | None, source: Source, proof: Proof | None) -> None:
     from dashboards.answer.build import rebalance
     from dashboards.wording.story import story
     from pipelines.cli.answers import log_lines as lines
@@ -106,7 +106,7 @@ def _write(row: Any, found: Found | None, source: Source, proof: Proof | None) -
     )
 
 
-def _tell(row: Any, found: Found | None, source: Source, *, verbose: bool) -> None:
+def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool) -> None:
     from dashboards.answer.build import rebalance
     from dashboards.wording.escaping import first_line, shortened
     from pipelines.cli.answers import log_lines as lines

@@ -13,7 +13,7 @@ from pipelines.cli.output.console import screen
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipelines.jobs.operations.maintain import Maintained
+    from pipelines.jobs.operations.maintain import MaintenanceResult
 
 
 def maintain(
@@ -60,7 +60,7 @@ def maintain(
     return 0
 
 
-def summary(done: Maintained) -> dict[str, Any]:
+def summary(done: MaintenanceResult) -> dict[str, Any]:
     """Summary for scripts."""
     files = {name: {"before": before, "after": after} for name, (before, after) in sorted(done.files.items())}
     return {"files": files, "runs_removed": done.runs_removed, "alerts_removed": done.alerts_removed}

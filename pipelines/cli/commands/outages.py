@@ -13,7 +13,7 @@ import typer
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands import rebalances as tables
 from pipelines.cli.output.console import Output, screen
 from pipelines.errors import CannotWrite, UsageError
@@ -21,7 +21,7 @@ from pipelines.errors import CannotWrite, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from models.kafka.outages.broker_loss import Exposed, Layout
+    from models.kafka.outages.broker_loss import Layout, PartitionAtRisk
 
 SPANS = "under_replicated_spans"
 UnderReplicated = Annotated[
@@ -54,7 +54,7 @@ MoveTo = Annotated[
 
 @question
 def outages(
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     under_replicated: UnderReplicated = False,
     if_down: IfDown = None,
@@ -92,7 +92,7 @@ def _if_down(source: Source, broker: str, target: Path | None, *, limit: int, as
     return codes.decisive(source.codes)
 
 
-def _moves(found: list[tuple[Layout, list[Exposed]]]) -> dict[str, Any]:
+def _moves(found: list[tuple[Layout, list[PartitionAtRisk]]]) -> dict[str, Any]:
     from models.kafka.outages.broker_loss import reassignment
 
     if len(found) > 1:
@@ -110,7 +110,7 @@ def _write(target: Path, move: dict[str, Any]) -> None:
         raise CannotWrite(f"{target}: {error.strerror or error}") from error
 
 
-def _write_json(broker: str, found: list[tuple[Layout, list[Exposed]]], move: dict[str, Any]) -> None:
+def _write_json(broker: str, found: list[tuple[Layout, list[PartitionAtRisk]]], move: dict[str, Any]) -> None:
     import json
 
     from pipelines.versions import SCHEMA_VERSION
@@ -138,7 +138,7 @@ _WHY = {"single_replica": "it has no other replica", "last_in_sync": "no other r
 
 
 def _show(
-    console: Console, broker: str, found: list[tuple[Layout, list[Exposed]]], move: dict[str, Any], target: Path | None, limit: int
+    console: Console, broker: str, found: list[tuple[Layout, list[PartitionAtRisk]]], move: dict[str, Any], target: Path | None, limit: int
 ) -> None:
     import json
 

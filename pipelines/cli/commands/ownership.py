@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands import rebalances as tables
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @question
 def ownership(
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     limit: o.Limit = 50,
 ) -> int:

@@ -12,7 +12,7 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.output.console import screen
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @question
 def rebalances(
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     filters: Filters,
     limit: o.Limit = 50,
@@ -41,7 +41,7 @@ RankedBy = Annotated[
 
 @question
 def offenders(
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     filters: Filters,
     by: RankedBy = "client",
@@ -54,7 +54,7 @@ def offenders(
 
 @question
 def timeline(
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     limit: o.Limit = 40,
 ) -> int:

@@ -12,11 +12,11 @@ import typer
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
-from pipelines.cli.arguments.question import Asked, question
-from pipelines.cli.output.console import Talk
+from pipelines.cli.arguments.question import QueryOptions, question
+from pipelines.cli.output.console import Messenger
 
 if TYPE_CHECKING:
-    from dashboards.view.charts import BrokerLoss, Outlook, WhatIf
+    from dashboards.view.charts import BrokerLoss, WhatIf, WhatIfLane
     from models.kafka.outages.broker_loss import Layout
     from models.whatif.history import GroupHistory
     from models.whatif.outlook import Outlook as GroupOutlook
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @question
 def report(
-    asked: Asked,
+    asked: QueryOptions,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the page.", rich_help_panel=o.HOW)] = Path(
         "groupscope.html"
     ),
@@ -39,7 +39,7 @@ def report(
     return codes.decisive(source.codes)
 
 
-def write_report(source: Source, path: Path, *, title: str, talk: Talk) -> None:
+def write_report(source: Source, path: Path, *, title: str, talk: Messenger) -> None:
     """Write the page atomically."""
     from pipelines.cli.output.atomic_write import write_text
 
@@ -63,7 +63,7 @@ def page_of(source: Source, title: str) -> str:
     return report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
 
 
-def title_of(asked: Asked, source: Source) -> str:
+def title_of(asked: QueryOptions, source: Source) -> str:
     """Default title: the names of the input, without folders."""
     paths = list(asked.paths or ()) or [asked.warehouse or source.settings.warehouse.uri]
     names = [Path(path).name or Path(path).resolve().name or path for path in paths]
@@ -120,10 +120,10 @@ def _groups_run(rows: Any) -> list[GroupHistory]:
     return sorted(kept, key=lambda group: (group.cluster, group.group))
 
 
-def _outlook(group: GroupOutlook) -> Outlook:
-    from dashboards.view.charts import Outlook
+def _outlook(group: GroupOutlook) -> WhatIfLane:
+    from dashboards.view.charts import WhatIfLane
 
-    return Outlook(
+    return WhatIfLane(
         cluster=group.cluster,
         group=group.group,
         count=len(group.changes),

@@ -13,12 +13,12 @@ import typer
 from models.durations import UNITS_US, span_us
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.arguments import options as o
-from pipelines.cli.output.console import ReaderGone, Talk, screen
+from pipelines.cli.output.console import Messenger, ReaderGone, screen
 from pipelines.cli.output.json_log import LogEvents
 from pipelines.errors import JobError, UsageError
 
 if TYPE_CHECKING:
-    from pipelines.cli.after_run import Followers
+    from pipelines.cli.after_run import RunRecipients
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.run import RunOptions, RunOutcome
 
@@ -124,8 +124,8 @@ def run(
 ) -> int:
     """Read logs into the Delta tables of a warehouse, on Spark. A second run over the same input changes no row."""
     from conf.settings import load_settings
-    from pipelines.cli.after_run import Followers
-    from pipelines.cli.arguments.rules import Given, analyze_options
+    from pipelines.cli.after_run import RunRecipients
+    from pipelines.cli.arguments.rules import ReadArguments, analyze_options
     from pipelines.jobs.run import RunOptions
 
     if every and (once or rebuild):
@@ -135,8 +135,8 @@ def run(
     place = warehouse or loaded.warehouse.uri
     if not place:
         raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
-    given = analyze_options(loaded, Given(log_tz, cluster, kafka_version, assume, redact, redact_key))
-    talk = Talk(quiet=quiet, verbose=verbose)
+    given = analyze_options(loaded, ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key))
+    talk = Messenger(quiet=quiet, verbose=verbose)
     LogEvents.redaction = given.read.redaction
     options = RunOptions(
         inputs,
@@ -153,7 +153,7 @@ def run(
         again=seconds is not None,
     )
     told, send = _alerts(alert, alert_at)
-    followers = Followers(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
+    followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
 
@@ -172,7 +172,7 @@ class _Show:
 
     as_json: bool
     quiet: bool
-    talk: Talk
+    talk: Messenger
     place: str
 
     def outcome(self, outcome: RunOutcome) -> None:
@@ -186,7 +186,7 @@ class _Show:
             _show(outcome, self.place)
 
 
-def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
+def _once(options: RunOptions, followers: RunRecipients, show: _Show) -> int:
     from pipelines.cli.after_run import code_of
     from pipelines.cli.answers.source import check_paths
     from pipelines.jobs.run import run as run_job
@@ -202,7 +202,7 @@ def _once(options: RunOptions, followers: Followers, show: _Show) -> int:
     return outcome.exit_code
 
 
-def _again_and_again(seconds: float, options: RunOptions, followers: Followers, show: _Show) -> int:
+def _again_and_again(seconds: float, options: RunOptions, followers: RunRecipients, show: _Show) -> int:
     """Repeat runs; a failed run is reported and tried again.
 
     Wrong usage ends the command, and so does a Spark that can't be restarted.

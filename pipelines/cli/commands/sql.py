@@ -20,8 +20,8 @@ from dashboards.wording.escaping import shortened, visible
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
-from pipelines.cli.arguments.question import Asked, question
-from pipelines.cli.output.console import Talk, screen
+from pipelines.cli.arguments.question import QueryOptions, question
+from pipelines.cli.output.console import Messenger, screen
 from pipelines.cli.output.grid import GAP, Column, grid
 from pipelines.cli.output.json_csv import cell
 from pipelines.errors import UsageError
@@ -40,7 +40,7 @@ WAREHOUSE_ONLY = ("events", "learned_facts", "quality_results")
 @question
 def sql(
     query: Query,
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     limit: o.Limit = 100,
 ) -> int:
@@ -85,7 +85,7 @@ def ask(query: str, source: Source) -> pa.Table:
 
     Tables that it does not name are registered without rows.
     """
-    if Talk.alone and _NoPandas not in sys.meta_path:
+    if Messenger.alone and _NoPandas not in sys.meta_path:
         sys.meta_path.insert(0, _NoPandas)
     import duckdb
 
@@ -121,9 +121,9 @@ def _damage(error: duckdb.Error, source: Source) -> Exception | None:
     DuckDB's message reads as if the query were wrong. Wrong queries fail before a row is read.
     """
     from pipelines.warehouse.damage import damage_behind
-    from pipelines.warehouse.reader import Warehouse
+    from pipelines.warehouse.reader import WarehouseReader
 
-    return damage_behind(error, source.whole.uri) if isinstance(source.whole, Warehouse) and "get_next" in str(error) else None
+    return damage_behind(error, source.whole.uri) if isinstance(source.whole, WarehouseReader) and "get_next" in str(error) else None
 
 
 def _check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
@@ -149,11 +149,11 @@ def _table(source: Source, name: str) -> pa.Table | pads.Dataset:
 
     from pipelines.schema.row_conversion import row_values
     from pipelines.schema.tables import CONTRACT
-    from pipelines.warehouse.reader import Warehouse
+    from pipelines.warehouse.reader import WarehouseReader
 
-    if isinstance(source.rows, Warehouse):
+    if isinstance(source.rows, WarehouseReader):
         return source.rows.dataset(name)
-    if name in WAREHOUSE_ONLY and isinstance(source.whole, Warehouse):
+    if name in WAREHOUSE_ONLY and isinstance(source.whole, WarehouseReader):
         raise UsageError(f"{name} can't be narrowed down by options: leave out --group, --cluster, --since and --until, and use WHERE")
     if name in WAREHOUSE_ONLY:
         raise UsageError(f"{name} is kept in a warehouse only; groupscope run makes one")

@@ -39,19 +39,19 @@ def state(
     from conf.settings import load_settings
     from pipelines.cli.answers.group_state import check_group, read_lines, shown_at
     from pipelines.cli.answers.source import check_paths, clock_of
-    from pipelines.cli.arguments.rules import Given, read_options, shown_as
+    from pipelines.cli.arguments.rules import ReadArguments, read_options, shown_as
     from pipelines.cli.arguments.times import moment
     from pipelines.cli.output import group_state
-    from pipelines.cli.output.console import Talk, screen
+    from pipelines.cli.output.console import Messenger, screen
 
     found = load_settings(settings)
     clock = clock_of(tz, found)
     wanted = moment(at, clock.zone_name, "--at") if at is not None else None
     check_paths(paths)
-    given = Given(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key)
+    given = ReadArguments(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key)
     options = read_options(found, given, fold_runs=False)
     [name] = shown_as([group], options.redaction)
-    with Talk(quiet=quiet, verbose=verbose).progress("reading") as progress:
+    with Messenger(quiet=quiet, verbose=verbose).progress("reading") as progress:
         lines = read_lines(paths, name, options, progress)
     check_group(lines, name)
     shown = shown_at(lines, name, wanted.micros(lines.last_us) if wanted is not None else None, step)

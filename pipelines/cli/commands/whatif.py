@@ -13,7 +13,7 @@ import typer
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.output.console import screen
 from pipelines.errors import UsageError
 
@@ -68,7 +68,7 @@ COLUMNS = (
 
 @question
 def whatif(
-    asked: Asked,
+    asked: QueryOptions,
     form: o.Form,
     session_timeout: SessionTimeout = None,
     heartbeat_interval: Heartbeat = None,
@@ -276,7 +276,7 @@ GROUPS_SEARCHED = 20
 
 
 @question
-def advise(asked: Asked, form: o.Form, limit: o.Limit = GROUPS_SEARCHED) -> int:
+def advise(asked: QueryOptions, form: o.Form, limit: o.Limit = GROUPS_SEARCHED) -> int:
     """Say which settings would have avoided most, with their costs."""
     from models.downtime import stopped_seconds
     from models.whatif.advice import advise as searched

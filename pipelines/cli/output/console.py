@@ -106,7 +106,7 @@ def _console(file: IO[str]) -> Console:
     return Console(file=file, width=width, markup=False, emoji=False, highlight=False, soft_wrap=False)
 
 
-class Talk:
+class Messenger:
     """Messages beside the answer: warnings and progress.
 
     `verbose` is read where an error is shown.

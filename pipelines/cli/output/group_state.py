@@ -30,7 +30,7 @@ TIMERS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class StateView:
     """A group's state after one of its lines.
 
     Includes the line's number and the last line that changed each value.
@@ -48,12 +48,12 @@ class Shown:
     missing: int
 
 
-def write(shown: Shown) -> None:
+def write(shown: StateView) -> None:
     """Write the state as described by `groupscope schema state`."""
     write_object(ready(shown))
 
 
-def ready(shown: Shown) -> dict[str, Any]:
+def ready(shown: StateView) -> dict[str, Any]:
     """The state as plain values."""
     from pipelines.schema.tables import instant_text
 
@@ -116,7 +116,7 @@ def _timer(timer: TimerView) -> dict[str, Any]:
     return {"timer": timer.kind, "member_id": timer.member_id, "deadline": instant_text(deadline), "certainty": timer.certainty}
 
 
-def show(console: Console, shown: Shown, clock: Clock) -> None:
+def show(console: Console, shown: StateView, clock: Clock) -> None:
     """Show the state for people."""
     view, line = shown.view, shown.line
     say(console, f"{line.place.file}:{line.place.line} (line {shown.number} of {shown.total} of the group)", style="dim", wide=True)
@@ -175,7 +175,7 @@ def _timers(console: Console, view: View, clock: Clock) -> None:
     console.print(grid(columns, console.width))
 
 
-def _trust(shown: Shown) -> str:
+def _trust(shown: StateView) -> str:
     odd = [
         f"{shown.missing} expected lines are missing" if shown.missing else "",
         f"{shown.unexplained} lines are unexplained" if shown.unexplained else "",

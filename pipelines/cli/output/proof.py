@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from models.events import Event
     from models.kafka.conformance.expected_lines import ExpectedLine
-    from models.kafka.conformance.explanation import Entry, Step
+    from models.kafka.conformance.explanation import Entry, InputLink
     from models.kafka.conformance.trials import Trial, Window
 
 US_PER_MS = 1_000
@@ -117,7 +117,7 @@ def _timeout(entry: Entry) -> dict[str, Any] | None:
     return {"name": entry.due.timeout, "ms": entry.line.time_us // US_PER_MS - entry.due.since_ms}
 
 
-def _input(step: Step) -> dict[str, Any]:
+def _input(step: InputLink) -> dict[str, Any]:
     from pipelines.schema.tables import instant_text
 
     hidden = step.input
@@ -200,7 +200,7 @@ def show(console: Console, proof: Proof, clock: Clock) -> None:
         _show_trial(console, trial, proof.shares, clock)
 
 
-def _in_words(step: Step) -> str:
+def _in_words(step: InputLink) -> str:
     hidden = step.input
     names = [_named(member) for member in hidden.members]
     known, unknown = [name for name in names if name], sum(name is None for name in names)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
 from dashboards.answer.recurrences import recurrences
-from dashboards.view.answer import Answer, Incident, Offender, Outage, Rebalance, Unsure, Who
+from dashboards.view.answer import Answer, Incident, Offender, OpenQuestion, Outage, Person, Rebalance
 from dashboards.view.evidence import Line
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story
@@ -251,7 +251,7 @@ def _certainty(console: Console, answer: Answer, *, verbose: bool) -> None:
         say(console, f"- {_doubt(doubt)}", indent=1, hang=2)
 
 
-def _doubt(doubt: Unsure) -> str:
+def _doubt(doubt: OpenQuestion) -> str:
     rivals = f", or {listed([name.lower() for name in doubt.rivals])}" if doubt.rivals else ""
     settle = f". Would settle it: {doubt.settled_by}" if doubt.settled_by else ""
     number = f"{doubt.count} of " if doubt.count > 1 else ""
@@ -287,7 +287,7 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
     console.print(grid(columns, console.width, indent=1))
 
 
-def _names(people: Sequence[Who]) -> str:
+def _names(people: Sequence[Person]) -> str:
     """Name of the first actor, and the number of others."""
     ordered = sorted(people, key=lambda person: not person.first)
     return NOTHING if not ordered else ordered[0].name + (f" +{len(ordered) - 1}" if len(ordered) > 1 else "")

@@ -18,7 +18,7 @@ from pipelines.analysis.log_files import refused_row
 from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ingest.ledger import Plan
-from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, Published, Run, held, holds, published_from
+from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, Published, RunEntry, held, holds, published_from
 from pipelines.jobs.registry.resume_states import FILE, parse_states
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.object_stores import delta_options, open_table
@@ -32,7 +32,7 @@ VERDICTS = ("assume", "limits", "redact")
 
 
 @dataclass(frozen=True, slots=True)
-class Unchanged:
+class NothingChanged:
     """The tables already match the files.
 
     `files` are the rows of `log_files` for this input.
@@ -43,8 +43,8 @@ class Unchanged:
 
 
 def nothing_new(
-    place: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None = None
-) -> Unchanged | int:
+    place: str, found: Discovery, options: ReadOptions, run: RunEntry, stale_after: timedelta, oldest: int | None = None
+) -> NothingChanged | int:
     """Return the state of a warehouse without work, or the bytes to read.
 
     In the first case `write_down` completes the run. Raises WarehouseBusy if another run holds the warehouse,
@@ -60,7 +60,7 @@ def nothing_new(
     return bytes_of((source, None) for source in found.files) if looked is None else looked
 
 
-def check_versions(before: Published, run: Run) -> None:
+def check_versions(before: Published, run: RunEntry) -> None:
     """Raise NeedsRebuild if this run's verdicts or records would not match the tables.
 
     A change of models needs no rebuild: all verdicts are made anew from the stored events (`remade`).
@@ -77,7 +77,7 @@ def check_versions(before: Published, run: Run) -> None:
         raise NeedsRebuild(f"{' and '.join(changed)} changed since the tables were made; nothing is mixed: run once with --rebuild")
 
 
-def remade(before: Published, run: Run) -> bool:
+def remade(before: Published, run: RunEntry) -> bool:
     """Return True if other models made the verdicts, so that all are replaced."""
     return before.model_version != run.model_version
 
@@ -87,8 +87,8 @@ def _of(options: Mapping[str, Any], name: str) -> str:
 
 
 def _nothing_new(
-    uri: str, found: Discovery, options: ReadOptions, run: Run, stale_after: timedelta, oldest: int | None
-) -> Unchanged | int | None:
+    uri: str, found: Discovery, options: ReadOptions, run: RunEntry, stale_after: timedelta, oldest: int | None
+) -> NothingChanged | int | None:
     runs = open_table(f"{uri}/{TABLES[RUNS].path}")
     rows = table_of(runs, ["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
@@ -117,7 +117,7 @@ def _nothing_new(
     if files is None:
         return bytes_of(todo.read)
     run.run_number = 1 + max(row["run_number"] for row in rows)
-    return Unchanged(before, files)
+    return NothingChanged(before, files)
 
 
 def _files_as_stored(todo: Plan, stored: Mapping[str, FileRow], found: Discovery, options: ReadOptions) -> list[FileRow] | None:
@@ -138,7 +138,9 @@ def _files_as_stored(todo: Plan, stored: Mapping[str, FileRow], found: Discovery
     return here
 
 
-def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: Mapping[str, int], timings: Mapping[str, float]) -> None:
+def write_down(
+    place: str, run: RunEntry, found: NothingChanged, exit_code: int, counts: Mapping[str, int], timings: Mapping[str, float]
+) -> None:
     """Write the entry of a run with nothing to do, in one commit."""
     from deltalake import write_deltalake
     from deltalake.exceptions import DeltaError
@@ -162,4 +164,4 @@ def write_down(place: str, run: Run, found: Unchanged, exit_code: int, counts: M
         raise CannotWrite(f"{place}: the entry of the run can't be written: {error}") from error
 
 
-__all__ = ["NeedsRebuild", "Unchanged", "check_versions", "nothing_new", "remade", "write_down"]
+__all__ = ["NeedsRebuild", "NothingChanged", "check_versions", "nothing_new", "remade", "write_down"]

@@ -31,14 +31,14 @@ from pipelines.jobs.registry.resume_states import FILE, State, file_report, file
 from pipelines.schema.tables import without_run
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
-from pipelines.transforms.read.carried_over import Kept, kept_rows
+from pipelines.transforms.read.carried_over import CarriedContent, kept_rows
 from pipelines.transforms.read.records import Records, parsed
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.spark_diff import Watch
-from pipelines.warehouse.warehouse import Change, Stamp, Warehouse
+from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
 
 _BEFORE_ALL = -1
 
@@ -48,7 +48,7 @@ FEW_BYTES = 8 << 20
 
 
 @dataclass(slots=True)
-class Touched:
+class ChangedScope:
     """What the changed records concern, by cluster.
 
     `whole` clusters, or groups and names of events.
@@ -84,7 +84,7 @@ class Touched:
 
 
 @dataclass(slots=True)
-class Ingested:
+class IngestResult:
     """The result of an ingest.
 
     `known` are all rows of `log_files` afterwards, `files` those of this input. `scopes` are the rows that may have
@@ -93,9 +93,9 @@ class Ingested:
 
     known: list[FileRow] = field(default_factory=list)
     files: list[FileRow] = field(default_factory=list)
-    touched: Touched = field(default_factory=Touched)
+    touched: ChangedScope = field(default_factory=ChangedScope)
     read: list[str] = field(default_factory=list)
-    changes: dict[str, Change] = field(default_factory=dict)
+    changes: dict[str, RowChanges] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     ledger: set[str] = field(default_factory=set)
     missed: dict[str, str] = field(default_factory=dict)
@@ -106,13 +106,13 @@ def ingest(
     warehouse: Warehouse,
     found: Discovery,
     options: ReadOptions,
-    stamp: Stamp,
+    stamp: WriteStamp,
     *,
     block_bytes: int,
     rebuild: bool = False,
     forget: bool = False,
     oldest: int | None = None,
-) -> Ingested:
+) -> IngestResult:
     """Update bronze and silver from the files found.
 
     `forget` removes content that no input has; with `oldest` only if it is older.
@@ -147,13 +147,13 @@ class _Ingest:
     warehouse: Warehouse
     reading: Reading[Records]
     options: ReadOptions
-    stamp: Stamp
+    stamp: WriteStamp
     block_bytes: int
     stored: dict[str, FileRow]
     states: dict[str, State]
     files: dict[str, FileRow] = field(default_factory=dict)
     names: ClusterNames = field(default_factory=ClusterNames)
-    done: Ingested = field(default_factory=Ingested)
+    done: IngestResult = field(default_factory=IngestResult)
 
     @property
     def found(self) -> Discovery:
@@ -163,7 +163,7 @@ class _Ingest:
     def todo(self) -> Plan:
         return self.reading.todo
 
-    def do(self) -> Ingested:
+    def do(self) -> IngestResult:
         done, todo = self.done, self.todo
         sources = {source.name: source for source in self.found.files}
         fresh, states = self._read_reports()
@@ -288,7 +288,7 @@ class _Ingest:
         files, stored = self.files, self.stored
         changed = [row for path, row in files.items() if stored.get(path) != row]
         gone = stored.keys() - files.keys()
-        self.done.changes["log_files"] = Change()
+        self.done.changes["log_files"] = RowChanges()
         if changed or gone:
             rows = pa.Table.from_pylist(changed, schema=without_run("log_files"))
             self.done.ledger = {row["path"] for row in changed} | gone
@@ -303,7 +303,7 @@ class _Places:
     """
 
     def __init__(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
-        self.kept: list[Kept] = []
+        self.kept: list[CarriedContent] = []
         self.tails: dict[str, int] = {}
         self.starts: dict[str, tuple[str, Start]] = {}
         """Path of a file with a start -> its former path and the start."""
@@ -348,10 +348,10 @@ class _Places:
 
     def _keep(self, stored: Mapping[str, FileRow], old: str, new: str, upto: int | None = None) -> None:
         content = stored[old]["file_id"]
-        self.kept.append(Kept(old, content, new, upto))
+        self.kept.append(CarriedContent(old, content, new, upto))
         # A killed run may have renamed the rows already, unless they belong to other content with the same beginning.
         if stored.get(new, {}).get("file_id") != content:
-            self.kept.append(Kept(new, content, new, upto))
+            self.kept.append(CarriedContent(new, content, new, upto))
         self._files |= {old, new}
 
     @property

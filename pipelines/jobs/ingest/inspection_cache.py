@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from parsers.redaction.pseudonyms import Redaction
 from parsers.sources.filesystems import local_path
-from parsers.sources.inspection import Look
+from parsers.sources.inspection import Inspection
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
@@ -29,33 +29,38 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class InspectionCache:
     """Inspections by earlier runs, by path.
 
     `known` are valid for this run, `stored` are all rows.
     """
 
-    known: dict[str, Look] = field(default_factory=dict)
+    known: dict[str, Inspection] = field(default_factory=dict)
     stored: list[dict[str, Any]] = field(default_factory=list)
     has_names: bool = False
     """True if rows contain names that are to be redacted, or outdated pseudonyms."""
 
 
-def seen_before(place: str, redaction: Redaction | None) -> Seen:
+def seen_before(place: str, redaction: Redaction | None) -> InspectionCache:
     """Read the cache of a warehouse."""
     try:
         rows = table_of(open_table(_uri(place))).drop_columns(["run_id"]).to_pylist()
     except Exception as error:  # a warehouse that does not exist, or a store that delta-rs cannot reach
         _log.debug("what was seen in files can't be read: %s", error)
-        return Seen()
+        return InspectionCache()
     same = _same(redaction)
     mine = [row for row in rows if all(row[name] == value for name, value in same.items())]
-    known = {row["path"]: Look.of(row["modified_ns"], row["size_bytes"], json.loads(row["parts"])) for row in mine}
-    return Seen(known, rows, has_names=any(row["redaction"] != same["redaction"] for row in rows))
+    known = {row["path"]: Inspection.of(row["modified_ns"], row["size_bytes"], json.loads(row["parts"])) for row in mine}
+    return InspectionCache(known, rows, has_names=any(row["redaction"] != same["redaction"] for row in rows))
 
 
 def note_looks(
-    place: str, before: Seen, found: Mapping[str, Look | None], redaction: Redaction | None, run_id: str, missed: Collection[str] = ()
+    place: str,
+    before: InspectionCache,
+    found: Mapping[str, Inspection | None],
+    redaction: Redaction | None,
+    run_id: str,
+    missed: Collection[str] = (),
 ) -> None:
     """Store inspections, except for `missed` files.
 
@@ -97,7 +102,7 @@ def _same(redaction: Redaction | None) -> dict[str, str | None]:
     return {"catalogue_version": catalogue_version(), "redaction": None if redaction is None else fingerprint_of(redaction.facts)}
 
 
-def _row(path: str, look: Look) -> dict[str, Any]:
+def _row(path: str, look: Inspection) -> dict[str, Any]:
     parts = json.dumps(look.told(), sort_keys=True)
     return {"path": path, "modified_ns": look.modified, "size_bytes": look.size_bytes, "parts": parts}
 

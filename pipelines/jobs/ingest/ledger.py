@@ -19,7 +19,7 @@ from parsers.reading.resume import Start, content_end
 from parsers.sources import filesystems as places
 from parsers.sources.checkpoints import Checkpoint, head_hashes, length_if_begins_as
 from parsers.sources.compression import READ_ERROR
-from parsers.sources.files import IDENTITY_BYTES, UNREADABLE, Skipped, content_length
+from parsers.sources.files import IDENTITY_BYTES, UNREADABLE, SkippedFile, content_length
 
 _LITTLE_BYTES = 16 << 20
 
@@ -86,7 +86,7 @@ class Plan:
 def plan(
     known: Iterable[KnownFile],
     found: Sequence[SourceFile],
-    skipped: Sequence[Skipped],
+    skipped: Sequence[SkippedFile],
     options_id: Callable[[SourceFile], str],
     *,
     rebuild: bool = False,
@@ -155,7 +155,7 @@ def _aside(result: Plan, file: KnownFile, matching: _Matching) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _make_room(result: Plan, matching: _Matching, skipped: Sequence[Skipped]) -> None:
+def _make_room(result: Plan, matching: _Matching, skipped: Sequence[SkippedFile]) -> None:
     """Rename known content that lost its name and was not found again."""
     copies = {skip.name: skip.copy_of for skip in skipped if skip.copy_of is not None}
     for path in sorted(matching.here & matching.by_path.keys() - matching.taken - result.unread):
@@ -173,7 +173,7 @@ class _Matching:
     """
 
     def __init__(
-        self, known: Sequence[KnownFile], found: Sequence[SourceFile], skipped: Sequence[Skipped], exists: Callable[[str], bool]
+        self, known: Sequence[KnownFile], found: Sequence[SourceFile], skipped: Sequence[SkippedFile], exists: Callable[[str], bool]
     ) -> None:
         self.by_path = {file.path: file for file in known}
         self.here = {source.name for source in found} | {skip.name for skip in skipped}

@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from parsers.reading.reader import CHANGED, Discovery, SourceFile
 from parsers.reading.resume import Start
-from parsers.sources.files import UNREADABLE, Skipped
+from parsers.sources.files import UNREADABLE, SkippedFile
 from pipelines.jobs.ingest.ledger import Plan
 
 Part = Mapping[str, Any]
@@ -83,7 +83,7 @@ def _why_missed(parts: Iterable[Part]) -> str | None:
 def _without(found: Discovery, missed: Mapping[str, str]) -> Discovery:
     """The files found, with the missed ones reported as unreadable."""
     skipped = [
-        Skipped(file.name, missed[file.name], named=file.named and CHANGED not in missed[file.name], size_bytes=file.size_bytes)
+        SkippedFile(file.name, missed[file.name], named=file.named and CHANGED not in missed[file.name], size_bytes=file.size_bytes)
         for file in found.files
         if file.name in missed
     ]

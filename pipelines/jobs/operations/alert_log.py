@@ -28,7 +28,7 @@ LATEST = datetime.max.replace(tzinfo=UTC)
 _KEPT = ("incident_id", "cluster", "groups", "severity", "started_at")
 
 
-class ToldIncidents:
+class SentIncidents:
     """Incidents sent so far, by the id that was sent."""
 
     def __init__(self, place: str, now: datetime, run_id: str) -> None:

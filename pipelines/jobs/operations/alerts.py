@@ -24,7 +24,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pipelines.errors import UsageError
-from pipelines.jobs.operations.alert_log import ToldIncidents
+from pipelines.jobs.operations.alert_log import SentIncidents
 from pipelines.jobs.operations.published_incidents import PastIncidents
 from pipelines.schema.allowed_values import SEVERITIES
 from pipelines.schema.tables import TABLES, json_ready
@@ -72,7 +72,7 @@ class AlertOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DeliveryCounts:
     """Number of incidents sent, and of those that could not be sent."""
 
     sent: int
@@ -132,14 +132,16 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         raise HTTPError(req.full_url, code, f"{msg} to {newurl}, where alerts would get lost; name that address", headers, fp)
 
 
-def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None) -> Told:
+def tell(
+    place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None
+) -> DeliveryCounts:
     """Send the published incidents that are new; return their number.
 
     Failures are logged.
     """
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
-    alerts = ToldIncidents(f"{uri}/{TABLES['alerts'].path}", now, run_id)
+    alerts = SentIncidents(f"{uri}/{TABLES['alerts'].path}", now, run_id)
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
     rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
     new = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - options.news_for)]
@@ -149,7 +151,7 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
     while left:
         if in_a_row == FAILURES_MAX:
             _log.warning("%s incidents more are left to the next run: nobody takes any", len(left))
-            return Told(sent, failed + len(left))
+            return DeliveryCounts(sent, failed + len(left))
         row = left.pop(0)
         if alerts.grew():
             random.shuffle(left)
@@ -161,11 +163,11 @@ def tell(place: str, versions: Mapping[str, int], run_id: str, options: AlertOpt
             sent, in_a_row = sent + 1, 0
         else:
             failed, in_a_row = failed + 1, 0 if isinstance(trouble, HTTPError) else in_a_row + 1
-    return Told(sent, failed)
+    return DeliveryCounts(sent, failed)
 
 
 def _not_renamed(
-    new: list[Mapping[str, Any]], incidents: DeltaTable, alerts: ToldIncidents, past: Callable[[], PastIncidents]
+    new: list[Mapping[str, Any]], incidents: DeltaTable, alerts: SentIncidents, past: Callable[[], PastIncidents]
 ) -> list[Mapping[str, Any]]:
     """Remove incidents that were sent under another id.
 
@@ -188,7 +190,7 @@ def outlived(place: str, version: int, before: datetime, now: datetime | None = 
     """
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
-    alerts = ToldIncidents(f"{uri}/{TABLES['alerts'].path}", now, "")
+    alerts = SentIncidents(f"{uri}/{TABLES['alerts'].path}", now, "")
     old = {name for name, row in alerts.rows.items() if row["told_at"] < before}
     if not old:
         return set()

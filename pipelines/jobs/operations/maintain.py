@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.errors import NothingReadable, UsageError, WarehouseBusy
-from pipelines.jobs.registry.entries import PUBLISHED, RUNS, Published, Run
+from pipelines.jobs.registry.entries import PUBLISHED, RUNS, Published, RunEntry
 from pipelines.jobs.registry.failures import closed_on_error, disk_named
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.uris import is_uri, warehouse_uri
@@ -52,7 +52,7 @@ class MaintainOptions:
 
 
 @dataclass(slots=True)
-class Maintained:
+class MaintenanceResult:
     """Results: files before and after by table, and deleted entries."""
 
     files: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Maintained:
     alerts_removed: int = 0
 
 
-def maintain(options: MaintainOptions) -> Maintained:
+def maintain(options: MaintainOptions) -> MaintenanceResult:
     """Cluster and compact tables, delete old entries, vacuum.
 
     Raises NothingReadable if no run has been published.
@@ -87,7 +87,7 @@ def maintain(options: MaintainOptions) -> Maintained:
         register = Runs(warehouse, options.stale_after)
         redacted = (register.last_published() or _NOTHING).options.get("redact") or {}
         host = UNNAMED if "hosts" in redacted.get("kinds", ()) else None
-        entry = Run(uuid.uuid4().hex, [], {}, product_version(), "", "", host=host)
+        entry = RunEntry(uuid.uuid4().hex, [], {}, product_version(), "", "", host=host)
         register.start(entry)
     before = register.before
     with closed_on_error(register, entry, options.warehouse, partial(_told, redacted=bool(redacted))):
@@ -99,7 +99,7 @@ def maintain(options: MaintainOptions) -> Maintained:
         found, versions = warehouse.opened, before.table_versions
         if not all(name in versions and rows_stayed(warehouse, name, versions[name]) for name in VERSIONED):
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
-        done = Maintained()
+        done = MaintenanceResult()
         with register.alive(entry):
             for name, table in TABLES.items():
                 delta.cluster(warehouse.spark, warehouse.path(name), table.clustering)

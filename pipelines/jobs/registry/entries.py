@@ -32,7 +32,7 @@ class Published:
 
 
 @dataclass(slots=True)
-class Run:
+class RunEntry:
     """This run's entry.
 
     `start` writes it, `finish` closes it.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pipelines.errors import CannotWrite, JobError
-from pipelines.jobs.registry.entries import FAILED, Run
+from pipelines.jobs.registry.entries import FAILED, RunEntry
 from pipelines.warehouse.damage import damage_behind
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 @contextmanager
 def closed_on_error(
     register: Runs,
-    entry: Run,
+    entry: RunEntry,
     place: str,
     shown: Callable[[BaseException], str] = str,
     counts: Mapping[str, int] | None = None,

@@ -18,7 +18,7 @@ from pipelines.schema.tables import VERSIONED, without_run
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since, rows_stayed
 from pipelines.warehouse.predicates import Scope, among, equals
-from pipelines.warehouse.warehouse import Stamp, Warehouse
+from pipelines.warehouse.warehouse import Warehouse, WriteStamp
 
 _OF_FILES: dict[str, tuple[str, Scope | None]] = {
     "unknown_in_files": ("file", None),
@@ -31,7 +31,7 @@ _OF_FILES: dict[str, tuple[str, Scope | None]] = {
 _log = logging.getLogger(__name__)
 
 
-def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], stamp: Stamp) -> bool:
+def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], stamp: WriteStamp) -> bool:
     """Restore tables with unpublished changes.
 
     Returns True if all tables have their published rows afterwards.
@@ -55,7 +55,7 @@ def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, i
     return done and same
 
 
-def emptied(warehouse: Warehouse, register: Runs, stamp: Stamp) -> bool:
+def emptied(warehouse: Warehouse, register: Runs, stamp: WriteStamp) -> bool:
     """Empty the tables if no run has ever been published.
 
     Returns True if all tables are empty afterwards.
@@ -75,7 +75,7 @@ def emptied(warehouse: Warehouse, register: Runs, stamp: Stamp) -> bool:
     return True
 
 
-def without_strangers(warehouse: Warehouse, stamp: Stamp) -> None:
+def without_strangers(warehouse: Warehouse, stamp: WriteStamp) -> None:
     """Delete rows of files missing in the ledger.
 
     A run that was killed before it wrote the ledger leaves such rows; if the file no longer exists, nothing would
@@ -92,7 +92,7 @@ def without_strangers(warehouse: Warehouse, stamp: Stamp) -> None:
             warehouse.replace(name, without_run(name).empty_table(), stamp, scope, part="/strangers", count=0)
 
 
-def _restored(warehouse: Warehouse, name: str, version: int, stamp: Stamp) -> bool:
+def _restored(warehouse: Warehouse, name: str, version: int, stamp: WriteStamp) -> bool:
     """Restore a table to a version.
 
     Returns True if it has the rows of that version; an upgrade of older columns may add values.

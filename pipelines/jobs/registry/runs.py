@@ -31,7 +31,7 @@ from pipelines.jobs.registry.entries import (
     RUNNING,
     RUNS,
     Published,
-    Run,
+    RunEntry,
     held,
     holds,
     published_from,
@@ -69,7 +69,7 @@ class Runs:
         self.before: Published | None = None
         """The last published run, set once the warehouse is taken."""
 
-    def start(self, run: Run) -> None:
+    def start(self, run: RunEntry) -> None:
         """Take the warehouse, or raise WarehouseBusy.
 
         Closes the entries of dead runs.
@@ -81,7 +81,7 @@ class Runs:
             work_ends(run.run_id)
             raise
 
-    def _take(self, run: Run) -> None:
+    def _take(self, run: RunEntry) -> None:
         self._here = run.host
         rows = self._rows()
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
@@ -99,7 +99,7 @@ class Runs:
         self._number(run, max((row["run_number"] for row in rows), default=0))
         self.before = self.last_published()
 
-    def _number(self, run: Run, before: int) -> None:
+    def _number(self, run: RunEntry, before: int) -> None:
         """Choose another number if a run that ended meanwhile has the same one.
 
         Transactions need unique numbers.
@@ -119,7 +119,7 @@ class Runs:
 
     def finish(
         self,
-        run: Run,
+        run: RunEntry,
         status: str,
         exit_code: int,
         *,
@@ -150,10 +150,10 @@ class Runs:
             raise WarehouseBusy("this run was taken for dead, and another one has taken the warehouse over: nothing of it is published")
         reached(f"after {status}")
 
-    def _is(self, run: Run, status: str) -> bool:
+    def _is(self, run: RunEntry, status: str) -> bool:
         return any(row["status"] == status for row in self._rows(scopes.equals("run_id", run.run_id)))
 
-    def takes_over(self, run: Run, before: Published) -> None:
+    def takes_over(self, run: RunEntry, before: Published) -> None:
         """Copy options and versions of an earlier run, whose rows this entry publishes."""
         told = {
             "options": json.dumps(before.options, sort_keys=True, default=str),
@@ -162,7 +162,7 @@ class Runs:
         }
         self._update(run.run_id, told)
 
-    def scrub(self, run: Run) -> None:
+    def scrub(self, run: RunEntry) -> None:
         """Remove names from entries of earlier runs and of alerts.
 
         They were stored before redaction was requested.
@@ -198,7 +198,7 @@ class Runs:
             _again(lambda: delta.delete(spark, alerts, scopes.among("incident_id", incident_ids).sql()))
 
     @contextmanager
-    def alive(self, run: Run) -> Iterator[None]:
+    def alive(self, run: RunEntry) -> Iterator[None]:
         """Send heartbeats during the block."""
         over = threading.Event()
 
@@ -217,7 +217,7 @@ class Runs:
             over.set()
             thread.join()
 
-    def sign(self, run: Run) -> None:
+    def sign(self, run: RunEntry) -> None:
         """Send one heartbeat.
 
         Uses delta-rs, because a Spark task may have to wait for a stage of the run. If delta-rs cannot write to the
@@ -266,7 +266,7 @@ class Runs:
         # The JVM of a killed driver exists for a moment, and may still write.
         return lives or (owner.lives(self._here) is False and not owner.wait_for_jvm(JVM_SECONDS))
 
-    def _append(self, run: Run) -> None:
+    def _append(self, run: RunEntry) -> None:
         row = run.row() | {
             "status": RUNNING,
             "seen_at": run.started_at,
@@ -308,4 +308,4 @@ def _again(write: Callable[[], object]) -> None:
             return
 
 
-__all__ = ["Owner", "Run", "Runs"]
+__all__ = ["Owner", "RunEntry", "Runs"]

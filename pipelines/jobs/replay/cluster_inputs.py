@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from models.events import Event, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, EXPIRY_EVENTS, ClusterFacts
-from models.kafka.observations.unattributed import STRAY_EVENTS, Sighting
+from models.kafka.observations.unattributed import STRAY_EVENTS, ClientSighting
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
 from pipelines.analysis.client_sightings import StrayRoom
@@ -47,7 +47,7 @@ def facts_of(
     for warning in room.warnings():
         _log.warning(warning)
 
-    def sightings() -> Iterator[Sighting]:
+    def sightings() -> Iterator[ClientSighting]:
         return sightings_of_all(warehouse.frame("events", here))
 
     return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, strays, sightings, failures)

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.broker_fingerprints import KnownGoings, known_goings
 from models.kafka.outages.reader_fingerprints import KnownReaders
-from pipelines.jobs.ingest.ingest import Touched
-from pipelines.jobs.replay.group_snapshots import Stored, around, chosen_rows, reaches, times_of
-from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, Boundary, SnapshotRules
+from pipelines.jobs.ingest.ingest import ChangedScope
+from pipelines.jobs.replay.group_snapshots import StoredSnapshot, around, chosen_rows, reaches, times_of
+from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, CheckpointBoundary, SnapshotRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.predicates import Scope
@@ -28,7 +28,7 @@ _TOLD = (_KEY, "cluster", "upto_at", "facts", "catalogue_version", "model_versio
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FactsByTime:
     """Facts about one cluster, by time."""
 
     goings: KnownGoings
@@ -43,9 +43,9 @@ class Known:
 class ClusterSnapshots:
     """Stored checkpoints of the clusters with outages to replay."""
 
-    boundaries: Mapping[str, list[Boundary]] = field(default_factory=dict)
-    stored: list[Stored] = field(default_factory=list)
-    chosen: dict[str, Stored] = field(default_factory=dict)
+    boundaries: Mapping[str, list[CheckpointBoundary]] = field(default_factory=dict)
+    stored: list[StoredSnapshot] = field(default_factory=list)
+    chosen: dict[str, StoredSnapshot] = field(default_factory=dict)
     """Chosen checkpoint of each cluster."""
 
     def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
@@ -72,7 +72,7 @@ class ClusterSnapshots:
         `taken` are the new ones, `clusters` those that were replayed.
         """
         names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster")), times_of(taken, "upto_at"), strict=True)
-        new = [Stored(key, cluster, "", upto) for key, cluster, upto in names]
+        new = [StoredSnapshot(key, cluster, "", upto) for key, cluster, upto in names]
         replayed = set(clusters)
         stay = set[str]()
         for cluster in replayed:
@@ -84,7 +84,7 @@ class ClusterSnapshots:
 
 def look(
     warehouse: Warehouse,
-    touched: Touched,
+    touched: ChangedScope,
     facts: Mapping[str, ClusterFacts],
     node_of: Mapping[str, str],
     readers: Mapping[str, KnownReaders],
@@ -93,7 +93,7 @@ def look(
 ) -> ClusterSnapshots:
     """Read the stored checkpoints of these clusters, and choose valid ones."""
     asked = sorted(set(clusters))
-    known = {name: Known(known_goings(facts[name], node_of), readers[name]) for name in asked if name in facts}
+    known = {name: FactsByTime(known_goings(facts[name], node_of), readers[name]) for name in asked if name in facts}
     found = ClusterSnapshots({name: _boundaries(facts[name].logs_end, each, rules) for name, each in known.items()})
     if warehouse.is_empty(CLUSTER_SNAPSHOTS):
         return found
@@ -109,12 +109,12 @@ def look(
             and (row["catalogue_version"], row["model_version"]) == mine
             and known[cluster].until(upto) == row["facts"]
         )
-        found.stored.append(Stored(row[_KEY], cluster, "", upto, holds))
+        found.stored.append(StoredSnapshot(row[_KEY], cluster, "", upto, holds))
     for each in sorted(found.stored, key=lambda each: each.upto):
         if each.holds:
             found.chosen[each.cluster] = each
     return found
 
 
-def _boundaries(logs_end: int | None, known: Known, rules: SnapshotRules) -> list[Boundary]:
-    return [Boundary(upto, upto, known.until(upto), catalogue_version(), model_version()) for upto in reaches(logs_end, rules)]
+def _boundaries(logs_end: int | None, known: FactsByTime, rules: SnapshotRules) -> list[CheckpointBoundary]:
+    return [CheckpointBoundary(upto, upto, known.until(upto), catalogue_version(), model_version()) for upto in reaches(logs_end, rules)]

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.bounds import SETTLE_US
-from pipelines.jobs.ingest.ingest import Touched
-from pipelines.transforms.snapshots import SNAPSHOTS, Boundary, SnapshotRules
+from pipelines.jobs.ingest.ingest import ChangedScope
+from pipelines.transforms.snapshots import SNAPSHOTS, CheckpointBoundary, SnapshotRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import arrow_diff as few
 from pipelines.warehouse import predicates as scopes
@@ -39,7 +39,7 @@ _TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalo
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredSnapshot:
     """A row of the table without its checkpoint text."""
 
     key: str
@@ -53,9 +53,9 @@ class Stored:
 class Snapshots:
     """Stored checkpoints of the clusters changed by a run."""
 
-    boundaries: Mapping[str, list[Boundary]] = field(default_factory=dict)
-    stored: list[Stored] = field(default_factory=list)
-    chosen: dict[tuple[str, str], Stored] = field(default_factory=dict)
+    boundaries: Mapping[str, list[CheckpointBoundary]] = field(default_factory=dict)
+    stored: list[StoredSnapshot] = field(default_factory=list)
+    chosen: dict[tuple[str, str], StoredSnapshot] = field(default_factory=dict)
     """Chosen checkpoint of each group."""
     unreadable: int = 0
     """Number of unreadable checkpoints; their groups are replayed from the beginning."""
@@ -98,10 +98,10 @@ class Snapshots:
         stays, and the first one after it, because it will be the last before a later boundary.
         """
         names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), times_of(taken, "upto_at"), strict=True)
-        new = [Stored(*row) for row in names]
+        new = [StoredSnapshot(*row) for row in names]
         all_of = set(whole)
         replayed = {(each.cluster, each.group) for each in [*self.stored, *new] if _is_in(each, groups, all_of)}
-        held: dict[tuple[str, str], list[Stored]] = {}
+        held: dict[tuple[str, str], list[StoredSnapshot]] = {}
         for each in [*(each for each in self.stored if each.holds), *new]:
             held.setdefault((each.cluster, each.group), []).append(each)
         stay = {each.key for key in replayed for each in around(self.boundaries.get(key[0], ()), held.get(key, ()))}
@@ -121,11 +121,11 @@ def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) ->
     return warehouse.read(table).join(F.broadcast(few.framed(warehouse.spark, keys)), key, "left_semi"), False
 
 
-def _is_in(each: Stored, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
+def _is_in(each: StoredSnapshot, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
     return each.cluster in whole or each.group in groups.get(each.cluster, ())
 
 
-def around(boundaries: Iterable[Boundary], held: Iterable[Stored]) -> Iterator[Stored]:
+def around(boundaries: Iterable[CheckpointBoundary], held: Iterable[StoredSnapshot]) -> Iterator[StoredSnapshot]:
     """The last checkpoint before each boundary, and the first one after it.
 
     The latter will be the last before a later boundary.
@@ -138,7 +138,7 @@ def around(boundaries: Iterable[Boundary], held: Iterable[Stored]) -> Iterator[S
 
 def look(
     warehouse: Warehouse,
-    touched: Touched,
+    touched: ChangedScope,
     facts: Mapping[str, ClusterFacts],
     rules: SnapshotRules,
     groups: Mapping[str, set[str]],
@@ -156,7 +156,7 @@ def look(
     rows = warehouse.rows(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
     times = zip(times_of(rows, "upto_at"), times_of(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
-        each = Stored(row[_KEY], row["cluster"], row["group"], upto)
+        each = StoredSnapshot(row[_KEY], row["cluster"], row["group"], upto)
         is_asked = _is_in(each, groups, all_of)  # checkpoints of other groups stay, so their validity is not needed
         found.stored.append(each if not is_asked else replace(each, holds=_holds(each, row, until, touched, mine, known)))
     for each in sorted(found.stored, key=lambda each: each.upto):
@@ -172,7 +172,7 @@ def times_of(rows: pa.Table, name: str) -> list[int]:
 
 
 def _holds(
-    each: Stored, row: Mapping[str, Any], until: int, touched: Touched, mine: tuple[str, str], known: Mapping[str, KnownFacts]
+    each: StoredSnapshot, row: Mapping[str, Any], until: int, touched: ChangedScope, mine: tuple[str, str], known: Mapping[str, KnownFacts]
 ) -> bool:
     least = touched.least.get((each.cluster, each.group))
     return (
@@ -184,13 +184,13 @@ def _holds(
     )
 
 
-def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -> list[Boundary]:
+def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -> list[CheckpointBoundary]:
     """Boundaries of a cluster.
 
     A rebalance is ranked so long after its end that no later facts of the cluster are needed.
     """
     return [
-        Boundary(upto, upto + SETTLE_US, known.until(upto + SETTLE_US), catalogue_version(), model_version())
+        CheckpointBoundary(upto, upto + SETTLE_US, known.until(upto + SETTLE_US), catalogue_version(), model_version())
         for upto in reaches(logs_end, rules)
     ]
 

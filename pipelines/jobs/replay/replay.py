@@ -22,14 +22,14 @@ from pyspark.sql import functions as F
 
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts, fact_rows
-from models.kafka.outages.affected_groups import FOLLOWING, Following, Readers
+from models.kafka.outages.affected_groups import FOLLOWING, Readers, RebalanceAfterOutage
 from models.kafka.outages.reader_fingerprints import KnownReaders, known_readers
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from parsers.redaction.pseudonyms import Redaction
 from pipelines.analysis.stages import LAYOUT_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
 from pipelines.jobs.ingest.file_rows import FileRow
-from pipelines.jobs.ingest.ingest import Touched
+from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.registry.resume_states import CLUSTER, State, state_rows
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of, with_partitions
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots
@@ -75,7 +75,7 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """Rows of tables, their number, and the stored rows they replace.
 
     `states` are those of clusters, as rows.
@@ -107,8 +107,8 @@ class Replayed:
 
 @contextmanager
 def replay(
-    warehouse: Warehouse, files: Iterable[FileRow], touched: Touched, states: Mapping[str, State], options: ReplayOptions
-) -> Iterator[Replayed]:
+    warehouse: Warehouse, files: Iterable[FileRow], touched: ChangedScope, states: Mapping[str, State], options: ReplayOptions
+) -> Iterator[ReplayResult]:
     """Replay the changes. The rows are cached until the caller is done.
 
     `files` are all rows of `log_files`, `states` what the clusters' stored verdicts depend on.
@@ -125,11 +125,11 @@ def replay(
 class _Replay:
     warehouse: Warehouse
     files: list[FileRow]
-    touched: Touched
+    touched: ChangedScope
     states: dict[str, State]
     options: ReplayOptions
     held: list[DataFrame] = field(default_factory=list)
-    rows: dict[str, Rows] = field(default_factory=dict)
+    rows: dict[str, TableRows] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
     """Clusters with all groups to replay."""
@@ -139,11 +139,11 @@ class _Replay:
     cluster_snapshots: ClusterSnapshots = field(default_factory=ClusterSnapshots)
     with_outages: set[str] = field(default_factory=set)
     """Clusters with outages to replay."""
-    taken: dict[str, Rows] = field(default_factory=dict)
+    taken: dict[str, TableRows] = field(default_factory=dict)
     """New checkpoints, by table."""
     failures: list[str] = field(default_factory=list)
 
-    def do(self) -> Replayed:
+    def do(self) -> ReplayResult:
         clusters = self.touched.clusters
         rows = [row for row in self.files if row["cluster"] in clusters and row["file_id"]]
         facts = facts_of(self.warehouse, clusters, rows, self.options.assume, self.failures)
@@ -165,7 +165,7 @@ class _Replay:
         rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
         return self._replayed(rows_after, frozenset(self.whole - facts.keys()))
 
-    def _replayed(self, states: pa.Table, gone: frozenset[str]) -> Replayed:
+    def _replayed(self, states: pa.Table, gone: frozenset[str]) -> ReplayResult:
         spark = self.warehouse.spark
         frames = {table: rows.frame(spark) for table, rows in self.rows.items()}
         few = {table: rows.few for table, rows in self.rows.items() if rows.few is not None}
@@ -175,7 +175,7 @@ class _Replay:
         replayed, resumed = sum(map(len, self.groups.values())), len(self.snapshots.chosen)
         of_clusters = len(self.cluster_snapshots.chosen)
         unreadable, taken = self.snapshots.unreadable, self._taken()
-        return Replayed(
+        return ReplayResult(
             frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, taken, unreadable, of_clusters, self.failures
         )
 
@@ -226,7 +226,7 @@ class _Replay:
                 of_stage = of_stage & ~is_null("group") & equals("system", KAFKA)
             self._take(table, rows, of_stage)
 
-    def _groups_replayed(self, replay: GroupReplay) -> dict[str, Rows]:
+    def _groups_replayed(self, replay: GroupReplay) -> dict[str, TableRows]:
         source, are_few = self._events(self.snapshots.later("order_at", self.groups, self.whole, partial(among, "group")))
         if self.snapshots.chosen:  # checkpoints contain earlier rows
             states, are_light = self.snapshots.rows(self.warehouse)
@@ -239,7 +239,7 @@ class _Replay:
             self.snapshots.drop(row["cluster"], row["group"])
         return self._groups_replayed(replay) if unreadable else stage
 
-    def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_few: bool) -> dict[str, Rows]:
+    def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_few: bool) -> dict[str, TableRows]:
         """Rows of a stage by table, small sets in the driver.
 
         With `are_few` events the result is usually small. If it is not, because one line may concern thousands of
@@ -256,13 +256,13 @@ class _Replay:
         here = held.where(F.col("table").isin(*little)).toArrow() if any(map(counts.get, little)) else held.limit(0).toArrow()
         return _by_table(here, little) | {name: self._kept(name, counts[name], held) for name in tables if name not in little}
 
-    def _kept(self, table: str, count: int, tagged: DataFrame) -> Rows:
+    def _kept(self, table: str, count: int, tagged: DataFrame) -> TableRows:
         """Cache one table's rows, so that its queries need not scan all tables."""
         rows = rows_of(table, tagged)
         if count > few.ROWS:
             rows = hold(rows)
             self.held.append(rows)
-        return Rows(count, held=rows)
+        return TableRows(count, held=rows)
 
     def _staying(self) -> Scope:
         """Stored rebalances of these clusters that were not replayed."""
@@ -301,7 +301,7 @@ class _Replay:
             started = pc.coalesce(rows["started_at"], rows["joined_at"]).cast(pa.int64()).to_pylist()
             for at, cluster, group, key in zip(started, *(rows[name].to_pylist() for name in columns[:3]), strict=True):
                 if at is not None:
-                    readers.setdefault(cluster, Readers()).following.add(Following(at, group, key))
+                    readers.setdefault(cluster, Readers()).following.add(RebalanceAfterOutage(at, group, key))
 
     def _groups(self) -> dict[str, set[str]]:
         """Groups to replay in clusters that are not replayed as a whole."""
@@ -341,12 +341,12 @@ class _Replay:
                 of_stage = of_stage & is_null("group") & equals("system", KAFKA)
             self._take(table, rows, of_stage)
 
-    def _outages(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str], readers: Mapping[str, Readers]) -> dict[str, Rows]:
+    def _outages(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str], readers: Mapping[str, Readers]) -> dict[str, TableRows]:
         snapshots = self.cluster_snapshots
         resumed = snapshots.chosen.keys()
         telling = with_partitions(self.warehouse, self.with_outages - resumed) | resumed
         if not telling:
-            return {table: Rows(0, few=without_run(table).empty_table()) for table in OUTAGE_STAGE_TABLES}
+            return {table: TableRows(0, few=without_run(table).empty_table()) for table in OUTAGE_STAGE_TABLES}
         events, are_few = self._events(snapshots.later("order_at", telling) & among("event", PARTITION_EVENTS))
         if resumed:
             states, are_light = snapshots.rows(self.warehouse)
@@ -407,7 +407,7 @@ class _Replay:
         tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
         return {cluster for name in tables for cluster in self.warehouse.rows(name, ours, ("cluster",))["cluster"].to_pylist()}
 
-    def _take(self, table: str, rows: Rows, scope: Scope) -> None:
+    def _take(self, table: str, rows: TableRows, scope: Scope) -> None:
         """Add rows of a stage; several stages may fill one table."""
         self.rows[table] = self.rows[table].joined(rows, self.warehouse.spark) if table in self.rows else rows
         self.scopes[table] = self.scopes[table] | scope if table in self.scopes else scope
@@ -416,7 +416,7 @@ class _Replay:
         if clusters:
             learned = [row for cluster in sorted(clusters & facts.keys()) for row in fact_rows(facts[cluster])]
             rows = pa.Table.from_batches([to_batch("learned_facts", learned)])
-            self._take("learned_facts", Rows(len(learned), few=rows), among("cluster", clusters))
+            self._take("learned_facts", TableRows(len(learned), few=rows), among("cluster", clusters))
 
     def _unknown_table(self, files: list[FileRow]) -> None:
         """Unknown messages, summed over the files of each cluster."""
@@ -435,12 +435,12 @@ class _Replay:
         unknown = hold(unknown_messages(in_files.join(known, "file")))
         self.held.append(unknown)
         count = unknown.count()
-        summed = Rows(count, few=unknown.toArrow()) if count <= few.ROWS else Rows(count, held=unknown)
+        summed = TableRows(count, few=unknown.toArrow()) if count <= few.ROWS else TableRows(count, held=unknown)
         self._take("unknown_messages", summed, among("cluster", clusters))
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TableRows:
     """Rows of one table, in the driver if they are few, else in Spark."""
 
     count: int
@@ -457,12 +457,12 @@ class Rows:
             return self.few.filter(scope.arrow).select(columns)
         return self.frame(spark).where(scope.column).select(*columns).toArrow()
 
-    def joined(self, other: Rows, spark: SparkSession) -> Rows:
+    def joined(self, other: TableRows, spark: SparkSession) -> TableRows:
         """These rows and others of the same table."""
         count = self.count + other.count
         if self.few is not None and other.few is not None:
-            return Rows(count, few=pa.concat_tables([self.few, other.few]))
-        return Rows(count, held=self.frame(spark).unionByName(other.frame(spark)))
+            return TableRows(count, few=pa.concat_tables([self.few, other.few]))
+        return TableRows(count, held=self.frame(spark).unionByName(other.frame(spark)))
 
 
 def _little(counts: Mapping[str, int]) -> list[str]:
@@ -475,9 +475,9 @@ def _little(counts: Mapping[str, int]) -> list[str]:
     return [name for name, rows in zip(names, together, strict=True) if rows <= few.ROWS]
 
 
-def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, Rows]:
+def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, TableRows]:
     rows = {table: tagged_rows(tagged, table, "table") for table in tables}
-    return {table: Rows(own.num_rows, few=own) for table, own in rows.items()}
+    return {table: TableRows(own.num_rows, few=own) for table, own in rows.items()}
 
 
 def _without_end(facts: ClusterFacts) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pipelines.warehouse.arrow_diff import framed
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CarriedContent:
     """Keep rows of content `file_id` with path `file` under the path `path`.
 
     If `upto` is not None, rows at or after it are not kept.
@@ -25,7 +25,7 @@ class Kept:
     upto: int | None = None
 
 
-def kept_rows(rows: DataFrame, kept: Sequence[Kept], position: str, unit: int = 1) -> DataFrame:
+def kept_rows(rows: DataFrame, kept: Sequence[CarriedContent], position: str, unit: int = 1) -> DataFrame:
     """Return the kept rows with their new paths.
 
     `position` counts in units of `unit` bytes.

@@ -50,7 +50,7 @@ _MEASURE = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FileSplit:
     """A range of a file.
 
     `base` is the offset of its first own line. `around` holds bytes before and after the range, by offset.
@@ -66,7 +66,7 @@ def is_cut(source: SourceFile) -> bool:
     return source.size_bytes > STEP_BYTES and is_resumable(source)
 
 
-def measured(spark: SparkSession, sources: Mapping[str, SourceFile]) -> dict[str, list[Part]]:
+def measured(spark: SparkSession, sources: Mapping[str, SourceFile]) -> dict[str, list[FileSplit]]:
     """Measure the parts of files.
 
     Keys are Spark's URLs of the files. Files that cannot be cut are omitted. The session must cut files as `cut_at`
@@ -105,7 +105,7 @@ def _measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist([row | {"head": edge}], schema=_MEASURE)
 
 
-def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[Part]:
+def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[FileSplit]:
     """Build the parts from their measures.
 
     Returns none if the measures do not add up, for example if a line is longer than a part.
@@ -131,13 +131,13 @@ def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[Part]:
         if number + 1 < len(rows):
             around.append((base + row["size"], rows[number + 1]["head"]))
         stop = None if number + 1 == len(wanted) else start + STEP_BYTES
-        found.append(Part(Range(source, start, stop, line), base, tuple(around)))
+        found.append(FileSplit(Range(source, start, stop, line), base, tuple(around)))
         base, before = base + row["size"], before + row["lines"]
     return found
 
 
 def parse_parts(
-    parts: Mapping[str, Sequence[Part]], told: Mapping[str, str]
+    parts: Mapping[str, Sequence[FileSplit]], told: Mapping[str, str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Parse rows of `lines` to records, in tasks with one part each."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.events import EVENTS
-from models.incidents.line_placement import CAUSES, JOINS, Placed, meaning_of, place
+from models.incidents.line_placement import CAUSES, JOINS, LineRole, meaning_of, place
 from models.rows import Rebalance
 from tests.models.kafka.groups.script import events_of, parse, replay
 
@@ -47,7 +47,7 @@ LINES = [
 ]
 
 
-def placed(line: str, rows: list[Rebalance] = ROWS) -> Placed:
+def placed(line: str, rows: list[Rebalance] = ROWS) -> LineRole:
     return place(parse(line, 1000), rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
-from models.events import EVENTS, Event, Place
+from models.events import EVENTS, Event, LogPosition
 from models.rocketmq.event_partitions import EventParts
 from models.rocketmq.history import RocketHistory, history_of
 
@@ -33,7 +33,7 @@ class Logs:
     def say(self, file: str, at: float, name: str, *, text: str = "", **fields: object) -> None:
         common = {key: fields.pop(key) for key in ("group", "client_id", "topic", "partition") if key in fields}
         when = START + round(at * SECOND)
-        place = Place(file, len(self.events) + 1, 100 * len(self.events))
+        place = LogPosition(file, len(self.events) + 1, 100 * len(self.events))
         self.events.append(Event(name, when, when, place, EVENTS[name].witness, text=text, fields=fields, **common))  # type: ignore[arg-type]
 
     def start(self, who: str, at: float, *, queues: int = 4, topics: str = "*", model: str = "CLUSTERING") -> None:

@@ -13,15 +13,15 @@ from models.rocketmq.strategies import (
     ILLEGAL_ARGUMENT,
     NULL_POINTER,
     AllocationError,
+    AllocationStrategy,
     Average,
     AverageByCircle,
     Configured,
     ConsistentHash,
     MachineRoom,
     MachineRoomNearby,
-    Move,
     Queue,
-    Strategy,
+    QueueMove,
     moves,
     preview,
     readable_queues,
@@ -34,7 +34,7 @@ EIGHT = readable_queues("orders", {"broker-a": 8})
 CLIENTS = ["c0", "c1", "c2"]
 
 
-def shares(strategy: Strategy, queues: list[Queue], client_ids: list[str]) -> list[list[int]]:
+def shares(strategy: AllocationStrategy, queues: list[Queue], client_ids: list[str]) -> list[list[int]]:
     """Numbers of the queues of each client."""
     return [[queue.queue_id for queue in share.queues] for share in preview(strategy, queues, client_ids).shares]
 
@@ -59,7 +59,7 @@ def shares(strategy: Strategy, queues: list[Queue], client_ids: list[str]) -> li
         ),
     ],
 )
-def test_shares(strategy: Strategy, client_ids: list[str], expected: list[list[int]]) -> None:
+def test_shares(strategy: AllocationStrategy, client_ids: list[str], expected: list[list[int]]) -> None:
     assert shares(strategy, EIGHT, client_ids) == expected
 
 
@@ -188,12 +188,15 @@ def test_moves_say_what_one_client_or_one_queue_more_would_do() -> None:
     now = preview(Average(), EIGHT, CLIENTS[:2])
 
     assert moves(now, preview(Average(), EIGHT, CLIENTS)) == (
-        Move(EIGHT[3], ("c0",), ("c1",)),
-        Move(EIGHT[6], ("c1",), ("c2",)),
-        Move(EIGHT[7], ("c1",), ("c2",)),
+        QueueMove(EIGHT[3], ("c0",), ("c1",)),
+        QueueMove(EIGHT[6], ("c1",), ("c2",)),
+        QueueMove(EIGHT[7], ("c1",), ("c2",)),
     )
     ninth = Queue("orders", "broker-a", 8)
-    assert moves(now, preview(Average(), [*EIGHT, ninth], CLIENTS[:2])) == (Move(EIGHT[4], ("c1",), ("c0",)), Move(ninth, (), ("c1",)))
+    assert moves(now, preview(Average(), [*EIGHT, ninth], CLIENTS[:2])) == (
+        QueueMove(EIGHT[4], ("c1",), ("c0",)),
+        QueueMove(ninth, (), ("c1",)),
+    )
     assert moves(now, now) == ()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
+from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.advice import Advice, advise, rounded
 from models.whatif.history import History
 from parsers.reading.reader import ReadOptions
@@ -19,12 +19,12 @@ from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
 from pipelines.simulate.run import simulate
 
-PAUSES = Fault(kind="gc_pause", every_ms=60_000, for_ms=15_000)
-RESTARTS = Fault(kind="rolling_restart", at_ms=60_000, for_ms=30_000, back_ms=4_000)
-LATE_POLLS = Fault(kind="slow_poll", every_ms=90_000, for_ms=45_000)
+PAUSES = InjectedFault(kind="gc_pause", every_ms=60_000, for_ms=15_000)
+RESTARTS = InjectedFault(kind="rolling_restart", at_ms=60_000, for_ms=30_000, back_ms=4_000)
+LATE_POLLS = InjectedFault(kind="slow_poll", every_ms=90_000, for_ms=45_000)
 
 
-def searched(fault: Fault, out: Path, version: str = "3.9.1", **group: object) -> Advice:
+def searched(fault: InjectedFault, out: Path, version: str = "3.9.1", **group: object) -> Advice:
     plan = GroupPlan(**{"max_poll_ms": 30_000, **group})  # type: ignore[arg-type]
     simulate(Scenario(duration_ms=400_000, closes=False, groups=(plan,), faults=(fault,)), version, 1, out, request_log=True)
     found = analyze([str(out)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from models.kafka.simulation.scenario import COOPERATIVE, MODERN, Fault, GroupPlan, Scenario
+from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
 from models.whatif.outlook import Outlook, outlooks
 from models.whatif.rules import RULES, Configuration
 from parsers.reading.reader import ReadOptions
@@ -21,10 +21,10 @@ from pipelines.cli.output.json_csv import versioned
 from pipelines.simulate.run import read_scenario, simulate
 
 GATHER = Scenario(
-    name="gather", duration_ms=90_000, groups=(GroupPlan(members=3, start_ms=100),), faults=(Fault(kind="scale_out", at_ms=3_000),)
+    name="gather", duration_ms=90_000, groups=(GroupPlan(members=3, start_ms=100),), faults=(InjectedFault(kind="scale_out", at_ms=3_000),)
 )
 EARLY = Scenario(
-    name="early", duration_ms=90_000, groups=(GroupPlan(members=2, start_ms=100),), faults=(Fault(kind="scale_out", at_ms=2_800),)
+    name="early", duration_ms=90_000, groups=(GroupPlan(members=2, start_ms=100),), faults=(InjectedFault(kind="scale_out", at_ms=2_800),)
 )
 
 # What would be set, the scenario, and the same of the scenario's group and cluster.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from models.downtime import stopped_seconds
-from models.kafka.simulation.scenario import COOPERATIVE, MODERN, Fault, GroupPlan, Scenario
+from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
 from models.whatif.history import GroupHistory, History
 from models.whatif.outlook import under
 from models.whatif.rules import Configuration
@@ -64,12 +64,12 @@ class Score:
 def scenario(dice: random.Random) -> Scenario:
     """A random scenario of a few minutes."""
     faults = (
-        Fault(kind="crash", at_ms=60_000, member=1, back_ms=dice.choice((2_000, 6_000, 15_000, None))),
-        Fault(kind="gc_pause", at_ms=60_000, member=2, for_ms=dice.choice((5_000, 14_000, 25_000))),
-        Fault(kind="slow_poll", at_ms=60_000, member=2, for_ms=dice.choice((20_000, 70_000))),
-        Fault(kind="close", at_ms=60_000, member=3, back_ms=dice.choice((1_500, 5_000, 20_000, None))),
-        Fault(kind="rolling_restart", at_ms=60_000, for_ms=dice.choice((15_000, 30_000)), back_ms=dice.choice((1_000, 4_000))),
-        Fault(kind="scale_out", at_ms=60_000, count=dice.choice((1, 2))),
+        InjectedFault(kind="crash", at_ms=60_000, member=1, back_ms=dice.choice((2_000, 6_000, 15_000, None))),
+        InjectedFault(kind="gc_pause", at_ms=60_000, member=2, for_ms=dice.choice((5_000, 14_000, 25_000))),
+        InjectedFault(kind="slow_poll", at_ms=60_000, member=2, for_ms=dice.choice((20_000, 70_000))),
+        InjectedFault(kind="close", at_ms=60_000, member=3, back_ms=dice.choice((1_500, 5_000, 20_000, None))),
+        InjectedFault(kind="rolling_restart", at_ms=60_000, for_ms=dice.choice((15_000, 30_000)), back_ms=dice.choice((1_000, 4_000))),
+        InjectedFault(kind="scale_out", at_ms=60_000, count=dice.choice((1, 2))),
     )
     chosen = dice.sample(faults, dice.choice((1, 2)))
     placed = tuple(replace(each, at_ms=40_000 + 120_000 * number + dice.randrange(10_000)) for number, each in enumerate(chosen))

@@ -12,7 +12,7 @@ from parsers.catalogue.loading import load
 from parsers.catalogue.slots import NARROWER, NO, TYPES, SlotType
 from parsers.formats.detection import FileFormat
 from parsers.formats.layouts import json_layout
-from parsers.formats.time_zones import Clock
+from parsers.formats.time_zones import ZoneConverter
 from parsers.formats.timestamps import date_format, read_iso
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import ChunkContext
@@ -112,7 +112,7 @@ def planted(value: Any) -> Catalogue:
 
 
 def parsed(text: str, catalogue: Catalogue, layout: str = "kafka") -> ParsedChunk:
-    return parse_chunk(text.encode(), ChunkContext("f", "f", FileFormat(layout), Clock("UTC"), final=True), catalogue)
+    return parse_chunk(text.encode(), ChunkContext("f", "f", FileFormat(layout), ZoneConverter("UTC"), final=True), catalogue)
 
 
 @pytest.mark.parametrize("layout", ["kafka", "json"])

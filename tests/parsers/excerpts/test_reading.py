@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parsers.catalogue.catalogue import catalogue
-from parsers.formats.time_zones import Clock
+from parsers.formats.time_zones import ZoneConverter
 from parsers.reading.reader import find_files
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
@@ -144,9 +144,9 @@ def test_the_same_from_chunks_of_any_size(tmp_path: Path, name: str) -> None:
     path = tmp_path / "server.log"
     path.write_text(FORMS[name])
     told, data = one_source(path).format, path.read_bytes()
-    whole = parse_chunk(data, ChunkContext("a", "a", told, Clock("UTC"), final=True), catalogue())
+    whole = parse_chunk(data, ChunkContext("a", "a", told, ZoneConverter("UTC"), final=True), catalogue())
     for size in (1, 7, 50, 180):
-        context, rest, events, total = ChunkContext("a", "a", told, Clock("UTC")), b"", [], 0
+        context, rest, events, total = ChunkContext("a", "a", told, ZoneConverter("UTC")), b"", [], 0
         for at in range(0, len(data), size):
             final = at + size >= len(data)
             context = ChunkContext(**{each: getattr(context, each) for each in context.__dataclass_fields__} | {"final": final})

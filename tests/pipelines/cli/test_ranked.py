@@ -14,9 +14,9 @@ from dashboards.wording.units import Clock
 from models.rows import GroupTransition, Person, Rebalance
 from pipelines.cli.answers import sql_ranking as ranked
 from pipelines.cli.answers.rebalance_lookup import find_rebalance
-from pipelines.cli.answers.selection import Selected, groups_of, last_record_at
+from pipelines.cli.answers.selection import Selection, groups_of, last_record_at
 from pipelines.errors import UsageError
-from pipelines.warehouse.reader import Warehouse
+from pipelines.warehouse.reader import WarehouseReader
 from tests.dashboards.made import Made, at, incident, log_file, rebalance, transitions
 from tests.pipelines.cli.warehouses import store
 
@@ -74,7 +74,7 @@ def drawn(seed: int) -> Made:
 @pytest.fixture(scope="module", params=range(3))
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Made, Any]:
     story = drawn(request.param)
-    return story, Warehouse(str(store(story, tmp_path_factory.mktemp("warehouse"))))
+    return story, WarehouseReader(str(store(story, tmp_path_factory.mktemp("warehouse"))))
 
 
 @pytest.mark.parametrize("limit", [1, 20, 299, 300, 1000, None])
@@ -103,7 +103,7 @@ PARTS = [(groups, *span) for groups in ([], ["o'hara"], ["orders", "Ünïcode"])
 
 @pytest.mark.parametrize(("groups", "since", "until"), PARTS)
 def test_parts(both: tuple[Made, Any], groups: list[str], since: int | None, until: int | None) -> None:
-    rows, tables = (Selected(each, groups, since, until) for each in both)
+    rows, tables = (Selection(each, groups, since, until) for each in both)
     for key, name in (("rebalances", "rebalance_id"), ("incidents", "incident_id"), ("timeline", "transition_id")):
         told = [[getattr(row, name) for row in getattr(each, key)] for each in (rows, tables)]
         assert sorted(told[0]) == sorted(told[1]), key
@@ -131,7 +131,7 @@ def test_one_by_its_name(both: tuple[Made, Any]) -> None:
 
 
 def test_a_warehouse_without_the_table(tmp_path: Path) -> None:
-    warehouse: Any = Warehouse(str(store(Made(inputs={"log_files": [], "totals": {}}), tmp_path)))
+    warehouse: Any = WarehouseReader(str(store(Made(inputs={"log_files": [], "totals": {}}), tmp_path)))
     warehouse.versions.clear()
     assert ranked.longest(warehouse.rebalances, 5) == ([], 0)
     assert ranked.offenders(warehouse.rebalances) == []
@@ -141,7 +141,7 @@ def test_a_warehouse_without_the_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("groups", [[], ["orders", "o'hara"]])
 @pytest.mark.parametrize(("kept_max", "incidents_max"), [(1, 2), (30, None), (None, 3)])
 def test_the_whole_answer(both: tuple[Made, Any], groups: list[str], kept_max: int | None, incidents_max: int | None) -> None:
-    rows, tables = (Selected(each, groups, None, None) for each in both)
+    rows, tables = (Selection(each, groups, None, None) for each in both)
     given: Any = {"kept_max": kept_max, "incidents_max": incidents_max, "with_lanes": False}
     rows.rebalances = sorted(
         rows.rebalances, key=lambda row: (row.started_at is None, row.started_at, row.rebalance_id)

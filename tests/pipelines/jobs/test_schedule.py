@@ -18,11 +18,11 @@ import pytest
 from conf.settings import load_settings
 from pipelines.cli import exit_codes as codes
 from pipelines.cli import spark_submit as job
-from pipelines.cli.after_run import Followers
+from pipelines.cli.after_run import RunRecipients
 from pipelines.cli.commands.run import _again_and_again, _Show
 from pipelines.cli.main import main
 from pipelines.cli.output.atomic_write import write_text
-from pipelines.cli.output.console import ReaderGone, Talk
+from pipelines.cli.output.console import Messenger, ReaderGone
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.operations.alerts import AlertOptions
 from pipelines.jobs.operations.metrics import RunFacts, kept_samples, metrics_text
@@ -41,15 +41,15 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def followers(place: Path) -> Followers:
-    return Followers(str(place), load_settings(None), Talk(), metrics=place / "groupscope.prom")
+def followers(place: Path) -> RunRecipients:
+    return RunRecipients(str(place), load_settings(None), Messenger(), metrics=place / "groupscope.prom")
 
 
 OUTCOME = RunOutcome("r", table_versions=VERSIONS)
 INCIDENTS = 'groupscope_incidents{cluster="prod",severity="critical"} 1'
 
 
-def samples(followers: Followers) -> set[str]:
+def samples(followers: RunRecipients) -> set[str]:
     assert followers.metrics is not None
     return set(followers.metrics.read_text(encoding="utf-8").splitlines())
 
@@ -57,7 +57,7 @@ def samples(followers: Followers) -> set[str]:
 # -- metrics ----------------------------------------------------------------------------------------------------
 
 
-def test_metrics_are_written_where_alerts_and_pages_fail_and_say_so(place: Path, followers: Followers) -> None:
+def test_metrics_are_written_where_alerts_and_pages_fail_and_say_so(place: Path, followers: RunRecipients) -> None:
     told: list[Any] = []
     both = replace(followers, report=place / "pages", alerts=AlertOptions(""), send=told.append)
     shutil.rmtree(place / TABLES["alerts"].path)
@@ -71,7 +71,7 @@ def test_metrics_are_written_where_alerts_and_pages_fail_and_say_so(place: Path,
     assert {f"groupscope_run_exit_code {codes.NOTHING_READABLE}", INCIDENTS} <= samples(followers)
 
 
-def test_trouble_with_the_pages_of_the_gates_is_told_after_all_else(place: Path, followers: Followers) -> None:
+def test_trouble_with_the_pages_of_the_gates_is_told_after_all_else(place: Path, followers: RunRecipients) -> None:
     told: list[Any] = []
     both = replace(followers, alerts=AlertOptions("", news_for=timedelta(days=9999)), send=told.append)
     with pytest.raises(CannotWrite, match="pages of the quality gates"):
@@ -81,7 +81,7 @@ def test_trouble_with_the_pages_of_the_gates_is_told_after_all_else(place: Path,
     assert [each["incident_id"] for each in told] == ["now"]
 
 
-def test_a_failed_run_keeps_what_the_tables_say(followers: Followers) -> None:
+def test_a_failed_run_keeps_what_the_tables_say(followers: RunRecipients) -> None:
     followers.succeeded(OUTCOME)
     of_tables = {line for line in samples(followers) if "groupscope_incidents" in line or "stopped" in line}
     followers.failed(GateFailed("rows are missing"), codes.GATE_FAILED)
@@ -101,7 +101,7 @@ def test_names_that_hold_ends_of_lines_are_kept_whole(tmp_path: Path) -> None:
     assert kept_samples(path) == text[text.index("# HELP groupscope_incidents ") :]
 
 
-def test_a_run_that_gives_way_leaves_the_metrics_of_the_other_one(followers: Followers) -> None:
+def test_a_run_that_gives_way_leaves_the_metrics_of_the_other_one(followers: RunRecipients) -> None:
     followers.succeeded(OUTCOME)
     before = samples(followers)
     followers.failed(WarehouseBusy("another run holds the warehouse"), codes.WAREHOUSE_BUSY)
@@ -164,7 +164,7 @@ def test_wrong_use_is_told_in_json_too(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_alerts_that_could_not_be_delivered_are_counted(place: Path, followers: Followers) -> None:
+def test_alerts_that_could_not_be_delivered_are_counted(place: Path, followers: RunRecipients) -> None:
     def broken(_: Any) -> None:
         raise ConnectionRefusedError("nobody there")
 
@@ -177,7 +177,7 @@ def test_alerts_that_could_not_be_delivered_are_counted(place: Path, followers: 
 
 
 def test_platforms_take_what_was_published_for_a_success(
-    place: Path, followers: Followers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Path, followers: RunRecipients, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One rejected record makes all later runs end with 4; the metrics say so."""
     monkeypatch.setattr("pipelines.jobs.run.run", lambda _: replace(OUTCOME, exit_code=codes.SOME_REJECTED))
@@ -201,7 +201,7 @@ def test_platforms_are_told_of_a_failure(place: Path) -> None:
 # -- again and again --------------------------------------------------------------------------------------------
 
 
-def scheduled(followers: Followers, patch: pytest.MonkeyPatch, *errors: Exception) -> int:
+def scheduled(followers: RunRecipients, patch: pytest.MonkeyPatch, *errors: Exception) -> int:
     """A schedule whose runs end with these errors, and then well; it is told to stop meanwhile."""
     left = list(errors)
 
@@ -219,7 +219,7 @@ def scheduled(followers: Followers, patch: pytest.MonkeyPatch, *errors: Exceptio
 
 
 def test_a_schedule_goes_on_after_any_error_and_tells_of_it(
-    followers: Followers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    followers: RunRecipients, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     errors = (LookupError("executor 3 was lost"), OSError("slow down"), WarehouseBusy("another run"), CannotWrite("full"))
 
@@ -233,9 +233,9 @@ def test_a_schedule_goes_on_after_any_error_and_tells_of_it(
 
 
 def test_a_schedule_tells_of_failures_also_where_it_is_to_be_quiet(
-    followers: Followers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    followers: RunRecipients, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    quiet = replace(followers, talk=Talk(quiet=True))
+    quiet = replace(followers, talk=Messenger(quiet=True))
     scheduled(quiet, monkeypatch, GateFailed("quality gate failed:\n  rows \x1b are missing"), LookupError("lost"))
     said = capsys.readouterr().err.splitlines()
 
@@ -263,13 +263,13 @@ def test_a_folder_that_is_not_mounted_is_a_failed_run_like_any_other(
         if len(followed) == 3:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(Followers, "failed", failed)
+    monkeypatch.setattr(RunRecipients, "failed", failed)
     assert main([*asked, "--every", "1s"]) == codes.NOTHING_READABLE
     assert followed == [codes.NOTHING_READABLE] * 3
 
 
 @pytest.mark.parametrize("error", [UsageError("--rebuild is needed"), ReaderGone()])
-def test_wrong_use_ends_a_schedule(followers: Followers, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_wrong_use_ends_a_schedule(followers: RunRecipients, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     with pytest.raises(type(error)):
         scheduled(followers, monkeypatch, error)
 

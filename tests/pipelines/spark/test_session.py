@@ -91,19 +91,19 @@ def test_settings_for_one_machine_stay_off_clusters(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("jars")
 def test_the_more_there_is_to_do_the_more_is_compiled_on_one_machine(tmp_path: Path) -> None:
-    def of(work: session.Work, **configured: str) -> dict[str, str]:
+    def of(work: session.Workload, **configured: str) -> dict[str, str]:
         return session.session_settings({}, {name.replace("_", "."): value for name, value in configured.items()}, tmp_path, work)
 
     never, whole = "spark.sql.codegen.factoryMode", "spark.sql.codegen.wholeStage"
-    told = {work: (of(work).get(never), of(work).get(whole)) for work in session.Work}
+    told = {work: (of(work).get(never), of(work).get(whole)) for work in session.Workload}
     assert told == {
-        session.Work.SMALL: ("NO_CODEGEN", "false"),
-        session.Work.USUAL: (None, "false"),
-        session.Work.LARGE: (None, None),
+        session.Workload.SMALL: ("NO_CODEGEN", "false"),
+        session.Workload.USUAL: (None, "false"),
+        session.Workload.LARGE: (None, None),
     }
-    assert all(of(work)["spark.driver.host"] == "127.0.0.1" for work in session.Work)
-    assert never not in of(session.Work.SMALL, spark_master="yarn")
-    assert never not in session.session_settings({}, {never: "FALLBACK"}, tmp_path, session.Work.SMALL)
+    assert all(of(work)["spark.driver.host"] == "127.0.0.1" for work in session.Workload)
+    assert never not in of(session.Workload.SMALL, spark_master="yarn")
+    assert never not in session.session_settings({}, {never: "FALLBACK"}, tmp_path, session.Workload.SMALL)
 
 
 def test_spark_defaults_are_read_in_all_their_forms() -> None:

@@ -182,7 +182,7 @@ def test_who_comes_between_is_seen(spark: SparkSession, warehouse: Callable[...,
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
     compare, late = few.compare, [arrow(allocation("g", "2"), allocation("g", "3"))]
 
-    def meanwhile(*tables: Any) -> few.Differing:
+    def meanwhile(*tables: Any) -> few.RowDiff:
         if late:
             other.append(
                 NAME, few.framed(spark, late.pop().append_column("run_id", pa.array(["run-0"] * 2))), replace(stamp(0), application="other")

@@ -11,24 +11,24 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
-from pipelines.errors import Overtaken, TableMismatch
+from pipelines.errors import ConcurrentWrite, TableMismatch
 from pipelines.schema.tables import TABLES
 from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pipelines.warehouse.warehouse import Stamp, Warehouse
+    from pipelines.warehouse.warehouse import Warehouse, WriteStamp
 
 pytestmark = pytest.mark.spark
 
 AT = datetime(2024, 3, 31, 1, 2, 3, 456789, tzinfo=UTC)
 
 
-def stamp(number: int) -> Stamp:
-    from pipelines.warehouse.warehouse import Stamp
+def stamp(number: int) -> WriteStamp:
+    from pipelines.warehouse.warehouse import WriteStamp
 
-    return Stamp(f"run-{number}", number, "test/1")
+    return WriteStamp(f"run-{number}", number, "test/1")
 
 
 def allocation(group: str, client: str, cluster: str = "c", **values: Any) -> dict[str, Any]:
@@ -90,11 +90,11 @@ def test_what_somebody_else_wrote_meanwhile_is_not_published(spark: SparkSession
     other.optimize(name)  # changes no row
     assert place.versions() == {name: 3}
     others_write(2)
-    with pytest.raises(Overtaken, match="somebody else writes to this table, too; nothing is published"):
+    with pytest.raises(ConcurrentWrite, match="somebody else writes to this table, too; nothing is published"):
         place.versions()
     place.replace(name, frame(spark, allocation("g", "1")), stamp(1), part="/less")  # makes it good, but whoever counts has counted
     assert stored(place) == {"c/g/1": "run-1"}
-    with pytest.raises(Overtaken, match="nothing is published"):
+    with pytest.raises(ConcurrentWrite, match="nothing is published"):
         place.versions()
 
 
@@ -107,7 +107,7 @@ def test_what_somebody_else_wrote_before_is_not_published_where_it_is_what_was_t
     both = frame(spark, allocation("g", "1"), allocation("g", "2"))
     other.replace(name, both, stamp(2))
     assert not place.replace(name, both, stamp(3))
-    with pytest.raises(Overtaken, match="nothing is published"):
+    with pytest.raises(ConcurrentWrite, match="nothing is published"):
         place.versions()
 
 
@@ -116,7 +116,7 @@ def test_what_somebody_else_wrote_to_an_empty_table_is_not_published(spark: Spar
     place, other = warehouse(name), warehouse(name)
     other.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-2")), stamp(2))
     place.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-1")), stamp(1))
-    with pytest.raises(Overtaken, match="nothing is published"):
+    with pytest.raises(ConcurrentWrite, match="nothing is published"):
         place.versions()
 
 

@@ -17,7 +17,7 @@ from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.join_group import join
 from models.kafka.coordinator.classic.leave_group import leave
 from models.kafka.coordinator.classic.offset_commit import clean_up, commit, delete, fetch, gone_after_ms
-from models.kafka.coordinator.classic.partition_ownership import Leadership, Ownership, load, refusal, unload
+from models.kafka.coordinator.classic.partition_ownership import OffsetsLeadership, PartitionRole, load, refusal, unload
 from models.kafka.coordinator.classic.rebalance import end_join_step, end_sync_wait, expire_session
 from models.kafka.coordinator.classic.shard import Shard, numbered_ids
 from models.kafka.coordinator.classic.sync_group import heartbeat, sync
@@ -25,10 +25,10 @@ from models.kafka.coordinator.protocol.errors import Error, Fault
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
 from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
-from models.kafka.coordinator.runtime.offsets_log import Log, Writes
+from models.kafka.coordinator.runtime.offsets_log import Log, WriteResults
 from models.kafka.coordinator.runtime.outcomes import Outcome, firings
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
-from models.kafka.coordinator.runtime.version_policy import Policy, Settings, default_settings
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, default_settings
 
 Handler = Callable[[Shard, Any], None]
 HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = {
@@ -56,7 +56,7 @@ class Coordinator:
     def __init__(
         self,
         policy: Policy,
-        settings: Settings | None = None,
+        settings: CoordinatorSettings | None = None,
         *,
         choices: Choices | None = None,
         make_member_id: Callable[[str], str] | None = None,
@@ -75,8 +75,8 @@ class Coordinator:
             log=log or Log(),
         )
         self.shard.writes.timeout_ms = self.shard.settings.commit_timeout_ms
-        self.ownership = Ownership.LOADING
-        self._leadership = Leadership()
+        self.ownership = PartitionRole.LOADING
+        self._leadership = OffsetsLeadership()
         self.is_held = False
         """Whether timers fire only by `fire`.
 
@@ -161,7 +161,7 @@ class Coordinator:
             timers=shard.timers.fork(),
             groups={name: group.fork() for name, group in shard.groups.items()},
             log=Log(dict(shard.log.groups), dict(shard.log.offsets), shard.log.end),
-            writes=Writes(shard.writes.error, timeout_ms=shard.writes.timeout_ms),
+            writes=WriteResults(shard.writes.error, timeout_ms=shard.writes.timeout_ms),
             answers=[],
             fired=[],
             changes=[],
@@ -173,8 +173,8 @@ class Coordinator:
 
         Ignored if `epoch` is outdated.
         """
-        if self.heeds(epoch, loads=True) and self.ownership is not Ownership.OWNED:
-            self.ownership = Ownership.OWNED
+        if self.heeds(epoch, loads=True) and self.ownership is not PartitionRole.OWNED:
+            self.ownership = PartitionRole.OWNED
             load(self.shard)
         return self.shard.outcome()
 
@@ -185,7 +185,7 @@ class Coordinator:
         """
         if self.heeds(epoch, loads=False):
             unload(self.shard)
-            self.ownership = Ownership.FOREIGN
+            self.ownership = PartitionRole.FOREIGN
         return self.shard.outcome()
 
     def heeds(self, epoch: int | None, *, loads: bool) -> bool:
@@ -201,7 +201,7 @@ class Coordinator:
 
     def stop(self) -> None:
         """Shut the service down; requests then get COORDINATOR_NOT_AVAILABLE."""
-        self.ownership = Ownership.STOPPED
+        self.ownership = PartitionRole.STOPPED
 
     def fail_writes(self, error: Error) -> None:
         """Let all later writes fail with an error; NONE ends that."""

@@ -16,7 +16,7 @@ from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Fetch, Heartbeat, Join, Request, Sync
 from models.kafka.coordinator.protocol.responses import Answer, JoinResponse, Response, SyncResponse
-from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS, Writes
+from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS, WriteResults
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
 RETRY_MS = 500
@@ -30,7 +30,7 @@ class Deferring(Protocol):
     """The part of a coordinator's shard used here, for either protocol."""
 
     answers: list[Answer]
-    writes: Writes
+    writes: WriteResults
     timers: Timers
     now_ms: int
 
@@ -41,7 +41,7 @@ class Deferring(Protocol):
         """Record an event that a broker logs although no state changes."""
 
 
-class Parking(Deferring, Protocol):
+class ClassicShard(Deferring, Protocol):
     """A shard with classic groups."""
 
     groups: dict[str, Group]
@@ -70,7 +70,7 @@ def defer(shard: Deferring, request: Request, refused: Callable[[Error], Respons
         await_replicas(shard, request, refused, lambda response=answer.response: response)  # type: ignore[misc]
 
 
-def defer_parked(shard: Parking, request: Join | Sync) -> None:
+def defer_parked(shard: ClassicShard, request: Join | Sync) -> None:
     """Send a timeout to a member that is still parked.
 
     The group goes on as if the member were still there (GroupCoordinatorService.joinGroup).

@@ -13,7 +13,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Join, Protocol
 from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.runtime.timers import TimerKind
-from models.kafka.coordinator.runtime.version_policy import Extension, SizeLimit, Swap
+from models.kafka.coordinator.runtime.version_policy import Extension, SizeLimit, StaticReturn
 
 
 def join(shard: Shard, request: Join) -> None:
@@ -215,13 +215,13 @@ def replace_static(shard: Shard, group: Group, request: Join, instance: str, mem
     shard.renew(group, member)
     update_member(shard, group, request, member)
     swap = {State.STABLE: shard.policy.swap_in_stable, State.COMPLETING_REBALANCE: shard.policy.swap_in_completing}.get(group.state)
-    if swap is Swap.ANSWER or (swap is Swap.VOTE and protocol_stays(shard, group)):
+    if swap is StaticReturn.ANSWER or (swap is StaticReturn.VOTE and protocol_stays(shard, group)):
         shard.tell("StaticMemberKept", group, state=group.state.value)
         answer_swap(shard, group, request, instance, member, before)
     elif swap is None:
         try_complete(shard, group)
     else:
-        reason_id = "static_protocol_change" if swap is Swap.VOTE else "static_update"
+        reason_id = "static_protocol_change" if swap is StaticReturn.VOTE else "static_update"
         reason = {"reason_member_id": member.id, "reason_instance_id": member.instance, "client_reason": request.reason}
         rebalance(shard, group, reason_id, **reason)
 

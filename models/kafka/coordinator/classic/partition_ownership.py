@@ -21,7 +21,7 @@ from models.kafka.coordinator.runtime.offsets_log import StoredGroup
 from models.kafka.coordinator.runtime.version_policy import EpochGuard, SizeLimit
 
 
-class Ownership(Enum):
+class PartitionRole(Enum):
     """Relation of a broker to an offsets partition."""
 
     OWNED = "owned"
@@ -33,7 +33,7 @@ class Ownership(Enum):
 
 
 @dataclass(slots=True)
-class Leadership:
+class OffsetsLeadership:
     """Leader epoch of the offsets partition, from orders seen so far.
 
     Orders may arrive out of sequence.
@@ -57,16 +57,16 @@ class Leadership:
         return not is_late
 
 
-def refusal(shard: Shard, ownership: Ownership, request: Request) -> Error | None:
+def refusal(shard: Shard, ownership: PartitionRole, request: Request) -> Error | None:
     """Error that a request gets without looking at its group.
 
     None if the group decides. While the partition is loading, heartbeats succeed and SyncGroup gets REBALANCE_IN_PROGRESS.
     """
-    if ownership is Ownership.OWNED:
+    if ownership is PartitionRole.OWNED:
         return None
-    if ownership is Ownership.STOPPED:
+    if ownership is PartitionRole.STOPPED:
         return Error.COORDINATOR_NOT_AVAILABLE
-    if ownership is Ownership.FOREIGN or not shard.policy.is_owned_while_loading:
+    if ownership is PartitionRole.FOREIGN or not shard.policy.is_owned_while_loading:
         return Error.NOT_COORDINATOR
     if isinstance(request, Heartbeat):
         return Error.NONE

@@ -13,10 +13,10 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.responses import RESPONSES, Answer, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
-from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, Writes, Written
-from models.kafka.coordinator.runtime.outcomes import Deed, Fired, Moved, Outcome
+from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, WriteResults, Written
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, StateTransition, TimerFired
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
-from models.kafka.coordinator.runtime.version_policy import Policy, Settings
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy
 
 
 def numbered_ids() -> Callable[[str], str]:
@@ -48,17 +48,17 @@ class Shard:
     """State of one coordinator and the outcome of the current call."""
 
     policy: Policy
-    settings: Settings
+    settings: CoordinatorSettings
     choices: Choices = field(default_factory=FirstChoice)
     make_member_id: Callable[[str], str] = field(default_factory=numbered_ids)
     timers: Timers = field(default_factory=Timers)
     now_ms: int = 0
     groups: dict[str, Group] = field(default_factory=dict)
     log: Log = field(default_factory=Log)
-    writes: Writes = field(default_factory=Writes)
+    writes: WriteResults = field(default_factory=WriteResults)
     answers: list[Answer] = field(default_factory=list)
-    fired: list[Fired] = field(default_factory=list)
-    changes: list[Moved | Deed] = field(default_factory=list)
+    fired: list[TimerFired] = field(default_factory=list)
+    changes: list[StateTransition | LoggedChange] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
         """Return and clear what has happened since the last call."""
@@ -81,20 +81,20 @@ class Shard:
     def tell(self, event: str, group: Group, member: Member | None = None, **fields: Any) -> None:
         """Record an event of a group that a broker logs."""
         member_id, instance = (None, None) if member is None else (member.id, member.instance)
-        self.changes.append(Deed(event, self.now_ms, group.id, group.generation, member_id, instance, fields))
+        self.changes.append(LoggedChange(event, self.now_ms, group.id, group.generation, member_id, instance, fields))
 
     def announce(self, event: str, **fields: Any) -> None:
         """Record an event that concerns several groups or none."""
-        self.changes.append(Deed(event, self.now_ms, "", 0, fields=fields))
+        self.changes.append(LoggedChange(event, self.now_ms, "", 0, fields=fields))
 
     def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: Any) -> None:
         """Record an event that a broker logs although no state changes."""
-        self.changes.append(Deed("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
+        self.changes.append(LoggedChange("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
 
     def move(self, group: Group, after: State) -> None:
         """Change a group's state and record the transition."""
         before = group.move(after, self.now_ms)
-        self.changes.append(Moved(self.now_ms, group.id, before, after, group.generation))
+        self.changes.append(StateTransition(self.now_ms, group.id, before, after, group.generation))
 
     def create(self, group_id: str) -> Group:
         """Make an empty group."""

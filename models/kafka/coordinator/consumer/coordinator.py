@@ -18,7 +18,7 @@ from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.heartbeat import heartbeat
 from models.kafka.coordinator.consumer.offset_commit import clean_up, commit, delete, fetch
-from models.kafka.coordinator.consumer.outcomes import Settings
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.regex_subscriptions import resolve
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.consumer.rollback import begin
@@ -62,14 +62,14 @@ class Coordinator:
 
     def __init__(
         self,
-        settings: Settings | None = None,
+        settings: ConsumerGroupSettings | None = None,
         *,
         choose_target: ChooseTarget = choose_target,
         make_member_id: Callable[[], str] | None = None,
         order: Callable[[str], Any] = str,
         now_ms: int = 0,
     ) -> None:
-        settings = settings or Settings()
+        settings = settings or ConsumerGroupSettings()
         self.shard = Shard(settings, choose_target, make_member_id or numbered_ids(), Timers(order), topics=dict(settings.topics))
         self.shard.now_ms = now_ms
         self._schedule_clean_up()

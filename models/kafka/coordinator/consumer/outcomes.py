@@ -46,7 +46,7 @@ class HeartbeatResponse(Response):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ConsumerGroupSettings:
     """Broker settings of consumer groups, with their defaults."""
 
     session_ms: int = 45_000

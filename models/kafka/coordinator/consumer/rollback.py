@@ -52,7 +52,7 @@ class Operation:
                 shard.groups[group_id] = _restored(*state)
         for take_back in self.take_back:
             take_back()
-        shard.deeds[self.said :] = [replace(deed, undone=True) for deed in shard.deeds[self.said :]]
+        shard.actions[self.said :] = [replace(deed, undone=True) for deed in shard.actions[self.said :]]
         shard.note("write_failed", next(iter(self.before), ""), detail=self.error.value)
         return True
 
@@ -68,7 +68,7 @@ class Operation:
         return group is not state[0] or any(getattr(group, name) != value for name, value in state[1].items() if name not in NOT_WRITTEN)
 
 
-class Written:
+class DurableWrites:
     """An operation whose writes succeed, so that nothing is kept."""
 
     told = Error.NONE
@@ -78,17 +78,17 @@ class Written:
         return False
 
 
-_WRITTEN = Written()
+_WRITTEN = DurableWrites()
 
 
-def begin(shard: Shard, group_ids: Iterable[str]) -> Operation | Written:
+def begin(shard: Shard, group_ids: Iterable[str]) -> Operation | DurableWrites:
     """Begin an operation on these groups."""
     writes = shard.writes
     if writes.error is Error.NONE and not writes.held:
         return _WRITTEN
     before = {group_id: _kept(shard.groups.get(group_id)) for group_id in group_ids}
     take_back = [] if shard.neighbour is None else [shard.neighbour.checkpoint(group_id) for group_id in before]
-    return Operation(shard, Error.NONE if writes.held else writes.error, before, take_back, len(shard.deeds))
+    return Operation(shard, Error.NONE if writes.held else writes.error, before, take_back, len(shard.actions))
 
 
 def _kept(group: ConsumerGroup | SimpleGroup | None) -> tuple[ConsumerGroup | SimpleGroup, Mapping[str, Any]] | None:

@@ -11,11 +11,11 @@ from models.kafka.coordinator.consumer.assignors import ChooseTarget, Subscriber
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.member import Member
-from models.kafka.coordinator.consumer.outcomes import Settings
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.responses import Answer, Response
-from models.kafka.coordinator.runtime.offsets_log import Writes
-from models.kafka.coordinator.runtime.outcomes import Deed, Fired, Outcome
+from models.kafka.coordinator.runtime.offsets_log import WriteResults
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, TimerFired
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 
 
@@ -51,7 +51,7 @@ class Neighbour(Protocol):
 class Shard:
     """State of one coordinator and the outcome of the current call."""
 
-    settings: Settings
+    settings: ConsumerGroupSettings
     choose_target: ChooseTarget = choose_target
     make_member_id: Callable[[], str] = field(default_factory=numbered_ids)
     timers: Timers = field(default_factory=Timers)
@@ -61,19 +61,19 @@ class Shard:
     topics_created: int = 0
     """Number of topics created so far, which dates pattern resolutions."""
     neighbour: Neighbour | None = None
-    writes: Writes = field(default_factory=Writes)
+    writes: WriteResults = field(default_factory=WriteResults)
     unresolved: list[ConsumerGroup] = field(default_factory=list)
     """Groups whose patterns are resolved after the current request or timer."""
     answers: list[Answer] = field(default_factory=list)
-    fired: list[Fired] = field(default_factory=list)
-    deeds: list[Deed] = field(default_factory=list)
+    fired: list[TimerFired] = field(default_factory=list)
+    actions: list[LoggedChange] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
         """Return and clear what has happened since the last call."""
-        outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.deeds))
+        outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.actions))
         self.answers.clear()
         self.fired.clear()
-        self.deeds.clear()
+        self.actions.clear()
         return outcome
 
     def answer(self, request_id: int, response: Response) -> None:
@@ -83,15 +83,15 @@ class Shard:
     def tell(self, event: str, group: ConsumerGroup, member: Member | None = None, **fields: object) -> None:
         """Record an event of a group that a broker logs."""
         member_id, instance = (None, None) if member is None else (member.id, member.instance)
-        self.deeds.append(Deed(event, self.now_ms, group.id, group.epoch, member_id, instance, fields))
+        self.actions.append(LoggedChange(event, self.now_ms, group.id, group.epoch, member_id, instance, fields))
 
     def announce(self, event: str, **fields: object) -> None:
         """Record an event that concerns several groups or none."""
-        self.deeds.append(Deed(event, self.now_ms, "", 0, fields=fields))
+        self.actions.append(LoggedChange(event, self.now_ms, "", 0, fields=fields))
 
     def note(self, what: str, group_id: str = "", member_id: str | None = None, **fields: object) -> None:
         """Record an event that a broker logs although no state changes."""
-        self.deeds.append(Deed("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
+        self.actions.append(LoggedChange("CoordinatorNote", self.now_ms, group_id, 0, member_id, fields={"_note": what, **fields}))
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
         """The consumer group of a name; refuses if there is none."""

@@ -1,6 +1,6 @@
 """Records in __consumer_offsets, how writes fail, and what can be loaded.
 
-By default a write succeeds at once; `Writes` changes that. A write that replicas don't confirm times out after
+By default a write succeeds at once; `WriteResults` changes that. A write that replicas don't confirm times out after
 offsets.commit.timeout.ms, but stays in the log. Two tables, for groups and for offsets, give the error sent to clients.
 Source: GroupMetadataManager.scala (storeGroup, storeOffsets), GroupMetadataManager.java
 (appendGroupMetadataErrorToResponseError), CoordinatorOperationExceptionHelper.java (handleOperationException).
@@ -64,7 +64,7 @@ Written = Callable[[Error], None]
 
 
 @dataclass(slots=True)
-class Writes:
+class WriteResults:
     """Results of writes.
 
     Writes end with `error` at once. While `held`, they end when replicas confirm or the timeout has passed.

@@ -12,7 +12,7 @@ from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class StateTransition:
     """A state transition of a group; `generation` is the one afterwards."""
 
     at_ms: int
@@ -23,7 +23,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class LoggedChange:
     """An event that a broker logs.
 
     `event` and the keys of `fields` are names in `models.events.EVENTS`.
@@ -41,7 +41,7 @@ class Deed:
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
+class TimerFired:
     """A timer that fired, with or without effect.
 
     `tied` is True if another timer had the same deadline.
@@ -56,11 +56,11 @@ class Fired:
     """Exception thrown by the broker's code, if any."""
 
 
-def firings(timers: Timers, until_ms: int) -> Iterator[tuple[Timer, Fired]]:
+def firings(timers: Timers, until_ms: int) -> Iterator[tuple[Timer, TimerFired]]:
     """Yield timers due by `until_ms` in order, including newly set ones."""
     while (timer := timers.take(until_ms)) is not None:
         tied = timers.next_ms() == timer.at_ms
-        yield timer, Fired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied)
+        yield timer, TimerFired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,5 +68,5 @@ class Outcome:
     """All effects of one request or time step, each in order."""
 
     answers: tuple[Answer, ...] = ()
-    fired: tuple[Fired, ...] = ()
-    changes: tuple[Moved | Deed, ...] = ()
+    fired: tuple[TimerFired, ...] = ()
+    changes: tuple[StateTransition | LoggedChange, ...] = ()

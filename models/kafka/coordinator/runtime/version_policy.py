@@ -35,7 +35,7 @@ class SizeLimit(Enum):
     """During a join phase waiting members count, otherwise all members."""
 
 
-class Swap(Enum):
+class StaticReturn(Enum):
     """Effect of a static member's return with a new id.
 
     Source: updateStaticMemberAndRebalance.
@@ -128,8 +128,8 @@ class Policy:
     rejoin_updates_timeouts: bool = False
     replaced_stays_new: bool = True
     """Whether a static member's replacement inherits "never joined" (replaceGroupInstance)."""
-    swap_in_stable: Swap = Swap.ANSWER
-    swap_in_completing: Swap = Swap.ANSWER
+    swap_in_stable: StaticReturn = StaticReturn.ANSWER
+    swap_in_completing: StaticReturn = StaticReturn.ANSWER
     skips_assignment: bool = False
     """Whether a returning static leader may skip the assignment (KIP-814)."""
     absentees_keep_timers: bool = True
@@ -225,14 +225,14 @@ _SINCE: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "2.5",
         {
-            "swap_in_completing": Swap.REBALANCE,
+            "swap_in_completing": StaticReturn.REBALANCE,
             "checks_sync_protocol": True,
             "checks_transactional_member": True,
             "knows_stable_offsets": True,
         },
     ),
     ("2.6", {"size_limit": SizeLimit.BY_WAITING}),
-    ("2.6.1", {"swap_in_stable": Swap.VOTE, "accepts_heartbeat_while_completing": True, "stores_static_swap": True}),
+    ("2.6.1", {"swap_in_stable": StaticReturn.VOTE, "accepts_heartbeat_while_completing": True, "stores_static_swap": True}),
     ("2.7", {"tells_idle_clean_up": False}),
     ("2.8", {"retention": Retention.PER_STABLE_SUBSCRIPTION}),
     ("2.8.1", {"limits_sync": True, "sync_needs_members": True, "epoch_guard": EpochGuard.NOT_OLDER}),
@@ -303,7 +303,7 @@ def parse_version(version: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CoordinatorSettings:
     """Broker settings used by a coordinator."""
 
     initial_delay_ms: int = 3_000
@@ -324,6 +324,6 @@ class Settings:
     """offsets.commit.timeout.ms; applies to all writes of a coordinator."""
 
 
-def default_settings(policy: Policy) -> Settings:
+def default_settings(policy: Policy) -> CoordinatorSettings:
     """Default settings of a broker of this version."""
-    return Settings(max_session_ms=policy.max_session_ms, retention_ms=policy.retention_ms)
+    return CoordinatorSettings(max_session_ms=policy.max_session_ms, retention_ms=policy.retention_ms)

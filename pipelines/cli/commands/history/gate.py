@@ -10,7 +10,7 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
-from pipelines.cli.arguments.question import Asked, question
+from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.arguments.times import moment, span_seconds
 from pipelines.cli.output.console import screen
 from pipelines.errors import NothingReadable, UsageError
@@ -29,7 +29,7 @@ MaxStopped = Annotated[
 
 @question
 def gate(
-    asked: Asked, filters: Filters, max_rebalances: MaxRebalances = None, max_stopped: MaxStopped = None, as_json: o.AsJson = False
+    asked: QueryOptions, filters: Filters, max_rebalances: MaxRebalances = None, max_stopped: MaxStopped = None, as_json: o.AsJson = False
 ) -> int:
     """Exit with 1 if a group rebalanced or stopped more than allowed."""
     from pipelines.cli.answers.group_sums import group_sums

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.fact_fingerprints import known_facts
 from models.kafka.cluster.facts import ClusterFacts, learn
 
@@ -14,7 +14,7 @@ UNTIL = 100 * US
 
 def event(name: str, at: int, **values: object) -> Event:
     common = {key: values.pop(key) for key in ("node", "topic", "partition") if key in values}
-    return Event(name, at * US, at * US, Place("server.log", at, at), Witness.BROKER, fields=values, **common)  # type: ignore[arg-type]
+    return Event(name, at * US, at * US, LogPosition("server.log", at, at), Witness.BROKER, fields=values, **common)  # type: ignore[arg-type]
 
 
 def known(*events: Event, **strays: list[Event]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
 from models.kafka.conformance.explanation import is_named
 from models.kafka.conformance.tracker import Tracker, bursts
@@ -27,7 +27,7 @@ def line(at_ms: int, name: str, **fields: Any) -> Event:
     columns = {key: fields.pop(key) for key in COLUMNS & fields.keys()}
     group = fields.pop("group", GROUP)
     witness = fields.pop("witness", Witness.COORDINATOR)
-    at_us, place = at_ms * US_PER_MS, Place("server.log", at_ms, at_ms)
+    at_us, place = at_ms * US_PER_MS, LogPosition("server.log", at_ms, at_ms)
     return Event(name, at_us, at_us, place, witness, group=group, fields=fields, **columns)
 
 

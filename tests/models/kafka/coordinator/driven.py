@@ -13,9 +13,9 @@ from models.kafka.coordinator.protocol.embedded_consumer import assignment, subs
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response
-from models.kafka.coordinator.runtime.outcomes import Deed, Outcome
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome
 from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, policy_for
-from models.kafka.simulation.world import Said, Served
+from models.kafka.simulation.world import ServedRequest, WrittenLine
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.simulate.requests import RequestLines
@@ -39,7 +39,7 @@ class Broker:
     ids: dict[str, str] = field(default_factory=dict)
     generation: int = 0
     leader: str = ""
-    written: list[Said | Served] = field(default_factory=list)
+    written: list[WrittenLine | ServedRequest] = field(default_factory=list)
     _waiting: dict[int, tuple[str, Request, int]] = field(default_factory=dict)
     _numbers: int = 0
 
@@ -136,13 +136,13 @@ class Broker:
     def _settle(self, outcome: Outcome) -> None:
         partition = partition_for(GROUP, 50)
         for change in outcome.changes:
-            told = announce(self.policy, change, NODE, partition) if isinstance(change, Deed) else None
+            told = announce(self.policy, change, NODE, partition) if isinstance(change, LoggedChange) else None
             if told is not None:
-                self.written.append(Said(told.at_ms, NODE, told.message, told.level, told.fields))
+                self.written.append(WrittenLine(told.at_ms, NODE, told.message, told.level, told.fields))
         for answer in outcome.answers:
             client, request, arrived_ms = self._waiting.pop(answer.request_id)
             self._learn(client, answer.response)
-            self.written.append(Served(answer.at_ms, arrived_ms, NODE, client, request, answer.response))
+            self.written.append(ServedRequest(answer.at_ms, arrived_ms, NODE, client, request, answer.response))
 
     def _learn(self, client: str, response: Response) -> None:
         if isinstance(response, JoinResponse) and response.error in {Error.NONE, Error.MEMBER_ID_REQUIRED}:
@@ -156,7 +156,7 @@ class Broker:
         wording, asked = Wording(self.policy), RequestLines(self.policy)
         server, log = [], []
         for each in self.written:
-            if isinstance(each, Served):
+            if isinstance(each, ServedRequest):
                 log.append(asked.line(each))
             elif each.level != "DEBUG" and (line := wording.line(each)) is not None:
                 server.append(line)

@@ -26,8 +26,8 @@ from typing import Any
 
 from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Migration
-from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
 from models.kafka.coordinator.group_coordinator import BothCoordinator
@@ -36,7 +36,7 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, SyncResponse
 from models.kafka.coordinator.runtime.outcomes import Outcome
-from models.kafka.coordinator.runtime.version_policy import Settings, default_settings, parse_version, policy_for
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, default_settings, parse_version, policy_for
 from models.kafka.simulation.assignment import shares
 
 GROUP = "g"
@@ -118,7 +118,7 @@ class Stage:
         self.policy = policy
         both = settings.pop("both", None)
         modern_size = int(settings.pop("modern_max_size", 2**31 - 1))
-        self.settings: Settings = replace(default_settings(policy), **{name: int(value) for name, value in settings.items()})
+        self.settings: CoordinatorSettings = replace(default_settings(policy), **{name: int(value) for name, value in settings.items()})
         self.modern = both and ModernSettings(migration=Migration(both), topics={"t": 4, "u": 2}, max_size=modern_size)
         self.coordinator: Any = self._begin(None, 0, loaded=True)
         self.clients: dict[str, Client] = {}

@@ -9,14 +9,14 @@ import pytest
 
 from models.kafka.coordinator.announcements import announce
 from models.kafka.coordinator.classic.coordinator import Coordinator
-from models.kafka.coordinator.consumer.outcomes import Settings
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Sync
-from models.kafka.coordinator.runtime.outcomes import Deed, Outcome
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome
 from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
-from models.kafka.simulation.world import Said
+from models.kafka.simulation.world import WrittenLine
 from parsers.catalogue.catalogue import Match, catalogue
 from pipelines.simulate.wording import Wording
 
@@ -142,9 +142,9 @@ def said(version: str, happened: Callable[[Driven], Iterable[Outcome]]) -> list[
     wording, lines = Wording(policy), []
     for outcome in happened(coordinator):
         for change in outcome.changes:
-            told = announce(policy, change, 1, 12) if isinstance(change, Deed) else None
+            told = announce(policy, change, 1, 12) if isinstance(change, LoggedChange) else None
             if told is not None:
-                line = wording.line(Said(told.at_ms, 1, told.message, told.level, told.fields))
+                line = wording.line(WrittenLine(told.at_ms, 1, told.message, told.level, told.fields))
                 assert line is not None, told
                 head, _, logger = line.partition("] ")[2].rpartition(" (")
                 level, _, text = head.partition(" ")
@@ -230,4 +230,4 @@ def test_one_line_tells_of_the_clean_up_of_both_kinds_of_groups_and_one_of_patte
 
 def test_settings_of_consumer_groups_are_those_of_classic_ones() -> None:
     """Both kinds are cleaned up at one time."""
-    assert Settings().retention_check_interval_ms == default_settings(policy_for("4.1.1")).retention_check_interval_ms
+    assert ConsumerGroupSettings().retention_check_interval_ms == default_settings(policy_for("4.1.1")).retention_check_interval_ms

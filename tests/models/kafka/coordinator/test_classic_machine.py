@@ -17,8 +17,8 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse
-from models.kafka.coordinator.runtime.outcomes import Moved, Outcome
-from models.kafka.coordinator.runtime.version_policy import Settings, policy_for
+from models.kafka.coordinator.runtime.outcomes import Outcome, StateTransition
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, policy_for
 
 VERSIONS = ["1.1", "2.0", "2.1.1", "2.2", "2.3", "2.4", "2.5", "2.6.0", "2.8.2", "3.3", "3.9.0", "4.0.0"]
 GROUPS = ["g", "h"]
@@ -47,7 +47,9 @@ class ClassicGroups(RuleBasedStateMachine):
     @initialize(version=st.sampled_from(VERSIONS), delay_ms=st.sampled_from([0, 3_000]), size=st.sampled_from([2, 2**31 - 1]))
     def begin(self, version: str, delay_ms: int, size: int) -> None:
         self.policy = policy_for(version)
-        self.settings = Settings(initial_delay_ms=delay_ms, max_size=size, retention_ms=60_000, retention_check_interval_ms=20_000)
+        self.settings = CoordinatorSettings(
+            initial_delay_ms=delay_ms, max_size=size, retention_ms=60_000, retention_check_interval_ms=20_000
+        )
         self.coordinator = Coordinator(self.policy, self.settings)
         self.open: set[int] = set()
         self.requests = 0
@@ -73,7 +75,7 @@ class ClassicGroups(RuleBasedStateMachine):
         times = [fired.at_ms for fired in outcome.fired]
         assert times == sorted(times)
         for change in outcome.changes:
-            if isinstance(change, Moved):
+            if isinstance(change, StateTransition):
                 assert change.before in VALID_PREVIOUS[change.after]
                 if change.after is State.DEAD:
                     self.generations.pop(change.group, None)

@@ -12,7 +12,7 @@ from models.kafka.coordinator.consumer.assignors import Subscriber, Subscription
 from models.kafka.coordinator.consumer.coordinator import Coordinator
 from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState
 from models.kafka.coordinator.consumer.member import MemberState
-from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Settings
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings, HeartbeatResponse
 from models.kafka.coordinator.consumer.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.protocol.errors import Error
@@ -34,7 +34,7 @@ class ConsumerGroups(RuleBasedStateMachine):
     @initialize(assignors=st.permutations(["uniform", "range"]), size=st.sampled_from([2, 2**31 - 1]))
     def begin(self, assignors: list[str], size: int) -> None:
         self.coordinator = Coordinator(
-            Settings(
+            ConsumerGroupSettings(
                 session_ms=10_000,
                 max_size=size,
                 assignors=tuple(assignors),

@@ -12,7 +12,7 @@ from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.rebalance import end_sync_wait
 from models.kafka.coordinator.classic.shard import Shard
 from models.kafka.coordinator.consumer.coordinator import Coordinator
-from models.kafka.coordinator.consumer.outcomes import Settings
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.errors import Error as CoordinatorError
@@ -26,9 +26,9 @@ from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
 from models.kafka.simulation.cluster import Cluster
 from models.kafka.simulation.consumer import Consumer, Phase
-from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario
+from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.kafka.simulation.simulation import Simulation
-from models.kafka.simulation.world import Said, Served, World
+from models.kafka.simulation.world import ServedRequest, World, WrittenLine
 
 
 def test_an_illegal_step_is_a_fault_and_not_taken() -> None:
@@ -49,9 +49,11 @@ def test_the_end_of_a_group_whose_client_fixed_it_itself_can_be_told(version: st
 
 
 def test_a_client_that_was_cut_off_while_it_joined_joins_once_more() -> None:
-    cut = Fault(kind="network_cut", at_ms=4_000, for_ms=1_500)
+    cut = InjectedFault(kind="network_cut", at_ms=4_000, for_ms=1_500)
     scenario = Scenario(duration_ms=30_000, closes=False, groups=(GroupPlan(members=2),), faults=(cut,))
-    joins = [each for each in Simulation(scenario, "2.8.2", 1).run() if isinstance(each, Said) and each.message == "kafka.client.joining"]
+    joins = [
+        each for each in Simulation(scenario, "2.8.2", 1).run() if isinstance(each, WrittenLine) and each.message == "kafka.client.joining"
+    ]
     assert sorted(Counter(each.fields["client_id"] for each in joins).values()) == [2, 3]  # an id is handed out to each first
 
 
@@ -134,7 +136,7 @@ class Members:
     """Sends heartbeats and hands back the errors."""
 
     def __init__(self, **settings: object) -> None:
-        self.coordinator = Coordinator(Settings(session_ms=60_000, topics={"t": 2, "u": 2}, assignors=("range",), **settings))  # type: ignore[arg-type]
+        self.coordinator = Coordinator(ConsumerGroupSettings(session_ms=60_000, topics={"t": 2, "u": 2}, assignors=("range",), **settings))  # type: ignore[arg-type]
         self.requests = 0
 
     def beat(self, member: str, epoch: int, **fields: object) -> Error:
@@ -202,7 +204,7 @@ def test_a_broker_that_is_not_the_coordinator_says_so(version: str, request_: Re
     while world.next_ms() is not None:
         world.step()
     assert [response.error.value for response in got] == ["NOT_COORDINATOR"]
-    assert [happening.node for happening in world.taken() if isinstance(happening, Served)] == [3 - node]
+    assert [happening.node for happening in world.taken() if isinstance(happening, ServedRequest)] == [3 - node]
 
 
 def test_a_coordinator_that_is_lost_while_it_loads_never_comes() -> None:
@@ -292,7 +294,7 @@ def test_a_join_is_lost_with_its_broker_and_sent_again() -> None:
 
 
 def test_a_rolling_restart_leaves_out_who_has_gone_meanwhile() -> None:
-    faults = (Fault(kind="rolling_restart", at_ms=20_000, for_ms=5_000), Fault(kind="crash", member=3, at_ms=21_000))
+    faults = (InjectedFault(kind="rolling_restart", at_ms=20_000, for_ms=5_000), InjectedFault(kind="crash", member=3, at_ms=21_000))
     simulation = Simulation(Scenario(duration_ms=90_000, groups=(GroupPlan(members=3),), faults=faults), "3.9.1")
     for _ in simulation.run():
         pass

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Migration
-from models.kafka.coordinator.consumer.outcomes import Settings as ModernSettings
 from models.kafka.coordinator.consumer.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.group_coordinator import BothCoordinator
@@ -20,8 +20,8 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
-from models.kafka.coordinator.runtime.outcomes import Deed, Moved, Outcome
-from models.kafka.coordinator.runtime.version_policy import Settings, policy_for
+from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, StateTransition
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, policy_for
 from models.kafka.simulation.assignment import shares
 
 GROUP = "g"
@@ -36,7 +36,7 @@ class BothProtocols(RuleBasedStateMachine):
 
     @initialize(migration=st.sampled_from(Migration), size=st.sampled_from([2, 2**31 - 1]))
     def begin(self, migration: Migration, size: int) -> None:
-        self.settings = Settings(initial_delay_ms=0, max_size=size)
+        self.settings = CoordinatorSettings(initial_delay_ms=0, max_size=size)
         self.modern = ModernSettings(session_ms=10_000, max_size=size, migration=migration, topics=TOPICS)
         self.coordinator = BothCoordinator(policy_for("4.0.0"), self.settings, self.modern)
         self.requests = 0
@@ -56,7 +56,7 @@ class BothProtocols(RuleBasedStateMachine):
         times = [fired.at_ms for fired in outcome.fired]
         assert times == sorted(times)
         for change in outcome.changes:
-            assert isinstance(change, Deed) or change.before in VALID_PREVIOUS[cast("Moved", change).after]
+            assert isinstance(change, LoggedChange) or change.before in VALID_PREVIOUS[cast("StateTransition", change).after]
         for answer in outcome.answers:
             assert answer.request_id not in self.answered
             self.answered.add(answer.request_id)

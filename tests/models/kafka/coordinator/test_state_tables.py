@@ -7,10 +7,10 @@ import runpy
 import pytest
 
 from models.kafka.coordinator.consumer.member import STEPS, MemberState
-from models.kafka.elections.controller_states import PartitionState, ReplicaState, partitions, replicas
+from models.kafka.elections.controller_states import ControllerPartitionState, ReplicaState, partitions, replicas
 from tests.conftest import ROOT
 
-P, R = PartitionState, ReplicaState
+P, R = ControllerPartitionState, ReplicaState
 
 
 def test_the_page_of_states_is_in_step_with_the_tables() -> None:
@@ -31,7 +31,7 @@ def test_members_can_go_from_each_state_to_each() -> None:
         ([P.NEW, P.ONLINE, P.NEW], 2),
     ],
 )
-def test_steps_of_partitions(steps: list[PartitionState], refused_at: int | None) -> None:
+def test_steps_of_partitions(steps: list[ControllerPartitionState], refused_at: int | None) -> None:
     machine = partitions()
     refused = [number for number, after in enumerate(steps) if machine.move([("t", 0)], after)]
     assert refused == ([] if refused_at is None else [refused_at])

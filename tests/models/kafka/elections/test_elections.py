@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from models.kafka.elections.kraft import (
     NO_LEADER,
     ChangeRecord,
-    Elected,
     Election,
+    ElectionRequest,
+    ElectionResult,
     LeaderRecovery,
     Registration,
-    Wanted,
     apply,
     change,
     elect_leader,
     isr_shrink_raises_epoch,
 )
-from models.kafka.elections.zookeeper import Brokers, LeaderAndIsr, Replicas, Strategy, elect
+from models.kafka.elections.zookeeper import Brokers, ElectionReason, LeaderAndIsr, Replicas, elect
 from tests.conformance import check_file
 
 
@@ -33,40 +33,40 @@ LED_BY_1 = LeaderAndIsr(leader=1, leader_epoch=7, isr=(1, 2))
 
 ZOOKEEPER = {
     "offline: the first live replica in the ISR, in the order of the assignment": (
-        Strategy.OFFLINE, Replicas((3, 2, 1)), brokers(1, 2, 3), LED_BY_1, {}, LeaderAndIsr(2, 8, (1, 2)),
+        ElectionReason.OFFLINE, Replicas((3, 2, 1)), brokers(1, 2, 3), LED_BY_1, {}, LeaderAndIsr(2, 8, (1, 2)),
     ),
     "offline: brokers that went leave the ISR": (
-        Strategy.OFFLINE, Replicas((1, 2, 3)), brokers(2, 3), LED_BY_1, {}, LeaderAndIsr(2, 8, (2,)),
+        ElectionReason.OFFLINE, Replicas((1, 2, 3)), brokers(2, 3), LED_BY_1, {}, LeaderAndIsr(2, 8, (2,)),
     ),
     "offline: a broker that shuts down is as good as gone": (
-        Strategy.OFFLINE, Replicas((1, 2, 3)), brokers(1, 2, 3, leaving=(1,)), LED_BY_1, {}, LeaderAndIsr(2, 8, (2,)),
+        ElectionReason.OFFLINE, Replicas((1, 2, 3)), brokers(1, 2, 3, leaving=(1,)), LED_BY_1, {}, LeaderAndIsr(2, 8, (2,)),
     ),
     "offline: nobody while the whole ISR is down": (
-        Strategy.OFFLINE, Replicas((1, 2, 3)), brokers(3), LED_BY_1, {}, None,
+        ElectionReason.OFFLINE, Replicas((1, 2, 3)), brokers(3), LED_BY_1, {}, None,
     ),
     "offline, unclean allowed: whoever lives leads alone": (
-        Strategy.OFFLINE, Replicas((1, 2, 3)), brokers(3), LED_BY_1, {"unclean_enabled": True}, LeaderAndIsr(3, 8, (3,)),
+        ElectionReason.OFFLINE, Replicas((1, 2, 3)), brokers(3), LED_BY_1, {"unclean_enabled": True}, LeaderAndIsr(3, 8, (3,)),
     ),
     "offline, unclean allowed: the ISR still goes first": (
-        Strategy.OFFLINE, Replicas((3, 2, 1)), brokers(2, 3), LED_BY_1, {"unclean_enabled": True}, LeaderAndIsr(2, 8, (2,)),
+        ElectionReason.OFFLINE, Replicas((3, 2, 1)), brokers(2, 3), LED_BY_1, {"unclean_enabled": True}, LeaderAndIsr(2, 8, (2,)),
     ),
     "offline: a broker in the ISR alone, outside the assignment, is kept there": (
-        Strategy.OFFLINE, Replicas((2,)), brokers(2, 9), LeaderAndIsr(1, 7, (9, 2)), {}, LeaderAndIsr(2, 8, (9, 2)),
+        ElectionReason.OFFLINE, Replicas((2,)), brokers(2, 9), LeaderAndIsr(1, 7, (9, 2)), {}, LeaderAndIsr(2, 8, (9, 2)),
     ),
     "reassign: replicas that are to go are no candidates": (
-        Strategy.REASSIGN, Replicas((1, 2, 3), removing=(1,)), brokers(1, 2, 3), LED_BY_1, {}, LeaderAndIsr(2, 8, (1, 2)),
+        ElectionReason.REASSIGN, Replicas((1, 2, 3), removing=(1,)), brokers(1, 2, 3), LED_BY_1, {}, LeaderAndIsr(2, 8, (1, 2)),
     ),
     "preferred: the first replica": (
-        Strategy.PREFERRED, Replicas((2, 1)), brokers(1, 2), LED_BY_1, {}, LeaderAndIsr(2, 8, (1, 2)),
+        ElectionReason.PREFERRED, Replicas((2, 1)), brokers(1, 2), LED_BY_1, {}, LeaderAndIsr(2, 8, (1, 2)),
     ),
     "preferred: nobody else": (
-        Strategy.PREFERRED, Replicas((3, 1, 2)), brokers(1, 2, 3), LED_BY_1, {}, None,
+        ElectionReason.PREFERRED, Replicas((3, 1, 2)), brokers(1, 2, 3), LED_BY_1, {}, None,
     ),
     "controlled shutdown: somebody who stays, and those who go leave the ISR": (
-        Strategy.CONTROLLED_SHUTDOWN, Replicas((1, 2)), brokers(1, 2, leaving=(1,)), LED_BY_1, {}, LeaderAndIsr(2, 8, (2,)),
+        ElectionReason.CONTROLLED_SHUTDOWN, Replicas((1, 2)), brokers(1, 2, leaving=(1,)), LED_BY_1, {}, LeaderAndIsr(2, 8, (2,)),
     ),
     "controlled shutdown: nobody if all of the ISR goes": (
-        Strategy.CONTROLLED_SHUTDOWN, Replicas((1, 2)), brokers(1, 2, leaving=(1, 2)), LED_BY_1, {}, None,
+        ElectionReason.CONTROLLED_SHUTDOWN, Replicas((1, 2)), brokers(1, 2, leaving=(1, 2)), LED_BY_1, {}, None,
     ),
 }  # fmt: skip
 
@@ -80,9 +80,14 @@ def test_the_zookeeper_controller_elects(rule: str) -> None:
 
 @pytest.mark.parametrize(
     ("strategy", "told"),
-    [(Strategy.OFFLINE, (1,)), (Strategy.CONTROLLED_SHUTDOWN, (1, 3)), (Strategy.PREFERRED, (1, 2, 3)), (Strategy.REASSIGN, (1, 2))],
+    [
+        (ElectionReason.OFFLINE, (1,)),
+        (ElectionReason.CONTROLLED_SHUTDOWN, (1, 3)),
+        (ElectionReason.PREFERRED, (1, 2, 3)),
+        (ElectionReason.REASSIGN, (1, 2)),
+    ],
 )
-def test_without_leadership_nobody_is_elected_and_the_same_replicas_are_told(strategy: Strategy, told: tuple[int, ...]) -> None:
+def test_without_leadership_nobody_is_elected_and_the_same_replicas_are_told(strategy: ElectionReason, told: tuple[int, ...]) -> None:
     outcome = elect(strategy, Replicas((1, 2, 3), removing=(3,)), brokers(1, 3, leaving=(3,)), None, unclean_enabled=True)
 
     assert (outcome.leadership, outcome.replicas) == (None, told)
@@ -96,8 +101,8 @@ def registered(base: Registration, **fields: object) -> Registration:
     return Registration(**{**{name: getattr(base, name) for name in Registration.__slots__}, **fields})  # type: ignore[arg-type]
 
 
-def alive(*nodes: int, **fields: object) -> Wanted:
-    return Wanted(frozenset(nodes), **fields)  # type: ignore[arg-type]
+def alive(*nodes: int, **fields: object) -> ElectionRequest:
+    return ElectionRequest(frozenset(nodes), **fields)  # type: ignore[arg-type]
 
 
 KRAFT = {
@@ -185,7 +190,7 @@ def test_a_named_leader_raises_the_leader_epoch_and_any_record_the_partition_epo
 def test_the_last_known_leader_is_an_unclean_choice() -> None:
     partition = registered(LEADERLESS, last_known_elr=(1,))
 
-    assert elect_leader(partition, alive(elr_enabled=True, use_last_known_leader=True)) == Elected(1, unclean=True)
+    assert elect_leader(partition, alive(elr_enabled=True, use_last_known_leader=True)) == ElectionResult(1, unclean=True)
 
 
 def test_a_metadata_version_must_be_one() -> None:
@@ -216,7 +221,7 @@ REGISTRATIONS = st.builds(
     leader_recovery=st.sampled_from(LeaderRecovery),
 )
 WANTED = st.builds(
-    Wanted,
+    ElectionRequest,
     alive=NODE_SETS,
     election=st.sampled_from(Election),
     min_isr=st.integers(1, 4),
@@ -230,9 +235,9 @@ WANTED = st.builds(
 )
 
 
-@given(st.sampled_from(Strategy), REPLICAS, BROKERS, LEADERSHIPS, st.booleans())
+@given(st.sampled_from(ElectionReason), REPLICAS, BROKERS, LEADERSHIPS, st.booleans())
 def test_a_new_leader_runs_and_is_assigned_and_the_epoch_rises_by_one(
-    strategy: Strategy, replicas: Replicas, running: Brokers, current: LeaderAndIsr, unclean: bool
+    strategy: ElectionReason, replicas: Replicas, running: Brokers, current: LeaderAndIsr, unclean: bool
 ) -> None:
     found = elect(strategy, replicas, running, current, unclean_enabled=unclean).leadership
 
@@ -241,11 +246,11 @@ def test_a_new_leader_runs_and_is_assigned_and_the_epoch_rises_by_one(
         assert found.leader in running.online
         assert found.leader in found.isr
         assert found.leader_epoch == current.leader_epoch + 1
-        assert found.leader in current.isr or (strategy is Strategy.OFFLINE and unclean)
+        assert found.leader in current.isr or (strategy is ElectionReason.OFFLINE and unclean)
 
 
 @given(REGISTRATIONS, WANTED)
-def test_kraft_elects_the_living_save_for_the_last_known_leader(partition: Registration, wanted: Wanted) -> None:
+def test_kraft_elects_the_living_save_for_the_last_known_leader(partition: Registration, wanted: ElectionRequest) -> None:
     elected = elect_leader(partition, wanted)
 
     assert elected.node == NO_LEADER or elected.node in wanted.alive or (elected.unclean and wanted.use_last_known_leader)
@@ -253,7 +258,7 @@ def test_kraft_elects_the_living_save_for_the_last_known_leader(partition: Regis
 
 
 @given(REGISTRATIONS, WANTED)
-def test_epochs_never_fall_and_a_leader_is_in_its_isr(partition: Registration, wanted: Wanted) -> None:
+def test_epochs_never_fall_and_a_leader_is_in_its_isr(partition: Registration, wanted: ElectionRequest) -> None:
     record = change(partition, wanted)
     after = apply(partition, record)
 
@@ -265,7 +270,7 @@ def test_epochs_never_fall_and_a_leader_is_in_its_isr(partition: Registration, w
 
 
 @given(REGISTRATIONS, WANTED)
-def test_without_elr_no_eligible_replicas_are_kept(partition: Registration, wanted: Wanted) -> None:
+def test_without_elr_no_eligible_replicas_are_kept(partition: Registration, wanted: ElectionRequest) -> None:
     after = apply(partition, change(partition, wanted))
 
     assert wanted.elr_enabled or after.elr == ()

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from models.events import COMMON_FIELDS, EVENTS, Event, Place
+from models.events import COMMON_FIELDS, EVENTS, Event, LogPosition
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.groups.stage import replay_group
 from models.kafka.verdicts.history import GroupHistory
@@ -46,7 +46,7 @@ def parse(line: str, number: int) -> Event:
     if kind.witness.value == "coordinator":
         common.setdefault("node", node)
     file = f"{kind.witness.value}-{node}.log"
-    return Event(name, at, at, Place(file, number, number), kind.witness, "", line, fields=values, **common)  # type: ignore[arg-type]
+    return Event(name, at, at, LogPosition(file, number, number), kind.witness, "", line, fields=values, **common)  # type: ignore[arg-type]
 
 
 def events_of(lines: Iterable[str]) -> list[Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.causes import Cause
-from models.kafka.hypotheses.hypothesis import Judgement, Opinion
+from models.kafka.hypotheses.hypothesis import Hypothesis, Ranking
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,6 @@ from models.kafka.hypotheses.hypothesis import Judgement, Opinion
     ids=["alone", "two", "too unlikely", "rounded up, they would be 1.0001", "rounded down"],
 )
 def test_rounded_shares_are_no_more_than_all(weights: list[float], sure: float, rivals: list[float]) -> None:
-    told, others = Judgement([Opinion(cause, weight) for cause, weight in zip(Cause, weights, strict=False)]).shares()
+    told, others = Ranking([Hypothesis(cause, weight) for cause, weight in zip(Cause, weights, strict=False)]).shares()
     assert (told, list(others.values())) == (sure, rivals)
     assert told + sum(others.values()) <= 1 + 1e-9

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.simulation.scenario import CLASSIC, MODERN, Fault, GroupPlan, Scenario
+from models.kafka.simulation.scenario import CLASSIC, MODERN, GroupPlan, InjectedFault, Scenario
 from models.rows import Rebalance
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
@@ -66,7 +66,7 @@ def simulated(scenario: Scenario, requests: bool, out: Path, seed: int = 1) -> A
 def test_rebalance_timeout_of_the_consumer_protocol(requests: bool, tmp_path: Path) -> None:
     """A member that stands still can't give up what others are to have, and is fenced at its rebalance timeout."""
     group = GroupPlan(members=2, protocol=MODERN, max_poll_ms=20_000, poll_ms=8_000)
-    faults = (Fault(kind="gc_pause", member=1, at_ms=63_800, for_ms=40_000), Fault(kind="scale_out", at_ms=60_000))
+    faults = (InjectedFault(kind="gc_pause", member=1, at_ms=63_800, for_ms=40_000), InjectedFault(kind="scale_out", at_ms=60_000))
     scenario = Scenario(name="held", duration_ms=100_000, groups=(group,), faults=faults)
     # The dice say whether it was told to give partitions up before it stood still.
     found = (simulated(scenario, requests, tmp_path / str(seed), seed).rebalances for seed in range(8))
@@ -79,7 +79,7 @@ def test_rebalance_timeout_of_the_consumer_protocol(requests: bool, tmp_path: Pa
 @pytest.mark.parametrize("first", [CLASSIC, MODERN])
 def test_protocol_migration(first: str, requests: bool, tmp_path: Path) -> None:
     """One member after the other comes back speaking the other protocol, and the group is converted once."""
-    faults = (Fault(kind="migrate", at_ms=60_000, for_ms=15_000),)
+    faults = (InjectedFault(kind="migrate", at_ms=60_000, for_ms=15_000),)
     scenario = Scenario(name="migrated", duration_ms=180_000, groups=(GroupPlan(members=3, protocol=first),), faults=faults)
     analysis = simulated(scenario, requests, tmp_path)
     rows = [row for row in analysis.rebalances if row.cause == "protocol_migration"]

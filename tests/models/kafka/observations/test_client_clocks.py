@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.stage import GroupStage
-from models.kafka.observations.client_clocks import Bounds, Skews
+from models.kafka.observations.client_clocks import ClientClockBounds, Skews
 
 SECOND = 1_000_000
 KINDS = {
@@ -28,7 +28,7 @@ def line(name: str, at: float, generation: int) -> Event:
     at_us = int(at * SECOND)
     file = "server.log" if witness is Witness.COORDINATOR else "app.log"
     return Event(
-        name, at_us, at_us, Place(file, 1, at_us), witness, "", "", node="1" if file == "server.log" else None, group="g",
+        name, at_us, at_us, LogPosition(file, 1, at_us), witness, "", "", node="1" if file == "server.log" else None, group="g",
         generation=generation,
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ def crowd(logs: int, ahead: float, generations: int = 2) -> list[Event]:
                 events.append(each)
                 continue
             for index in range(logs if each.name != "ClientAssignmentMade" else 1):
-                place = Place(f"app-{index}.log", 1, each.place.byte_offset)
+                place = LogPosition(f"app-{index}.log", 1, each.place.byte_offset)
                 events.append(replace(each, place=place, client_id=f"c{index}", member_id=f"c{index}-id"))
     return sorted(events, key=lambda event: event.order_us)
 
@@ -115,15 +115,15 @@ def crowd(logs: int, ahead: float, generations: int = 2) -> list[Event]:
 @pytest.mark.parametrize("ahead", [-2.0, 0.0])
 def test_a_line_is_compared_with_those_of_its_own_generation_alone(ahead: float, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = 0
-    skew = Bounds.skew.fget  # type: ignore[attr-defined]
+    skew = ClientClockBounds.skew.fget  # type: ignore[attr-defined]
 
-    def counted(bounds: Bounds) -> int:
+    def counted(bounds: ClientClockBounds) -> int:
         nonlocal looked
         looked += 1
         found: int = skew(bounds)
         return found
 
-    monkeypatch.setattr(Bounds, "skew", property(counted))
+    monkeypatch.setattr(ClientClockBounds, "skew", property(counted))
     events = crowd(logs=50, ahead=ahead)
     skews = Skews()
     changed = [key for each in events for key in skews.feed(each)]
@@ -137,7 +137,9 @@ def test_lines_of_clients_are_put_right_once_their_clocks_are_known(ahead: float
     events = crowd(logs=5, ahead=ahead)
     joins = [line("ClientJoining", 99.5 + ahead, 0), line("ClientJoining", 199.5 + ahead, 0)]
     events += [
-        replace(each, place=Place(f"app-{index}.log", 1, 0), client_id=f"c{index}", generation=None) for each in joins for index in range(5)
+        replace(each, place=LogPosition(f"app-{index}.log", 1, 0), client_id=f"c{index}", generation=None)
+        for each in joins
+        for index in range(5)
     ]
     events.sort(key=lambda event: event.order_us)
     whole, interrupted = GroupStage("c", "g", ClusterFacts("c")), GroupStage("c", "g", ClusterFacts("c"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
 
@@ -17,7 +17,7 @@ A1, A2, B1 = member("a", 1), member("a", 2), member("b", 1)
 
 
 def line(member_id: str | None = None, client_id: str | None = None, file: str = "app.log", witness: Witness = Witness.CLIENT) -> Event:
-    return Event("ClientJoining", 1, 1, Place(file, 1, 1), witness, group="g", member_id=member_id, client_id=client_id)
+    return Event("ClientJoining", 1, 1, LogPosition(file, 1, 1), witness, group="g", member_id=member_id, client_id=client_id)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.incidents.line_placement import place
-from models.kafka.observations.unattributed import Sighting, Sightings
+from models.kafka.observations.unattributed import ClientSighting, Sightings
 from models.rows import Rebalance
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
@@ -98,7 +98,7 @@ def test_such_a_line_has_its_place(tmp_path: Path) -> None:
     at_us = row.started_at or 0
 
     def placed(name: str, line: int, client: str) -> tuple[str, str | None]:
-        found = place(Event(name, at_us, at_us, Place(file, line, 0), Witness.CLIENT, client_id=client), rows)
+        found = place(Event(name, at_us, at_us, LogPosition(file, line, 0), Witness.CLIENT, client_id=client), rows)
         return found.part, found.row.rebalance_id if found.row else None
 
     assert placed("ClientPollTimedOut", 1, "a") == ("cause", row.rebalance_id)
@@ -153,14 +153,14 @@ def test_kafka_python_names_neither_group_nor_client(named: bool, tmp_path: Path
 
 
 def test_a_client_of_several_groups_is_where_it_was_seen_at_the_time() -> None:
-    def seen(group: str, first: int, last: int) -> Sighting:
-        return Sighting("server.log", "coordinator", group, None, None, f"app-{UUID}", first * S, last * S)
+    def seen(group: str, first: int, last: int) -> ClientSighting:
+        return ClientSighting("server.log", "coordinator", group, None, None, f"app-{UUID}", first * S, last * S)
 
     def told(at: int) -> list[str]:
         sightings = Sightings()
         for each in (seen("orders", 0, 600), seen("billing", 1_000, 1_600), seen("search", 1_500, 2_000)):
             sightings.note(each)
-        place = Place("app.log", 1, 0)
+        place = LogPosition("app.log", 1, 0)
         return list(sightings.brought_home([Event("ClientPollTimedOut", at * S, at * S, place, Witness.CLIENT, client_id="app")]))
 
     assert [told(at) for at in (300, 1_200, 1_550, 1_900, 3_000)] == [["orders"], ["billing"], [], ["search"], []]
@@ -168,8 +168,8 @@ def test_a_client_of_several_groups_is_where_it_was_seen_at_the_time() -> None:
 
 def test_a_line_without_time_is_at_home_nowhere() -> None:
     sightings = Sightings()
-    sightings.note(Sighting("server.log", "coordinator", "orders", None, None, f"app-{UUID}", 0, 600 * S))
-    event = Event("ClientPollTimedOut", None, 300 * S, Place("app.log", 1, 0), Witness.CLIENT, client_id="app")
+    sightings.note(ClientSighting("server.log", "coordinator", "orders", None, None, f"app-{UUID}", 0, 600 * S))
+    event = Event("ClientPollTimedOut", None, 300 * S, LogPosition("app.log", 1, 0), Witness.CLIENT, client_id="app")
     assert sightings.brought_home([event]) == {}
 
 
@@ -177,7 +177,7 @@ def test_a_line_without_time_is_at_home_nowhere() -> None:
 def test_whose_line_it_is_in_a_log_is_told_where_one_client_follows_the_other(second_from: int, member: str | None) -> None:
     sightings = Sightings()
     for number, (first, last) in enumerate([(0, 600), (second_from, 1_200)], 1):
-        sightings.note(Sighting("app.log", "client", "orders", None, None, f"app-{number}", first * S, last * S))
-    event = Event("ClientPollTimedOut", 800 * S, 800 * S, Place("app.log", 9, 0), Witness.CLIENT)
+        sightings.note(ClientSighting("app.log", "client", "orders", None, None, f"app-{number}", first * S, last * S))
+    event = Event("ClientPollTimedOut", 800 * S, 800 * S, LogPosition("app.log", 9, 0), Witness.CLIENT)
     ((found,),) = sightings.brought_home([event]).values()
     assert (found.group, found.member_id) == ("orders", member)

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import learn
 from models.kafka.outages.affected_groups import Readers
@@ -132,7 +132,7 @@ def test_a_group_reads_a_topic_from_the_first_line_on_that_says_so_in_whatever_o
 
 def going(at: float) -> Event:
     micros = round(at * SECOND)
-    place = Place("controller.log", 1, 0)
+    place = LogPosition("controller.log", 1, 0)
     return Event(
         "BrokersFailed", micros, micros, place, Witness.CONTROLLER, text="Broker failure callback for 2", fields={"brokers": ["2"]}
     )
@@ -210,13 +210,13 @@ def test_a_broker_that_a_new_controller_does_not_find_has_gone() -> None:
     def found(at: float, live: list[str], removed: list[str]) -> Event:
         micros = round(at * SECOND)
         fields = {"live": live, "removed": removed, "added": [], "bounced": []}
-        return Event("BrokersChanged", micros, micros, Place("controller.log", round(at), 0), Witness.CONTROLLER, fields=fields)
+        return Event("BrokersChanged", micros, micros, LogPosition("controller.log", round(at), 0), Witness.CONTROLLER, fields=fields)
 
     facts = learn([found(1, ["1", "2", "3", "4"], []), found(50, ["1", "3"], ["4"]), found(90, ["1", "2", "3"], [])])
     assert sorted((each.node, each.at) for each in facts.goings) == [("2", 50 * SECOND), ("4", 50 * SECOND)]
 
 
 def test_a_broker_that_says_that_it_stops_has_gone_where_no_controller_tells() -> None:
-    place = Place("server.log", 1, 0)
+    place = LogPosition("server.log", 1, 0)
     stop = Event("BrokerStopping", 100 * SECOND, 100 * SECOND, place, Witness.BROKER, node="2")
     assert [(each.node, each.at) for each in goings_of(learn([stop]))] == [("2", 100 * SECOND)]

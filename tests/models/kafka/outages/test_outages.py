@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.outages.stage import Outages, replay_outages
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS
@@ -31,7 +31,7 @@ def event_of(line: str, number: int) -> Event:
     assert found is not None, f"line {number}: no message is like {message!r}"
     assert found.event is not None, f"line {number} can be read in several ways"
     columns = {name: value for name, value in found.columns.items() if name in Event.__slots__}
-    place = Place(file, number, number)
+    place = LogPosition(file, number, number)
     return Event(found.event, at, at, place, Witness(found.witness), found.message_id, message, fields=found.fields, **columns)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kafka.outages.affected_groups import Following, Readers
+from models.kafka.outages.affected_groups import Readers, RebalanceAfterOutage
 from models.kafka.outages.reader_fingerprints import known_readers
 
 Note = tuple[str, str, int, int]
@@ -22,7 +22,7 @@ def noted(notes: list[Note]) -> Readers:
         elif kind == "home":
             readers.note_home(group, number, at)
         else:
-            readers.following.add(Following(at, group, f"r{number}"))
+            readers.following.add(RebalanceAfterOutage(at, group, f"r{number}"))
     return readers
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.events import Event
-from models.kafka.partitions.broker_clocks import FAR_US, SAMPLES_MAX, Bounds, BrokerClocks, _bound, on_one_clock
+from models.kafka.partitions.broker_clocks import FAR_US, SAMPLES_MAX, BrokerClockBounds, BrokerClocks, _bound, on_one_clock
 from tests.models.kafka.outages.test_outages import STORIES, event_of, events_of, find, show
 
 SECOND = 1_000_000
@@ -106,7 +106,7 @@ def test_a_controller_s_epoch_is_known_to_others_only_after_its_election() -> No
 
 
 def test_a_clock_that_was_set_meanwhile_is_not_corrected() -> None:
-    bounds = Bounds()
+    bounds = BrokerClockBounds()
     bounds.above(-3 * SECOND, ())
     bounds.below(4 * SECOND, ())
     assert bounds.skew == 0
@@ -115,6 +115,6 @@ def test_a_clock_that_was_set_meanwhile_is_not_corrected() -> None:
 def test_zones_are_no_clocks() -> None:
     started = event_of("1.000 1/server [KafkaServer id=1] started", 1)
     later = dataclasses.replace(started, at_us=started.order_us + 2 * FAR_US)
-    found: dict[str, Bounds] = {}
+    found: dict[str, BrokerClockBounds] = {}
     _bound(found, "1", later, started, above=True)
     assert found == {}

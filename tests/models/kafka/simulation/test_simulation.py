@@ -14,15 +14,15 @@ from models.kafka.coordinator.announcements import INSTEAD, RULES, announce
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment, subscription
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
-from models.kafka.coordinator.runtime.outcomes import Deed
+from models.kafka.coordinator.runtime.outcomes import LoggedChange
 from models.kafka.coordinator.runtime.version_policy import EpochGuard, policy_for
 from models.kafka.simulation.assignment import shares
 from models.kafka.simulation.client import Phase
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.modern_consumer import ModernConsumer
-from models.kafka.simulation.scenario import Fault, GroupPlan, Scenario, ScenarioError, duration_ms, scenario_of
+from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario, ScenarioError, duration_ms, scenario_of
 from models.kafka.simulation.simulation import Simulation
-from models.kafka.simulation.world import Said
+from models.kafka.simulation.world import WrittenLine
 from parsers.catalogue.catalogue import catalogue
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
@@ -143,7 +143,7 @@ def test_announcements_have_the_catalogues_levels(version: str) -> None:
     for event, rule, more in [*((event, rule, {}) for event, rule in RULES.items()), *special]:
         why = {"why": "unreleased"} if event == "ModernMemberRefused" and not more else {}
         failure = {"error": "REQUEST_TIMED_OUT", "_told": "COORDINATOR_NOT_AVAILABLE", "_what": "assignment"} if "Store" in event else {}
-        told = announce(policy, Deed(event, 0, "g", 1, "c-m", "i", {**fields, **why, **failure, **more}), 1, 2)
+        told = announce(policy, LoggedChange(event, 0, "g", 1, "c-m", "i", {**fields, **why, **failure, **more}), 1, 2)
         levels = {
             pattern.level
             for pattern in catalogue().wordings(rule.message_of(policy), version)
@@ -153,7 +153,7 @@ def test_announcements_have_the_catalogues_levels(version: str) -> None:
             assert levels <= {"DEBUG"}, event
         else:
             assert told.level in levels or rule.java[-1] == ("4.0", "DEBUG"), event  # one level for all in the catalogue
-            assert wording.line(Said(0, 1, told.message, told.level, told.fields)) is not None, event
+            assert wording.line(WrittenLine(0, 1, told.message, told.level, told.fields)) is not None, event
 
 
 def test_what_is_written_is_not_kept(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_what_is_written_is_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", sorted(FAULTS))
 def test_every_fault_befalls_nobody_where_nobody_is(kind: str, tmp_path: Path) -> None:
-    nobody = Scenario(duration_ms=60_000, groups=(GroupPlan(members=0),), faults=(Fault(kind=kind, at_ms=10_000, for_ms=1_000),))
+    nobody = Scenario(duration_ms=60_000, groups=(GroupPlan(members=0),), faults=(InjectedFault(kind=kind, at_ms=10_000, for_ms=1_000),))
     truth = truth_of(nobody, "4.1.1", 0, tmp_path)
     assert {row["cause"] for row in truth["rebalances"]} <= {"new_group", "group_empty"}
 
@@ -208,9 +208,9 @@ def test_newer_clients_need_a_version_that_knows_them(name: str, version: str, s
 
 def test_a_member_that_gives_up_late_keeps_its_group_of_the_consumer_protocol_waiting(tmp_path: Path) -> None:
     group = GroupPlan(protocol="consumer", members=2)
-    slow = Fault(kind="slow_poll", member=1, at_ms=60_000, for_ms=25_000)
+    slow = InjectedFault(kind="slow_poll", member=1, at_ms=60_000, for_ms=25_000)
     scenario = Scenario(
-        duration_ms=120_000, consumer_heartbeat_ms=1_000, groups=(group,), faults=(slow, Fault(kind="scale_out", at_ms=61_000))
+        duration_ms=120_000, consumer_heartbeat_ms=1_000, groups=(group,), faults=(slow, InjectedFault(kind="scale_out", at_ms=61_000))
     )
     truth = truth_of(scenario, "4.1.1", 1, tmp_path)
     assert [row["delayed_by"] for row in truth["rebalances"] if row["delayed_by"]] == [["orders-worker-1"]]
@@ -219,7 +219,10 @@ def test_a_member_that_gives_up_late_keeps_its_group_of_the_consumer_protocol_wa
 @pytest.mark.parametrize("version", ["1.1.1", "4.1.1"])
 def test_a_busy_client_finds_the_new_coordinator_before_it_leaves_the_group(version: str, tmp_path: Path) -> None:
     """The heartbeat thread looks for the coordinator first, then at how long nobody has polled (HeartbeatThread.run)."""
-    faults = (Fault(kind="slow_poll", at_ms=30_000, for_ms=45_000), Fault(kind="coordinator_failover", at_ms=46_500, for_ms=15_000))
+    faults = (
+        InjectedFault(kind="slow_poll", at_ms=30_000, for_ms=45_000),
+        InjectedFault(kind="coordinator_failover", at_ms=46_500, for_ms=15_000),
+    )
     scenario = Scenario(duration_ms=100_000, brokers=3, groups=(GroupPlan(members=2, max_poll_ms=20_000),), faults=faults)
     rebalances = truth_of(scenario, version, 7, tmp_path)["rebalances"]
     assert [row["trigger"] for row in rebalances[1:3]] == ["poll_timeout", "member_join"]
@@ -288,20 +291,22 @@ def test_any_scenario_ends(version: str, protocol: str) -> None:
 def test_a_client_of_the_consumer_protocol_that_has_not_joined_has_nothing_to_say_good_bye_to(tmp_path: Path) -> None:
     group = GroupPlan(protocol="consumer", members=1, poll_ms=10_000, topics={"t": 4, "u": 2})
     at = 1_600
-    faults = [Fault(kind=kind, at_ms=at, for_ms=1_000) for kind in ("subscription_change", "network_cut", "slow_poll")]
-    scenario = Scenario(duration_ms=30_000, groups=(replace(group, max_poll_ms=500),), faults=(*faults, Fault(kind="close", at_ms=2_000)))
+    faults = [InjectedFault(kind=kind, at_ms=at, for_ms=1_000) for kind in ("subscription_change", "network_cut", "slow_poll")]
+    scenario = Scenario(
+        duration_ms=30_000, groups=(replace(group, max_poll_ms=500),), faults=(*faults, InjectedFault(kind="close", at_ms=2_000))
+    )
     for seed in range(4):
         truth_of(scenario, "4.1.1", seed, tmp_path / str(seed))
-    early = Scenario(duration_ms=20_000, groups=(group,), faults=(Fault(kind="close", at_ms=at), *faults))
+    early = Scenario(duration_ms=20_000, groups=(group,), faults=(InjectedFault(kind="close", at_ms=at), *faults))
     assert [truth_of(early, "4.1.1", seed, tmp_path / f"early-{seed}")["rebalances"] for seed in range(8)].count([]) > 0
 
 
 def test_faults_of_members_that_others_befell_before(tmp_path: Path) -> None:
-    crash = Fault(kind="crash", member=1, at_ms=60_000, back_ms=5_000)
-    again = Fault(kind="close", member=1, at_ms=66_000, back_ms=1_000)
+    crash = InjectedFault(kind="crash", member=1, at_ms=60_000, back_ms=5_000)
+    again = InjectedFault(kind="close", member=1, at_ms=66_000, back_ms=1_000)
     twice = replace(crash, at_ms=66_500, back_ms=3_000)
-    migrate = Fault(kind="migrate", at_ms=50_000, for_ms=30_000)
-    gone = Fault(kind="crash", member=2, at_ms=70_000)
+    migrate = InjectedFault(kind="migrate", at_ms=50_000, for_ms=30_000)
+    gone = InjectedFault(kind="crash", member=2, at_ms=70_000)
     scenario = Scenario(duration_ms=150_000, groups=(GroupPlan(members=3),), faults=(crash, again, twice, migrate, gone))
     truth = truth_of(scenario, "4.1.1", 2, tmp_path)
     assert {row["protocol_type"].split()[0] for row in truth["rebalances"]} == {"classic", "consumer"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from models.events import Event, Place
+from models.events import Event, LogPosition
 from models.rocketmq.history import RocketHistory
 from models.rocketmq.observations.log_files import log_of
 from tests.models.rocketmq.script import Logs, two_clients
@@ -65,7 +65,7 @@ def rotated(logs: Logs, parts: int) -> Logs:
             part, number = index // size, parts - 1 - index // size
             last = part == (len(events) - 1) // size
             file = f"{name}/rocketmq_client.log" if last else f"{name}/otherdays/rocketmq_client-{number}.log.gz"
-            found.append(replace(event, place=Place(file, index % size + 1, 100 * (index % size))))
+            found.append(replace(event, place=LogPosition(file, index % size + 1, 100 * (index % size))))
     return Logs(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.rocketmq.observations.subscription_versions import Moves
+from models.rocketmq.observations.subscription_versions import SubscriptionVersions
 from models.rocketmq.timing import LIST_US
 from models.rows import QueueOwnership
 from tests.models.rocketmq.script import SECOND, START, Logs, route
@@ -96,6 +96,6 @@ def test_changes_that_are_awaited(told: list[int], at: int, awaited: bool) -> No
     class Result:
         at = 50 * SECOND
 
-    moves = Moves([second * SECOND for second in told], [Result()], [], 100 * SECOND)  # type: ignore[list-item]
+    moves = SubscriptionVersions([second * SECOND for second in told], [Result()], [], 100 * SECOND)  # type: ignore[list-item]
 
     assert moves.awaited(at * SECOND, 1 << 62, LIST_US) is awaited

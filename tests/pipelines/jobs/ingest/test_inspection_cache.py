@@ -10,15 +10,15 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from parsers.redaction.pseudonyms import Redaction
-from parsers.sources.inspection import Look, Part
-from pipelines.jobs.ingest.inspection_cache import Seen, note_looks, seen_before
+from parsers.sources.inspection import ContentPart, Inspection
+from pipelines.jobs.ingest.inspection_cache import InspectionCache, note_looks, seen_before
 from pipelines.schema.tables import TABLES
 
 HIDDEN = Redaction(("hosts", "groups"), b"k" * 32)
 
 
-def look(name: str = "", size: int = 9) -> Look:
-    return Look(10**18, size, (Part(size, name, file_id="f" * 32, reason=None),))
+def look(name: str = "", size: int = 9) -> Inspection:
+    return Inspection(10**18, size, (ContentPart(size, name, file_id="f" * 32, reason=None),))
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def rows(warehouse: Path) -> set[str]:
 
 def test_what_is_noted_is_seen_and_written_once(warehouse: Path) -> None:
     found = {"logs/a.log": look(), "logs/b.tgz": look("inner.log"), "logs/young.log": None}
-    note_looks(str(warehouse), Seen(), found, None, "run-1")
+    note_looks(str(warehouse), InspectionCache(), found, None, "run-1")
     seen = seen_before(str(warehouse), None)
 
     assert seen.known == {path: each for path, each in found.items() if each is not None}
@@ -46,7 +46,7 @@ def test_what_is_noted_is_seen_and_written_once(warehouse: Path) -> None:
 def test_files_of_other_inputs_stay_as_long_as_they_may_be_there(warehouse: Path, tmp_path: Path) -> None:
     here, gone, store = str(tmp_path / "here.log"), str(tmp_path / "gone.log"), "s3a://bucket/elsewhere.log"
     Path(here).touch()
-    note_looks(str(warehouse), Seen(), {here: look(), gone: look(), store: look(), "mine.log": look()}, None, "run-1")
+    note_looks(str(warehouse), InspectionCache(), {here: look(), gone: look(), store: look(), "mine.log": look()}, None, "run-1")
     note_looks(str(warehouse), seen_before(str(warehouse), None), {"mine.log": None}, None, "run-2")
 
     assert rows(warehouse) == {here, store}
@@ -54,7 +54,12 @@ def test_files_of_other_inputs_stay_as_long_as_they_may_be_there(warehouse: Path
 
 def test_files_that_were_missed_are_looked_into_again(warehouse: Path) -> None:
     note_looks(
-        str(warehouse), Seen(), {"a.log": look(), "b.tgz": look("in/x.log"), "c.log": look()}, None, "1", {"a.log", "b.tgz/in/x.log"}
+        str(warehouse),
+        InspectionCache(),
+        {"a.log": look(), "b.tgz": look("in/x.log"), "c.log": look()},
+        None,
+        "1",
+        {"a.log", "b.tgz/in/x.log"},
     )
 
     assert rows(warehouse) == {"c.log"}
@@ -62,7 +67,7 @@ def test_files_that_were_missed_are_looked_into_again(warehouse: Path) -> None:
 
 @pytest.mark.parametrize("before", [None, Redaction(("hosts",), b"k" * 32)], ids=["clear", "less was hidden"])
 def test_names_that_are_to_be_hidden_do_not_stay(warehouse: Path, before: Redaction | None) -> None:
-    note_looks(str(warehouse), Seen(), {os.fspath(warehouse): look("acme-secret.log")}, before, "run-1")
+    note_looks(str(warehouse), InspectionCache(), {os.fspath(warehouse): look("acme-secret.log")}, before, "run-1")
     seen = seen_before(str(warehouse), HIDDEN)
     assert (seen.known, seen.has_names) == ({}, True)
     note_looks(str(warehouse), seen, {"h-1/a.log": None}, HIDDEN, "run-2")
@@ -72,6 +77,6 @@ def test_names_that_are_to_be_hidden_do_not_stay(warehouse: Path, before: Redact
 
 
 def test_a_warehouse_that_is_not_there_has_seen_nothing(tmp_path: Path) -> None:
-    assert seen_before(str(tmp_path / "none"), None) == Seen()
-    note_looks(str(tmp_path / "none"), Seen(), {}, None, "run-1")
+    assert seen_before(str(tmp_path / "none"), None) == InspectionCache()
+    note_looks(str(tmp_path / "none"), InspectionCache(), {}, None, "run-1")
     assert not (tmp_path / "none").exists()

@@ -28,7 +28,7 @@ from parsers.sources import checkpoints as marks
 from parsers.sources import compression as streams
 from parsers.sources import filesystems as places
 from parsers.sources.checkpoints import checkpoints
-from parsers.sources.inspection import Look
+from parsers.sources.inspection import Inspection
 from pipelines.jobs.ingest.ledger import KnownFile, Plan, known_files, plan
 from pipelines.jobs.ingest.read_batch import Sources, read
 
@@ -87,7 +87,7 @@ class Ledger:
     files: dict[str, KnownFile] = field(default_factory=dict)
     rows: dict[str, dict[int, tuple[str, int]]] = field(default_factory=dict)
     bytes_read: int = 0
-    looks: dict[str, Look] = field(default_factory=dict)
+    looks: dict[str, Inspection] = field(default_factory=dict)
 
     def run(self, *, rebuild: bool = False, options_id: str = "same", meanwhile: Callable[[], None] = lambda: None) -> dict[str, str]:
         """Read what is new; `meanwhile` is called between the finding of files and their reading. Files that were missed -> why."""
@@ -135,8 +135,8 @@ class Ledger:
         return {Path(path).name for path in self.rows}
 
 
-def written_down(look: Look) -> Look:
-    return Look.of(look.modified, look.size_bytes, json.loads(json.dumps(look.told())))
+def written_down(look: Inspection) -> Inspection:
+    return Inspection.of(look.modified, look.size_bytes, json.loads(json.dumps(look.told())))
 
 
 def hours_pass(folder: Path) -> None:
@@ -605,13 +605,13 @@ def test_a_file_that_was_cut_short_keeps_what_was_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_for_a_while_is_not_taken_for_another(tmp_path: Path) -> None:
-    from parsers.sources.files import Skipped
+    from parsers.sources.files import SkippedFile
 
     log = tmp_path / "server.log"
     log.write_bytes(lines(0, 100))
     ledger = Ledger(tmp_path)
     ledger.run()
-    todo = plan(ledger.files.values(), [], [Skipped(str(log), "cannot be read: Permission denied", False)], lambda _: "same")
+    todo = plan(ledger.files.values(), [], [SkippedFile(str(log), "cannot be read: Permission denied", False)], lambda _: "same")
 
     assert todo.unread == {str(log)}
     assert todo.nothing

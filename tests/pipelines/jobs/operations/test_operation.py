@@ -26,7 +26,7 @@ from pipelines import import_guard as packages
 from pipelines.cli.commands.run import span_seconds
 from pipelines.cli.report_folder import INCIDENTS_MAX, index_page
 from pipelines.errors import UsageError
-from pipelines.jobs.operations.alerts import FAILURES_MAX, AlertOptions, Told, sender, tell
+from pipelines.jobs.operations.alerts import FAILURES_MAX, AlertOptions, DeliveryCounts, sender, tell
 from pipelines.jobs.operations.metrics import RunFacts, last_success, metrics_text, table_samples
 from pipelines.jobs.schedule import repeat, until_told
 from pipelines.schema.tables import TABLES
@@ -143,7 +143,7 @@ def test_what_could_not_be_told_is_told_by_the_next_run(place: Path) -> None:
     def broken(_: Any) -> None:
         raise ConnectionRefusedError("nobody there")
 
-    assert tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken, NOW) == Told(sent=0, failed=2)
+    assert tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken, NOW) == DeliveryCounts(sent=0, failed=2)
     assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW).sent == 2
 
 
@@ -264,7 +264,7 @@ def test_alerts_of_an_older_warehouse_get_the_columns_that_they_lack(place: Path
     write_deltalake(path, pa.Table.from_pylist([row], schema=pa.schema(of_before)), mode="overwrite", schema_mode="overwrite")
 
     told: list[Any] = []
-    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == Told(sent=1, failed=0)
+    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == DeliveryCounts(sent=1, failed=0)
     assert told[0]["incident_id"] == "open"
     rows = DeltaTable(path).to_pyarrow_table().to_pylist()
     assert {row["incident_id"]: row["groups"] for row in rows} == {"now": None, "open": ["orders"]}
@@ -370,7 +370,7 @@ def test_incidents_that_are_refused_keep_no_other_back(place: Path) -> None:
         if each["incident_id"] != f"number {FAILURES_MAX + 2}":
             raise HTTPError("", 400, "no", None, None)  # type: ignore[arg-type]
 
-    assert tell(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), picky, NOW) == Told(1, FAILURES_MAX + 2)
+    assert tell(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), picky, NOW) == DeliveryCounts(1, FAILURES_MAX + 2)
 
 
 def test_a_web_hook_is_told_who_asks(web_hook: tuple[str, list[tuple[dict[str, str], Any]]]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.jobs.registry.entries import PUBLISHED, RUNS, Run
+from pipelines.jobs.registry.entries import PUBLISHED, RUNS, RunEntry
 from pipelines.jobs.registry.runs import Runs
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.warehouse import Warehouse
@@ -29,10 +29,10 @@ def nobody(*_: Any, **__: Any) -> None:
     raise OSError("not here")
 
 
-def at_work(place: Warehouse) -> tuple[Runs, Run]:
+def at_work(place: Warehouse) -> tuple[Runs, RunEntry]:
     """A register with one run that was published, and one that is at work."""
     register = Runs(place, timedelta(minutes=10))
-    done, run = (Run(name, ["logs"], {"a": 1}, "1", "1", "1") for name in ("done", "at work"))
+    done, run = (RunEntry(name, ["logs"], {"a": 1}, "1", "1", "1") for name in ("done", "at work"))
     register.start(done)
     register.finish(done, PUBLISHED, 0, table_versions={"events": 3}, counts={"files": 2}, timings={"open": 0.5})
     register.start(run)

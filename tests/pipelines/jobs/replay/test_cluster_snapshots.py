@@ -21,7 +21,7 @@ from pipelines.analysis.spill import EventStore
 from pipelines.jobs.replay import cluster_snapshots
 from pipelines.jobs.run import RunOutcome
 from pipelines.transforms.outage_replay import OutageReplay
-from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, Boundary, SnapshotRules
+from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary, SnapshotRules
 from pipelines.warehouse.delta_sql import micros_of
 from tests.conftest import LONG
 from tests.pipelines import losses
@@ -175,14 +175,14 @@ def taken(logs: Path, rules: SnapshotRules = RULES) -> list[int]:
         local._Reading(AnalyzeOptions(read=READ), store, partitions, rocket, local.Analysis()).read([str(logs)], None)
         batches = [batch.append_column(STATE, pa.nulls(len(batch), pa.string())) for _, own in partitions.groups() for batch in own]
     end = int((START + timedelta(hours=12)).timestamp()) * 1_000_000
-    boundaries = [Boundary(end - hours * 3_600_000_000, 0, "", "", "") for hours in (1, 5)]
+    boundaries = [CheckpointBoundary(end - hours * 3_600_000_000, 0, "", "", "") for hours in (1, 5)]
     replay = OutageReplay({}, {}, {}, boundaries={"c": boundaries}, rules=rules)
     return [row.upto_at for rows in replay("c", iter(batches)) for row in rows.get(CLUSTER_SNAPSHOTS, ())]
 
 
 def test_facts_that_change_nothing_here_leave_states_as_they_are() -> None:
     facts = ClusterFacts("c", logs_end=100)
-    known = cluster_snapshots.Known(cluster_snapshots.known_goings(facts, {}), known_readers(Readers()))
+    known = cluster_snapshots.FactsByTime(cluster_snapshots.known_goings(facts, {}), known_readers(Readers()))
     facts.deletions.append((5, "a group", None))  # type: ignore[arg-type]
-    again = cluster_snapshots.Known(cluster_snapshots.known_goings(facts, {}), known_readers(Readers()))
+    again = cluster_snapshots.FactsByTime(cluster_snapshots.known_goings(facts, {}), known_readers(Readers()))
     assert known.until(10) == again.until(10)

@@ -13,19 +13,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from models.events import Event, Place, Witness
+from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
 from models.kafka.cluster.facts import ClusterFacts, learn
 from models.kafka.groups.stage import GroupStage
 from parsers.reading.reader import ReadOptions
 from parsers.redaction.pseudonyms import KINDS, Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
-from pipelines.jobs.ingest.ingest import Touched
+from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay import group_snapshots as snapshots
-from pipelines.jobs.replay.group_snapshots import Snapshots, Stored, look
+from pipelines.jobs.replay.group_snapshots import Snapshots, StoredSnapshot, look
 from pipelines.jobs.run import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
-from pipelines.transforms.snapshots import Boundary, SnapshotRules, Taking
+from pipelines.transforms.snapshots import CheckpointBoundary, CheckpointRecorder, SnapshotRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse.delta_sql import micros_of
 from pipelines.warehouse.warehouse import Warehouse
@@ -161,7 +161,7 @@ def test_where_names_are_hidden_no_state_stays(spark: object, site: Site, day: P
 
 def line(name: str, second: int, **values: object) -> Event:
     at = second * US
-    return Event(name, at, at, Place("server.log", second, second), Witness.COORDINATOR, node="1", group="g", **values)  # type: ignore[arg-type]
+    return Event(name, at, at, LogPosition("server.log", second, second), Witness.COORDINATOR, node="1", group="g", **values)  # type: ignore[arg-type]
 
 
 def rebalances(seconds: range) -> list[Event]:
@@ -172,7 +172,9 @@ def rebalances(seconds: range) -> list[Event]:
 def taken(events: list[Event], *boundaries: int, rules: SnapshotRules) -> list[int]:
     """Seconds that states reach which are taken of a group with these events."""
     stage = GroupStage("c", "g", ClusterFacts("c"))
-    taking = Taking("c", "g", [Boundary(at * US, at * US, "facts", "catalogue", "models") for at in boundaries], rules)
+    taking = CheckpointRecorder(
+        "c", "g", [CheckpointBoundary(at * US, at * US, "facts", "catalogue", "models") for at in boundaries], rules
+    )
     for event in events:
         taking.feed(stage, event)
     taking.end(stage)
@@ -238,7 +240,7 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
     known = known_facts(facts)
     monkeypatch.setattr(snapshots, "known_facts", lambda _: Counted(known.times, known.fingerprints))
     warehouse = cast(Warehouse, SimpleNamespace(is_empty=lambda _: False, rows=lambda *_: rows))
-    touched = Touched(events={"c": {"HeartbeatCompleted"}}, groups={"c": {"g-3"}}, least={("c", "g-3"): 45 * US})
+    touched = ChangedScope(events={"c": {"HeartbeatCompleted"}}, groups={"c": {"g-3"}}, least={("c", "g-3"): 45 * US})
     found = look(warehouse, touched, {"c": facts}, SnapshotRules(lags_seconds=()), {"c": {"g-3", "g-4"}}, ())
     assert {group: each.upto // US for (_, group), each in found.chosen.items()} == {"g-3": 40, "g-4": 40}
     assert len(asked) == 3
@@ -259,8 +261,10 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
     ids=["all stay", "between", "holds no more", "a new one", "only a new one"],
 )
 def test_of_each_group_those_around_the_boundaries_stay(spark: object, stored: dict[int, bool], new: list[int], gone: set[int]) -> None:
-    held = [Stored(str(at), "c", "g", at, holds) for at, holds in stored.items()]
-    found = Snapshots({"c": [Boundary(at, at, "", "", "") for at in (100, 40)]}, [*held, Stored("another's", "d", "g", 1)])
+    held = [StoredSnapshot(str(at), "c", "g", at, holds) for at, holds in stored.items()]
+    found = Snapshots(
+        {"c": [CheckpointBoundary(at, at, "", "", "") for at in (100, 40)]}, [*held, StoredSnapshot("another's", "d", "g", 1)]
+    )
     columns = {"group_snapshot_id": list(map(str, new)), "cluster": ["c"] * len(new), "group": ["g"] * len(new)}
     rows = pa.table({**{name: pa.array(values, pa.string()) for name, values in columns.items()}, "upto_at": pa.array(new, pa.int64())})
     keys = pa.table({"group_snapshot_id": sorted({*map(str, stored), *columns["group_snapshot_id"]})})
