@@ -70,9 +70,9 @@ def replay_group(cluster: str, group: str, events: Iterable[Event], facts: Clust
 _FACTS = "facts"
 
 _HELD = (
-    "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "actions", "authors", "clients", "skews",
-    "impact", "client_states", "states", "refusals", "returns", "event_count", "_skew_of_log", "_behind", "_settled", "_over", "_judged_at",
-    "_now",
+    "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "actions", "authors", "clients",
+    "skews", "impact", "client_states", "states", "refusals", "returns", "event_count", "_skew_of_log", "_behind", "_settled", "_over",
+    "_judged_at", "_now",
 )  # fmt: skip
 """What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
 
