@@ -380,11 +380,22 @@ def json_document(text: str | bytes) -> dict[str, Any] | None:
     try:
         found = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        try:
-            found = json.loads(raw.decode("utf-8", "replace"), strict=False)
-        except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError, too
-            return None
+        found = _lenient(raw.decode("utf-8", "replace"))
     return found if isinstance(found, dict) else None
+
+
+_LENIENT = json.JSONDecoder(strict=False)
+_BRACKETS = " \t\r\n,}]"
+"""What may follow a document that was copied out of another one."""
+
+
+def _lenient(text: str) -> Any:
+    """The document at the start of a text, also with raw control characters."""
+    try:
+        found, end = _LENIENT.raw_decode(text)
+    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError, too
+        return None
+    return found if not text[end:].strip(_BRACKETS) else None
 
 
 def field_of(document: Any, path: str) -> Any:

@@ -1,0 +1,41 @@
+"""Documents on a line: whole, as items of a list, and as copies leave them."""
+
+from __future__ import annotations
+
+import pytest
+
+from parsers.formats.layouts import json_document
+
+WHOLE = {"message": "joining group", "group": "orders"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"message":"joining group","group":"orders"}',
+        '[{"message":"joining group","group":"orders"},',
+        '{"message":"joining group","group":"orders"}]',
+        '{"message":"joining group","group":"orders"}}',  # the end of what it was an item of
+        '{"message":"joining group","group":"orders"}]}, ',
+    ],
+)
+def test_a_document_is_read_with_the_brackets_around_it(line: str) -> None:
+    assert json_document(line) == WHOLE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"message":"joining group","group":"orders"} and more',
+        '{"message":"joining group","group":"orders"} {"message":"joined"}',
+        '{"message":"joining group"',
+        '["joining group"]',
+        "}",
+    ],
+)
+def test_what_is_more_or_less_than_one_document_is_none(line: str) -> None:
+    assert json_document(line) is None
+
+
+def test_raw_control_characters_are_read() -> None:
+    assert json_document('{"message":"a\tb"}') == {"message": "a\tb"}
