@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parsers.catalogue.catalogue import Catalogue, Pattern, catalogue
@@ -20,6 +20,10 @@ IDS = [f"{pattern.message.id}-{pattern.prefix or 'plain'}-{pattern.seen_in[0]}-{
 OWNED = {"member_id", "old_member_id"}
 """Ids that a coordinator makes of the instance id or, where there is none, of the client id."""
 NAMED_IN_REASONS = frozenset().union(*(template.names() for _, template in CATALOGUE.reasons.templates))
+BLOCK = 8
+"""Patterns of one test. Hypothesis wraps the settings once per parameter, and fails beyond a thousand."""
+BLOCKS = [PATTERNS[start : start + BLOCK] for start in range(0, len(PATTERNS), BLOCK)]
+BLOCK_IDS = IDS[::BLOCK]
 LIMITS = settings(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 _ODD = "aZ09_- .,;:()[]{}<>'\"`/\\|=+*%$#@!?&~^éßя中文😀\u00a0\u202e"
@@ -182,55 +186,67 @@ def read_back(pattern: Pattern, fields: dict[str, Any]) -> tuple[Any, dict[str, 
     return found, expected
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+@pytest.mark.parametrize("patterns", BLOCKS, ids=BLOCK_IDS)
 @LIMITS
 @given(data=st.data())
-def test_what_is_written_is_read_back(pattern: Pattern, data: st.DataObject) -> None:
+def test_what_is_written_is_read_back(patterns: list[Pattern], data: st.DataObject) -> None:
     """Ids of any characters, as long as they don't hold the words of the message."""
-    fields = data.draw(events_of(pattern, nasty=False))
-    # A group that begins with a bracket makes the newer wording read like the older one, `({group})`.
-    assume(pattern.message.id != "kafka.python.leave_sent" or not fields["group"].startswith("("))
-    found, expected = read_back(pattern, fields)
-    # An id with a blank in it may end where a shorter wording ends, or go on to its end.
-    assume(not found.ambiguous or not any(" " in value for value in expected.values() if isinstance(value, str)))
-    read = {**found.columns, **found.fields}
-    read.pop("reason_id", None)
-    assert (found.message_id, found.ambiguous, read) == (pattern.message.id, False, expected)
-
-
-@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
-@LIMITS
-@given(data=st.data())
-def test_ids_with_the_words_of_messages_are_read_right_or_called_ambiguous(pattern: Pattern, data: st.DataObject) -> None:
-    found, expected = read_back(pattern, data.draw(events_of(pattern, nasty=True)))
-    if found.ambiguous:
-        assert found.event is None
-        assert {name: expected.get(name) for name in found.columns} == found.columns
-    else:
+    for pattern in patterns:
+        fields = data.draw(events_of(pattern, nasty=False))
+        # A group that begins with a bracket makes the newer wording read like the older one, `({group})`.
+        if pattern.message.id == "kafka.python.leave_sent" and fields["group"].startswith("("):
+            continue
+        found, expected = read_back(pattern, fields)
+        # An id with a blank in it may end where a shorter wording ends, or go on to its end.
+        if found.ambiguous and any(" " in value for value in expected.values() if isinstance(value, str)):
+            continue
         read = {**found.columns, **found.fields}
         read.pop("reason_id", None)
-        # What a reason names is left out where that can't be told.
-        told = {name: value for name, value in expected.items() if name in read or name not in NAMED_IN_REASONS}
-        assert (found.message_id, read) == (pattern.message.id, told)
+        assert (found.message_id, found.ambiguous, read) == (pattern.message.id, False, expected)
+
+
+@pytest.mark.parametrize("patterns", BLOCKS, ids=BLOCK_IDS)
+@LIMITS
+@given(data=st.data())
+def test_ids_with_the_words_of_messages_are_read_right_or_called_ambiguous(patterns: list[Pattern], data: st.DataObject) -> None:
+    for pattern in patterns:
+        found, expected = read_back(pattern, data.draw(events_of(pattern, nasty=True)))
+        if found.ambiguous:
+            assert found.event is None
+            assert {name: expected.get(name) for name in found.columns} == found.columns
+        else:
+            read = {**found.columns, **found.fields}
+            read.pop("reason_id", None)
+            # What a reason names is left out where that can't be told.
+            told = {name: value for name, value in expected.items() if name in read or name not in NAMED_IN_REASONS}
+            assert (found.message_id, read) == (pattern.message.id, told)
 
 
 TEMPLATES = list({pattern.template.text: pattern.template for pattern in PATTERNS}.values())
 
 
+TEMPLATE_BLOCKS = [TEMPLATES[start : start + BLOCK] for start in range(0, len(TEMPLATES), BLOCK)]
+
+
 @settings(LIMITS, max_examples=4)
-@pytest.mark.parametrize("template", TEMPLATES, ids=range(len(TEMPLATES)))
+@pytest.mark.parametrize("templates", TEMPLATE_BLOCKS, ids=range(len(TEMPLATE_BLOCKS)))
 @given(data=st.data())
-def test_many_texts_are_cut_as_each_by_itself(template: Template, data: st.DataObject) -> None:
+def test_many_texts_are_cut_as_each_by_itself(templates: list[Template], data: st.DataObject) -> None:
     """Also among texts of other wordings, with the fixed words twice, and with line breaks."""
+    for template in templates:
+        texts = data.draw(texts_like(template))
+
+        assert [each and tuple(each) for each in template.pieces_of(texts)] == [
+            each and tuple(each) for each in (template.pieces(text, 0) for text in texts)
+        ]
+
+
+def texts_like(template: Template) -> st.SearchStrategy[list[str]]:
     pieces = st.one_of(plain_ids, st.sampled_from(["", "7", "\n", "a b"]), st.sampled_from([words for words in template.literals if words]))
     ids = st.one_of(st.sampled_from(["a-0", "[a-1]", "12", "None", "true"]), pieces)
     slots = st.lists(ids, min_size=len(template.slots), max_size=len(template.slots))
     fitting = slots.map(lambda drawn: "".join(part for pair in zip(template.literals, [*drawn, ""], strict=True) for part in pair))
-    texts = data.draw(st.lists(st.one_of(fitting, fitting, fitting, pieces), min_size=1, max_size=5))
-
-    assert [each and tuple(each) for each in template.pieces_of(texts)] == [
-        each and tuple(each) for each in (template.pieces(text, 0) for text in texts)
-    ]
+    return st.lists(st.one_of(fitting, fitting, fitting, pieces), min_size=1, max_size=5)
 
 
 def test_a_text_that_repeats_the_words_around_its_free_slot_is_looked_at_more_closely_among_others_too() -> None:
