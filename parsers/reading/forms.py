@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from parsers.catalogue.catalogue import Catalogue, catalogue
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.reader import Excerpt, ExcerptReader
@@ -24,6 +26,7 @@ _SMALL_BYTES = 1 << 14
 """A small sample is doubted if any line is left unread."""
 
 _MOST = 8
+_NEWLINE = 10
 _PAGE = "page"
 
 
@@ -43,7 +46,7 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
         return told
     known = catalogue()
     part = _whole_lines(sample)
-    opened = _opened_lines(part, told, known)
+    opened = _opened(part, told, known)
     if not opened:
         return told
     before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0)
@@ -64,11 +67,16 @@ def _text(part: bytes, told: FileFormat | str) -> str:
     return part[bom_bytes:].decode(encoding, "replace")
 
 
-def _opened_lines(part: bytes, told: FileFormat | str, known: Catalogue) -> int:
-    """The number of messages that seem to begin in a sample."""
-    openings = openings_of(known)
-    prefixes, plain = openings.byte_places(_text(part, told).encode())
-    return len(prefixes) + len(plain)
+def _opened(part: bytes, told: FileFormat | str, known: Catalogue) -> int:
+    """The number of messages that seem to begin in a sample.
+
+    On a line with prefixes, only these count, because the message behind one may begin like another.
+    """
+    data = _text(part, told).encode()
+    prefixes, plain = openings_of(known).byte_places(data)
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
+    prefixed = np.unique(np.searchsorted(ends, prefixes))
+    return len(prefixes) + int(np.count_nonzero(~np.isin(np.searchsorted(ends, plain), prefixed)))
 
 
 def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:

@@ -148,6 +148,8 @@ class BothCoordinator:
         """Load the log's groups and restart members' sessions (onLoaded)."""
         if not self.classic.heeds(epoch, loads=True):
             return self._merged()
+        for name in self.log.consumer:  # it holds the offsets of the simple group that it took the place of
+            self.log.classic.offsets.pop(name, None)
         loaded = self.classic.load()
         shard = self.modern.shard
         for group in self.log.consumer.values():

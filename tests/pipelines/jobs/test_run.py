@@ -20,7 +20,7 @@ from models.incidents.incidents import Limits
 from parsers.reading.reader import ReadOptions
 from pipelines.errors import CannotWrite, GateFailed, NeedsRebuild, NothingReadable, WarehouseBusy
 from pipelines.jobs.ingest import ingest
-from pipelines.jobs.registry.runs import Owner, Run, Runs
+from pipelines.jobs.registry.runs import Owner, RunEntry, Runs
 from pipelines.schema.tables import TABLES
 from pipelines.warehouse import arrow_diff as few
 from pipelines.warehouse.warehouse import Warehouse
