@@ -329,7 +329,7 @@ def test_one_run_at_a_time_holds_a_warehouse(spark: Any, published: Site, copied
     site = copied(published)
     warehouse = Warehouse(spark, str(site.warehouse))
     warehouse.open_one("runs")
-    holder = Run("holder", ["logs"], {}, "1", "1", "1")
+    holder = RunEntry("holder", ["logs"], {}, "1", "1", "1")
     Runs(warehouse, timedelta(hours=1)).start(holder)
     with pytest.raises(WarehouseBusy, match=f"another run holds the warehouse: holder, process {os.getpid()} on ") as refused:
         site.run()
