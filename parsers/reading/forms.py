@@ -53,7 +53,12 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     if not _is_doubtful(len(part), opened, before):
         return told
     learned = _learned(part, told, known, complete=complete)
-    return learned if learned is not None and _read(part, learned, known)[:2] > before[:2] else told
+    if learned is None:
+        return told
+    after = _read(part, learned, known)
+    # One record without a time is most often what a cut has left of a line, and has no place among others.
+    is_torn = after.recognised == 1 and not after.timed
+    return learned if after[:2] > before[:2] and not is_torn else told
 
 
 def _whole_lines(sample: bytes) -> bytes:
