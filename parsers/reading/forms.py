@@ -47,7 +47,8 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     known = catalogue()
     part = _whole_lines(sample)
     opened = _opened(part, told, known)
-    if not opened:
+    # A hole of zero bytes is damage, which no layout explains.
+    if not opened or (b"\0" in sample and "\0" in _text(sample, told)):
         return told
     before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0)
     if not _is_doubtful(len(part), opened, before):
