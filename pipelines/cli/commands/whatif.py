@@ -145,10 +145,9 @@ def _rules(found: Iterable[Outlook]) -> list[Rule]:
     return [rule for rule in RULES if rule.id in used]
 
 
-def _group(outlook: Outlook) -> dict[str, Any]:
+def _effects(outlook: Outlook) -> dict[str, Any]:
+    """Rebalances and downtime that another configuration would change."""
     return {
-        "cluster": outlook.cluster,
-        "group": outlook.group,
         "count": len(outlook.changes),
         "avoided": outlook.count("avoided"),
         "perhaps_avoided": outlook.perhaps,
@@ -157,6 +156,14 @@ def _group(outlook: Outlook) -> dict[str, Any]:
         "saved_seconds": outlook.saved_seconds,
         "member_seconds_stopped": outlook.member_seconds_stopped,
         "saved_member_seconds": outlook.saved_member_seconds,
+    }
+
+
+def _group(outlook: Outlook) -> dict[str, Any]:
+    return {
+        "cluster": outlook.cluster,
+        "group": outlook.group,
+        **_effects(outlook),
         "reproduced": outlook.reproduced,
         "assumptions": outlook.assumed,
         "rebalances": [_change(outlook, change) for change in outlook.changes],
@@ -324,14 +331,7 @@ def _finding(advice: Advice, finding: Finding, *, helps: bool) -> dict[str, Any]
         "advice": finding.candidate.id,
         "helps": helps,
         "options": _options(finding),
-        "count": len(outlook.changes),
-        "avoided": outlook.count("avoided"),
-        "perhaps_avoided": outlook.perhaps,
-        "added": outlook.added,
-        "stopped_seconds": outlook.stopped_seconds,
-        "saved_seconds": outlook.saved_seconds,
-        "member_seconds_stopped": outlook.member_seconds_stopped,
-        "saved_member_seconds": outlook.saved_member_seconds,
+        **_effects(outlook),
     }
 
 
