@@ -297,7 +297,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "groupscope": (0, 0),
     "models": (0, 0),
     "models/incidents": (0, 0),
-    "models/kafka": (232, 22),
+    "models/kafka": (161, 19),
     "models/rocketmq": (0, 0),
     "models/whatif": (0, 0),
     "parsers": (0, 0),

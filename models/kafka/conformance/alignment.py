@@ -1,4 +1,7 @@
-"""Lines that the model writes beside lines that a log has: which agree, which are missing, in which fields they differ."""
+"""Compares lines that the model writes with lines of a log.
+
+Which agree, which are missing, and in which fields they differ.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ UNTOLD_REASONS = frozenset({"leader_rejoin", "update_metadata", "member_joining"
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How lines that are expected agree with those that follow in a log."""
+    """Agreement of expected lines with those that follow in a log."""
 
     matched: int
     missing: int
@@ -36,7 +39,10 @@ class Alignment:
 
 
 def align(expected: Iterable[ExpectedLine], seen: Sequence[Event]) -> Alignment:
-    """Put expected lines beside those of a log, in order. What the log has beyond them is not looked at."""
+    """Put expected lines beside those of a log, in order.
+
+    What the log has beyond them is not looked at.
+    """
     place = missing = matched = 0
     differing: list[str] = []
     for line in expected:
@@ -51,12 +57,15 @@ def align(expected: Iterable[ExpectedLine], seen: Sequence[Event]) -> Alignment:
 
 
 def is_aside(event: Event) -> bool:
-    """Whether a line may stand between others without having to do with them: it names no group."""
+    """Whether a line may stand between others because it names no group."""
     return event.group is None
 
 
 def differences(line: ExpectedLine, event: Event) -> list[str]:
-    """Fields in which a line of a log is not what is expected. What either does not tell can't differ."""
+    """Fields in which a line of a log differs from the expected.
+
+    What either does not tell can't differ.
+    """
     return [name for name, differs in COMPARED.items() if differs(line.fields, event)]
 
 

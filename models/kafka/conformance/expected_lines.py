@@ -1,4 +1,4 @@
-"""The lines that a version writes of what a coordinator has done, at the levels that a log shows."""
+"""Lines that a version writes of a coordinator's changes, at visible levels."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ DEFAULT_LEVELS = frozenset({"INFO", "WARN", "ERROR", "FATAL"})
 """What Kafka's default log4j settings let into server.log."""
 
 ASIDE = frozenset({"StaticMemberKept", "LeaderReplaced", "CoordinatorNote", "OffsetsExpired", "GroupsDeleted", "MemberLoaded"})
-"""Events whose lines name no group, or say nothing that others do not say: they may be missing where a group's own lines are at hand."""
+"""Events whose lines may be missing beside a group's own lines.
+
+They name no group, or say nothing that others do not say.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedLine:
-    """A line that the model would write, with the group's state and generation at that moment (None: no group)."""
+    """A line that the model would write, with the group's state then.
+
+    State and generation are None where there is no group.
+    """
 
     event: str
     at_ms: int
@@ -57,19 +63,22 @@ class Sight:
 
     @property
     def shows_departures(self) -> bool:
-        """Whether no member goes without a line, refusals for the group's size apart."""
+        """Whether every departure writes a line, but refusals for the group's size."""
         return self.shows("MemberLeft") and self.shows("MembersNotRejoined")
 
     @property
     def shows_pending(self) -> bool:
-        """Whether all ids that are handed out, and what becomes of them, can be seen."""
+        """Whether ids that are handed out, and their fate, can be seen."""
         return self.shows("MemberIdHandedOut") and self.shows("PendingMemberJoined")
 
 
 def expected_lines(
     sight: Sight, changes: Iterable[StateTransition | LoggedChange], group_id: str, before: tuple[State | None, int | None]
 ) -> Iterator[ExpectedLine]:
-    """The lines of one group in their order. `before` are its state and generation before the changes."""
+    """List the lines of one group in their order.
+
+    `before` are its state and generation before the changes.
+    """
     state, generation = before
     for change in changes:
         if isinstance(change, StateTransition):

@@ -1,4 +1,6 @@
-"""An explanation: a state of the reference coordinator with the hidden inputs that led there, and what is certain of it.
+"""A state of the reference coordinator with the hidden inputs behind it.
+
+And what is certain of it.
 
 One group is held. Timers fire only where a line shows that they did: neither their deadlines nor the heartbeats that renew them
 are known. Members whose id no line has named yet have a made-up one that begins with `UNNAMED`.
@@ -30,7 +32,7 @@ def is_named(member_id: str) -> bool:
 
 @dataclass(slots=True)
 class Guesses:
-    """Choices and ids that only lines can tell: what is to be answered next, and whether something had to be guessed."""
+    """Answers and ids that only lines can tell, and guesses so far."""
 
     member_id: str = ""
     leader_id: str = ""
@@ -39,7 +41,7 @@ class Guesses:
     unnamed: int = 0
 
     def make_member_id(self, prefix: str) -> str:  # noqa: ARG002
-        """The id that a line is known to tell, or one that stands for it."""
+        """The id that a line tells, or one that stands for it."""
         told, self.member_id = self.member_id, ""
         return told or self.new_id()
 
@@ -64,26 +66,29 @@ class Guesses:
 
 @dataclass(slots=True)
 class Certainty:
-    """How sure what the model holds is, beyond what can be read off its state."""
+    """How sure the model's content is, beyond what its state shows."""
 
     state: bool = False
     generation: bool = False
     leader: bool = False
     leader_chosen: bool = False
-    """Whether the broker chose the leader among several, which follows from no line."""
+    """Whether the broker chose the leader among several; no line says so."""
     roster: bool = False
     """Whether the members are all named and nobody else is one."""
     count: bool = False
     waiting: set[str] = field(default_factory=set)
     """Members that are proven to have a parked join."""
     none_rejoined: bool = False
-    """Whether nobody else can have rejoined yet, as the join phase has begun with this very line."""
+    """Whether the join phase began with this very line: nobody has rejoined."""
     synced: set[str] = field(default_factory=set)
     none_synced: bool = False
     size_doubted: bool = True
     """Whether group.max.size may have thrown members out, which no line says."""
     largest: int = 0
-    """The greatest size that a line has told; the limit is not below it."""
+    """The greatest size that a line has told: a lower bound.
+
+    The limit of the group's size is not below it.
+    """
     removed: int = 0
     """Members that lines show to have gone in this join phase."""
 
@@ -94,7 +99,10 @@ class Certainty:
 
 @dataclass(frozen=True, slots=True)
 class HiddenInput:
-    """What was asked of the coordinator, or happened to it, without being in the log itself. Times are those of the line shown."""
+    """A request or an occurrence that the log itself does not show.
+
+    Times are those of the line shown.
+    """
 
     kind: str
     members: tuple[str, ...] = ()
@@ -106,7 +114,7 @@ class HiddenInput:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When a timer was due, since when it ran, and for which timeout."""
+    """When a timer was due, its start and its timeout."""
 
     at_ms: int
     since_ms: int
@@ -115,7 +123,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class InputLink:
-    """A link in the chain of inputs: shared by all explanations that came by it."""
+    """A link in the chain of inputs, shared by explanations."""
 
     at_ms: int
     input: HiddenInput
@@ -123,7 +131,7 @@ class InputLink:
     before: InputLink | None
     depth: int = 1
     due: Due | None = None
-    """None for requests, and where no line tells since when a timer ran."""
+    """None for requests, and where a timer's start is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +149,7 @@ class Entry:
 
     @property
     def late_ms(self) -> int | None:
-        """How much later the line is than the model's, or than its timer."""
+        """Delay of the line behind the model's, or behind its timer."""
         if self.line is None or self.expected is None:
             return None
         return self.line.time_us // US_PER_MS - (self.due.at_ms if self.due is not None else self.expected.at_ms)
@@ -149,7 +157,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Explanation:
-    """A course of events that makes the model say what the log says."""
+    """A course of events that makes the model write the log's lines."""
 
     group_id: str
     sight: Sight
@@ -166,11 +174,11 @@ class Explanation:
     node: str | None = None
     """The broker that has the group."""
     loading: dict[str, int | None] = field(default_factory=dict)
-    """Members that are read back just now, with the generation of each record."""
+    """Members that are being read back, with each record's generation."""
     said: list[StateTransition | LoggedChange] = field(default_factory=list)
     requests: int = 0
     keeps_account: bool = False
-    """Whether lines are noted; for one window at a time, because chains grow."""
+    """Whether lines are noted: for one window, because chains grow."""
     account: Entry | None = None
 
     @classmethod
@@ -182,7 +190,10 @@ class Explanation:
         return cls(group_id, sight, coordinator, guesses, Certainty(size_doubted=settings is None))
 
     def fork(self) -> Explanation:
-        """Another course of events from here on. What is past is shared, and so is all that members ever sent."""
+        """Begin another course of events from here.
+
+        What is past is shared, and so is all that members ever sent.
+        """
         guesses = copy.copy(self.guesses)
         return replace(
             self,

@@ -1,4 +1,7 @@
-"""What each hidden input does to the coordinator: requests, timers that fire, and what must have been true before the log said so."""
+"""Effects of each hidden input on the coordinator.
+
+Requests, timers that fire, and what must have been true before the log said so.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,17 @@ from models.kafka.coordinator.protocol.subscription import CONSUMER
 from models.kafka.coordinator.runtime.timers import TimerKind
 
 SESSION_MS, REBALANCE_MS = 45_000, 300_000
-"""Defaults of session.timeout.ms (3.0 and later) and max.poll.interval.ms; they decide nothing while timers are held."""
+"""Defaults of session.timeout.ms (3.0 and later) and max.poll.interval.ms.
+
+They decide nothing while timers are held.
+"""
 PROTOCOLS = (Protocol("first", b""), Protocol("second", b""))
-"""Stand for those of members, whose names no line tells. Two, so that a vote can turn."""
+"""Stand-ins for members' protocols, whose names no line tells.
+
+Two, so that a vote can turn.
+"""
 HELD_BY = f"{UNNAMED}held"
-"""Stands for an id that is out, while the inputs of one script come."""
+"""Stands for an id handed out while a script's inputs come."""
 SOME = b"\0"
 """Stands for an assignment that is not empty."""
 
@@ -48,7 +57,7 @@ def _joining(
 
 
 def _join(explanation: Explanation, hidden: HiddenInput) -> None:
-    """A newcomer is taken in at once; without an id it stays unnamed."""
+    """Take a newcomer in at once; without an id it stays unnamed."""
     group, instance = explanation.group, hidden.instance
     if group is not None and instance in group.static:
         instance = None  # it would take the place of the one that is there
@@ -103,7 +112,10 @@ def _leave(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _expire(explanation: Explanation, hidden: HiddenInput) -> None:
-    """A session, or the time of a pending id, runs out. A parked join would have stood for heartbeats: it is none then."""
+    """End a session, or the time of a pending id.
+
+    A parked join would have stood for heartbeats: it is none then.
+    """
     [member_id] = hidden.members
     group = _present(explanation)
     member = group.members.get(member_id)
@@ -145,7 +157,7 @@ def _sync_empty(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _replace(explanation: Explanation, hidden: HiddenInput) -> None:
-    """A static member comes back under a new id, the second one that is named."""
+    """Bring a static member back under the second id that is named."""
     group = _present(explanation)
     member = group.members[hidden.members[0]]
     instance = hidden.instance or member.instance or explanation.guesses.new_id()
@@ -197,7 +209,10 @@ def _vanish(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _be_member(explanation: Explanation, hidden: HiddenInput) -> None:
-    """Who is named has been a member: an unnamed one, a pending one, or one that joined unseen."""
+    """Make the named one a member.
+
+    It was an unnamed one, a pending one, or one that joined unseen.
+    """
     group = _present(explanation)
     for member_id in hidden.members:
         group.pending_join.discard(member_id)
@@ -214,7 +229,10 @@ def _be_member(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _be_only(explanation: Explanation, hidden: HiddenInput) -> None:
-    """Exactly these are members: unnamed ones are some of them, others have gone unseen."""
+    """Make exactly these the members.
+
+    Unnamed ones are some of them, others have gone unseen.
+    """
     _be_member(explanation, hidden)
     group = _present(explanation)
     _vanish(explanation, HiddenInput("vanish", tuple(member for member in group.members if member not in hidden.members)))
@@ -237,7 +255,10 @@ def _unload(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG
 
 
 def _load(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
-    """Another coordinator takes the group over; where the old one was lost, no line says that it is gone."""
+    """Let another coordinator take the group over.
+
+    Where the old one was lost, no line says that it is gone.
+    """
     coordinator = explanation.coordinator
     if coordinator.ownership is PartitionRole.OWNED:
         coordinator.unload()
@@ -285,7 +306,7 @@ def _elect(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _adopt(explanation: Explanation, hidden: HiddenInput) -> None:
-    """The group is in a state that a line tells, and how it got there can't be said."""
+    """Put the group into a line's state by an unknown way."""
     shard = explanation.coordinator.shard
     if explanation.coordinator.ownership is not PartitionRole.OWNED:
         explanation.coordinator.load()
@@ -313,7 +334,7 @@ def _adopt(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _join_unseen(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
-    """Somebody joins with an id that was handed out and is not known."""
+    """Let somebody join with an unknown id that was handed out."""
     group = _present(explanation)
     member_id = _unnamed_pending(group) or explanation.guesses.new_id()
     group.pending_join.add(member_id)
@@ -321,7 +342,7 @@ def _join_unseen(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa
 
 
 def _unnamed_pending(group: Group) -> str | None:
-    """An id that is out and that no line has told, if there is one."""
+    """An id handed out that no line has told, if any."""
     return next((each for each in sorted(group.pending_join) if not is_named(each) and each != HELD_BY), None)
 
 
@@ -339,7 +360,7 @@ def _park_none(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _hold_open(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
-    """Let the join phase wait until all inputs of this script have come."""
+    """Hold the join phase open until this script's inputs have come."""
     _present(explanation).pending_join.add(HELD_BY)
 
 
@@ -416,4 +437,7 @@ RUNS: Mapping[str, Run] = {
     "elect": _elect,
     "adopt": _adopt,
 }
-"""By kind. Those that begin with `be_`, and `lead`, `elect` and `adopt`, say what was true already."""
+"""Runs by kind of input.
+
+Those that begin with `be_`, and `lead`, `elect` and `adopt`, say what was true already.
+"""

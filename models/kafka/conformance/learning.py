@@ -16,7 +16,10 @@ NAMED_BY_REASON = frozenset(
 )
 """Reasons that name the member whose JoinGroup began the phase."""
 TELLING_REASONS = NAMED_BY_REASON | {"leave", "heartbeat_expiration", "pending_sync_expiration", "sync_store_error"}
-"""Reasons that leave nobody else who can have joined by then. Without one (until 2.0) the newcomer is not known."""
+"""Reasons that leave nobody else who can have joined by then.
+
+Without one (until 2.0) the newcomer is not known.
+"""
 
 
 def learn(explanation: Explanation, event: Event) -> None:
@@ -30,7 +33,10 @@ def learn(explanation: Explanation, event: Event) -> None:
 
 
 def may_lose_members(explanation: Explanation) -> bool:
-    """Whether members may have gone without a line in this join phase: refused for the group's size, or in old versions."""
+    """Whether members may have gone without a line in this phase.
+
+    Refused for the group's size, or in old versions.
+    """
     certainty, sight = explanation.certainty, explanation.sight
     if not sight.shows_departures:
         return True
@@ -167,7 +173,10 @@ def _cleaned_up(explanation: Explanation, event: Event) -> None:
 
 
 def _loaded(explanation: Explanation, event: Event) -> None:
-    """Members are certain where they were read back by name; what was under way before is gone."""
+    """Take members as certain where they were read back by name.
+
+    What was under way before is gone.
+    """
     certainty, known = explanation.certainty, explanation.certainty.roster
     count, group = int_field(event, "member_count"), explanation.group
     names = 0 if group is None else sum(map(is_named, group.members))
@@ -182,7 +191,7 @@ def _loaded(explanation: Explanation, event: Event) -> None:
 
 
 def _unloaded(explanation: Explanation, event: Event) -> None:
-    """Where it goes, and what becomes of it there, the lines of another broker tell."""
+    """Give the group up: lines of another broker tell its future."""
     if explanation.node in (None, event.node) or event.node is None:
         explanation.certainty = Certainty(size_doubted=explanation.certainty.size_doubted, largest=explanation.certainty.largest)
 

@@ -1,4 +1,4 @@
-"""How likely a proposal is: what it costs by itself, and how its lines agree with the log's."""
+"""Scores a proposal: its own cost, and how its lines agree."""
 
 from __future__ import annotations
 

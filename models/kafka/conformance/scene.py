@@ -1,4 +1,4 @@
-"""What a proposer looks at: an explanation, the line to be explained, and the lines of the same burst that follow it."""
+"""What a proposer looks at: explanation, line, and rest of the burst."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from models.kafka.observations.actions import names_field, text_field
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Inputs that may stand behind a line, and the name of their weight."""
+    """Inputs that may stand behind a line, with their weight's name."""
 
     inputs: tuple[HiddenInput, ...]
     weight: str = "stated"
@@ -45,7 +45,7 @@ class Scene:
 
     @property
     def member_id(self) -> str:
-        """The member that the line names, or the one that its reason names."""
+        """The member that the line names, or that its reason names."""
         return self.line.member_id or text_field(self.line, "reason_member_id") or ""
 
     @property
@@ -55,7 +55,10 @@ class Scene:
         return State(told) if told in set(State) else None
 
     def next(self, *events: str) -> Event | None:
-        """The line directly behind this one, if it has one of these events. Lines that name no group may stand between."""
+        """The line directly behind this one, if of one of these events.
+
+        Lines that name no group may stand between.
+        """
         for event in self.ahead:
             if event.name in events:
                 return event

@@ -1,4 +1,6 @@
-"""Follows the lines of one group: keeps the few explanations that make the reference coordinator say what the log says.
+"""Follows the lines of one group by a few explanations.
+
+Each makes the reference coordinator say what the log says.
 
 For each line: is it what the model has just said? Else propose hidden inputs, run them, and compare what the model says with the
 rest of the burst. The model itself is copied only where there is more than one proposal. A line that nothing explains is a
@@ -66,7 +68,7 @@ class Tracker:
         return self.best.standing
 
     def follow(self, lines: Iterable[Event]) -> Iterator[Event]:
-        """Follow lines in their order, and hand on each once it is accounted for."""
+        """Follow lines in their order; yield each once accounted for."""
         for burst in bursts(lines):
             for number, line in enumerate(burst):
                 self.step(burst, number)
@@ -77,7 +79,7 @@ class Tracker:
         self._follow(burst[number], burst[number + 1 : number + 1 + BURST_LINES])
 
     def stand(self, where: Iterable[HiddenInput], line: Event) -> None:
-        """Put the model where a line finds it, without a word of its own."""
+        """Put the model where a line finds it, without a line."""
         self.best.coordinator.shard.now_ms = line.time_us // US_PER_MS
         for hidden in where:
             _run(self.best, hidden, line)
@@ -108,7 +110,10 @@ class Tracker:
 
 
 def bursts(lines: Iterable[Event]) -> Iterator[list[Event]]:
-    """Lines that one request may have set off: each directly after the one before."""
+    """Group lines that one request may have set off.
+
+    Each comes directly after the one before.
+    """
     burst: list[Event] = []
     for line in lines:
         if burst and (line.time_us - burst[-1].time_us > BURST_GAP_MS * US_PER_MS or line.time_us < burst[-1].time_us):
@@ -163,12 +168,15 @@ MOVING = frozenset({"GroupLoaded", "GroupUnloaded", "MemberLoaded", "RebalanceSt
 
 
 def _is_elsewhere(explanation: Explanation, line: Event) -> bool:
-    """A broker that has the group no more still sees its old timers fire."""
+    """Whether another broker has the group, while old timers still fire here."""
     return line.node is not None and explanation.node not in (None, line.node) and line.name not in MOVING
 
 
 def _doubt(explanation: Explanation, adopted: HiddenInput) -> None:
-    """The model was not where the line says that the group is: that is a divergence unless it was only guessed."""
+    """Report a divergence where the line contradicts the model's state.
+
+    Unless that state was only guessed.
+    """
     certainty = explanation.certainty
     if explanation.accounted and certainty.generation and certainty.state:
         explanation.unexplained += 1
@@ -182,7 +190,10 @@ def _doubt(explanation: Explanation, adopted: HiddenInput) -> None:
 
 
 def _announced(explanation: Explanation, line: Event) -> ExpectedLine | None:
-    """What the model has said already and the log says now; what it should have said before that is missing."""
+    """Account for what the model has said already.
+
+    What it should have said before that is missing.
+    """
     waiting = explanation.announced
     place = next((number for number, each in enumerate(waiting) if each.event == line.name and not differences(each, line)), None)
     if place is None:
@@ -208,7 +219,7 @@ def _drop(explanation: Explanation, count: int) -> None:
 def _forks(
     explanation: Explanation, scripts: Sequence[Script], line: Event, ahead: Sequence[Event]
 ) -> list[tuple[Explanation, ExpectedLine | None]]:
-    """The proposals that fit best, each in a course of events of its own."""
+    """Fork the proposals that fit best, each in its own course."""
     tried: list[tuple[float, Explanation, Script, Alignment]] = []
     for script in scripts:
         course = explanation.fork()
@@ -235,7 +246,10 @@ def _tried(explanation: Explanation, script: Script, line: Event, ahead: Sequenc
 
 
 def _settled(explanation: Explanation, script: Script, alignment: Alignment, line: Event) -> ExpectedLine | None:
-    """Take a proposal over: the line is one that it says, or remains unexplained."""
+    """Take a proposal over.
+
+    The line is one that it says, or remains unexplained.
+    """
     explanation.weight += log_likelihood(script, alignment)
     said = _announced_by_name(explanation, line)
     if said is not None:
@@ -280,11 +294,14 @@ def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
 
 
 TIMED: Mapping[str, TimerKind] = {"end_join_phase": TimerKind.JOIN, "end_if_open": TimerKind.JOIN, "end_sync_wait": TimerKind.SYNC}
-"""The timer behind an input. Sessions are renewed by heartbeats that no line tells."""
+"""The timer behind an input.
+
+Sessions are renewed by heartbeats that no line tells.
+"""
 
 
 def _due(explanation: Explanation, hidden: HiddenInput) -> Due | None:
-    """The timer that an input lets fire, None if the phase ended before."""
+    """The timer that an input fires; None if the phase ended before."""
     kind, group, coordinator = TIMED.get(hidden.kind), explanation.group, explanation.coordinator
     if kind is None or group is None or (kind is TimerKind.JOIN and group.state is not State.PREPARING_REBALANCE):
         return None
@@ -299,7 +316,7 @@ def _due(explanation: Explanation, hidden: HiddenInput) -> Due | None:
 
 
 def _initial_delay(explanation: Explanation, group: Group, due_ms: int) -> Due:
-    """The last step of an initial delay, which members that join may extend."""
+    """The last step of an initial delay, which joins may extend."""
     shard = explanation.coordinator.shard
     step_ms, extends = shard.settings.initial_delay_ms, shard.policy.extension is Extension.AFTER_EMPTY or not group.generation
     late_ms = max(shard.now_ms - due_ms, 0) + PHASE_UNDERRUN_US // US_PER_MS

@@ -36,7 +36,7 @@ class Ruling(StrEnum):
 
     FITS = "fits"
     FITS_IF = "fits_if"
-    """It fits if a timeout that no line tells is another than the default."""
+    """It fits if an untold timeout differs from the default."""
     FAILS = "fails"
     SAME_REQUEST = "same_request"
     """Another cause, which fits, asks the same of the coordinator."""
@@ -53,7 +53,10 @@ class Trial:
     inputs: tuple[InputLink, ...] = ()
     entries: tuple[Entry, ...] = ()
     needed: tuple[ExpectedLine, ...] = ()
-    """Lines of its beginning at levels that the log lacks: they would tell."""
+    """Lines of its beginning at levels that the log lacks.
+
+    They would tell.
+    """
 
     @property
     def failure(self) -> Entry | None:
@@ -256,12 +259,12 @@ def _other_half(window: Window, steps: Sequence[InputLink]) -> tuple[Entry, ...]
 
 
 def _burst_of(lines: Sequence[Event]) -> list[Event]:
-    """The lines behind the first one that the same request may have set off."""
+    """Lines behind the first one that the same request may cause."""
     return next(bursts(lines))[1:]
 
 
 def _begun(window: Window, cause: Cause) -> tuple[HiddenInput, ...]:
-    """The inputs at the first line of the best explanation, of the cause's kind."""
+    """Inputs of the cause's kind at the best explanation's first line."""
     first = window.lines[0]
     return tuple(step.input for step in window.inputs if step.evidence is first and step.input.kind in REQUESTS[cause])
 

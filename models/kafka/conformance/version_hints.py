@@ -1,4 +1,6 @@
-"""Which version wrote the lines of a coordinator, where nothing else tells: the last one that words them so.
+"""Infers a coordinator's version from its wording, where nothing else tells.
+
+The last one that words them so.
 
 What a wording tells is a bound from below; of the versions that share it, the one that most clusters run is taken.
 """
@@ -25,7 +27,10 @@ HINTS: Sequence[Hint] = (
     ("2.2.2", lambda event: event.name == "MemberLeft"),
     ("2.1.1", lambda event: "reason_id" in event.fields),
 )
-"""Version and the line that it is the first to write so (catalogue of messages, `seen_in`), the newest first."""
+"""Versions with the first line of their wording, newest first.
+
+From the catalogue of messages, `seen_in`.
+"""
 
 
 JAVA_ONLY = "4.0.0"

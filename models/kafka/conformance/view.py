@@ -1,4 +1,7 @@
-"""What is known of a group at one moment: certain, inferred or unknown, each by itself."""
+"""What is known of a group at one moment, by certainty.
+
+Certain, inferred and unknown, each by itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ CERTAIN, INFERRED, UNKNOWN = "certain", "inferred", "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Fact(Generic[T]):
-    """A value and how sure it is; None where it is unknown, or where there is none."""
+    """A value and how sure it is; None where unknown or absent."""
 
     value: T | None
     certainty: str
@@ -34,7 +37,10 @@ NOT_KNOWN: Fact[bool] = Fact(None, UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member; without an id where no line has named it. `rejoined` counts in a join phase, `synced` after it."""
+    """A member; without an id where no line has named it.
+
+    `rejoined` counts in a join phase, `synced` after it.
+    """
 
     member_id: str | None
     instance_id: str | None
@@ -42,19 +48,28 @@ class MemberView:
     rejoined: Fact[bool]
     synced: Fact[bool]
     awaited: Fact[bool]
-    """Whether the group waits for it: for its JoinGroup in a join phase, for its SyncGroup after it."""
+    """Whether the group waits for its JoinGroup or SyncGroup.
+
+    For the first in a join phase, for the second after it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class TimerView:
-    """A timer that is armed. Deadlines hang on timeouts and on heartbeats, which lines seldom tell."""
+    """A timer that is armed.
+
+    Deadlines hang on timeouts and on heartbeats, which lines seldom tell.
+    """
 
     kind: str
     member_id: str | None
     deadline_ms: int | None
     certainty: str
     is_initial: bool = False
-    """Whether it is a step of the initial delay, which no member's timeout decides."""
+    """Whether it is a step of the initial delay.
+
+    No member's timeout decides that.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ class View:
 
 
 def view_of(tracker: Tracker) -> View:
-    """The group as the best explanation has it; what others deny is not certain.
+    """Show the group by the best explanation; disputed facts are uncertain.
 
     Between two lines of one step the model is ahead: only state and generation are those of that moment.
     """
@@ -181,7 +196,10 @@ def _pending(explanation: Explanation, group: Group | None) -> Fact[tuple[str, .
 
 
 def _static(explanation: Explanation, group: Group | None) -> Fact[dict[str, str | None]]:
-    """Instances that lines name. Before 3.0 a newcomer's line does not tell whether it is a static member."""
+    """Instances that lines name.
+
+    Before 3.0 a newcomer's line does not tell whether it is a static member.
+    """
     if group is None:
         return Fact({}, CERTAIN if explanation.certainty.state else UNKNOWN)
     named = {instance: member if is_named(member) else None for instance, member in sorted(group.static.items()) if is_named(instance)}
@@ -191,7 +209,10 @@ def _static(explanation: Explanation, group: Group | None) -> Fact[dict[str, str
 
 
 def _timers(explanation: Explanation, group: Group) -> Iterator[TimerView]:
-    """Timers of the group and of pending ids by the timeouts that are assumed; sessions are renewed by heartbeats that no line tells."""
+    """Timers of the group and of pending ids, by assumed timeouts.
+
+    Sessions are renewed by heartbeats that no line tells.
+    """
     waiting = {TimerKind.JOIN: State.PREPARING_REBALANCE, TimerKind.SYNC: State.COMPLETING_REBALANCE}
     for timer in sorted(explanation.coordinator.timers.of_group(group.id), key=lambda timer: (timer.at_ms, timer.kind, timer.member)):
         member = timer.member if is_named(timer.member) else None

@@ -31,13 +31,16 @@ WEIGHTS: Mapping[str, Weight] = {
 }
 
 BURST_GAP_MS = 2
-"""Lines of one request are this close: they are written one after the other by one thread (appenders stamp whole milliseconds)."""
+"""Greatest gap between lines of one request.
+
+One thread writes them one after the other, and appenders stamp whole milliseconds.
+"""
 
 BEAM = 4
 """Explanations kept side by side."""
 
 FORK_MARGIN = 2.0
-"""How much worse than the best one a proposal may be and still be followed."""
+"""How much worse than the best a followed proposal may be."""
 
 SCRIPTS = 6
 """Proposals tried for one line."""

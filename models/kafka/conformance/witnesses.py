@@ -1,4 +1,6 @@
-"""What requests and clients tell of a group beside its coordinator: who rejoined and synced when, rosters, leaders, timeouts.
+"""What requests and clients tell of a group beside its coordinator.
+
+Who rejoined and synced when, rosters, leaders, timeouts.
 
 A request reached the broker when its answer was sent, less the total time, on the broker's own clock; what a client logs is on
 the client's, and so it is inferred where it says when.
@@ -60,7 +62,10 @@ class Witnesses:
         return line
 
     def applied(self, view: View, at_us: int, began_us: int) -> View:
-        """A view of a moment with what they tell of it. `began_us` is since when the group is in its state."""
+        """Apply what they tell to a view of one moment.
+
+        `began_us` is since when the group is in its state.
+        """
         generation = view.generation.value
         in_phase = view.state.value is State.PREPARING_REBALANCE
         since = began_us - BURST_GAP_MS * US_PER_MS
@@ -88,7 +93,10 @@ class Witnesses:
         return replace(member, rejoined=rejoined, synced=synced, awaited=awaited)
 
     def _votes(self, members: tuple[MemberView, ...]) -> Fact[dict[str, int]] | None:
-        """The vote as it would be now: each member for its first protocol that all support; None unless all of them are known."""
+        """The vote as it would be now.
+
+        Each member for its first protocol that all support; None unless all of them are known.
+        """
         offered = [self.preferences.get(member.member_id or "") for member in members]
         known = [names for names in offered if names]
         if not known or len(known) < len(offered):
@@ -114,7 +122,7 @@ class Witnesses:
 
 
 def _done(signs: list[MemberSign], since: int, at_us: int) -> Fact[bool] | None:
-    """Whether something was done between two times; what came later was not done yet."""
+    """Whether something was done between two times, and not later."""
     within = [sign for sign in signs if since <= sign.at_us <= at_us]
     if within:
         return Fact(True, min((sign.certainty for sign in within), key=(CERTAIN, INFERRED).index))
@@ -128,7 +136,7 @@ def _sign(event: Event) -> MemberSign:
 
 
 def _join(known: Witnesses, event: Event) -> None:
-    """JoinGroup was answered, well or not; a successful answer tells the generation that began."""
+    """Note an answered JoinGroup; a success tells the generation that began."""
     member = event.member_id or text_field(event, "request_member_id")
     if member is None:
         return
