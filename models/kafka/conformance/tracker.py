@@ -20,7 +20,7 @@ from models.kafka.conformance.explanation import Due, Explanation, HiddenInput, 
 from models.kafka.conformance.hidden_inputs import run
 from models.kafka.conformance.learning import learn
 from models.kafka.conformance.likelihood import log_likelihood
-from models.kafka.conformance.proposals import proposals, standing
+from models.kafka.conformance.proposals.proposers import proposals, standing
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.conformance.weights import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, STEPS_KEPT, weight
 from models.kafka.coordinator.classic.group import Group

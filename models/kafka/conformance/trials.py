@@ -16,7 +16,7 @@ from models.events import Event
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
 from models.kafka.conformance.explanation import Entry, Explanation, HiddenInput, InputLink
 from models.kafka.conformance.hidden_inputs import run
-from models.kafka.conformance.proposals import proposals, standing
+from models.kafka.conformance.proposals.proposers import proposals, standing
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.conformance.tracker import Tracker, bursts
 from models.kafka.coordinator.protocol.errors import Fault

@@ -15,7 +15,7 @@ from models.ids import make_id
 from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
 from models.kafka.conformance.explanation import Explanation
 from models.kafka.conformance.learning import LEARNED
-from models.kafka.conformance.proposals import PROPOSERS
+from models.kafka.conformance.proposals.proposers import PROPOSERS
 from models.kafka.conformance.snapshots import Snapshot, restored, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.version_hints import is_java, version_of
