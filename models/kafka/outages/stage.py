@@ -62,17 +62,18 @@ LEAVING_ROWS = 1_000
 
 _OF_ROWS = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", "divergences")
 _HELD = ("outages", "moved", "vacated", "event_count", "_coordinators_told", "_due", "_number", "_check_at")
-_HELD_OF_PARTITIONS = (
-    "partitions",
-    "brokers",
-    "kraft",
-    "unclean_topics",
-    "unclean_default",
-    "controllers",
-    "takeovers",
-    "now",
-    "_last_own",
-)
+_HELD_OF_PARTITIONS = {
+    "partitions": "partitions",
+    "brokers": "brokers",
+    "kraft": "kraft",
+    "unclean_topics": "unclean_topics",
+    "unclean_default": "unclean_default",
+    "controllers": "controllers",
+    "takeovers": "takeovers",
+    "now": "now",
+    "_last_own": "last_own",
+}
+"""Names in checkpoints, and the attributes of the partition stage that they stand for."""
 
 
 @dataclass(slots=True)
@@ -185,8 +186,8 @@ class OutageStage:
         try:
             for name in _HELD:
                 setattr(found, name, held[name])
-            for name in _HELD_OF_PARTITIONS:
-                setattr(found.stage, name, held["stage"][name])
+            for name, attribute in _HELD_OF_PARTITIONS.items():
+                setattr(found.stage, attribute, held["stage"][name])
             found.stage.suspicions.with_file |= held["with_file"]
             found.stage.suspicions.refusals.update(held["refusals"])
             found.clocks = BrokerClocks.resumed(held["clocks"], node_of)
@@ -201,7 +202,7 @@ class OutageStage:
         clocks differ. `clocks` is the checkpoint of the clock information.
         """
         held: dict[str, Any] = {name: getattr(self, name) for name in _HELD}
-        held["stage"] = {name: getattr(self.stage, name) for name in _HELD_OF_PARTITIONS}
+        held["stage"] = {name: getattr(self.stage, attribute) for name, attribute in _HELD_OF_PARTITIONS.items()}
         suspicions = self.stage.suspicions
         held |= {"with_file": suspicions.with_file, "refusals": suspicions.refusals}
         held["clocks"] = self.clocks.state() if clocks is None else clocks

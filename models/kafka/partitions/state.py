@@ -31,17 +31,20 @@ class PartitionState:
     controllers: Controllers = field(default_factory=Controllers)
     takeovers: LeadershipDrain = field(default_factory=LeadershipDrain)
     now: int = 0
+    last_own: dict[str, Event] = field(default_factory=dict)
+    """Latest line of each broker about itself."""
 
-    def _own_line(self, event: Event) -> str | None:
+    def node_of_line(self, event: Event) -> str | None:
+        """The broker that wrote a line, None if unknown."""
         return event.node or self.node_of.get(event.place.file)
 
-    def _held(self, history: PartitionHistory, *nodes: str | None) -> None:
+    def note_holders(self, history: PartitionHistory, *nodes: str | None) -> None:
         """Record brokers that have a partition."""
         known = [node for node in nodes if node is not None]
         history.note(known)
         self.partitions.note_nodes(history, known)
 
-    def _enter(self, history: PartitionHistory, new: Leadership, event: Event) -> None:
+    def enter_leadership(self, history: PartitionHistory, new: Leadership, event: Event) -> None:
         """Add a leadership; infer a departure if its former leader leads nothing."""
         was = history.current
         supposed = was is not None and was.told is LeadershipSource.IMPLIED  # then a contradicting line is no evidence of a move
@@ -52,9 +55,9 @@ class PartitionState:
             return
         self.takeovers.changed(history, before, after, None if supposed else event, self.brokers)
         if new.told is not LeadershipSource.IMPLIED and before is not None:
-            self._led_all_before(before, event)
+            self.check_drained(before, event)
 
-    def _led_all_before(self, node: str, event: Event) -> None:
+    def check_drained(self, node: str, event: Event) -> None:
         """Check whether a broker has just lost all of its leaderships.
 
         Refused connections distinguish a killed broker from a stopped one.
@@ -66,13 +69,14 @@ class PartitionState:
         refused = self.suspicions.refused_lately(node, at) if moves else None
         taken = [move for move in moves if not move.back]
         if refused is not None:
-            self._lost(node, refused, suspected=True)
+            self.record_departure(node, refused, suspected=True)
         elif len(taken) >= MOVES_MIN:
-            self._lost(node, taken[0].event, controlled=True, suspected=True)
+            self.record_departure(node, taken[0].event, controlled=True, suspected=True)
 
     # -- inferred elections ------------------------------------------------------------------------------------
 
-    def _lost(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
+    def record_departure(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
+        """Record a departure and infer the elections after it."""
         at = event.time_us
         if self.brokers.gone(node, at, event, fenced=fenced, controlled=controlled, suspected=suspected):
             self.controllers.over(node, at, event)
@@ -141,7 +145,8 @@ class PartitionState:
         unseen = self.brokers.working() - self.suspicions.with_file - self.brokers.absences.keys()
         return history.candidates if history.replicas or (history.seen and not unseen) else None
 
-    def _came(self, node: str, event: Event) -> None:
+    def record_return(self, node: str, event: Event) -> None:
+        """Record a return and infer the elections after it."""
         self.brokers.alive(node)
         self.brokers.back(node, event.time_us, event)
         for history in self.partitions.at(node):
@@ -158,7 +163,7 @@ class PartitionState:
         epoch = None if current is None or current.epoch is None else current.epoch + 1
         unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
         told = Leadership(epoch, leader, event.time_us, LeadershipSource.IMPLIED, isr, guessed=True, unclean=unclean, events=[event])
-        self._enter(history, told, event)
+        self.enter_leadership(history, told, event)
         if leader != NO_LEADER:
             history.take_isr(isr, event.time_us, event)
 
@@ -172,7 +177,7 @@ class PartitionState:
         isr = history.isr_before_forgotten(at) or self._in_sync(history)
         return elected(history.candidates, isr, is_down, kraft=self.kraft, unclean=unclean)
 
-    def _show_alive(self, nodes: Iterable[str], event: Event) -> None:
+    def show_alive(self, nodes: Iterable[str], event: Event) -> None:
         """Record brokers that lead or catch up as returned.
 
         Brokers without files may have no other evidence of their return.
@@ -180,12 +185,12 @@ class PartitionState:
         for node in sorted(set(nodes) - self.suspicions.with_file):
             going = self.brokers.last_going(node, event.time_us, event.time_us - START_LEAST_US)
             if going is None:  # else a line about what was before it went
-                self._returned(node, event)
+                self.confirm_return(node, event)
 
-    def _returned(self, node: str, event: Event) -> None:
+    def confirm_return(self, node: str, event: Event) -> None:
         """Record a return by a broker's own line.
 
         A controller's line about the departure takes precedence.
         """
         if self.brokers.suspected(node):
-            self._came(node, event)
+            self.record_return(node, event)

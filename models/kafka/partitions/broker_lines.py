@@ -1,0 +1,113 @@
+"""Processes brokers' lines about their own start, stop and state."""
+
+from __future__ import annotations
+
+from models.events import Event
+from models.kafka.partitions.event_fields import named_nodes, word_field
+from models.kafka.partitions.state import PartitionState
+
+LISTENS_WITHIN_US = 10_000_000
+"""Maximum time from a broker getting its leaderships to its open port."""
+
+_OF_A_START = frozenset({"BrokerStarting", "BrokerConfigured"})
+"""A start of a broker is announced by several lines."""
+
+
+def process_configuration(state: PartitionState, event: Event) -> None:
+    """Note the default for unclean elections."""
+    if event.fields.get("unclean_election") is not None:
+        state.unclean_default = bool(event.fields["unclean_election"])
+
+
+def process_start(state: PartitionState, event: Event) -> None:
+    """Record a broker's start.
+
+    If it was active and left unnoticed, its last own line marks the departure.
+    """
+    node = state.node_of_line(event)
+    if node is None:
+        return
+    last, at = state.last_own.get(node), event.time_us
+    stopping = state.brokers.stopping_line(node)
+    if stopping is not None:
+        record_stop(state, node, stopping)
+    elif last is not None and last.name not in _OF_A_START and not state.brokers.is_down(node) and not state.suspicions.is_told(node, at):
+        state.record_departure(node, last, suspected=True)
+    state.brokers.starting(node, at, event)
+
+
+def process_end_of_start(state: PartitionState, event: Event) -> None:
+    """Record that a broker has started."""
+    node = state.node_of_line(event)
+    if node is not None:
+        state.confirm_return(node, event)
+        state.brokers.alive(node)
+
+
+def process_announcement(state: PartitionState, event: Event) -> None:
+    """Record the return of each broker that announces itself."""
+    for node in named_nodes(event):
+        state.confirm_return(node, event)
+
+
+def process_broker_state(state: PartitionState, event: Event) -> None:
+    """Record a return when a broker says that it runs."""
+    node = state.node_of_line(event)
+    if node is not None and word_field(event, "state") == "RUNNING":
+        state.confirm_return(node, event)
+
+
+def process_stop(state: PartitionState, event: Event) -> None:
+    """Record that a broker stops or has stopped."""
+    node = state.node_of_line(event)
+    if node is None:
+        return
+    if event.name == "BrokerStopped":
+        record_stop(state, node, state.brokers.stopping_line(node) or event)
+    state.brokers.stopping(node, event.time_us, event)
+
+
+def record_stop(state: PartitionState, node: str, event: Event) -> None:
+    """Record from its own lines that a broker leads nothing now."""
+    if not state.suspicions.is_told(node, event.time_us):
+        state.record_departure(node, event, controlled=state.brokers.goes_in_order(node), suspected=True)
+
+
+def process_refused_connection(state: PartitionState, event: Event) -> None:
+    """Suspect a broker whose connections are refused."""
+    node = word_field(event, "broker")
+    if node is None or state.brokers.is_down(node):
+        return
+    at = event.time_us
+    if state.brokers.last_return(node, at - LISTENS_WITHIN_US, at) is not None:
+        return
+    first = state.suspicions.refused(node, event, event.time_us)
+    if first is not None:
+        state.record_departure(node, first, suspected=True)
+
+
+def process_shutdown_attempt(state: PartitionState, event: Event) -> None:
+    """Record the phases of a controlled shutdown."""
+    node = state.node_of_line(event)
+    if node is None:
+        return
+    if word_field(event, "phase") == "failed":
+        state.brokers.stays_leader(node, event)
+        return
+    state.brokers.sign(node, "leaving", event)
+    if word_field(event, "phase") in {"asked", "succeeded"}:  # KRaft: asked, ZooKeeper: succeeded; from here on it leads nothing
+        record_stop(state, node, event)
+
+
+def process_session_expiry(state: PartitionState, event: Event) -> None:
+    """Note that a broker lost its ZooKeeper session."""
+    node = state.node_of_line(event)
+    if node is not None:
+        state.brokers.sign(node, "session", event)
+
+
+def process_log_dir_failure(state: PartitionState, event: Event) -> None:
+    """Note the brokers of a failed log directory."""
+    own = state.node_of_line(event) if word_field(event, "folder") else None
+    for node in (*named_nodes(event), *filter(None, (own,))):
+        state.brokers.sign(node, "log_dir", event)
