@@ -177,6 +177,16 @@ EVENTS: dict[str, EventKind] = {
     "CoordinatorResigned": _kind(_COORDINATOR, "The broker leads an offsets partition no more.", "node partition coordinator_epoch"),
     "CoordinatorStarted": _kind(_COORDINATOR, "The coordinator's service starts or has started.", "node phase"),
     "CoordinatorStopped": _kind(_COORDINATOR, "The coordinator's service shuts down or has shut down.", "node phase"),
+    "CoordinatorWriteFailed": _kind(
+        _COORDINATOR,
+        "A batch could not be appended to an offsets partition; what wanted to write it is taken back.",
+        "node partition error records batch_max",
+    ),
+    "GroupSettingCapped": _kind(
+        _COORDINATOR,
+        "A setting lies beyond the broker's bounds; the bound is in force. Without a group it is the broker's own.",
+        "node group setting value effective",
+    ),
     "CoordinatorNote": _kind(
         _COORDINATOR, "A known line that changes nothing in the model.", "node group partition generation member_id instance_id detail"
     ),
@@ -250,7 +260,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientFenced": _kind(_CLIENT, "The static member was fenced.", _CLIENT_HEAD),
     "ClientCoordinatorFound": _kind(_CLIENT, "The coordinator was discovered.", f"{_CLIENT_HEAD} node coordinator"),
     "ClientCoordinatorLost": _kind(_CLIENT, "The coordinator was lost.", f"{_CLIENT_HEAD} node coordinator why"),
-    "ClientDisconnected": _kind(_CLIENT, "The connection to the coordinator is gone for a while.", f"{_CLIENT_HEAD} duration_ms"),
+    "ClientDisconnected": _kind(_CLIENT, "The connection to the coordinator is gone for a while.", f"{_CLIENT_HEAD} node duration_ms"),
     "ClientAssigned": _kind(_CLIENT, "Partitions were assigned.", f"{_CLIENT_HEAD} partitions"),
     "ClientRevoked": _kind(_CLIENT, "Partitions were revoked.", f"{_CLIENT_HEAD} generation partitions"),
     "ClientLost": _kind(_CLIENT, "Partitions were lost.", f"{_CLIENT_HEAD} partitions"),
@@ -283,7 +293,7 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStopped": _kind(_BROKER, "A broker has shut down.", "node"),
     "KafkaVersion": _kind(_BROKER, "The version of the Kafka library in this process.", "version"),
     "ClusterId": _kind(_BROKER, "The cluster's id.", "cluster_id group client_id instance_id"),
-    "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic partition_count assignment unclean"),
+    "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic topic_id partition_count assignment unclean"),
     "PartitionsAdded": _kind(_BROKER, "A topic got more partitions.", "node topic partition_count assignment"),
     "TopicDeleted": _kind(_BROKER, "A topic was deleted.", "node topic"),
     "PartitionCreated": _kind(
@@ -297,7 +307,7 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStateChanged": _kind(_BROKER, "A KRaft broker's state: STARTING, RECOVERY, RUNNING and so on.", "node state broker incarnation"),
     "BrokerHeartbeatFailed": _kind(_BROKER, "A KRaft broker could not tell the controller that it is alive.", "node broker error"),
     "SessionExpired": _kind(_BROKER, "A ZooKeeper session is lost.", "node session"),
-    "LogDirFailed": _kind(_BROKER, "A log directory failed.", "node broker brokers folder controller_epoch"),
+    "LogDirFailed": _kind(_BROKER, "A log directory failed.", "node broker brokers folder remaining controller_epoch"),
     "LeaderStarted": _kind(_BROKER, "A broker leads a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"),
     "FollowerStarted": _kind(
         _BROKER, "A broker follows a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"
@@ -328,11 +338,11 @@ EVENTS: dict[str, EventKind] = {
     "BrokerRegistered": _kind(
         _CONTROLLER, "A KRaft broker process registers.", "node broker incarnation previous_incarnation records broker_epoch"
     ),
-    "PartitionsMoved": _kind(_CONTROLLER, "How many partitions one event of a KRaft controller changed.", "node broker why count"),
+    "PartitionsMoved": _kind(_CONTROLLER, "Which partitions one event of a KRaft controller changed, or how many.", "node broker why count partitions"),
     "PartitionStateChanged": _kind(
         _CONTROLLER,
         "The controller changed a partition's state, or its leader.",
-        f"node topic partition controller_epoch from_state to_state {_REGISTRATION} unclean leader_before isr_before removed",
+        f"node topic topic_id partition election controller_epoch from_state to_state {_REGISTRATION} unclean leader_before isr_before removed",
     ),
     "PartitionTold": _kind(
         _CONTROLLER,
@@ -341,6 +351,11 @@ EVENTS: dict[str, EventKind] = {
     ),
     "ElectionFailed": _kind(_CONTROLLER, "No leader could be elected.", "node topic partition controller_epoch from_state to_state"),
     "ElectionStarted": _kind(_CONTROLLER, "Leaders are to be elected anew.", "node partitions why election"),
+    "ReassignmentCompleted": _kind(
+        _CONTROLLER, "The replicas of a partition are now those it was to get; the leader moved with them, or not.", "node topic partition broker moved"
+    ),
+    "QuorumLost": _kind(_CONTROLLER, "The active controller hears from too few voters and gives up.", "node heard voters timeout_ms"),
+    "QuorumElectionFailed": _kind(_CONTROLLER, "Too few voters answered to elect a controller.", "node silent refusing"),
     "UncleanElectionEnabled": _kind(_CONTROLLER, "Unclean elections are allowed, or not.", "node topic allowed"),
     "ControllerNote": _kind(_CONTROLLER, "A known line that changes nothing in the model.", "node topic partition broker detail"),
     # RocketMQ clients, which allocate queues themselves. `partition` is the queue's number, `broker` has the queue.

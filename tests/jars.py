@@ -33,6 +33,12 @@ class Logged(NamedTuple):
     level: str
     text: str
 
+    @property
+    def loggers(self) -> tuple[str, ...]:
+        """Names under which it may be logged: a class inside another one often uses the other's logger."""
+        outer = self.logger.partition("$")[0]
+        return (self.logger,) if outer == self.logger else (self.logger, outer)
+
 
 class _Reader:
     """Big-endian numbers, one after the other."""

@@ -1,8 +1,8 @@
-"""What the classes of jars log about groups, compared with the catalogue: `python -m tests.wording JAR...`.
+"""What classes log about groups, compared with the catalogue: `python -m tests.wording JAR-OR-FOLDER...`.
 
-Prints, by class, how many texts from INFO on the catalogue knows or passes over on purpose, and those that it lacks. `--all` takes
-every class, not only those whose loggers concern groups; `--names PART...` takes classes whose names hold a part. Exits with 1 below
-`KNOWN_MIN`.
+Reads the byte code of jars, or the sources below a folder. Prints, by class, how many texts from INFO on the catalogue knows or passes
+over on purpose, and those that it lacks. `--all` takes every class, not only those whose loggers concern groups, elections or assignments;
+`--names PART...` takes classes whose names hold a part; `--page` writes docs/wording.md. Exits with 1 below `KNOWN_MIN`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,34 @@ from __future__ import annotations
 import argparse
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from parsers.catalogue.catalogue import Catalogue, catalogue
 from tests.jars import Logged, texts_of
+from tests.source_texts import texts_below
 
 KNOWN_MIN = 0.95
 MIN_WORDS = 8
 """Fixed characters that a text must have in common with an entry that says more, or less, than it."""
+FILLERS = ("x-1", "3", "[a-0, b-1]", "Generation{generationId=3, memberId='x', protocol='range'}")
+"""What may stand in a gap of a text when it is tried as a line."""
+FILLED_MAX = 4
+"""Gaps up to which each is filled with every filler; of more, all with the same."""
+_PREFIXES = (
+    "",
+    "[GroupCoordinator id=1 topic=__consumer_offsets partition=3] ",
+    "[GroupCoordinator id=1] ",
+    "[ShareCoordinator id=1] ",
+    "[Consumer clientId=x, groupId=x] ",
+    "[Worker clientId=x, groupId=x] ",
+    "[QuorumController id=1] ",
+    "[RaftManager id=1] ",
+    "stream-thread [x-4f1c2a80-0d2e-4c11-9b1e-2f6a1a7c9d10-StreamThread-1] ",
+    "stream-client [x-4f1c2a80-0d2e-4c11-9b1e-2f6a1a7c9d10] ",
+)
+"""What log contexts put before a text."""
 _SLOT = re.compile(r"\{[^{}\s]*\}")
 _BRACKETS = re.compile(r"(?:\[[^\]]*\])+:? ")
 
@@ -32,9 +51,16 @@ class Wordings:
         self._exact = set(self._texts)
         self._forms = [_form(text) for text in self._texts if _fixed(text) >= MIN_WORDS]
 
-    def knows(self, text: str) -> bool:
-        """Whether an entry has this text, or one that says in fixed words what this one fills in, or the other way round."""
-        first = text.strip().split("\n")[0].strip()
+    def knows(self, logged: Logged) -> bool:
+        """Whether a line of this text would be recognised, or an entry says in fixed words what the text fills in."""
+        first = logged.text.strip().split("\n")[0].strip()
+        return self._has(first) or any(self._reads(name, first) for name in logged.loggers)
+
+    def _reads(self, logger: str, text: str) -> bool:
+        """Whether the catalogue reads lines that the text could make."""
+        return any(self._catalogue.match(logger, None, prefix + line) is not None for prefix in _PREFIXES for line in _lines(text))
+
+    def _has(self, first: str) -> bool:
         for each in (first, _BRACKETS.sub("", first, count=1)):
             if each in self._exact or any(form.fullmatch(each) for form in self._forms):
                 return True
@@ -44,11 +70,19 @@ class Wordings:
 
     def passes_over(self, logged: Logged) -> bool:
         """Whether the text is ignored on purpose."""
-        return not self._catalogue.shows_unknown(logged.logger, logged.level, logged.text)
+        return any(not self._catalogue.shows_unknown(name, logged.level, logged.text) for name in logged.loggers)
 
     def concerns_groups(self, logged: Logged) -> bool:
         """Whether the class is one whose loggers concern groups."""
         return self._catalogue.concerns_groups(logged.logger)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Lines that a text could make."""
+    parts = text.split("{}")
+    gaps = len(parts) - 1
+    for fillers in product(FILLERS, repeat=gaps) if gaps <= FILLED_MAX else ((each,) * gaps for each in FILLERS):
+        yield "".join(part for pair in zip(parts, (*fillers, ""), strict=True) for part in pair)
 
 
 def _fixed(text: str) -> int:
@@ -68,7 +102,7 @@ def compare(texts: Iterable[Logged], known: Wordings, every: bool, parts: Sequen
         if not (every or parts or known.concerns_groups(each)):
             continue
         right, ignored, missing = found[each.logger]
-        if known.knows(each.text):
+        if known.knows(each):
             right += 1
         elif known.concerns_groups(each) and known.passes_over(each):
             ignored += 1
@@ -81,7 +115,7 @@ def compare(texts: Iterable[Logged], known: Wordings, every: bool, parts: Sequen
 def main() -> int:
     """Compare and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jars", nargs="+", type=Path, metavar="JAR")
+    parser.add_argument("jars", nargs="+", type=Path, metavar="JAR-OR-FOLDER")
     parser.add_argument("--all", action="store_true", help="classes that have nothing to do with groups, too")
     parser.add_argument("--names", nargs="+", default=[], metavar="PART", help="only classes whose names hold a part")
     parser.add_argument("--brief", action="store_true", help="counts only")
@@ -89,7 +123,7 @@ def main() -> int:
     known, total, good = Wordings(catalogue()), 0, 0
     for jar in given.jars:
         print(jar.name)
-        for name, (right, ignored, missing) in sorted(compare(texts_of(jar), known, given.all, given.names).items()):
+        for name, (right, ignored, missing) in sorted(compare(texts_below(jar) if jar.is_dir() else texts_of(jar), known, given.all, given.names).items()):
             count = right + ignored + len(missing)
             total, good = total + count, good + right + ignored
             print(f"  {name}: {right} known, {ignored} passed over, {len(missing)} missing of {count}")

@@ -1,7 +1,8 @@
 """Loggers whose lines concern groups.
 
 What they say and no entry knows is shown as unknown. An area of the catalogue may say so of its own loggers, at any level.
-Of the packages listed as `group_loggers`, lines from INFO on count. What is listed as `ignored` is passed over, with the reason.
+Of the packages listed as `group_loggers`, lines from INFO on count. What is listed as `ignored` is passed over, with the reason: all that
+some loggers say, or only some of their `texts`.
 """
 
 from __future__ import annotations
@@ -33,8 +34,11 @@ class GroupLoggers:
             _Package(tuple(each["package"].split(".")), frozenset(each.get("classes", ()))) for each in source["group_loggers"]
         ]
         self._whole: set[str] = set()
-        self._ignored_loggers = frozenset(logger for each in source["ignored"] for logger in each.get("loggers", ()))
-        self._ignored_texts = tuple(text for each in source["ignored"] for text in each.get("texts", ()))
+        self._ignored_loggers = frozenset(logger for each in source["ignored"] if "texts" not in each for logger in each["loggers"])
+        self._ignored_texts: dict[str, tuple[str, ...]] = {}
+        for each in source["ignored"]:
+            for logger in each["loggers"] if "texts" in each else ():
+                self._ignored_texts[logger] = (*self._ignored_texts.get(logger, ()), *each["texts"])
 
     def add(self, segments: frozenset[str]) -> None:
         """Take the loggers of an area, by their last segments."""
@@ -48,7 +52,7 @@ class GroupLoggers:
         """Whether a line that no entry knows is shown as unknown."""
         if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):
             return False
-        return segment not in self._ignored_loggers and not any(text in message for text in self._ignored_texts)
+        return segment not in self._ignored_loggers and not any(text in message for text in self._ignored_texts.get(segment, ()))
 
     def _in_package(self, logger: str, segment: str) -> bool:
         parts = logger.split(".")[:-1]

@@ -26,6 +26,10 @@ _UNCLEAN = re.compile(r"unclean\.leader\.election\.enable(?:=| -> )(true|false)"
 _CHANGE = re.compile(r"(?:^|, )(\w+): ")
 _KEYED = re.compile(r"(?:^|, )([^ ,]+) -> [A-Z][A-Za-z]*\(([\d, -]*)\)")
 
+_VOTER = re.compile(r"ReplicaKey\(id=(\d{1,10})")
+_VOTE = re.compile(r"VoterState\(replicaKey=ReplicaKey\(id=(\d{1,10})[^()]*\), state=([A-Z]+)\)")
+_SAID = (("silent", "UNRECORDED"), ("refusing", "REJECTED"))
+
 _NUMBERS = {"leaderepoch": "leader_epoch", "partitionepoch": "partition_epoch", "zkversion": "partition_epoch"}
 _LISTS = {"isr": "isr", "isrwithbrokerepoch": "isr", "replicas": "replicas"}
 _LISTS_IF_ANY = {"addingreplicas": "adding", "removingreplicas": "removing", "elr": "elr"}
@@ -33,6 +37,7 @@ _LISTS_IF_ANY = {"addingreplicas": "adding", "removingreplicas": "removing", "el
 _LEADERSHIP = ("leader", "leader_epoch", "isr", "partition_epoch")
 _HELD = (*_LEADERSHIP, "replicas")
 _OPTIONAL = ("adding", "removing", "elr")
+_ELECTED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "replicas", "elr")
 _CHANGED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "partition_epoch", "replicas", "elr")
 
 
@@ -92,6 +97,51 @@ def _parse_change(text: str) -> Any:
         elif name.lower() in _NUMBERS:
             values[_NUMBERS[name.lower()]] = parse_int32(after)
     return values if values and all(value is not NO for value in values.values()) else NO
+
+
+def _parse_election(text: str) -> Any:
+    """Parse `PartitionRegistration(...), change record: PartitionChangeRecord(...)`.
+
+    The leader epoch rises by one with each leader.
+    """
+    before, separator, record = text.partition(", change record: ")
+    if not separator:
+        return NO
+    held, changed = parse_registration(unwrap(before)), _parse_change_record(unwrap(record))
+    if held is NO or changed is NO or "leader" not in changed or "leader_epoch" not in held:
+        return NO
+    values = {"leader_before": held["leader"], "isr_before": held["isr"], "leader_epoch": held["leader_epoch"] + 1}
+    return {**values, "isr": held["isr"], **({"replicas": held["replicas"]} if "replicas" in held else {}), **changed}
+
+
+def _parse_change_record(text: str) -> Any:
+    """Parse `partitionId=0, topicId=..., isr=[1], leader=1, ...`; what is null did not change."""
+    pieces = _NAMED.split(text)
+    values: dict[str, Any] = {}
+    for name, value in zip(pieces[1::2], pieces[2::2], strict=True):
+        if value in ("null", "-2"):
+            continue
+        if name == "leader":
+            values["leader"] = _parse_node(value)
+        elif name in ("isr", "replicas"):
+            values[name] = parse_nodes(value)
+        elif name == "eligibleLeaderReplicas":
+            values["elr"] = parse_nodes(value)
+    return values if values and all(value is not NO for value in values.values()) else NO
+
+
+def _parse_voters(text: str) -> Any:
+    """Parse voters of a Raft quorum: `[1, 2]`, or keys such as `ReplicaKey(id=1, directoryId=...)`."""
+    keyed = _VOTER.findall(text)
+    return list(dict.fromkeys(keyed)) if keyed else parse_nodes(text)
+
+
+def _parse_vote_states(text: str) -> Any:
+    """Parse which voters of an election did not answer, and which refused."""
+    states = _VOTE.findall(text)
+    if not states:
+        return NO
+    return {name: [voter for voter, state in states if state == said] for name, said in _SAID}
 
 
 def _parse_partition_assignment(text: str) -> Any:
@@ -225,6 +275,31 @@ def _change(fields: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _change_record(fields: Mapping[str, Any]) -> str:
+    isr = f"[{_spaced(fields['isr'])}]" if "isr" in fields else "null"
+    return (
+        f"partitionId=0, topicId=, isr={isr}, leader={fields.get('leader', '-2')}, replicas=null, removingReplicas=null, "
+        "addingReplicas=null, leaderRecoveryState=-1, directories=null, eligibleLeaderReplicas=null, lastKnownElr=null"
+    )
+
+
+def _election(fields: Mapping[str, Any]) -> str:
+    before = {
+        "leader": fields["leader_before"],
+        "isr": fields["isr_before"],
+        "replicas": fields.get("replicas"),
+        "leader_epoch": fields["leader_epoch"] - 1,
+        "partition_epoch": 0,
+    }
+    return f"PartitionRegistration({_registration(before)}), change record: PartitionChangeRecord({_change_record(fields)})"
+
+
+def _vote_states(fields: Mapping[str, Any]) -> str:
+    said = ((voter, state) for name, state in _SAID for voter in fields.get(name) or ())
+    states = (f"{voter}=VoterState(replicaKey=ReplicaKey(id={voter}, directoryId=<undefined>), state={state})" for voter, state in said)
+    return f"EpochElection(voterStates={{{', '.join(states)}}})"
+
+
 def _partition_assignment(fields: Mapping[str, Any]) -> str:
     return f"Map({', '.join(f'{number} -> ArrayBuffer({_spaced(nodes)})' for number, nodes in fields['assignment'].items())})"
 
@@ -290,6 +365,12 @@ def slot_types() -> dict[str, SlotType]:
         "old_partition_names": SlotType(r"[^ ]*", _parse_old_names, ",".join, filler=""),
         "topic_settings": SlotType(r".*", _parse_settings, _settings, spaced=True, several=("unclean",)),
         "change": SlotType(r".*", _parse_change, _change, spaced=True, several=_CHANGED),
+        "change_record": SlotType(r".*", _parse_change_record, _change_record, spaced=True, several=("isr", "leader", "replicas", "elr")),
+        "election": SlotType(
+            r".*", _parse_election, _election, spaced=True, several=_ELECTED, needs=("leader_before", "isr_before", "leader_epoch", "leader")
+        ),
+        "voters": SlotType(r".*", _parse_voters, lambda voters: f"[{', '.join(voters)}]", spaced=True),
+        "vote_states": SlotType(r".*", _parse_vote_states, _vote_states, spaced=True, several=("silent", "refusing")),
         "partition_assignment": SlotType(
             r".*",
             _parse_partition_assignment,
