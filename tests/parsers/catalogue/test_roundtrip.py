@@ -70,6 +70,7 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
     "nodes": nodes,
     "dense_nodes": nodes,
     "node_set": nodes,
+    "voters": nodes,
     "fetchers": st.lists(st.tuples(partition_names, leaders, st.integers(0, 9999)).map(list), max_size=4),
     "old_fetchers": st.lists(st.tuples(partition_names, leaders, st.none()).map(list), max_size=4),
     "partition_names": st.lists(partition_names, max_size=6),
@@ -147,6 +148,9 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
             lambda drawn: {"assignment": drawn, "partition_count": max(map(int, drawn)) + 1}
         )
         return made if kind == "partition_assignment" else st.builds(lambda topic, rest: {"topic": topic, **rest}, topics, made)
+    if kind == "vote_states":
+        voters = st.lists(st.integers(0, 10**6).map(str), min_size=1, max_size=4, unique=True)
+        return st.fixed_dictionaries({"silent": voters, "refusing": nodes})
     if kind == "stream_client":
         return st.fixed_dictionaries({"group": topics})
     if kind == "stream_thread":
@@ -161,6 +165,8 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
         "leader_isr": leadership,
         "change": (*leadership, "leader_before", "isr_before"),
         "topic_settings": ("unclean",),
+        "change_record": ("leader", "isr"),
+        "election": ("leader", "leader_before", "leader_epoch", "isr", "isr_before", "replicas"),
     }
     return st.fixed_dictionaries({name: fields[name] for name in wanted.get(kind, (*leadership, "replicas"))})
 
