@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from parsers.reading.version_ranges import of_parts, range_of_file
 from parsers.records.context import Counts
 from parsers.sources.compression import is_damage
 from parsers.sources.files import SkippedFile
@@ -18,7 +19,7 @@ Row = dict[str, Any]
 _WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
 _BYTES = ("bytes_parsed", "bytes_ignored", "bytes_rejected")
 _SUMMED = ("bytes_read", *_BYTES, "lines", "records", "recognised", "unknown", "rejected")
-_OF_PARTS = ("part_offset", "part_line", "checkpoints", "ended_at")
+_OF_PARTS = ("part_offset", "part_line", "checkpoints", "ended_at", "version_ranges")
 _TALLIES = ("nodes", "witnesses", "systems")
 _STATUSES = ("rejected", "truncated", "empty", "skipped", "ok")  # worst first
 
@@ -42,6 +43,8 @@ class FileReport:
     system: str | None = None
     node: str | None = None
     versions: tuple[str, ...] = ()
+    version_ranges: Mapping[str, str] = field(default_factory=dict)
+    """What its wordings tell of the version of each product, those with most records first."""
     cluster_ids: tuple[str, ...] = ()
     time_zone: str | None = "UTC"
     first_at: int | None = None
@@ -104,6 +107,7 @@ def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
         "encoding": report.encoding,
         "node": report.node,
         "version": ", ".join(report.versions) or None,
+        "version_range": range_of_file(report.kind, report.version_ranges),
         "time_zone": report.time_zone,
         "first_at": report.first_at,
         "last_at": report.last_at,
@@ -119,6 +123,7 @@ def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
         "part_offset": begin,
         "part_line": line,
         "checkpoints": sorted(report.checkpoints.items()),
+        "version_ranges": list(report.version_ranges.items()),
         **{name: sorted(getattr(report, name).items()) for name in _TALLIES},
     }
 
@@ -164,4 +169,6 @@ def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
     row["status"], row["reason"] = worst["status"], worst["reason"]
     if len(parts) > 1:
         row["node"], row["system"], row["kind"] = _most(tallies["nodes"]), _most(tallies["systems"]), _kind(tallies["witnesses"])
+    ranges = of_parts(dict(part.get("version_ranges") or ()) for part in parts)
+    row["version_range"], row["version_ranges"] = range_of_file(row["kind"], ranges), list(ranges.items())
     return row | {name: sorted(tally.items()) for name, tally in tallies.items()}

@@ -21,6 +21,7 @@ from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord, 
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import redacted
+from parsers.reading.version_ranges import VersionRanges
 from parsers.redaction.secrets import masked
 from parsers.schema import EVENT_SCHEMA, TIME
 from parsers.sources.checkpoints import MarkedStream
@@ -171,6 +172,7 @@ class FileReader:
         self._newest: int | None = None
         self._reached: list[tuple[int, int]] = []  # places of some events, and the newest time by then
         self._versions: dict[str, None] = {}
+        self._ranges = VersionRanges(told.layout, catalogue)
         self._cluster_ids: dict[str, None] = {}
 
     def __iter__(self) -> Iterator[ParsedChunk]:
@@ -265,6 +267,7 @@ class FileReader:
         events = parsed.events
         if not events.num_rows:
             return
+        self._ranges.note(events)
         parsed.events = self._ordered(events)
         if self._newest is not None:
             self._reached += some_of(parsed.events)
@@ -312,6 +315,7 @@ class FileReader:
     def _conclude(self) -> None:
         report = self.report
         report.versions, report.cluster_ids = tuple(self._versions), tuple(self._cluster_ids)
+        report.version_ranges = self._ranges.told()
         report.conclude()
 
 

@@ -1,0 +1,70 @@
+"""Versions of a product in which its wordings were seen.
+
+Wordings of servers, of Kafka's own Java clients and of each other client library are told apart, as each has versions of its own.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from parsers.catalogue.catalogue import Catalogue, Pattern, version_key
+from parsers.catalogue.entries import Message
+from parsers.catalogue.templates import TooManyReadings
+
+Range = tuple[str, str]
+_OF_KAFKA = frozenset({"client", "connect", "streams", "streams_client"})
+"""Second parts of the ids of clients that have Kafka's versions."""
+
+
+class WordingVersions:
+    """Where the wordings of a catalogue were seen, by product."""
+
+    def __init__(self, known: Catalogue) -> None:
+        self._known = known
+        self._newest: dict[str, str] = {}
+        for pattern in known.patterns:
+            product = _product(pattern.message)
+            self._newest[product] = max(self._newest.get(product, "0"), pattern.seen_in[-1], key=version_key)
+
+    def product_of(self, message_id: str | None) -> str | None:
+        """Product whose wordings an entry has, None for none of the catalogue's."""
+        message = self._known.messages.get(message_id or "")
+        return None if message is None else _product(message)
+
+    def newest(self, product: str) -> str:
+        """Newest version of a product that some wording was seen in."""
+        return self._newest[product]
+
+    def seen_in(self, message_id: str, text: str) -> Range | None:
+        """First and last version of the wordings of an entry that a line has; None if it has none of them."""
+        head = text.partition("\n")[0].rstrip()
+        try:
+            fitting = [each for each in self._fitting(head) if each.message.id == message_id]
+        except TooManyReadings:
+            return None
+        if not fitting:
+            return None
+        return min((each.seen_in[0] for each in fitting), key=version_key), max((each.seen_in[-1] for each in fitting), key=version_key)
+
+    def _fitting(self, head: str) -> list[Pattern]:
+        found = []
+        for opening in self._known.all_openings(self._known.plain, head, 0):
+            for pattern in opening.bucket.patterns(head, opening.at):
+                template = pattern.template
+                if head.endswith(template.tail) and next(template.readings(head, opening.at), None) is not None:
+                    found.append(pattern)
+        return found
+
+
+def _product(message: Message) -> str:
+    """Name of the product that writes a message, with versions of its own."""
+    if message.witness != "client":
+        return message.system
+    _, library, *_ = message.id.split(".")
+    return f"{message.system} client" if library in _OF_KAFKA else library
+
+
+@lru_cache(maxsize=4)
+def wording_versions(known: Catalogue) -> WordingVersions:
+    """The versions of a catalogue's wordings."""
+    return WordingVersions(known)

@@ -1,0 +1,121 @@
+"""Versions that a file may be of, told from its wordings.
+
+Each wording has the versions in which it was seen. What the wordings of one product in a file have in common is the range
+of its version. The newest version of a product stands for all that may follow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from parsers.catalogue.catalogue import Catalogue, catalogue, version_key
+from parsers.catalogue.wording_versions import Range, wording_versions
+from parsers.formats.layouts import AnyLayout
+
+SAMPLES_MAX = 6
+"""Records of one message in one file that are looked at: its wordings differ, and the first one may not be the telling one."""
+
+SERVERS = ("kafka", "rocketmq")
+"""Products whose own files tell the version of a server."""
+
+
+class VersionRanges:
+    """The ranges of one file, by product."""
+
+    def __init__(self, layout: AnyLayout, known: Catalogue | None = None) -> None:
+        self._layout = layout
+        self._known = wording_versions(known or catalogue())
+        self._looked_at: Counter[str] = Counter()
+        self._ranges: dict[str, Range | None] = {}
+        self._lines: Counter[str] = Counter()
+
+    def note(self, events: pa.RecordBatch) -> None:
+        """Take the wordings of the first records of each message."""
+        messages = events.column("message").to_pylist()
+        counts = Counter(messages)
+        for message, count in counts.items():
+            product = self._known.product_of(message)
+            if product is not None:
+                self._lines[product] += count
+        open_ones = {message for message in counts if self._looked_at[message] < SAMPLES_MAX}
+        for row in self._rows(messages, open_ones):
+            self._take(messages[row], events.column("text")[row].as_py())
+
+    def _rows(self, messages: list[str | None], open_ones: set[str | None]) -> Iterator[int]:
+        for row, message in enumerate(messages):
+            if message in open_ones and message is not None:
+                self._looked_at[message] += 1
+                if self._looked_at[message] >= SAMPLES_MAX:
+                    open_ones.discard(message)
+                yield row
+            if not open_ones:
+                return
+
+    def _take(self, message: str, text: str | None) -> None:
+        product = self._known.product_of(message)
+        if product is None or not text:
+            return
+        header = self._layout.read(text, (text + "\n").index("\n"))
+        seen = None if header is None else self._known.seen_in(message, header.message)
+        if seen is None:
+            return
+        before = self._ranges.get(product, seen)
+        self._ranges[product] = None if before is None else narrowed(before, seen)
+
+    def told(self) -> dict[str, str]:
+        """Products with their range, those with most records first."""
+        return {
+            product: words
+            for product, _ in sorted(self._lines.items(), key=lambda each: (-each[1], each[0]))
+            if (words := in_words(self._ranges.get(product), self._known.newest(product))) is not None
+        }
+
+
+def narrowed(one: Range, other: Range) -> Range | None:
+    """What two ranges have in common, None if nothing."""
+    low, high = max(one[0], other[0], key=version_key), min(one[1], other[1], key=version_key)
+    return (low, high) if version_key(low) <= version_key(high) else None
+
+
+def in_words(found: Range | None, newest: str) -> str | None:
+    """A range such as `3.8 to 4.1`, `4.1` or `4.2 or later`."""
+    if found is None:
+        return None
+    low, high = found
+    if version_key(high) >= version_key(newest):
+        return f"{low} or later"
+    return low if low == high else f"{low} to {high}"
+
+
+def of_parts(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Ranges of a file that was read in parts: what the parts have in common."""
+    merged: dict[str, str] = {}
+    for part in parts:
+        for product, words in part.items():
+            merged[product] = _common(merged[product], words) if product in merged else words
+    return {product: words for product, words in merged.items() if words}
+
+
+def _common(one: str, other: str) -> str:
+    both = narrowed(_range_of(one), _range_of(other))
+    if both is None:
+        return ""
+    low, high = both
+    return f"{low} or later" if high == _OPEN else low if low == high else f"{low} to {high}"
+
+
+_OPEN = "999999"
+
+
+def _range_of(words: str) -> Range:
+    low, _, high = words.removesuffix(" or later").partition(" to ")
+    return low, _OPEN if words.endswith(" or later") else high or low
+
+
+def range_of_file(kind: str, ranges: Mapping[str, str]) -> str | None:
+    """The range of the product that wrote a file of this kind, None if its wordings tell none."""
+    own = [words for product, words in ranges.items() if (product in SERVERS) is (kind != "client")]
+    return own[0] if own else None
