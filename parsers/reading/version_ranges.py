@@ -18,6 +18,9 @@ from parsers.formats.layouts import AnyLayout
 SAMPLES_MAX = 6
 """Records of one message in one file that are looked at: its wordings differ, and the first one may not be the telling one."""
 
+_ANY = 999
+_OPEN = "999999"
+"""Upper end of a range that has none."""
 SERVERS = ("kafka", "rocketmq")
 """Products whose own files tell the version of a server."""
 
@@ -76,8 +79,13 @@ class VersionRanges:
 
 def narrowed(one: Range, other: Range) -> Range | None:
     """What two ranges have in common, None if nothing."""
-    low, high = max(one[0], other[0], key=version_key), min(one[1], other[1], key=version_key)
-    return (low, high) if version_key(low) <= version_key(high) else None
+    low, high = max(one[0], other[0], key=version_key), min(one[1], other[1], key=_last)
+    return (low, high) if version_key(low) <= _last(high) else None
+
+
+def _last(version: str) -> tuple[int, ...]:
+    """The last release that a version names: 2.8 names all of 2.8."""
+    return (*version_key(version), _ANY)
 
 
 def in_words(found: Range | None, newest: str) -> str | None:
@@ -107,7 +115,6 @@ def _common(one: str, other: str) -> str:
     return f"{low} or later" if high == _OPEN else low if low == high else f"{low} to {high}"
 
 
-_OPEN = "999999"
 
 
 def _range_of(words: str) -> Range:
