@@ -338,7 +338,9 @@ EVENTS: dict[str, EventKind] = {
     "BrokerRegistered": _kind(
         _CONTROLLER, "A KRaft broker process registers.", "node broker incarnation previous_incarnation records broker_epoch"
     ),
-    "PartitionsMoved": _kind(_CONTROLLER, "Which partitions one event of a KRaft controller changed, or how many.", "node broker why count partitions"),
+    "PartitionsMoved": _kind(
+        _CONTROLLER, "Which partitions one event of a KRaft controller changed, or how many.", "node broker why count partitions"
+    ),
     "PartitionStateChanged": _kind(
         _CONTROLLER,
         "The controller changed a partition's state, or its leader.",
@@ -352,7 +354,9 @@ EVENTS: dict[str, EventKind] = {
     "ElectionFailed": _kind(_CONTROLLER, "No leader could be elected.", "node topic partition controller_epoch from_state to_state"),
     "ElectionStarted": _kind(_CONTROLLER, "Leaders are to be elected anew.", "node partitions why election"),
     "ReassignmentCompleted": _kind(
-        _CONTROLLER, "The replicas of a partition are now those it was to get; the leader moved with them, or not.", "node topic partition broker moved"
+        _CONTROLLER,
+        "The replicas of a partition are now those it was to get; the leader moved with them, or not.",
+        "node topic partition broker moved",
     ),
     "QuorumLost": _kind(_CONTROLLER, "The active controller hears from too few voters and gives up.", "node heard voters timeout_ms"),
     "QuorumElectionFailed": _kind(_CONTROLLER, "Too few voters answered to elect a controller.", "node silent refusing"),

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from tests.jars import LEVELS, Logged
 
-_CALL = re.compile(r"\b(?:log|logger|LOG|LOGGER|underlying)(?:\(\))?\s*\.\s*(trace|debug|info|warn|error)\s*\(|(?<![\w.])(trace|debug|info|warn|error)\s*\(")
+_LEVEL = "(trace|debug|info|warn|error)"
+_CALL = re.compile(rf"\b(?:log|logger|LOG|LOGGER|underlying)(?:\(\))?\s*\.\s*{_LEVEL}\s*\(|(?<![\w.]){_LEVEL}\s*\(")
 _PACKAGE = re.compile(r"^package\s+([\w.]+)", re.MULTILINE)
 _PIECE = re.compile(r'([sf]?)"""(.*?)"""|([sf]?)"((?:[^"\\\n]|\\.)*)"|(,)|(\()|(\))|(\+)|([^\s"(),+]+)', re.DOTALL)
-_INSIDE = re.compile(r"\$\{[^{}]*\}|\$\w+")
+_INSIDE = re.compile(r"(?:\$\{[^{}]*\}|\$\w+)(?:%[-\d.]*[a-z])?")
 _FORMAT = re.compile(r"%[-#+ 0,(]*\d*(?:\.\d+)?[a-zA-Z]")
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\", r"\'": "'"}
 _ESCAPE = re.compile(r"\\.")
@@ -31,6 +32,8 @@ def first_argument(source: str, at: int) -> str | None:
     for piece in _PIECE.finditer(source, at):
         text = piece[2] if piece[2] is not None else piece[4]
         if text is not None and not (depth and constant):
+            if depth and not constant:  # the name of a call around the text is no part of it
+                pieces.clear()
             words = _unescaped(text) if piece[4] is not None else text
             pieces.append(_INSIDE.sub("{}", words) if piece[1] or piece[3] else words)
             constant, open_gap = True, False

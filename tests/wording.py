@@ -2,7 +2,7 @@
 
 Reads the byte code of jars, or the sources below a folder. Prints, by class, how many texts from INFO on the catalogue knows or passes
 over on purpose, and those that it lacks. `--all` takes every class, not only those whose loggers concern groups, elections or assignments;
-`--names PART...` takes classes whose names hold a part; `--page` writes docs/wording.md. Exits with 1 below `KNOWN_MIN`.
+`--names PART...` takes classes whose names hold a part; `--page FILE` writes the figures as a page. Exits with 1 below `KNOWN_MIN`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -93,9 +93,13 @@ def _form(text: str) -> re.Pattern[str]:
     return re.compile(".*?".join(map(re.escape, text.split("{}"))), re.DOTALL)
 
 
-def compare(texts: Iterable[Logged], known: Wordings, every: bool, parts: Sequence[str]) -> dict[str, tuple[int, int, list[Logged]]]:
+Found = tuple[int, int, list[Logged]]
+"""Of a class: texts known, texts passed over, and those that are missing."""
+
+
+def compare(texts: Iterable[Logged], known: Wordings, every: bool, parts: Sequence[str]) -> dict[str, Found]:
     """By class: texts known, texts passed over, and those that the catalogue lacks."""
-    found: dict[str, tuple[int, int, list[Logged]]] = defaultdict(lambda: (0, 0, []))
+    found: dict[str, Found] = defaultdict(lambda: (0, 0, []))
     for each in texts:
         if each.level in ("DEBUG", "TRACE") or (parts and not any(part in each.logger for part in parts)):
             continue
@@ -112,6 +116,56 @@ def compare(texts: Iterable[Logged], known: Wordings, every: bool, parts: Sequen
     return found
 
 
+def total_of(found: Iterable[Found]) -> tuple[int, int]:
+    """How many texts there are, and how many of them are known or passed over."""
+    each = list(found)
+    return sum(right + ignored + len(missing) for right, ignored, missing in each), sum(right + ignored for right, ignored, _ in each)
+
+
+def page(of_jars: Mapping[str, Mapping[str, Found]]) -> str:
+    """Figures by class as a page."""
+    total, good = total_of(found for classes in of_jars.values() for found in classes.values())
+    lines = [
+        "# Wordings of the newest Kafka",
+        "",
+        "Written by `python -m tests.wording --page docs/wording.md JAR...`, which reads the byte code of released jars.",
+        "It counts texts from INFO on of the classes whose loggers concern groups, elections or assignments (`group_loggers.yaml`).",
+        "What is *passed over* has a reason there; what is *missing* is listed as unknown, with its template, when it stands in a log.",
+        "",
+        f"{good} of {total} texts are known or passed over: {good / total if total else 1.0:.3f}.",
+    ]
+    for name, classes in of_jars.items():
+        if classes:
+            count, fine = total_of(classes.values())
+            lines += [
+                "",
+                f"## {name}",
+                "",
+                f"{fine} of {count}.",
+                "",
+                "| class | known | passed over | missing |",
+                "| --- | --- | --- | --- |",
+            ]
+            lines += [
+                f"| {each.removeprefix('org.apache.kafka.')} | {right} | {ignored} | {len(missing)} |"
+                for each, (right, ignored, missing) in sorted(classes.items())
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def listed(of_jars: Mapping[str, Mapping[str, Found]], brief: bool) -> Iterator[str]:
+    """Figures by class, and the texts that are missing, as lines."""
+    for jar, classes in of_jars.items():
+        yield jar
+        for name, (right, ignored, missing) in sorted(classes.items()):
+            count = right + ignored + len(missing)
+            yield f"  {name}: {right} known, {ignored} passed over, {len(missing)} missing of {count}"
+            for each in () if brief else missing:
+                yield f"    {each.level:5} {each.text!r}"
+    total, good = total_of(found for classes in of_jars.values() for found in classes.values())
+    yield f"{good} of {total} texts are known or passed over on purpose: {good / total if total else 1.0:.3f}"
+
+
 def main() -> int:
     """Compare and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -119,19 +173,20 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="classes that have nothing to do with groups, too")
     parser.add_argument("--names", nargs="+", default=[], metavar="PART", help="only classes whose names hold a part")
     parser.add_argument("--brief", action="store_true", help="counts only")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write the figures as a page, too")
     given = parser.parse_args()
-    known, total, good = Wordings(catalogue()), 0, 0
-    for jar in given.jars:
-        print(jar.name)
-        for name, (right, ignored, missing) in sorted(compare(texts_below(jar) if jar.is_dir() else texts_of(jar), known, given.all, given.names).items()):
-            count = right + ignored + len(missing)
-            total, good = total + count, good + right + ignored
-            print(f"  {name}: {right} known, {ignored} passed over, {len(missing)} missing of {count}")
-            for each in () if given.brief else missing:
-                print(f"    {each.level:5} {each.text!r}")
-    share = good / total if total else 1.0
-    print(f"{good} of {total} texts are known or passed over on purpose: {share:.3f}")
-    return int(share < KNOWN_MIN)
+    known = Wordings(catalogue())
+    of_jars = {each.name: compare(_texts(each), known, given.all, given.names) for each in given.jars}
+    for line in listed(of_jars, given.brief):
+        print(line)
+    if given.page is not None:
+        given.page.write_text(page(of_jars), encoding="utf-8")
+    total, good = total_of(found for classes in of_jars.values() for found in classes.values())
+    return int(good < KNOWN_MIN * total)
+
+
+def _texts(path: Path) -> list[Logged]:
+    return texts_below(path) if path.is_dir() else texts_of(path)
 
 
 if __name__ == "__main__":

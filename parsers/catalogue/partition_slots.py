@@ -115,7 +115,10 @@ def _parse_election(text: str) -> Any:
 
 
 def _parse_change_record(text: str) -> Any:
-    """Parse `partitionId=0, topicId=..., isr=[1], leader=1, ...`; what is null did not change."""
+    """Parse `partitionId=0, topicId=..., isr=[1], leader=1, ...`.
+
+    What is null did not change.
+    """
     pieces = _NAMED.split(text)
     values: dict[str, Any] = {}
     for name, value in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -131,7 +134,10 @@ def _parse_change_record(text: str) -> Any:
 
 
 def _parse_voters(text: str) -> Any:
-    """Parse voters of a Raft quorum: `[1, 2]`, or keys such as `ReplicaKey(id=1, directoryId=...)`."""
+    """Parse voters of a Raft quorum.
+
+    `[1, 2]`, or keys such as `ReplicaKey(id=1, directoryId=...)`.
+    """
     keyed = _VOTER.findall(text)
     return list(dict.fromkeys(keyed)) if keyed else parse_nodes(text)
 
@@ -367,7 +373,12 @@ def slot_types() -> dict[str, SlotType]:
         "change": SlotType(r".*", _parse_change, _change, spaced=True, several=_CHANGED),
         "change_record": SlotType(r".*", _parse_change_record, _change_record, spaced=True, several=("isr", "leader", "replicas", "elr")),
         "election": SlotType(
-            r".*", _parse_election, _election, spaced=True, several=_ELECTED, needs=("leader_before", "isr_before", "leader_epoch", "leader")
+            r".*",
+            _parse_election,
+            _election,
+            spaced=True,
+            several=_ELECTED,
+            needs=("leader_before", "isr_before", "leader_epoch", "leader"),
         ),
         "voters": SlotType(r".*", _parse_voters, lambda voters: f"[{', '.join(voters)}]", spaced=True),
         "vote_states": SlotType(r".*", _parse_vote_states, _vote_states, spaced=True, several=("silent", "refusing")),

@@ -17,7 +17,7 @@ _OF_KAFKA = frozenset({"client", "connect", "streams", "streams_client"})
 
 
 class WordingVersions:
-    """Where the wordings of a catalogue were seen, by product."""
+    """Versions in which wordings were seen, by product."""
 
     def __init__(self, known: Catalogue) -> None:
         self._known = known
@@ -27,16 +27,19 @@ class WordingVersions:
             self._newest[product] = max(self._newest.get(product, "0"), pattern.seen_in[-1], key=version_key)
 
     def product_of(self, message_id: str | None) -> str | None:
-        """Product whose wordings an entry has, None for none of the catalogue's."""
+        """Return the product that writes an entry, None if unknown."""
         message = self._known.messages.get(message_id or "")
         return None if message is None else _product(message)
 
     def newest(self, product: str) -> str:
-        """Newest version of a product that some wording was seen in."""
+        """Return the newest version in which a wording was seen."""
         return self._newest[product]
 
     def seen_in(self, message_id: str, text: str) -> Range | None:
-        """First and last version of the wordings of an entry that a line has; None if it has none of them."""
+        """Return the first and last version of a line's wording.
+
+        None if the line has no wording of the entry.
+        """
         head = text.partition("\n")[0].rstrip()
         try:
             fitting = [each for each in self._fitting(head) if each.message.id == message_id]
@@ -57,7 +60,7 @@ class WordingVersions:
 
 
 def _product(message: Message) -> str:
-    """Name of the product that writes a message, with versions of its own."""
+    """Return the product that writes a message."""
     if message.witness != "client":
         return message.system
     _, library, *_ = message.id.split(".")
@@ -66,5 +69,5 @@ def _product(message: Message) -> str:
 
 @lru_cache(maxsize=4)
 def wording_versions(known: Catalogue) -> WordingVersions:
-    """The versions of a catalogue's wordings."""
+    """Return the versions of a catalogue's wordings."""
     return WordingVersions(known)

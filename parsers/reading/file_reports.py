@@ -44,7 +44,7 @@ class FileReport:
     node: str | None = None
     versions: tuple[str, ...] = ()
     version_ranges: Mapping[str, str] = field(default_factory=dict)
-    """What its wordings tell of the version of each product, those with most records first."""
+    """Version range of each product, the most frequent first."""
     cluster_ids: tuple[str, ...] = ()
     time_zone: str | None = "UTC"
     first_at: int | None = None

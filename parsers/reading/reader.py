@@ -16,12 +16,12 @@ from parsers.formats.time_zones import Rules, ZoneConverter, check_zones
 from parsers.reading.damage import Damage, damage_chunk, since, some_of
 from parsers.reading.file_reports import FileReport
 from parsers.reading.forms import tell_best
+from parsers.reading.version_ranges import VersionRanges
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord, raised
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import redacted
-from parsers.reading.version_ranges import VersionRanges
 from parsers.redaction.secrets import masked
 from parsers.schema import EVENT_SCHEMA, TIME
 from parsers.sources.checkpoints import MarkedStream

@@ -16,7 +16,10 @@ from parsers.catalogue.wording_versions import Range, wording_versions
 from parsers.formats.layouts import AnyLayout
 
 SAMPLES_MAX = 6
-"""Records of one message in one file that are looked at: its wordings differ, and the first one may not be the telling one."""
+"""Records of one message that are looked at.
+
+Its wordings differ, and the first one may not be the telling one.
+"""
 
 _ANY = 999
 _OPEN = "999999"
@@ -26,7 +29,7 @@ SERVERS = ("kafka", "rocketmq")
 
 
 class VersionRanges:
-    """The ranges of one file, by product."""
+    """Version ranges of one file, by product."""
 
     def __init__(self, layout: AnyLayout, known: Catalogue | None = None) -> None:
         self._layout = layout
@@ -36,7 +39,7 @@ class VersionRanges:
         self._lines: Counter[str] = Counter()
 
     def note(self, events: pa.RecordBatch) -> None:
-        """Take the wordings of the first records of each message."""
+        """Take in the wordings of each message's first records."""
         messages = events.column("message").to_pylist()
         counts = Counter(messages)
         for message, count in counts.items():
@@ -69,7 +72,7 @@ class VersionRanges:
         self._ranges[product] = None if before is None else narrowed(before, seen)
 
     def told(self) -> dict[str, str]:
-        """Products with their range, those with most records first."""
+        """Return the range of each product, the most frequent first."""
         return {
             product: words
             for product, _ in sorted(self._lines.items(), key=lambda each: (-each[1], each[0]))
@@ -78,18 +81,18 @@ class VersionRanges:
 
 
 def narrowed(one: Range, other: Range) -> Range | None:
-    """What two ranges have in common, None if nothing."""
+    """Intersect two ranges, None if they share nothing."""
     low, high = max(one[0], other[0], key=version_key), min(one[1], other[1], key=_last)
     return (low, high) if version_key(low) <= _last(high) else None
 
 
 def _last(version: str) -> tuple[int, ...]:
-    """The last release that a version names: 2.8 names all of 2.8."""
+    """Return a key for the last release that a version names."""
     return (*version_key(version), _ANY)
 
 
 def in_words(found: Range | None, newest: str) -> str | None:
-    """A range such as `3.8 to 4.1`, `4.1` or `4.2 or later`."""
+    """Write a range, such as `3.8 to 4.1` or `4.2 or later`."""
     if found is None:
         return None
     low, high = found
@@ -99,7 +102,7 @@ def in_words(found: Range | None, newest: str) -> str | None:
 
 
 def of_parts(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Ranges of a file that was read in parts: what the parts have in common."""
+    """Intersect the ranges of a file's parts."""
     merged: dict[str, str] = {}
     for part in parts:
         for product, words in part.items():
@@ -115,14 +118,12 @@ def _common(one: str, other: str) -> str:
     return f"{low} or later" if high == _OPEN else low if low == high else f"{low} to {high}"
 
 
-
-
 def _range_of(words: str) -> Range:
     low, _, high = words.removesuffix(" or later").partition(" to ")
     return low, _OPEN if words.endswith(" or later") else high or low
 
 
 def range_of_file(kind: str, ranges: Mapping[str, str]) -> str | None:
-    """The range of the product that wrote a file of this kind, None if its wordings tell none."""
+    """Return the range of the product that wrote the file, if known."""
     own = [words for product, words in ranges.items() if (product in SERVERS) is (kind != "client")]
     return own[0] if own else None

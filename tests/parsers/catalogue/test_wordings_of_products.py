@@ -1,0 +1,90 @@
+"""What products log is compared with the catalogue, and what it lacks is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parsers.catalogue.catalogue import catalogue
+from tests.jars import Logged
+from tests.source_texts import texts_below, texts_in
+from tests.wording import Wordings, compare, page
+
+MANAGER = "org.apache.kafka.coordinator.group.GroupMetadataManager"
+SOURCE = """package org.apache.kafka.coordinator.group;
+class GroupConfig {
+    void check() {
+        log.warn("The group config '{}' for group '{}' has value {} which is below the broker's allowed minimum {}. " +
+            "The effective value will be capped to {}.", name, group, value, bound, bound);
+        log.info("A line of a version to come about group {}.", group);
+        log.debug("Only for developers {}", group);
+        throw new IllegalStateException("no log line");
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ('package a.b\nlogger.info(s"Loaded ${group.id} of $count in " + took + " ms")', ["Loaded {} of {} in {} ms"]),
+        ('package a.b\nlog.info("one {} " +\n  "two {}", first(x, "no text"), y)', ["one {} two {}"]),
+        ('package a.b\nwarn(f"took $millis%d ms")', ["took {} ms"]),
+        ('package a.b\nlog.error(String.format("failed %s of %d", a, b))', ["failed {} of {}"]),
+        ("package a.b\nlog.info(message)", []),
+    ],
+)
+def test_texts_of_sources_are_put_together(source: str, texts: list[str]) -> None:
+    assert [each.text for each in texts_in(source.replace("\\\n", "\n"), "C")] == texts
+
+
+def test_a_folder_of_sources_is_compared_as_a_jar_is(tmp_path: Path) -> None:
+    (tmp_path / "GroupConfig.java").write_text(SOURCE)
+    found = compare(texts_below(tmp_path), Wordings(catalogue()), every=False, parts=())
+    known, ignored, missing = found["org.apache.kafka.coordinator.group.GroupConfig"]
+    assert (known, ignored, [each.text for each in missing]) == (1, 0, ["A line of a version to come about group {}."])
+    assert "| coordinator.group.GroupConfig | 1 | 0 | 1 |" in page({"sources": found})
+
+
+@pytest.mark.parametrize(
+    ("logger", "text", "known"),
+    [
+        (MANAGER, "[GroupId {}] Bumped group epoch to {} with metadata hash {}.", True),
+        (MANAGER, "[GroupId {}] Bumped group epoch in another way to {}.", False),
+        (
+            "org.apache.kafka.clients.consumer.internals.AbstractCoordinator$HeartbeatThread",
+            "Heartbeat thread failed due to unexpected error",
+            True,
+        ),
+        ("org.apache.kafka.streams.processor.internals.StreamThread", "State transition from {} to {}", True),
+    ],
+)
+def test_a_text_is_known_if_its_lines_are_read(logger: str, text: str, known: bool) -> None:
+    assert Wordings(catalogue()).knows(Logged(logger, "INFO", text)) is known
+
+
+@pytest.mark.parametrize(
+    ("logger", "level", "message", "shown"),
+    [
+        ("org.apache.kafka.coordinator.group.modern.TopicRegexResolver", "WARN", "A new thing about regular expressions", True),
+        ("org.apache.kafka.coordinator.group.streams.topics.InternalTopicManager", "INFO", "A new thing about topics", True),
+        ("o.a.k.controller.ReplicationControlManager", "INFO", "[QuorumController id=1] A new kind of election for orders-0", True),
+        ("org.apache.kafka.controller.ReplicationControlManager", "INFO", "[QuorumController id=1] CreateTopics result(s): x", False),
+        ("org.apache.kafka.controller.ReplicationControlManager", "DEBUG", "[QuorumController id=1] A new kind of election", False),
+        ("org.apache.kafka.raft.KafkaRaftClient", "INFO", "[RaftManager id=1] Registered the listener x", False),
+        ("org.apache.kafka.raft.LeaderState", "INFO", "[RaftManager id=1] Something new about voters", True),
+        ("org.apache.kafka.connect.runtime.distributed.DistributedHerder", "INFO", "[Worker clientId=a, groupId=b] Starting task x", False),
+        (
+            "org.apache.kafka.connect.runtime.distributed.DistributedHerder",
+            "INFO",
+            "[Worker clientId=a, groupId=b] Voting for a leader",
+            True,
+        ),
+        ("org.apache.kafka.streams.processor.internals.StreamThread", "INFO", "stream-thread [a] Handing over all tasks", True),
+        ("org.apache.kafka.coordinator.share.ShareCoordinatorService", "WARN", "Share coordinator is already running.", False),
+    ],
+)
+def test_what_speaks_of_groups_is_shown_unless_a_reason_is_given(logger: str, level: str, message: str, shown: bool) -> None:
+    assert catalogue().match(logger, level, message) is None
+    assert catalogue().shows_unknown(logger, level, message) is shown

@@ -1,0 +1,100 @@
+"""The version of a file, told from its wordings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from parsers.catalogue.catalogue import catalogue, version_key
+from parsers.catalogue.wording_versions import wording_versions
+from parsers.reading.file_reports import range_of_file
+from parsers.reading.reader import FileReader, ReadOptions, find_files
+from parsers.reading.version_ranges import in_words, narrowed, of_parts
+from tests.conftest import SHARED
+
+CORPORA = SHARED / "corpora"
+ONE_OF = ("a_new_group", "h2_kill_restart", "i_coordinator_failover", "m_empty_expire")
+FOLDERS = sorted(each for name in ONE_OF for each in CORPORA.glob(f"kafka/*/{name}"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (("2.8", "3.9"), ("3.0", "4.1"), ("3.0", "3.9")),
+        (("1.0", "2.8.0"), ("2.8", "4.0"), ("2.8", "2.8.0")),
+        (("2.8.1", "4.0"), ("1.0", "2.8"), ("2.8.1", "2.8")),
+        (("1.0", "2.3"), ("2.4", "4.4"), None),
+        (("0.9", "0.11"), ("0.10.2", "2.0"), ("0.10.2", "0.11")),
+    ],
+)
+def test_two_wordings_have_in_common_where_both_were_seen(one: tuple[str, str], other: tuple[str, str], both: object) -> None:
+    assert narrowed(one, other) == narrowed(other, one) == both
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (("3.8", "4.1"), "3.8 to 4.1"),
+        (("4.1", "4.1"), "4.1"),
+        (("4.2", "4.4"), "4.2 or later"),
+        (("4.4", "4.4"), "4.4 or later"),
+        (None, None),
+    ],
+)
+def test_the_newest_version_stands_for_all_that_follow(found: tuple[str, str] | None, words: str | None) -> None:
+    assert in_words(found, "4.4") == words
+
+
+def test_parts_of_a_file_narrow_its_range() -> None:
+    assert of_parts([{"kafka": "2.8 to 3.9"}, {"kafka": "3.0 or later"}]) == {"kafka": "3.0 to 3.9"}
+    assert of_parts([{"kafka": "3.8 or later"}, {"kafka": "3.0 or later"}]) == {"kafka": "3.8 or later"}
+    assert of_parts([{"kafka": "2.8"}, {"kafka": "3.0 or later"}]) == {}
+    assert of_parts([{}, {"sarama": "1.40"}]) == {"sarama": "1.40"}
+
+
+def test_a_server_is_not_told_by_its_clients() -> None:
+    told = {"kafka client": "3.3 or later", "kafka": "2.8 to 3.9"}
+    assert (range_of_file("server", told), range_of_file("client", told)) == ("2.8 to 3.9", "3.3 or later")
+    assert range_of_file("request", {"kafka client": "3.3"}) is None
+
+
+GROUP = "[GroupCoordinator id=1 topic=__consumer_offsets partition=3] [GroupId orders] "
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "seen"),
+    [
+        ("kafka.modern.epoch_bumped", f"{GROUP}Bumped group epoch to 3.", ("3.7", "4.0")),
+        ("kafka.modern.epoch_bumped", f"{GROUP}Bumped group epoch to 3 with metadata hash 7.", ("4.1", "4.4")),
+        ("kafka.modern.epoch_bumped", "no line of the catalogue", None),
+        ("no such message", f"{GROUP}Bumped group epoch to 3.", None),
+    ],
+)
+def test_a_line_tells_its_own_wording(message: str, text: str, seen: tuple[str, str] | None) -> None:
+    assert wording_versions(catalogue()).seen_in(message, text) == seen
+
+
+def ranges_below(folder: Path) -> dict[str, tuple[str, str | None]]:
+    found = {}
+    for source in find_files([str(folder)]).files:
+        reader = FileReader(source, ReadOptions())
+        for _ in reader:
+            pass
+        if reader.report.witnesses:
+            found[source.name] = (reader.report.kind, range_of_file(reader.report.kind, reader.report.version_ranges))
+    return found
+
+
+@pytest.mark.skipif(not FOLDERS, reason="the labelled corpora are not beside the checkout")
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_the_version_of_a_corpus_is_within_the_range_of_each_file(folder: Path) -> None:
+    version = version_key(folder.parent.name.partition("-")[0])
+    for name, (kind, words) in ranges_below(folder).items():
+        if kind == "request":
+            continue
+        assert words is not None, name
+        low, *high = re.findall(r"\d[\d.]*", words)
+        assert version_key(low) <= version, (name, words)
+        assert "later" in words or version <= (*version_key(high[0] if high else low), 999), (name, words)
