@@ -12,6 +12,7 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.partitions.broker_clocks import Skew
 from models.kafka.partitions.brokers import BrokerAbsence, Brokers
+from models.kafka.partitions.event_fields import nodes_field
 from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory
 from models.kafka.partitions.stage import PartitionStage
 from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
@@ -121,7 +122,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
         online_at=online_at,
         cause=cause,
         ended_by=ended_by,
-        lost_brokers=[absence.node for absence in lost],
+        lost_brokers=list(dict.fromkeys((*(absence.node for absence in lost), *_silent_voters(without_controller)))),
         replicas=list(replicas),
         isr=list(isr),
         leader_epoch_before=epoch,
@@ -132,6 +133,14 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
         settled_by=_settled_by(cause, lost, gap, stage),
         evidence=_lines(lost, vacant, after, without_controller),
     )
+
+
+def _silent_voters(controllers: Iterable[Event]) -> Iterator[str]:
+    """Voters without which there was no quorum."""
+    for event in controllers:
+        heard = {*(nodes_field(event, "heard") or ()), *filter(None, (event.node,))}
+        yield from (voter for voter in nodes_field(event, "voters") or () if voter not in heard)
+        yield from nodes_field(event, "silent") or ()
 
 
 def _numbered(epoch: int | None, at: int) -> tuple[object, ...]:
@@ -201,7 +210,14 @@ def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Lea
         return "isr_election"
     if replicas and after.leader not in replicas:
         return "reassigned"
+    if _is_eligible(after):
+        return "isr_election"
     return "unclean_election" if isr or after.unclean else "isr_election"
+
+
+def _is_eligible(each: Leadership) -> bool:
+    """Whether a leader came from the ELR, which holds all that is committed."""
+    return any(event.fields.get("election") == "ELR" for event in each.events)
 
 
 def _settled_by(cause: str, lost: list[BrokerAbsence], gap: Gap, stage: PartitionStage) -> str | None:
@@ -265,7 +281,7 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
                 leader_epoch=each.epoch,
                 reason=_reason(history, brokers, before, each),
                 clean=_clean(history, vacant, each),
-                evidence=evidence(each.events, inferred=each.told is LeadershipSource.IMPLIED),
+                evidence=[*evidence(each.events, inferred=each.told is LeadershipSource.IMPLIED), *evidence(_reassigned_by(history, each))],
             )
         before, vacant = each, []
 
@@ -274,11 +290,18 @@ def _clean(history: PartitionHistory, vacant: list[Leadership], each: Leadership
     """Whether the new leader was in sync, None if unknown."""
     if each.unclean:
         return False
+    if _is_eligible(each):
+        return True
     left = next((gone.isr for gone in reversed(vacant) if gone.isr), None)
     if left is not None:
         return each.leader in left
     known = [change.isr for change in history.isr_changes if change.at <= each.at]
     return True if any(each.leader in isr for isr in known[-2:]) else None
+
+
+def _reassigned_by(history: PartitionHistory, each: Leadership) -> list[Event]:
+    """Lines about a reassignment that ended just before a leadership began."""
+    return [event for event in history.reassigned if 0 <= each.at - event.time_us <= TAKEN_OVER_US][-1:]
 
 
 def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, each: Leadership) -> str | None:
@@ -290,6 +313,8 @@ def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, eac
         return f"broker {before.leader} was stopped"
     if brokers.absent_at(before.leader, each.at) is not None:
         return f"broker {before.leader} was lost"
+    if _reassigned_by(history, each):
+        return "reassignment finished"
     if any(0 <= each.at - at <= TAKEN_OVER_US for at in history.preferred) or (history.replicas and history.replicas[0] == each.leader):
         return "preferred replica elected"
     return None

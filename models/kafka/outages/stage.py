@@ -70,6 +70,7 @@ _HELD_OF_PARTITIONS = {
     "unclean_default": "unclean_default",
     "controllers": "controllers",
     "takeovers": "takeovers",
+    "topic_ids": "topic_ids",
     "now": "now",
     "_last_own": "last_own",
 }
@@ -187,7 +188,8 @@ class OutageStage:
             for name in _HELD:
                 setattr(found, name, held[name])
             for name, attribute in _HELD_OF_PARTITIONS.items():
-                setattr(found.stage, attribute, held["stage"][name])
+                if name in held["stage"] or name != "topic_ids":  # states written before topics had ids lack them
+                    setattr(found.stage, attribute, held["stage"][name])
             found.stage.suspicions.with_file |= held["with_file"]
             found.stage.suspicions.refusals.update(held["refusals"])
             found.clocks = BrokerClocks.resumed(held["clocks"], node_of)

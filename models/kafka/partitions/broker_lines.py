@@ -81,7 +81,7 @@ def process_refused_connection(state: PartitionState, event: Event) -> None:
     at = event.time_us
     if state.brokers.last_return(node, at - LISTENS_WITHIN_US, at) is not None:
         return
-    first = state.suspicions.refused(node, event, event.time_us)
+    first = state.suspicions.refused(node, event, at, watched=not state.controllers.lost_quorum(at))
     if first is not None:
         state.record_departure(node, first, suspected=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from models.events import Event
 from models.kafka.partitions.event_fields import named_nodes, nodes_field, partition_name, word_field
@@ -23,6 +24,9 @@ NEW = "NewPartition"
 
 def process_state_change(state: PartitionState, event: Event) -> None:
     """Record a partition's new state, leader, ISR and ELR."""
+    topic_id = word_field(event, "topic_id")
+    if event.topic is None and topic_id is not None:
+        event = replace(event, topic=state.topic_ids.get(topic_id))
     to_state = word_field(event, "to_state")
     if to_state == NEW and event.topic is not None and event.partition is not None:
         state.partitions.end(event.topic, event.partition, event.time_us)
@@ -65,6 +69,9 @@ def process_assignment(state: PartitionState, event: Event) -> None:
     The first live replica leads.
     """
     note_unclean_setting(state, event)
+    topic_id = word_field(event, "topic_id")
+    if event.topic is not None and topic_id is not None:
+        state.topic_ids[topic_id] = event.topic
     assignment = event.fields.get("assignment")
     if event.topic is None or not isinstance(assignment, Mapping):
         return
@@ -157,7 +164,10 @@ def process_controller_election(state: PartitionState, event: Event) -> None:
     """Record the beginning of a controller's term."""
     node = state.node_of_line(event)
     if node is not None:
+        waiting = state.controllers.lost_quorum(event.time_us)
         state.controllers.elected(node, event.time_us, event)
+        if waiting:
+            state.elect_missing_leaders(event)
 
 
 def process_controller_resignation(state: PartitionState, event: Event) -> None:
@@ -165,6 +175,18 @@ def process_controller_resignation(state: PartitionState, event: Event) -> None:
     node = state.node_of_line(event)
     if node is not None:
         state.controllers.over(node, event.time_us, event)
+
+
+def process_failed_quorum(state: PartitionState, event: Event) -> None:
+    """Record that too few voters answered a candidate."""
+    state.controllers.failed(event)
+
+
+def process_reassignment(state: PartitionState, event: Event) -> None:
+    """Record that a partition has its new replicas, and may have moved with it."""
+    history = history_of(state, event)
+    if history is not None and event.fields.get("moved"):
+        history.reassigned.append(event)
 
 
 def process_preferred_election(state: PartitionState, event: Event) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 
+QUORUM_LOST = "QuorumLost"
 LATE_US = 5_000_000
 """Delay within which a new controller elects missing leaders."""
 
@@ -33,6 +34,8 @@ class Controllers:
     """The controllers of a cluster, in order of time."""
 
     reigns: list[ControllerTerm] = field(default_factory=list)
+    failures: list[Event] = field(default_factory=list)
+    """Elections without a majority, the first of each stretch without a controller."""
 
     def elected(self, node: str, at: int, event: Event) -> None:
         """Record that a broker became controller."""
@@ -44,10 +47,23 @@ class Controllers:
         if reign is not None and reign.node == node and reign.ended_at is None and at >= reign.began_at:
             reign.ended_at, reign.ended = at, event
 
+    def failed(self, event: Event) -> None:
+        """Record an election for which too few voters answered."""
+        since = self.reigns[-1].began_at if self.reigns else None
+        if not self.failures or (since is not None and self.failures[-1].time_us < since):
+            self.failures.append(event)
+
+    def lost_quorum(self, at: int) -> bool:
+        """Whether a controller that heard from too few voters has no successor yet."""
+        reign = self.reigns[-1] if self.reigns else None
+        ended = reign.ended if reign is not None else None
+        return ended is not None and ended.name == QUORUM_LOST and ended.time_us <= at
+
     def forget(self, before: int) -> None:
         """Prune terms that had a successor before a time."""
         followed = sum(after.began_at < before for after in self.reigns[1:])
         del self.reigns[: max(followed - 1, 0)]
+        self.failures = [event for event in self.failures if event.time_us >= before]
 
     def missing(self, start: int, end: int | None) -> list[Event]:
         """Lines showing that the controller was missing between two times.
@@ -63,5 +79,9 @@ class Controllers:
             high = after.began_at if after is not None else None
             begins_in_time = end is None or low is None or low <= end
             if begins_in_time and (high is None or start <= high + LATE_US):
-                return [event for event in (ended, after.began if after is not None else None) if event is not None]
-        return []
+                tried = self._failed_between(start if low is None else low, end if high is None else high)
+                return [event for event in (ended, *tried, after.began if after is not None else None) if event is not None]
+        return [] if self.reigns else self._failed_between(start, end)
+
+    def _failed_between(self, start: int, end: int | None) -> list[Event]:
+        return [event for event in self.failures if start <= event.time_us and (end is None or event.time_us <= end)]

@@ -44,6 +44,9 @@ PARTITION_EVENTS = frozenset(
         "PartitionTold",
         "PartitionsAdded",
         "PartitionsMoved",
+        "QuorumElectionFailed",
+        "QuorumLost",
+        "ReassignmentCompleted",
         "SessionExpired",
         "TopicCreated",
         "TopicDeleted",
@@ -52,13 +55,13 @@ PARTITION_EVENTS = frozenset(
 )
 """Events read by the partition stage."""
 
-DEPENDENT_EVENTS = frozenset({"ElectionStarted", "FetchersRemoved"})
+DEPENDENT_EVENTS = frozenset({"ElectionStarted", "FetchersRemoved", "QuorumElectionFailed", "QuorumLost", "ReassignmentCompleted"})
 """Events that only add to others.
 
 Alone they name no partition or broker for a row.
 """
 
-KRAFT_ONLY = frozenset({"BrokerFenced", "BrokerUnfenced", "BrokerRegistered", "BrokerStateChanged", "PartitionsMoved"})
+KRAFT_ONLY = frozenset({"BrokerFenced", "BrokerUnfenced", "BrokerRegistered", "BrokerStateChanged", "PartitionsMoved", "QuorumLost"})
 """Events that only occur in clusters without ZooKeeper."""
 
 

@@ -105,6 +105,8 @@ class PartitionHistory:
     seen: Nodes = ()
     supposed: bool = False
     preferred: list[int] = field(default_factory=list)  # times of preferred replica elections
+    reassigned: list[Event] = field(default_factory=list)
+    """Lines about finished reassignments that moved its leader."""
     deleted_at: int | None = None
     life: int = 0
     """Number of earlier lifetimes of a partition with this name."""
@@ -226,6 +228,8 @@ class PartitionHistory:
             self.shortages = tuple(each for each in self.shortages if not each.is_over(until))
         if self.preferred:
             self.preferred = [at for at in self.preferred if at > until]
+        if self.reassigned:
+            self.reassigned = [event for event in self.reassigned if event.time_us > until]
 
     def next_settled(self, after: int) -> int | None:
         """Next time after another at which something ended."""

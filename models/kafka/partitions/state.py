@@ -30,6 +30,8 @@ class PartitionState:
     suspicions: SuspectedFailures = field(default_factory=SuspectedFailures)
     controllers: Controllers = field(default_factory=Controllers)
     takeovers: LeadershipDrain = field(default_factory=LeadershipDrain)
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    """Topics by their id: some lines of KRaft controllers name the id only."""
     now: int = 0
     last_own: dict[str, Event] = field(default_factory=dict)
     """Latest line of each broker about itself."""
@@ -162,8 +164,14 @@ class PartitionState:
         current = history.current
         epoch = None if current is None or current.epoch is None else current.epoch + 1
         unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
+        unwritten = leader == NO_LEADER and current is not None and self.controllers.lost_quorum(event.time_us)
+        if unwritten and current is not None:  # nobody is there to write the vacancy down: it takes no epoch
+            epoch = current.epoch
         told = Leadership(epoch, leader, event.time_us, LeadershipSource.IMPLIED, isr, guessed=True, unclean=unclean, events=[event])
-        self.enter_leadership(history, told, event)
+        if unwritten:
+            history.leaderships.append(told)
+        else:
+            self.enter_leadership(history, told, event)
         if leader != NO_LEADER:
             history.take_isr(isr, event.time_us, event)
 
@@ -175,7 +183,17 @@ class PartitionState:
             return self.brokers.is_down(node) if self.now - at < MOMENT_US else self.brokers.was_down(node, at)
 
         isr = history.isr_before_forgotten(at) or self._in_sync(history)
+        if self.controllers.lost_quorum(at):
+            return NO_LEADER, isr or ()
         return elected(history.candidates, isr, is_down, kraft=self.kraft, unclean=unclean)
+
+    def elect_missing_leaders(self, event: Event) -> None:
+        """Elect leaders that nobody could elect while there was no quorum."""
+        for history in self.partitions.by_name.values():
+            if history.leader == NO_LEADER:
+                leader, isr = self._elected(history, event.time_us)
+                if leader not in {None, NO_LEADER}:
+                    self._imply(history, leader or NO_LEADER, isr, event)
 
     def show_alive(self, nodes: Iterable[str], event: Event) -> None:
         """Record brokers that lead or catch up as returned.
