@@ -67,6 +67,12 @@ class Reasons:
 
         If several readings fit, only their common values are returned.
         """
+        told = self._values(text)
+        if told["reason_id"] is None and text[:1].isalpha():  # people write a reason with a capital, or without its own
+            told = {**self._values(text[0].swapcase() + text[1:]), "reason": text}
+        return told
+
+    def _values(self, text: str) -> dict[str, Any]:
         known = self._by_word.get(text.split(" ", 1)[0], ())
         for reason_id, template in known:
             values = template.quick(text, 0)

@@ -26,7 +26,8 @@ class KnownFacts(KnownByTime):
 
 def known_facts(facts: ClusterFacts) -> KnownFacts:
     """Fingerprints of a cluster's facts, by time."""
-    return KnownFacts.of([(name, getattr(facts, name)) for name in _IN_FORCE], _timed(facts))
+    in_force = [(name, getattr(facts, name)) for name in _IN_FORCE]
+    return KnownFacts.of([*in_force, ("capped", sorted(facts.capped.items(), key=lambda each: each[0]))], _timed(facts))
 
 
 def _timed(facts: ClusterFacts) -> Iterator[Told]:

@@ -48,6 +48,7 @@ CLUSTER_EVENTS = frozenset(
         "PartitionsAdded",
         "TopicDeleted",
         "PartitionCreated",
+        "GroupSettingCapped",
         "GroupsDeleted",
         "OffsetsExpired",
         "StaticMemberKept",
@@ -150,6 +151,8 @@ class ClusterFacts:
     leaders_replaced: list[Event] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
     broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
+    capped: dict[tuple[str, str], Event] = field(default_factory=dict)
+    """Last line about a group's setting that a bound of the broker's overrides, by group and setting."""
     versions: dict[str, str] = field(default_factory=dict)
     offsets_partitions: int | None = None
     initial_delay_ms: int = DEFAULT_INITIAL_DELAY_MS
@@ -193,9 +196,17 @@ class ClusterFacts:
         found = self.expiries[index] if index < len(self.expiries) else None
         return found if found is not None and found.time_us <= at + reach_us else None
 
+    def session_ms_of(self, group: str | None) -> int | None:
+        """Session timeout in force for a group whose own is out of bounds."""
+        told = (event for (named, setting), event in self.capped.items() if named == group and setting.endswith(SESSION_TIMEOUT))
+        return next((_int(event.fields.get("effective")) for event in told), None)
+
     def partition_of(self, group: str) -> int | None:
         """The offsets partition of a group, None while the partition count is unknown."""
         return partition_for(clear(group), self.offsets_partitions) if self.offsets_partitions else None
+
+
+SESSION_TIMEOUT = "session.timeout.ms"
 
 
 def java_hash(text: str) -> int:
@@ -385,12 +396,20 @@ def _learn_settings(facts: ClusterFacts, event: Event) -> None:
     facts.offsets_partitions = _int(settings.get("offsets_partitions")) or facts.offsets_partitions
 
 
+def _learn_capped_setting(facts: ClusterFacts, event: Event) -> None:
+    key = (event.group or "", str(event.fields.get("setting")))
+    known = facts.capped.get(key)
+    if known is None or (known.time_us, _order(known.place)) <= (event.time_us, _order(event.place)):
+        facts.capped[key] = event
+
+
 _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     **dict.fromkeys(_LOADS, _learn_load),
     **dict.fromkeys(_TOPIC_CHANGES, _learn_topic_change),
     **dict.fromkeys(_NODE_CHANGES, _learn_node_change),
     **dict.fromkeys(_GOINGS, _learn_goings),
     "BrokerConfigured": _learn_settings,
+    "GroupSettingCapped": _learn_capped_setting,
     "GroupsDeleted": _learn_deletions,
     "OffsetsExpired": _learn_expiry,
     "KafkaVersion": _learn_version,
@@ -425,6 +444,10 @@ def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
         row("timeout", node, f"{name}={value}", None, [])
         for node, settings in sorted(facts.broker_settings.items())
         for name, value in sorted(settings.items())
+    ]
+    rows += [
+        row("timeout", group or "broker", f"{setting}={event.fields.get('effective')}", event.time_us, [event])
+        for (group, setting), event in sorted(facts.capped.items(), key=lambda each: each[0])
     ]
     rows += [row("version", file, version, None, []) for file, version in sorted(facts.versions.items())]
     rows += [row("outage", change.node or "?", change.kind, change.at, [change.event]) for change in facts.node_changes]

@@ -401,7 +401,7 @@ class GroupStage:
         previous = windows[index - 1] if index else None
         following = windows[index + 1] if index + 1 < len(windows) else None
         self.writer.rebalance(
-            RebalanceContext(window, previous, following, self.actions, self.roster, self.facts, self.knowledge), self.open
+            RebalanceContext(window, previous, following, self.actions, self.roster, self.facts, self.knowledge, self.group), self.open
         )
         self._over = max(self._over, over(self.open.rebalances[-1]))
         self._settled += 1

@@ -36,6 +36,7 @@ class RebalanceContext:
     roster: Roster
     facts: ClusterFacts
     known: GroupKnowledge
+    group: str | None = None
 
     @property
     def start(self) -> int:

@@ -56,6 +56,9 @@ def _is_too_long(context: RebalanceContext, action: MemberAction, interval_ms: i
 
 def session_timeout_ms(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> int | None:
     """Session timeout from coordinator or request, client's configuration, or assumption."""
+    capped = context.facts.session_ms_of(context.group)
+    if capped is not None:
+        return capped
     members = _nearest_first(context, action, actor)
     told = next((member.session_timeout_ms for member in members if member.session_timeout_ms), None)
     return told or _configured(context, actor, "session_timeout_ms") or context.facts.session_timeout_ms

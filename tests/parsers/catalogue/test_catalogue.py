@@ -368,3 +368,17 @@ def test_scraps_match_nothing(message: str) -> None:
 
 def test_the_catalogue_is_read_once() -> None:
     assert catalogue() is catalogue()
+
+
+@pytest.mark.parametrize(
+    ("reason", "reason_id"),
+    [
+        ("Removing member app-1-6d2f0b2e-57aa-45a7-85fb-85adbdbf2a2c on heartbeat expiration", "heartbeat_expiration"),
+        ("removing member app-1-6d2f0b2e-57aa-45a7-85fb-85adbdbf2a2c on heartbeat expiration", "heartbeat_expiration"),
+        ("Something that no coordinator writes", None),
+        ("", None),
+    ],
+)
+def test_a_reason_with_another_first_letter_is_the_same_reason(reason: str, reason_id: str | None) -> None:
+    found = CATALOGUE.reasons.parse(reason)
+    assert (found["reason"], found["reason_id"]) == (reason, reason_id)

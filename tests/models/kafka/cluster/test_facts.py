@@ -6,7 +6,8 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.fact_fingerprints import known_facts
-from models.kafka.cluster.facts import ClusterFacts, learn
+from models.kafka.cluster.facts import ClusterFacts, fact_rows, learn
+from parsers.catalogue.catalogue import catalogue
 
 US = 1_000_000
 UNTIL = 100 * US
@@ -61,3 +62,46 @@ def test_one_look_at_the_facts_tells_of_each_time() -> None:
         part = learn([each for each in events if each.order_us <= until * US], "c")
         assert whole.until(until * US) == known_facts(part).until(until * US) == known_facts(part).fingerprints[-1]
     assert len(set(whole.fingerprints)) == 5
+
+
+def line(message: str, second: int) -> Event:
+    found = catalogue().match("org.apache.kafka.coordinator.group.GroupConfig", "WARN", message)
+    assert found is not None
+    assert found.event == "GroupSettingCapped"
+    at = second * US
+    return Event(found.event, at, at, LogPosition("server.log", second, second), Witness.COORDINATOR, fields=found.fields, **found.columns)
+
+
+BELOW = (
+    "The group config '{}' for group 'orders' has value {} which is below the broker's allowed minimum {}."
+    " The effective value will be capped to {}."
+)
+EXCEEDS = (
+    "The group config '{}' for group 'orders' has value {} which exceeds the broker's allowed maximum {}."
+    " The effective value will be capped to {}."
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "in_force"),
+    [
+        ([(1, BELOW.format("consumer.session.timeout.ms", 1000, 45000, 45000))], 45_000),
+        ([(1, EXCEEDS.format("share.session.timeout.ms", 90000, 60000, 60000))], 60_000),
+        ([(1, EXCEEDS.format("consumer.heartbeat.interval.ms", 90000, 15000, 15000))], None),
+        (
+            [
+                (2, EXCEEDS.format("consumer.session.timeout.ms", 90000, 60000, 60000)),
+                (1, BELOW.format("consumer.session.timeout.ms", 1000, 45000, 45000)),
+            ],
+            60_000,
+        ),
+        ([], None),
+    ],
+)
+def test_a_capped_session_timeout_is_in_force(lines: list[tuple[int, str]], in_force: int | None) -> None:
+    facts = learn([line(message, second) for second, message in lines], "c")
+    assert facts.session_ms_of("orders") == in_force
+    assert facts.session_ms_of("payments") is None
+    assert (known_facts(facts) != known_facts(ClusterFacts("c"))) is bool(lines)
+    told = [(row.kind, row.subject) for row in fact_rows(facts)]
+    assert told == [("timeout", "orders")] * len(facts.capped)
