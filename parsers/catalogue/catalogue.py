@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from parsers.catalogue import partition_slots, queue_slots
 from parsers.catalogue.ambiguity import ambiguous, choose
 from parsers.catalogue.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading, marked_prefix
 from parsers.catalogue.group_loggers import GroupLoggers
 from parsers.catalogue.key_value_blocks import HEADED, SETTING, Block
 from parsers.catalogue.loading import load
-from parsers.catalogue.partition_slots import slot_types
 from parsers.catalogue.rebalance_reasons import Reasons
 from parsers.catalogue.request_bodies import Bodies
 from parsers.catalogue.request_log import Requests
@@ -56,7 +56,8 @@ class Catalogue:
         self.version: str = source["version"]
         self.reasons = Reasons(source["reasons"])
         self._requests = Requests(Bodies(source["bodies"]))
-        self._types: dict[str, SlotType] = {**types, "reason": self.reasons.slot_type(), **self._requests.slot_types(), **slot_types()}
+        own = {**self._requests.slot_types(), **partition_slots.slot_types(), **queue_slots.slot_types()}
+        self._types: dict[str, SlotType] = {**types, "reason": self.reasons.slot_type(), **own}
         self.prefixes: dict[str, Prefix] = {}
         for each in source["prefixes"]:
             texts = tuple(compile_template(text, self._types) for text in each["texts"])

@@ -31,6 +31,7 @@ _ABSENT = {"None", "null", "Optional.empty"}
 plain_ids = st.text(st.sampled_from(_ODD), min_size=1, max_size=30).filter(lambda text: text not in _ABSENT)
 uuids = st.uuids(version=4).map(str)
 topics = st.from_regex(re.compile(r"[a-zA-Z0-9._]{1,12}", re.ASCII), fullmatch=True)
+names = st.from_regex(re.compile(r"[a-zA-Z0-9_-]{1,12}", re.ASCII), fullmatch=True)
 words = st.sampled_from(["Stable", "Empty", "PreparingRebalance", "consumer", "UNKNOWN_MEMBER_ID", "2.8.2", "JOINING"])
 
 
@@ -67,6 +68,8 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
     "digits": st.integers(0, 10**6).map(str),
     "coordinator_node": st.integers(0, 10**6).map(str),
     "flag": st.booleans(),
+    "name": names,
+    "grpc_client": st.builds("{}@{}@{}@{}".format, names, st.integers(0, 99999), st.integers(0, 9), names),
     "nodes": nodes,
     "dense_nodes": nodes,
     "node_set": nodes,
@@ -151,6 +154,8 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
     if kind == "vote_states":
         voters = st.lists(st.integers(0, 10**6).map(str), min_size=1, max_size=4, unique=True)
         return st.fixed_dictionaries({"silent": voters, "refusing": nodes})
+    if kind in {"queue", "go_queue"}:
+        return st.fixed_dictionaries({"topic": names, "broker": names, "partition": st.integers(-1, 9999)})
     if kind == "stream_client":
         return st.fixed_dictionaries({"group": topics})
     if kind == "stream_thread":
