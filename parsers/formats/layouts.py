@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 import yaml
 
+from parsers.formats import logfmt
 from parsers.formats.structured import Structure, with_keys
 from parsers.formats.timestamps import DateFormat, date_format
 
@@ -288,6 +289,10 @@ def _unshaped() -> re.Pattern[str]:
     return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", head) for head in heads), re.ASCII)
 
 
+LOGFMT = "logfmt"
+DOCUMENTS = frozenset({"json", LOGFMT})
+"""Layouts whose records are documents of keys and values."""
+
 MESSAGES = "messages"
 """Name of no layout at all: records are found by their messages."""
 
@@ -297,6 +302,8 @@ def layout_named(name: str) -> AnyLayout:
     """The layout that a name stands for."""
     if name == MESSAGES:
         return compile_layout(MESSAGES, "%m")
+    if name == LOGFMT:
+        return logfmt_layout()
     return next((layout for layout in layouts() if layout.name == name), None) or json_layout()
 
 
@@ -316,7 +323,7 @@ class JsonLayout:
     fields: int = 4
 
     def read(self, text: str, end: int | None = None) -> Header | None:  # noqa: ARG002 - the document ends where it ends
-        document = json_document(text)
+        document = logfmt.logfmt_document(text) if self.name == LOGFMT else json_document(text)
         if document is None:
             return None
         found = {part: self._first(document, part) for part in self.names}
@@ -424,6 +431,13 @@ def json_layout() -> JsonLayout:
     return JsonLayout("json", names, tuple(map(Structure.of, data["structured"])), tuple(data["samples"]))
 
 
+@lru_cache(maxsize=1)
+def logfmt_layout() -> JsonLayout:
+    """Records of keys and values in a line, with the same names as in JSON."""
+    same = json_layout()
+    return JsonLayout(LOGFMT, same.names, same.structured, pattern=LOGFMT, head=logfmt.HEAD)
+
+
 _UNDATED_SHARE = 0.2
 ANY_PRODUCT = "any"
 """Product of layouts that name no logger: they fit whatever has a time and a level."""
@@ -450,7 +464,7 @@ def vote(lines: Iterable[str]) -> Vote:
     """The layout that explains most of these lines; ties go to the one listed first."""
     kept = [line for line in lines if line]
     best = Vote(None, 0, 0)
-    every: tuple[AnyLayout, ...] = (*layouts(), json_layout())
+    every: tuple[AnyLayout, ...] = (*layouts(), json_layout(), logfmt_layout())
     for layout in every:
         best = _better(layout, kept, best) or best
     return best
@@ -468,7 +482,7 @@ def _better(layout: AnyLayout, lines: Sequence[str], best: Vote) -> Vote | None:
             headers += 1
             score += _worth(header, layout)
     # A level at the start of a line is too little to make a log of a text.
-    few = layout.date is None and layout.name != "json" and headers < _UNDATED_SHARE * len(lines)
+    few = layout.date is None and layout.name not in DOCUMENTS and headers < _UNDATED_SHARE * len(lines)
     return None if few or score <= best.score else Vote(layout, headers, score)
 
 

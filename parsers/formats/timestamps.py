@@ -227,9 +227,13 @@ def date_format(pattern: str) -> DateFormat:
 def _zoned(pattern: str, offset: int | None) -> DateFormat:
     """Logback's date with a zone of its own, `%d{yyyy-MM-dd HH:mm:ss,GMT+8}`: the offset is in no stamp and holds for all."""
     source = _java_regex(pattern)
-    return DateFormat(
-        f"{pattern},GMT", _without_names(source), lambda stamp: TimeStamp(read_iso(stamp).local_us, offset), dated=True, iso=True
-    )
+    iso = pattern.startswith("yyyy-")
+    regex = re.compile(source)
+
+    def read(stamp: str) -> TimeStamp:
+        return TimeStamp((read_iso(stamp) if iso else _read_match(regex, stamp)).local_us, offset)
+
+    return DateFormat(f"{pattern},GMT", _without_names(source), read, dated=True, iso=iso)
 
 
 def _without_names(regex: str) -> str:

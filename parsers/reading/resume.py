@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from parsers.formats.layouts import TORN_HEADER
+from parsers.formats.layouts import DOCUMENTS, TORN_HEADER
 from parsers.records.context import MAX_RECORD_BYTES
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.sources.files import SourceFile
@@ -44,7 +44,7 @@ def is_resumable(source: SourceFile) -> bool:
     Required are plain UTF-8 without envelopes, and a layout with dates.
     """
     told = source.format
-    dated = told.layout_name == "json" or (told.layout.date is not None and told.layout.date.dated)
+    dated = told.layout_name in DOCUMENTS or (told.layout.date is not None and told.layout.date.dated)
     return source.plain and not told.wrappers and not told.shape and told.encoding == "utf-8" and dated
 
 

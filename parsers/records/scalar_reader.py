@@ -27,6 +27,13 @@ _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.
 # The date at the beginning of a record.
 _DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
 _LINE_ENDS = re.compile(r"\n")
+# Blanks up to the edge of a window, copied with the text.
+_PADDING = " " * 8
+_PADDED = re.compile(r" {8,}")
+# What is left of a word that a terminal has cut.
+_REST_OF_WORD = re.compile(r"[\w%|-]{1,64}")
+_FULL = 0.9
+"""Part of the widest line from which on a line may have been cut."""
 # Words of a sentence that quotes a record.
 _PROSE = re.compile(r"(?:\b[a-z]{2,} ){2}")
 MAX_FOLDS = 12
@@ -239,11 +246,18 @@ class RecordReader:
         if header is None:
             return None
         message = header.message
+        if _PADDING in message and (found := self._without_padding(header)) is not None:
+            return found
         if "\n" not in message:
             return self.catalogue.match(header.logger, header.level, message)
         stack = _STACK.search(message)
         found = self.catalogue.match(header.logger, header.level, message[: stack.start()] if stack else message)
         return found or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
+
+    def _without_padding(self, header: Header) -> Match | None:
+        """Match a line into which a window's edge was copied, within a word or between two."""
+        texts = (_PADDED.sub(glue, header.message) for glue in ("", " "))
+        return next((found for text in texts if (found := self.catalogue.match(header.logger, header.level, text)) is not None), None)
 
     def _in_another_layout(self, text: str, first_end: int, header: Header | None) -> tuple[Header | None, Match | None]:
         for layout in layouts():
@@ -268,8 +282,20 @@ class RecordReader:
             for count in range(2, len(pieces) + 1):
                 joined = self.layout.read(glue.join(pieces[:count]))
                 if joined is not None and joined.whole and (found := self._match(joined)) is not None:
-                    return joined, found
+                    return (joined, found) if glue else self._with_rest(pieces, count, joined, found)
         return header, None
+
+    def _with_rest(self, pieces: Sequence[str], count: int, joined: Header, found: Match) -> tuple[Header, Match]:
+        """Add the next line if it holds the rest of the last word.
+
+        A name cut in two is worse than none.
+        """
+        rest = pieces[count] if count < len(pieces) else ""
+        if _REST_OF_WORD.fullmatch(rest) is None or len(pieces[count - 1]) < _FULL * max(map(len, pieces)):
+            return joined, found
+        longer = self.layout.read("".join(pieces[: count + 1]))
+        more = self._match(longer)
+        return (longer, more) if longer is not None and more is not None else (joined, found)
 
     def _without_logger(self, text: str, header: Header) -> tuple[Header, Match | None]:
         """Match a line that was cut within its logger, after a complete message."""

@@ -83,8 +83,8 @@ class Lab:
             "mappedFileSizeCommitLog": str(16 << 20),
             "mappedFileSizeConsumeQueue": "600000",
             "diskMaxUsedSpaceRatio": "99",
+            "mappedFileSizeTimerLog": str(16 << 20),
             "autoCreateTopicEnable": "false",
-            "timerWheelEnable": "false",
             "popResponseReturnActualRetryTopic": "true",
         }
         config = self._file(name, "".join(f"{key}={value}\n" for key, value in lines.items()))

@@ -1,0 +1,64 @@
+"""Records of keys and values in one line: logfmt, and logrus' form for terminals.
+
+`time="…" level=info msg="…" key=value`, or `INFO[0042] message   key=value`, whose number counts seconds since the program
+started. Either becomes a document with the message and the values beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+_PAIR = re.compile(r'([A-Za-z_@][\w.@-]{0,63})=("(?:[^"\\\n]|\\.)*"|[^\s"]\S*|)(?=\s|$)', re.ASCII)
+_BEGINS = re.compile(r"(?:time|ts|level|lvl|msg)=", re.ASCII)
+_TERMINAL = re.compile(r"(?P<level>TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[\d{1,9}\]\s{1,4}", re.ASCII)
+_LEVELS = {"TRAC": "TRACE", "DEBU": "DEBUG", "ERRO": "ERROR", "FATA": "FATAL", "PANI": "FATAL"}
+_FIRST_KEY = re.compile(r"\s+(?=[A-Za-z_][\w.-]{0,63}=)", re.ASCII)
+HEAD = re.compile(rf"(?:{_BEGINS.pattern}|(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[\d)", re.ASCII)
+
+
+def logfmt_document(text: str) -> dict[str, Any] | None:
+    """The values of a line by key, None if it has another form."""
+    line = text.partition("\n")[0].strip()
+    head = _TERMINAL.match(line)
+    if head is not None:
+        return _of_terminal(line, head)
+    if _BEGINS.match(line) is None:
+        return None
+    found = _pairs(line, 0)
+    return found if found and "msg" in found else None
+
+
+def _of_terminal(line: str, head: re.Match[str]) -> dict[str, Any] | None:
+    key = _FIRST_KEY.search(line, head.end())
+    message = line[head.end() : key.start() if key is not None else len(line)].rstrip()
+    found = _pairs(line, key.end()) if key is not None else {}
+    if found is None or not message:
+        return None
+    return {**found, "level": _LEVELS.get(head["level"], head["level"]), "msg": message}
+
+
+def _pairs(line: str, at: int) -> dict[str, Any] | None:
+    """All pairs up to the end of a line, None where something else stands between them."""
+    found: dict[str, Any] = {}
+    while at < len(line):
+        pair = _PAIR.match(line, at)
+        if pair is None:
+            return None
+        found.setdefault(pair[1], _value(pair[2]))
+        at = pair.end()
+        while at < len(line) and line[at].isspace():
+            at += 1
+    return found
+
+
+def _value(text: str) -> str:
+    """A value without its quotes, which Go writes as JSON does for the most part."""
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return text[1:-1].replace('\\"', '"')
