@@ -1,4 +1,7 @@
-"""Slot types for queues of RocketMQ's gRPC clients, which print them in their libraries' own forms."""
+"""Slot types for queues of RocketMQ's gRPC clients.
+
+Each library prints them in a form of its own.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,16 @@ _GO_ID = re.compile(r"(?:^|[ }])id:(-?\d{1,10})(?!\d)")
 
 
 def _parse_queue(text: str) -> Any:
-    """Parse `broker.topic.id`, as Java and C# print it, or `topic@broker@id`, as Node does."""
+    """Parse `broker.topic.id` of Java and C#, or `topic@broker@id` of Node."""
     found = _AT_SIGNS.fullmatch(text) or _DOTTED.fullmatch(text)
     return _placed(found["topic"], found["broker"], found["partition"]) if found is not None else NO
 
 
 def _parse_go_queue(text: str) -> Any:
-    """Parse a queue as Go prints it: as a Protobuf message, which leaves out an id of 0."""
+    """Parse a queue as Go prints it: a Protobuf message.
+
+    It leaves out an id of 0.
+    """
     topic, broker, number = _GO_TOPIC.search(text), _GO_BROKER.search(text), _GO_ID.search(text)
     return _placed(topic[1], broker[1], number[1] if number is not None else "0") if topic is not None and broker is not None else NO
 
@@ -44,7 +50,10 @@ def _go(fields: Mapping[str, Any]) -> str:
 
 
 def _parse_client(text: str) -> Any:
-    """Parse a client id; Go prints one with a wrong verb as `%!d(string=id)`."""
+    """Parse a client id.
+
+    Go prints one with a wrong verb as `%!d(string=id)`.
+    """
     return NO if not text or " " in text or "%!" in text else text
 
 

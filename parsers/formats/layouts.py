@@ -433,7 +433,7 @@ def json_layout() -> JsonLayout:
 
 @lru_cache(maxsize=1)
 def logfmt_layout() -> JsonLayout:
-    """Records of keys and values in a line, with the same names as in JSON."""
+    """Records of keys and values, named as in JSON."""
     same = json_layout()
     return JsonLayout(LOGFMT, same.names, same.structured, pattern=LOGFMT, head=logfmt.HEAD)
 

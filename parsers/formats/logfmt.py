@@ -1,4 +1,4 @@
-"""Records of keys and values in one line: logfmt, and logrus' form for terminals.
+"""Records of keys and values: logfmt, and logrus' form for terminals.
 
 `time="…" level=info msg="…" key=value`, or `INFO[0042] message   key=value`, whose number counts seconds since the program
 started. Either becomes a document with the message and the values beside it.
@@ -41,7 +41,7 @@ def _of_terminal(line: str, head: re.Match[str]) -> dict[str, Any] | None:
 
 
 def _pairs(line: str, at: int) -> dict[str, Any] | None:
-    """All pairs up to the end of a line, None where something else stands between them."""
+    """All pairs of a line, None if anything else stands between them."""
     found: dict[str, Any] = {}
     while at < len(line):
         pair = _PAIR.match(line, at)
@@ -55,7 +55,7 @@ def _pairs(line: str, at: int) -> dict[str, Any] | None:
 
 
 def _value(text: str) -> str:
-    """A value without its quotes, which Go writes as JSON does for the most part."""
+    """A value without its quotes, which are mostly like JSON's."""
     if not text.startswith('"'):
         return text
     try:

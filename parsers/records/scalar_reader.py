@@ -24,16 +24,15 @@ if TYPE_CHECKING:
 _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.$]+(?:Exception|Error)\b)")
 
 
-# The date at the beginning of a record.
+# The date of a record.
 _DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
 _LINE_ENDS = re.compile(r"\n")
 # Blanks up to the edge of a window, copied with the text.
 _PADDING = " " * 8
 _PADDED = re.compile(r" {8,}")
-# What is left of a word that a terminal has cut.
+# The rest of a cut word.
 _REST_OF_WORD = re.compile(r"[\w%|-]{1,64}")
-_FULL = 0.9
-"""Part of the widest line from which on a line may have been cut."""
+_FULL = 0.9  # part of the widest line from which on a line may have been cut
 # Words of a sentence that quotes a record.
 _PROSE = re.compile(r"(?:\b[a-z]{2,} ){2}")
 MAX_FOLDS = 12
@@ -222,7 +221,7 @@ class RecordReader:
     def _understand(self, text: str) -> tuple[Header | None, Any]:
         """Header and match of a record.
 
-        Tried in the file's layout, then in another one, then as a line wrapped or cut by a terminal.
+        Tried in the file's layout, then in another one, then as a wrapped or cut line.
         """
         first_end = text.find("\n")
         first_end = len(text) if first_end < 0 else first_end
@@ -255,9 +254,12 @@ class RecordReader:
         return found or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
 
     def _without_padding(self, header: Header) -> Match | None:
-        """Match a line into which a window's edge was copied, within a word or between two."""
-        texts = (_PADDED.sub(glue, header.message) for glue in ("", " "))
-        return next((found for text in texts if (found := self.catalogue.match(header.logger, header.level, text)) is not None), None)
+        """Match a line that was copied with the blanks of its window.
+
+        They may stand within a word or between two.
+        """
+        tries = (self.catalogue.match(header.logger, header.level, _PADDED.sub(glue, header.message)) for glue in ("", " "))
+        return next((found for found in tries if found is not None), None)
 
     def _in_another_layout(self, text: str, first_end: int, header: Header | None) -> tuple[Header | None, Match | None]:
         for layout in layouts():
@@ -487,7 +489,7 @@ def _may_be_wrapped(text: str, first_end: int) -> bool:
 
 
 def whole_characters(raw: bytes) -> bytes:
-    """Remove an incomplete character at the end."""
+    """Remove an incomplete last character."""
     for back in range(1, min(4, len(raw)) + 1):
         byte = raw[-back]
         if byte >= 0xC0:

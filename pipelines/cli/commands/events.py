@@ -14,6 +14,8 @@ from pipelines.storage.uris import nothing_at
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from models.rocketmq.observations.client_groups import ClientGroups
+
 
 def events(
     paths: o.Paths,
@@ -30,6 +32,7 @@ def events(
 ) -> int:
     """Print every recognised record with its place, as it is read. Nothing is folded, nothing is held."""
     from conf.settings import load_settings
+    from models.rocketmq.observations.client_groups import ClientGroups
     from parsers.reading.reader import find_files, read_file, unmatched_globs
     from pipelines.cli.answers.source import check_paths
     from pipelines.cli.arguments.rules import ReadArguments, read_options, shown_as
@@ -55,8 +58,9 @@ def events(
     with talk.progress("reading") as progress:
         for source in found.files:
             reader = read_file(source, options)
+            clients = ClientGroups()
             for chunk in reader:
-                for line in event_lines(chunk.events, wanted):
+                for line in event_lines(chunk.events, wanted, clients):
                     stream.write(line)
                 if progress is not None:
                     done += chunk.counts.bytes
@@ -66,10 +70,10 @@ def events(
     return codes.decisive([codes.SOME_REJECTED] if broken else [])
 
 
-def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset()) -> Any:
+def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset(), clients: ClientGroups | None = None) -> Any:
     """Encode the events of a batch as JSON lines.
 
-    `fields` is JSON already and is copied unchanged.
+    `fields` is JSON already and is copied unchanged. `clients` are those of the file so far: their lines that name no group get theirs.
     """
     import orjson
 
@@ -79,11 +83,13 @@ def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset()) -> 
     names = [*FIRST, *(name for name in batch.schema.names if name not in FIRST and name not in LEFT_OUT)]
     columns = [[rfc3339(at) for at in micros(batch["at"])] if name == "at" else batch[name].to_pylist() for name in names]
     fields = names.index("fields")
-    place = names.index("group")
     for row in zip(*columns, strict=True):
-        if groups and row[place] not in groups:
-            continue
         values = dict(zip(names, row, strict=True))
+        if clients is not None and values["system"] == "rocketmq":
+            clients.learn(values["client_id"], values["group"])
+            values["group"] = values["group"] or clients.group_of(values["client_id"])
+        if groups and values["group"] not in groups:
+            continue
         values["fields"] = orjson.Fragment(row[fields] or "{}")
         yield dumps(values) + b"\n"
 

@@ -1,4 +1,7 @@
-"""Scenarios of faults for clients of RocketMQ's proxies: `python -m tests.lab.rocketmq.scenarios FOLDER SERVER_JARS CLIENT_JARS CLASSES`."""
+"""Scenarios of faults for clients of RocketMQ's proxies.
+
+`python -m tests.lab.rocketmq.scenarios FOLDER SERVER_JARS CLIENT_JARS CLASSES`; README.md says how to get these.
+"""
 
 from __future__ import annotations
 

@@ -34,14 +34,14 @@ class Lab:
         with (self.folder / "deeds.jsonl").open("a") as file:
             file.write(json.dumps({"at": int(time.time() * 1000), "what": what, "who": who}) + "\n")
 
-    def java(self, name: str, jars: str, heap: str, main: str, *arguments: str, **options: object) -> None:
+    def java(self, name: str, jars: str, heap: str, main: str, *arguments: str) -> None:
         """Start a Java process whose home is a folder of its own."""
         home = self.folder / name
         home.mkdir(parents=True, exist_ok=True)
         opened = [part for each in OPENED for part in ("--add-opens", f"{each}=ALL-UNNAMED")]
         command = ["java", f"-Xmx{heap}", *opened, f"-Duser.home={home}", f"-Drocketmq.log.root={home}/logs", "-cp", jars, main, *arguments]
         with (home / "console.txt").open("ab") as console:
-            self.running[name] = subprocess.Popen(  # noqa: S603
+            self.running[name] = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=console, stderr=console, cwd=home, env={**os.environ, "ROCKETMQ_HOME": str(home)}
             )
         self.note("start", name)
@@ -109,9 +109,10 @@ class Lab:
 
     def admin(self, *arguments: str) -> None:
         """Run an administrator's command."""
-        done = subprocess.run(  # noqa: S603
-            ["java", "-Xmx96m", f"-Duser.home={self.folder / 'admin'}", "-cp", f"{self.server_jars}/*"]  # noqa: S607
-            + ["org.apache.rocketmq.tools.command.MQAdminStartup", *arguments, "-n", f"{HOST}:{NAME_SERVER}"],
+        jars = f"{self.server_jars}/*"
+        java = ["java", "-Xmx96m", f"-Duser.home={self.folder / 'admin'}", "-cp", jars, "org.apache.rocketmq.tools.command.MQAdminStartup"]
+        done = subprocess.run(
+            [*java, *arguments, "-n", f"{HOST}:{NAME_SERVER}"],
             capture_output=True,
             text=True,
             timeout=120,

@@ -74,3 +74,15 @@ def test_a_zone_and_a_glob_that_fits_nothing(cli: Cli) -> None:
     assert next(found(done.out))["at"][:13] != plain["at"][:13]
     assert done.err == "warning: 'nowhere/*' fits no file\n"
     assert cli("events", POLL_TIMEOUT, "--cluster", "nowhere/*=a", "--quiet").err == ""
+
+
+def test_lines_of_a_grpc_client_get_the_group_that_its_id_has_in_others(cli: Cli, tmp_path: Path) -> None:
+    layout = "2030-10-14 09:00:04.950 INFO  [7311] [main] [o.a.r.c.j.i.c.PushConsumerImpl#?:?] - "
+    service = "Create standard consume service, consumerGroup={}, clientId={}"
+    change = "Drop message queue because it is expired, mq=b.t.1, clientId={}"
+    lines = [change.format("a@1@0@x"), service.format("billing", "a@1@0@x"), change.format("a@1@0@x"), change.format("b@1@0@x")]
+    path = tmp_path / "rocketmq-client.log"
+    path.write_text("".join(f"{layout}{line}\n" for line in lines))
+
+    assert [item["group"] for item in found(cli("events", str(path)).out)] == [None, "billing", "billing", None]
+    assert [item["line"] for item in found(cli("events", str(path), "--group", "billing").out)] == [2, 3]

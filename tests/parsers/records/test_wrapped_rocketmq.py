@@ -1,0 +1,45 @@
+"""Lines of RocketMQ that terminals have cut, padded or numbered, and what is left of their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from parsers.catalogue.catalogue import catalogue
+from parsers.formats.time_zones import ZoneConverter
+from parsers.reading.forms import tell_best
+from parsers.records.chunks import parse_chunk
+from parsers.records.context import ChunkContext
+
+CHANNEL = "ClientChannelInfo [channel=[id: 0x1f, L:/10.0.0.1:10911 - R:/10.0.0.5:51877], clientId=10.0.0.5@8120, language=JAVA, version=355"
+CONNECTED = f"CONSUME_PASSIVELY CLUSTERING channel: {CHANNEL}, lastUpdateTimestamp=1871816510001]"
+BEHIND = "from ConsumerGroupInfo groupChannelTable, consumer group: "
+LOST = f"remove not active channel[{CHANNEL}, lastUpdateTimestamp=1871816510001]] {BEHIND}"
+TIME = "2029-04-25 21:01:50"
+CLOSED = f"{TIME} WARN NettyEventExecutor - NETTY EVENT: {LOST[:60]}"
+GONE = f"{TIME} INFO NettyEventExecutor - unregister consumer ok, no any connection, and remove consumer group, billing"
+
+
+def groups_of(text: str) -> list[tuple[str | None, bool]]:
+    """The group of each event, and whether it has a time."""
+    data = text.encode()
+    told = tell_best(data, complete=True)
+    assert not isinstance(told, str)
+    parsed = parse_chunk(data, ChunkContext("f", "f", told, ZoneConverter("UTC"), final=True), catalogue())
+    rows = parsed.events.select(["group", "at"]).to_pylist()
+    return [(row["group"], row["at"] is not None) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        (f"{TIME} INFO ClientManageThread_3 - new consumer connected, group: gate_re{' ' * 40}ader {CONNECTED}\n", ["gate_reader"]),
+        (f"{TIME} INFO ClientManageThread_3 - new consumer connected, group: gate_reader{' ' * 40}{CONNECTED}\n", ["gate_reader"]),
+        (f"{CLOSED}\n{LOST[60:]}LIVE_ROUTE_MESS\nAGE\n{GONE}\n", ["LIVE_ROUTE_MESSAGE", "billing"]),
+        (f"{CLOSED}\n{LOST[60:]}LIVE_ROUTE\n\tat a stack\n{GONE}\n", ["LIVE_ROUTE", "billing"]),
+        (f"##### {GONE}\n{GONE}\n### {GONE}\n", ["billing"] * 3),
+        (f"{GONE[2:]}\n{GONE[2:]}\n", ["billing"] * 2),
+    ],
+    ids=["within a word", "between words", "a name cut in two", "a stack behind a name", "headings", "a year of two digits"],
+)
+def test_names_are_whole_and_times_are_read(text: str, groups: list[str]) -> None:
+    assert groups_of(text) == [(group, True) for group in groups]
