@@ -13,11 +13,12 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.incidents import Limits
 from models.rocketmq.diagnosis.balance import Balance
-from models.rocketmq.diagnosis.causes import Judge, Verdict
+from models.rocketmq.diagnosis.causes import Judge
 from models.rocketmq.diagnosis.episodes import ConsumptionImpact, episodes_of
 from models.rocketmq.diagnosis.incidents import incidents_of
 from models.rocketmq.diagnosis.ownership import GroupOwnership, OwnershipWindow, has_owners, lasting
 from models.rocketmq.diagnosis.standing_faults import StandingFault, faults_of
+from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.event_partitions import Parts
 from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
 from models.rocketmq.observations.topic_routes import QUEUES_MAX, QueueCountExcess

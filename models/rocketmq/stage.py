@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event, Witness
-from models.rocketmq.event_partitions import LISTED, LOCKS, ROUTES, Parts
+from models.rocketmq.event_partitions import LISTED, LOCKS, ROUTES, Key, Parts
 from models.rocketmq.object_text import subscription_in, version_in
 from models.rocketmq.observations.allocation_runs import RESULTS, TopicLines
+from models.rocketmq.observations.client_groups import ASSIGNED, ClientGroups, is_assigned
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind
 from models.rocketmq.observations.client_processes import ClientProcess, Registry, last_of, live_on, lose, zone_shifts
 from models.rocketmq.observations.log_files import Logs, log_of
@@ -35,6 +36,9 @@ FIXED = "CONFIG"
 
 VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
 """Broker lines with a subscription's version."""
+
+PROXY_LOST = frozenset({"RocketHeartbeatFailed", "RocketHeartbeatSent", "RocketSessionChanged"})
+"""Client lines that tell whether its proxy answers."""
 
 BOOT_US = 8_000_000
 """Maximum time from a starting broker's first connection to its started line."""
@@ -60,6 +64,8 @@ class Group:
     unowned: bool = False  # fixed list, popped queues, or shares assigned by brokers
     entangled: bool = False  # a fixed list of queues applies to any topic, so results name other topics' queues
     orderly: bool = False
+
+    trouble: dict[str, list[tuple[int, Event]]] = field(default_factory=dict)  # lines of not reaching a proxy, by log
 
     _by_id: dict[str, list[ClientProcess]] = field(default_factory=dict)
 
@@ -114,6 +120,8 @@ class RocketStage:
         """
         self._parts = parts
         self._registry = Registry()
+        self._clients = ClientGroups()
+        self._assigned: dict[Key, list[tuple[int, Event]]] = defaultdict(list)
         self._shifts: dict[str, int] = {}
         self._logs = Logs({})
         self.routes = Routes()
@@ -123,13 +131,13 @@ class RocketStage:
     def groups(self) -> dict[str, Group]:
         """Group-wide information of all groups, on one clock."""
         first_at: dict[str, int] = {}
-        self._shifts = zone_shifts(_noting_first(self._parts.rest(), first_at))
+        self._shifts = zone_shifts(_noting_first(self._parts.rest(), first_at, self._clients))
         self._logs = Logs(first_at)
         groups: dict[str, Group] = {}
         brokers: list[tuple[int, Event]] = []
         rounds = self._logs.rounds
         rest = self._parts.rest() if len(rounds) == 1 else (event for files in rounds for event in self._parts.rest(files))
-        for at, event in self._timed(self._logs.placed(rest)):
+        for at, event in self._timed(map(self._clients.named, self._logs.placed(rest))):
             self.last_at = max(self.last_at, last_of(event, at))
             if event.witness is Witness.CLIENT:
                 self._client(event, at, groups)
@@ -151,6 +159,8 @@ class RocketStage:
     def lines(self, group: Group, topic: str) -> TopicLines:
         """Lines about one topic of a group."""
         found = TopicLines(topic)
+        for at, event in self._assigned.get((group.name, topic), ()):
+            found.feed(self._registry.life_at(event), event, at)
         for at, event in self._timed(self._of(group, topic)):
             if event.name not in LOCKS:
                 found.feed(self._registry.life_at(event), event, at)
@@ -167,7 +177,7 @@ class RocketStage:
 
     def topics_of(self, group: Group) -> list[str]:
         """Topics of a group with events."""
-        return [topic for name, topic in self._parts.topics() if name == group.name]
+        return sorted({topic for name, topic in (*self._parts.topics(), *self._assigned) if name == group.name})
 
     def _timed(self, events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
         shifts = self._shifts
@@ -181,6 +191,13 @@ class RocketStage:
         life = self._registry.feed(event, at)
         if event.name == "RocketRouteChanged":
             self.routes.told(event, at)
+        elif event.name in ASSIGNED and event.topic and event.group and is_assigned(event):
+            self._assigned[event.group, event.topic].append((at, event))
+            group = _group(groups, event.group)
+            group.topics.add(event.topic)
+            group.unowned = True
+        elif event.name in PROXY_LOST and event.group:
+            _group(groups, event.group).trouble.setdefault(event.place.log, []).append((at, event))
         elif event.name == "RocketNotified" and life is not None:
             group = _group(groups, life.group)
             group.notified.append(at)
@@ -209,6 +226,8 @@ class RocketStage:
         for at, event in brokers:
             if event.name in ROUTES:
                 self.routes.told(event, at)
+            if event.name in ROUTES or event.name == "RocketBrokerStopping":
+                self.routes.lines.append((at, event))
             if event.name in {"RocketBrokerStarted", "RocketBrokerStopping"}:
                 for group in groups.values():
                     if event.place.log in group.lists:
@@ -249,10 +268,11 @@ def _note_version(group: Group, event: Event) -> None:
         group.versions.setdefault(topic, []).append(version * 1000)
 
 
-def _noting_first(events: Iterable[Event], first_at: dict[str, int]) -> Iterator[Event]:
-    """Pass events on and record the first time of each file."""
+def _noting_first(events: Iterable[Event], first_at: dict[str, int], clients: ClientGroups) -> Iterator[Event]:
+    """Pass events on; record each file's first time and clients' groups."""
     for event in events:
         first_at.setdefault(event.place.file, event.time_us)
+        clients.learn(event.client_id, event.group)
         yield event
 
 

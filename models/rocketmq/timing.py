@@ -22,3 +22,17 @@ LIST_US = PERIOD_US + 2_000_000
 
 ROUTE_US = LIST_US + ROUTE_POLL_US
 """Maximum time until a changed route changes a share."""
+
+CONSUMER_START_US = 10_000_000
+"""Maximum time from a gRPC consumer's start to its first assignment.
+
+It first asks 1 s after its start, then every 5 s (PushConsumerImpl.java, startUp).
+"""
+
+ASSIGNMENT_US = 90_000_000
+"""Maximum time until a changed route changes a proxy's assignments.
+
+A name server notices a closed connection at once; a proxy refreshes routes every 20 s and keeps a failed one until then
+(ProxyConfig.java, topicRouteServiceCacheRefreshSeconds); a broker that starts registers within 30 s (BrokerConfig.java); a client
+asks every 5 s.
+"""

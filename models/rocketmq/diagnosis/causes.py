@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from models.clear_names import clear
 from models.events import Event
+from models.rocketmq.diagnosis.assignments import AssignmentJudge
+from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.object_text import RETRY, queue_name
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind, difference
@@ -33,24 +34,13 @@ SHARES_HELD_MAX = 4_096
 """Maximum number of combinations of lists and routes with cached shares."""
 
 
-@dataclass(slots=True)
-class Verdict:
-    """Cause, offenders, confidence and alternatives of a changed share."""
-
-    cause: str
-    confidence: float
-    offenders: dict[str, str] = field(default_factory=dict)  # action by client id
-    trigger: str = "period"
-    alternatives: dict[str, float] = field(default_factory=dict)
-    evidence: list[Event] = field(default_factory=list)
-
-
 class Judge:
     """Ranks causes for the runs of one group, topic by topic."""
 
     def __init__(self, group: Group, routes: Routes) -> None:
         self.group = group
         self.routes = routes
+        self._assignments = AssignmentJudge(group, routes)
         self._before: dict[ClientProcess, AllocationRun] = {}
         self._seen: dict[int, tuple[str, ...] | None] = {}
         self._fitting: list[tuple[ClientList, tuple[str, ...] | None, bool]] = []  # version of each list that the current run may have used
@@ -71,6 +61,8 @@ class Judge:
     def _judge(self, run: AllocationRun) -> Verdict:
         before = self._before.get(run.life)
         self._before[run.life] = run
+        if run.is_assigned:
+            return self._assignments.verdict(run, before)
         trigger, woken = self._trigger(run)
         self._fitting = [(told, *self._fits(run, told)) for told in self.group.lists.values()]
         seen = self._list_of()

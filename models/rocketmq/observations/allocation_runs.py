@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event
-from models.rocketmq.object_text import QueueText, queue_name, queues_in
+from models.rocketmq.object_text import QueueText, assigned_in, queue_name, queues_in
+from models.rocketmq.observations.client_groups import SAID, is_assigned
 from models.rocketmq.observations.client_processes import ClientProcess
 
-RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"})
+RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"}) | SAID
 OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"})
 """Lines about queues that precede a result."""
 
@@ -39,6 +40,11 @@ class AllocationRun:
     refused: int = 0
     not_listed: Event | None = None
     lines: list[Event] = field(default_factory=list)
+
+    @property
+    def is_assigned(self) -> bool:
+        """Whether a proxy assigned the queues to a gRPC client."""
+        return self.result.name in SAID
 
     @property
     def queues(self) -> int | None:
@@ -75,14 +81,51 @@ class AllocationRunReader:
     def __init__(self, life: ClientProcess) -> None:
         self.life = life
         self._open: list[tuple[int, Event]] = []
+        self._assigned: dict[str, list[QueueText]] = {}
+        self._untold: AllocationRun | None = None  # a change that names no queues; the next lines do
 
     def feed(self, event: Event, at: int) -> AllocationRun | None:
         """Take the next line; a result line returns its run."""
+        if is_assigned(event):
+            return self._assignment(event, at)
         if event.name in OF_RUNS:
             self._open.append((at, event))
         elif event.name in RESULTS:
             return self._run(event, at)
         return None
+
+    def _assignment(self, event: Event, at: int) -> AllocationRun | None:
+        """The run of an assignment with other queues than before; lists in another order are the same."""
+        topic = event.topic or ""
+        if event.name not in SAID:
+            if self._untold is not None and self._untold.topic == topic:
+                self._note_untold(self._untold, event)
+            return None
+        self._untold = None
+        told = [] if event.name == "RocketAssignmentsEmptied" else assigned_in(str(event.fields.get("share")))
+        before = self._assigned.get(topic)
+        if before is None:
+            before = assigned_in(str(event.fields.get("share_before", "null"))) or []
+        share = before if told is None else told
+        if told is not None and set(told) == set(before):
+            return None
+        run = AllocationRun(self.life, topic, at, at, event, share=list(share), lines=[event])
+        run.added = sorted(each.queue for each in set(share) - set(before))
+        run.removed = sorted(each.queue for each in set(before) - set(share))
+        self._assigned[topic] = run.share
+        self._untold = run if told is None else None
+        return run
+
+    @staticmethod
+    def _note_untold(run: AllocationRun, event: Event) -> None:
+        queue = QueueText(run.topic, queue_of(event))
+        if event.name == "RocketQueueAdded" and queue not in run.share:
+            run.share.append(queue)
+            run.added.append(queue.queue)
+        elif event.name == "RocketQueueRemoved" and queue in run.share:
+            run.share.remove(queue)
+            run.removed.append(queue.queue)
+        run.lines.append(event)
 
     def _run(self, event: Event, at: int) -> AllocationRun:
         topic = event.topic or ""

@@ -61,6 +61,8 @@ class Routes:
     changes: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     beyond: dict[tuple[str, str], QueueCountExcess] = field(default_factory=dict)
     """First excess by topic and broker."""
+    lines: list[tuple[int, Event]] = field(default_factory=list)
+    """Lines of servers about brokers and topics, in order."""
     _by_file: dict[tuple[str, str], list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     _brokers: list[tuple[int, Event]] = field(default_factory=list)
     _told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
@@ -94,6 +96,11 @@ class Routes:
             self._registered(event, at)
         else:
             self._brokers.append((at, event))
+
+    def broker_of(self, event: Event) -> str:
+        """Name of the broker that a server's line is about, empty if unknown."""
+        said = event.fields.get("broker") or self._names.get(str(event.fields.get("address")))
+        return str(said or self._homes.get(event.place.log, ""))
 
     def _read(self, text: str) -> Reads:
         found = self._known.get(text)

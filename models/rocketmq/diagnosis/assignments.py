@@ -1,0 +1,124 @@
+"""Causes of assignments that a proxy changed, for gRPC clients.
+
+A proxy derives assignments from the topic's route and from the group's order alone (RouteActivity.java, queryAssignment): each
+client gets all queues of a group in order, else one queue (-1) that stands for all of a broker. Other clients play no part.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from models.events import Event
+from models.rocketmq.diagnosis.verdicts import Verdict
+from models.rocketmq.object_text import configured_in
+from models.rocketmq.observations.allocation_runs import AllocationRun
+from models.rocketmq.observations.topic_routes import Routes
+from models.rocketmq.stage import Group
+from models.rocketmq.timing import ASSIGNMENT_US, CONSUMER_START_US
+
+STATED = 0.97
+"""Confidence in what a server's line states."""
+
+FORCED = 0.93
+"""Confidence if nothing else makes a proxy assign so (RouteActivity.java), but no server's line is there."""
+
+OPEN = 0.6
+"""Confidence in the more frequent of two causes that look alike to the client."""
+
+WHOLE_BROKER = ":-1"
+"""End of the name of a queue that stands for all of a broker."""
+
+_UP = frozenset({"RocketBrokerStarted", "RocketBrokerRegistered"})
+_DOWN = frozenset({"RocketBrokerLost", "RocketBrokerStopping"})
+_TROUBLE = frozenset({"RocketHeartbeatFailed", "RocketSessionChanged"})
+_EVIDENCE_MAX = 4
+
+
+class AssignmentJudge:
+    """Ranks causes for the assignments of one group's clients."""
+
+    def __init__(self, group: Group, routes: Routes) -> None:
+        self._group = group
+        self._routes = routes
+
+    def verdict(self, run: AllocationRun, before: AllocationRun | None) -> Verdict:
+        """Cause of one assignment; `before` is the client's last for the topic."""
+        if before is None:
+            return self._first(run)
+        was, now = {each.queue for each in before.share}, {each.queue for each in run.share}
+        gone, come = _brokers(was) - _brokers(now), _brokers(now) - _brokers(was)
+        if was and not now:
+            return self._nothing_left(run, gone)
+        if now and was and not gone and not come:
+            return self._same_brokers(run, was, now)
+        return self._brokers_changed(run, "broker_down" if gone else "broker_up", gone or come)
+
+    def _first(self, run: AllocationRun) -> Verdict:
+        own = run.life.client_id
+        if run.at <= run.life.ran_at + CONSUMER_START_US:
+            return Verdict("consumer_start", STATED, {own: "consumer_start"})
+        if run.share and run.removed:
+            return Verdict("unknown", OPEN)  # the log begins after the client's start
+        others = {"topic_route_appeared": round(1 - OPEN, 2)}
+        return Verdict("subscription_change", OPEN, {own: "subscription_change"}, alternatives=others)
+
+    def _same_brokers(self, run: AllocationRun, was: set[str], now: set[str]) -> Verdict:
+        if _is_whole(was) != _is_whole(now):
+            return Verdict("message_request_mode", FORCED)
+        lines = [event for event in self._near(run.at, {"RocketTopicConfigured"}) if self._configured(event)[0] == run.topic]
+        return Verdict("queue_count_change", STATED if lines else FORCED, evidence=lines[-_EVIDENCE_MAX:])
+
+    def _brokers_changed(self, run: AllocationRun, cause: str, brokers: set[str]) -> Verdict:
+        """A broker that came or went, or the topic's queues on it."""
+        lines = self._about(run.at, _DOWN if cause == "broker_down" else _UP, brokers)
+        if lines:
+            return Verdict(cause, STATED, evidence=lines)
+        told = self._near(run.at, {"RocketTopicConfigured", "RocketTopicRouted"})
+        lines = [event for event in told if self._configured(event)[0] == run.topic]
+        if lines:
+            return Verdict("queue_count_change", STATED, alternatives={cause: round(1 - STATED, 2)}, evidence=lines[-_EVIDENCE_MAX:])
+        return Verdict(cause, FORCED, alternatives={"queue_count_change": round(1 - FORCED, 2)})
+
+    def _nothing_left(self, run: AllocationRun, brokers: set[str]) -> Verdict:
+        lines = self._about(run.at, _DOWN, brokers)
+        if lines:
+            return Verdict("broker_down", STATED, evidence=lines)
+        lost = self._group.trouble.get(run.life.file, ())
+        known = [event for at, event in lost if run.at - ASSIGNMENT_US <= at <= run.at and is_trouble(event)]
+        others = {"queue_count_change": round(1 - OPEN, 2)}
+        if known:
+            own = {run.life.client_id: "connection_lost"}
+            return Verdict("connection_lost", OPEN, own, alternatives={"broker_down": round(1 - OPEN, 2)}, evidence=known[-_EVIDENCE_MAX:])
+        return Verdict("broker_down", OPEN, alternatives=others)
+
+    def _about(self, at: int, names: frozenset[str], brokers: set[str]) -> list[Event]:
+        """Servers' lines that a broker came or went."""
+        return [event for event in self._near(at, names) if self._routes.broker_of(event) in brokers][-_EVIDENCE_MAX:]
+
+    def _near(self, at: int, names: Iterable[str]) -> list[Event]:
+        lines = self._routes.lines
+        first, last = bisect_left(lines, at - ASSIGNMENT_US, key=_time), bisect_right(lines, at, key=_time)
+        return [event for _, event in lines[first:last] if event.name in names]
+
+    @staticmethod
+    def _configured(event: Event) -> tuple[str, int | None]:
+        """Topic of a server's line about queues."""
+        return (event.topic, None) if event.topic else configured_in(str(event.fields.get("after")))
+
+
+def is_trouble(event: Event) -> bool:
+    """Whether a client's line says that it does not reach its proxy."""
+    return event.name in _TROUBLE and event.fields.get("how", "lost") == "lost"
+
+
+def _time(item: tuple[int, Event]) -> int:
+    return item[0]
+
+
+def _brokers(queues: Iterable[str]) -> set[str]:
+    return {queue.rpartition(":")[0] for queue in queues}
+
+
+def _is_whole(queues: Iterable[str]) -> bool:
+    return all(queue.endswith(WHOLE_BROKER) for queue in queues)
