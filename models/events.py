@@ -405,9 +405,13 @@ EVENTS: dict[str, EventKind] = {
     "RocketHeartbeatFailed": _kind(_CLIENT, "A client's heartbeat was refused, or reached nobody.", "client_id address"),
     "RocketSessionChanged": _kind(_CLIENT, "The stream between a client and a proxy broke, or is open again.", "client_id address how"),
     "RocketConsumeServiceCreated": _kind(_CLIENT, "A consumer's way of consuming, with its group and client.", "group client_id fifo"),
-    "RocketAssignmentsChanged": _kind(_CLIENT, "A proxy assigned a client other queues of a topic.", "group topic client_id share_before share"),
+    "RocketAssignmentsChanged": _kind(
+        _CLIENT, "A proxy assigned a client other queues of a topic.", "group topic client_id share_before share"
+    ),
     "RocketAssignmentsEmptied": _kind(_CLIENT, "A proxy assigned a client no queue of a topic any more.", "group topic client_id"),
-    "RocketConsumptionCounted": _kind(_CLIENT, "How many messages a client received and consumed.", "group client_id received consumed failed"),
+    "RocketConsumptionCounted": _kind(
+        _CLIENT, "How many messages a client received and consumed.", "group client_id received consumed failed"
+    ),
     "RocketQueueQuiet": _kind(_CLIENT, "A client receives nothing from a queue, and why.", "group topic partition broker client_id why"),
     "RocketReceiptFailed": _kind(
         _CLIENT,
@@ -415,10 +419,14 @@ EVENTS: dict[str, EventKind] = {
         "group topic partition broker client_id message_id tries what why",
     ),
     "RocketReceiptSettled": _kind(
-        _CLIENT, "What a client asked for a popped message came through after all.", "group topic partition broker client_id message_id tries what"
+        _CLIENT,
+        "What a client asked for a popped message came through after all.",
+        "group topic partition broker client_id message_id tries what",
     ),
     "RocketMessageGivenUp": _kind(_CLIENT, "A popped message was given up.", "group topic partition broker client_id message_id tries why"),
-    "RocketLiteSubscribed": _kind(_CLIENT, "A client subscribes to a lite topic, or no longer.", "group topic client_id lite_topic subscribed"),
+    "RocketLiteSubscribed": _kind(
+        _CLIENT, "A client subscribes to a lite topic, or no longer.", "group topic client_id lite_topic subscribed"
+    ),
     "RocketClockShown": _kind(_CLIENT, "A client's own clock, in epoch milliseconds.", "topic clock_ms"),
     # RocketMQ's brokers and name servers.
     "RocketConnectionOpened": _kind(_BROKER, "A connection to a server is open.", "remote"),

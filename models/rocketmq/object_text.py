@@ -24,7 +24,7 @@ READABLE = 4
 
 _ASSIGNED = (
     re.compile(r"messageQueue=(?P<broker>[^\s,}]+)\.(?P<topic>[^\s,.}]+)\.(?P<queue>-?\d{1,10})(?!\d)"),  # Java
-    re.compile(r'"topic":"(?P<topic>[^"]+)","brokerName":"(?P<broker>[^"]+)","queueId":(?P<queue>-?\d{1,10})(?!\d)'),  # Go's remoting client
+    re.compile(r'"topic":"(?P<topic>[^"]+)","brokerName":"(?P<broker>[^"]+)","queueId":(?P<queue>-?\d{1,10})(?!\d)'),  # Go, JSON
 )
 _GO_QUEUES = re.compile(r"message_queue:\{")
 _GO_TOPIC = re.compile(r'topic:\{[^}]*?name:"([^"]*)"')
@@ -50,7 +50,7 @@ def queues_in(text: str) -> list[QueueText]:
 
 
 def assigned_in(text: str) -> list[QueueText] | None:
-    """Queues in the list of a gRPC client, None if it tells none.
+    """Queues in a gRPC client's list, None if it tells none.
 
     An empty list is one of no queues.
     """

@@ -36,3 +36,9 @@ A name server notices a closed connection at once; a proxy refreshes routes ever
 (ProxyConfig.java, topicRouteServiceCacheRefreshSeconds); a broker that starts registers within 30 s (BrokerConfig.java); a client
 asks every 5 s.
 """
+
+ASSIGNED_APART_US = 27_000_000
+"""Maximum time between two clients that get the same change from proxies.
+
+Each proxy refreshes its routes every 20 s (ProxyConfig.java), each client asks every 5 s (PushConsumerImpl.java), and scans take time.
+"""

@@ -27,6 +27,7 @@ DRIFT_STEPS = 4
 FEW_ROWS = 300
 """Histories of more rebalances are run once: there single starts do not matter."""
 
+
 def readings(history: GroupHistory) -> Iterator[Reading]:
     """The behaviour that was read, and another one that the logs allow for."""
     first = history.reading()

@@ -21,13 +21,16 @@ STATED = 0.97
 """Confidence in what a server's line states."""
 
 FORCED = 0.93
-"""Confidence if nothing else makes a proxy assign so (RouteActivity.java), but no server's line is there."""
+"""Confidence in the only thing that makes a proxy assign so.
+
+Source: RouteActivity.java; no server's line is there.
+"""
 
 OPEN = 0.6
-"""Confidence in the more frequent of two causes that look alike to the client."""
+"""Confidence in the more frequent of two causes that look alike."""
 
 WHOLE_BROKER = ":-1"
-"""End of the name of a queue that stands for all of a broker."""
+"""End of a queue's name that stands for all of a broker."""
 
 _UP = frozenset({"RocketBrokerStarted", "RocketBrokerRegistered"})
 _DOWN = frozenset({"RocketBrokerLost", "RocketBrokerStopping"})
@@ -43,7 +46,7 @@ class AssignmentJudge:
         self._routes = routes
 
     def verdict(self, run: AllocationRun, before: AllocationRun | None) -> Verdict:
-        """Cause of one assignment; `before` is the client's last for the topic."""
+        """Cause of one assignment; `before` is the client's last one."""
         if before is None:
             return self._first(run)
         was, now = {each.queue for each in before.share}, {each.queue for each in run.share}

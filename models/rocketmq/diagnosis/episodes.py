@@ -15,6 +15,7 @@ from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLin
 from models.rocketmq.observations.client_processes import last_of
 from models.rocketmq.stage import Group
 from models.rocketmq.time_ranges import Span, Spans
+from models.rocketmq.timing import ASSIGNED_APART_US
 from models.rows import AllocationChange, Conformance, Person, Rebalance
 from models.units import FOREVER, SURE
 
@@ -94,7 +95,7 @@ def episodes_of(
     episodes: list[_Episode] = []
     for row, run in changes:
         begin, reached = harm.wrong.touching(run.asked_at, run.at)
-        if episodes and begin <= episodes[-1].reached_at + QUIET_US:
+        if episodes and begin <= episodes[-1].reached_at + _gap(episodes[-1].rows[-1], row, run):
             last = episodes[-1]
             last.reached_at = max(last.reached_at, reached)
             last.rows.append(row)
@@ -102,6 +103,15 @@ def episodes_of(
             episodes.append(_Episode(begin, reached, [row]))
     for episode in episodes:
         yield _rebalance(cluster, topic, episode, harm)
+
+
+def _gap(last: AllocationChange, row: AllocationChange, run: AllocationRun) -> int:
+    """Maximum time between two changes of one episode.
+
+    Clients of proxies ask for themselves, so the same cause reaches each at another time.
+    """
+    together = run.is_assigned and row.cause == last.cause and row.cause != "consumer_start"
+    return ASSIGNED_APART_US if together else QUIET_US
 
 
 def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImpact) -> Rebalance:

@@ -95,7 +95,10 @@ class AllocationRunReader:
         return None
 
     def _assignment(self, event: Event, at: int) -> AllocationRun | None:
-        """The run of an assignment with other queues than before; lists in another order are the same."""
+        """The run of an assignment with other queues than before.
+
+        A list in another order is the same.
+        """
         topic = event.topic or ""
         if event.name not in SAID:
             if self._untold is not None and self._untold.topic == topic:

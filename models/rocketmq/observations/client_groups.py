@@ -79,5 +79,5 @@ class ClientGroups:
 
 
 def is_assigned(event: Event) -> bool:
-    """Whether an event is about queues that a proxy assigned to a gRPC client."""
+    """Whether an event is about queues that a proxy assigned."""
     return event.name in SAID or (event.name in ASSIGNED and event.client_id is not None)

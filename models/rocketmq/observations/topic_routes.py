@@ -98,7 +98,7 @@ class Routes:
             self._brokers.append((at, event))
 
     def broker_of(self, event: Event) -> str:
-        """Name of the broker that a server's line is about, empty if unknown."""
+        """Broker that a server's line is about, empty if unknown."""
         said = event.fields.get("broker") or self._names.get(str(event.fields.get("address")))
         return str(said or self._homes.get(event.place.log, ""))
 

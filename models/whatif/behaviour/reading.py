@@ -231,9 +231,7 @@ def _session_ms(roll: Roll, made: Behaviour) -> int:
     return session_ms
 
 
-def _settings(
-    rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]], session_ms: int
-) -> dict[str, dict[str, int]]:
+def _settings(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]], session_ms: int) -> dict[str, dict[str, int]]:
     """Timeouts of each actor, those of the group where its own are unknown."""
     found: dict[str, dict[str, int]] = {}
     usual: dict[str, int] = {"session_timeout_ms": session_ms}

@@ -106,7 +106,7 @@ class Recorder:
 
     def _begin(self, at_ms: int, member: str, kind: str, *, was_empty: bool) -> None:
         goes_on = self.settings.protocol != CLASSIC or "cooperative" in self.settings.assignor
-        self._open = Recurrence(at_ms, member[: -UUID_LENGTH] or member, kind, was_empty, goes_on=goes_on)
+        self._open = Recurrence(at_ms, member[:-UUID_LENGTH] or member, kind, was_empty, goes_on=goes_on)
         self.rows.append(self._open)
 
     def _close(self, at_ms: int, outcome: str) -> None:

@@ -104,5 +104,3 @@ def _initial_delay_ms(rows: Sequence[Rebalance]) -> int:
     if shortest is None or shortest * 1000 >= DEFAULT_INITIAL_DELAY_MS:
         return DEFAULT_INITIAL_DELAY_MS
     return 0 if shortest < MOMENT_SECONDS else round(shortest * 1000)
-
-

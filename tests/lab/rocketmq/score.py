@@ -1,0 +1,162 @@
+"""Compare rows of analyze with what the lab did and what its members held.
+
+`python -m tests.lab.rocketmq.score RUN...` prints, for each run and for all: changes of the members' tables found, changes not
+invented, their causes right, and the share of the time in which the queues of each member are the ones it held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+NEAR_MS = 2_000
+"""Maximum time between a change and its row: the table is looked at every 50 ms, and a scan takes up to a second."""
+FILLED_MS = 300
+"""Time in which a member fills its table, queue by queue."""
+EFFECT_MS = 90_000
+"""Maximum time from a deed to its effect on a member."""
+
+Steps = list[tuple[int, frozenset[str]]]
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Something that the lab did."""
+
+    at: int
+    what: str
+    who: str
+
+
+def deeds_of(run: Path) -> list[Deed]:
+    """All that was done in a run, in order."""
+    return [Deed(**json.loads(line)) for line in (run / "deeds.jsonl").read_text().splitlines()]
+
+
+def held_by(run: Path) -> dict[str, Steps]:
+    """What each member held from when on, by client id; each ends with nothing."""
+    found: dict[str, Steps] = {}
+    deeds = deeds_of(run)
+    for path in sorted(run.glob("m*/truth.jsonl")):
+        said = [json.loads(line) for line in path.read_text().splitlines()]
+        client = next((each["client_id"] for each in said if "client_id" in each), None)
+        if client is None:
+            continue
+        steps = [(each["at"], frozenset(map(renamed, each["queues"]))) for each in said if each["what"] == "holds"]
+        end = next(each.at for each in deeds if each.who == path.parent.name and each.what in ("kill", "leave"))
+        whole = [step for step, after in pairwise([*steps, (end, frozenset[str]())]) if after[0] - step[0] > FILLED_MS]
+        found[client] = [step for step in whole if step[0] < end] + [(end, frozenset())]
+    return found
+
+
+def renamed(queue: str) -> str:
+    """A queue as the client prints it, `broker.topic.id`, as a topic and its name in tables."""
+    broker, topic, number = queue.rsplit(".", 2)
+    return f"{topic} {broker}:{number}"
+
+
+def causes_at(deeds: Sequence[Deed], at: int, first: bool) -> set[str]:
+    """What may have caused a change, from what was done before."""
+    if first:
+        return {"consumer_start"}
+    recent = [deed for deed in deeds if at - EFFECT_MS <= deed.at <= at]
+    found: set[str] = set()
+    for deed in recent:
+        if deed.who.startswith("broker") and deed.what in ("kill", "stop"):
+            found.add("broker_down")
+        elif deed.who.startswith("broker") and deed.what == "start":
+            found.add("broker_up")
+        elif deed.what == "admin" and deed.who.startswith("updateTopic"):
+            found.add("queue_count_change")
+        elif deed.what == "admin" and deed.who.startswith("updateSubGroup"):
+            found.add("message_request_mode")
+    return found
+
+
+def rows_of(run: Path) -> list[dict[str, Any]]:
+    """The changes of shares that analyze tells of the lab's group."""
+    logs = [str(path) for path in sorted(run.rglob("*.log")) if "admin" not in path.parts]
+    command = [sys.executable, "-m", "groupscope", "analyze", *logs, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [row for row in json.loads(done.stdout)["allocation_changes"] if row["group"] == "billing"]
+
+
+def millis(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def changes(steps: Steps) -> Iterator[tuple[int, frozenset[str]]]:
+    """Times at which a topic's queues changed while the member ran, with all queues after it."""
+    for (_, before), (at, after) in pairwise([(0, frozenset[str]()), *steps[:-1]]):
+        if after != before:
+            yield at, after
+
+
+def score(run: Path) -> Counter[str]:
+    """Counts of one run."""
+    held, rows, deeds = held_by(run), rows_of(run), deeds_of(run)
+    counts: Counter[str] = Counter()
+    for client, steps in held.items():
+        mine = [row for row in rows if row["client_id"] == client]
+        topics = {queue.split(" ")[0] for _, queues in steps for queue in queues}
+        for topic in sorted(topics):
+            told = [row for row in mine if row["topic"] == topic]
+            only = [(at, frozenset(queue for queue in queues if queue.startswith(f"{topic} "))) for at, queues in steps]
+            _count(counts, list(changes(only)), told, deeds)
+            _overlap(counts, only, told)
+    return counts
+
+
+def _count(counts: Counter[str], real: list[tuple[int, frozenset[str]]], told: list[dict[str, Any]], deeds: list[Deed]) -> None:
+    counts["told"] += len(told)
+    for index, (at, queues) in enumerate(real):
+        counts["real"] += 1
+        near = [row for row in told if abs(millis(row["changed_at"]) - at) <= NEAR_MS]
+        match = next((row for row in near if {f"{row['topic']} {queue}" for queue in row["allocated"]} == queues), None)
+        if match is None:
+            continue
+        counts["found"] += 1
+        counts["right"] += match["cause"] in causes_at(deeds, at, first=not index)
+
+
+def _overlap(counts: Counter[str], steps: Steps, told: list[dict[str, Any]]) -> None:
+    """Milliseconds of each queue held, and of those that the rows tell as well."""
+    said: Steps = [(millis(row["changed_at"]), frozenset(f"{row['topic']} {queue}" for queue in row["allocated"])) for row in told]
+    for (low, queues), (high, _) in pairwise(steps):
+        counts["held_ms"] += (high - low) * len(queues)
+        for (begin, share), (end, _) in pairwise([*said, (high, frozenset[str]())]):
+            counts["shared_ms"] += max(0, min(high, end) - max(low, begin)) * len(queues & share)
+
+
+def shown(name: str, counts: Counter[str]) -> str:
+    """One line of figures."""
+    real, told, found, held = (max(1, counts[each]) for each in ("real", "told", "found", "held_ms"))
+    return (
+        f"{name:16} {counts['real']:3} changes, found {counts['found'] / real:.3f}, not invented {counts['found'] / told:.3f}, "
+        f"cause right {counts['right'] / found:.3f}, held time told {counts['shared_ms'] / held:.3f}"
+    )
+
+
+def main() -> None:
+    """Score runs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path)
+    whole: Counter[str] = Counter()
+    for run in parser.parse_args().runs:
+        counts = score(run)
+        whole += counts
+        print(shown(run.name, counts))
+    print(shown("all", whole))
+
+
+if __name__ == "__main__":
+    main()
