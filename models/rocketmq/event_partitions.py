@@ -30,7 +30,10 @@ LISTED = frozenset(
 LOCKS = frozenset({"RocketLockTaken", "RocketLockReleased"})
 ROUTES = frozenset({"RocketTopicRouted", "RocketBrokerRegistered", "RocketBrokerLost", "RocketBrokerStarted", "RocketTopicConfigured"})
 
-SERVERS = LISTED | LOCKS | ROUTES | {"RocketBrokerStopping"}
+CHANGED = frozenset({"RocketBrokerStopping", "RocketTopicAdministered", "RocketGroupAdministered"})
+"""Events of brokers that stop, and of what administrators change."""
+
+SERVERS = LISTED | LOCKS | ROUTES | CHANGED
 """Events of servers that verdicts depend on.
 
 All client events count as signs of life.

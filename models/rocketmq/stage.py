@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event, Witness
-from models.rocketmq.event_partitions import LISTED, LOCKS, ROUTES, Key, Parts
+from models.rocketmq.event_partitions import CHANGED, LISTED, LOCKS, ROUTES, Key, Parts
 from models.rocketmq.object_text import subscription_in, version_in
 from models.rocketmq.observations.allocation_runs import RESULTS, TopicLines
 from models.rocketmq.observations.client_groups import ASSIGNED, ClientGroups, is_assigned
@@ -226,7 +226,7 @@ class RocketStage:
         for at, event in brokers:
             if event.name in ROUTES:
                 self.routes.told(event, at)
-            if event.name in ROUTES or event.name == "RocketBrokerStopping":
+            if event.name in ROUTES | CHANGED:
                 self.routes.lines.append((at, event))
             if event.name in {"RocketBrokerStarted", "RocketBrokerStopping"}:
                 for group in groups.values():

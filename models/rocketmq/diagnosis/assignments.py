@@ -34,6 +34,7 @@ WHOLE_BROKER = ":-1"
 
 _UP = frozenset({"RocketBrokerStarted", "RocketBrokerRegistered"})
 _DOWN = frozenset({"RocketBrokerLost", "RocketBrokerStopping"})
+_TOPIC = frozenset({"RocketTopicConfigured", "RocketTopicRouted", "RocketTopicAdministered"})
 _TROUBLE = frozenset({"RocketHeartbeatFailed", "RocketSessionChanged"})
 _EVIDENCE_MAX = 4
 
@@ -68,19 +69,19 @@ class AssignmentJudge:
 
     def _same_brokers(self, run: AllocationRun, was: set[str], now: set[str]) -> Verdict:
         if _is_whole(was) != _is_whole(now):
-            return Verdict("message_request_mode", FORCED)
-        lines = [event for event in self._near(run.at, {"RocketTopicConfigured"}) if self._configured(event)[0] == run.topic]
-        return Verdict("queue_count_change", STATED if lines else FORCED, evidence=lines[-_EVIDENCE_MAX:])
+            lines = [event for event in self._near(run.at, {"RocketGroupAdministered"}) if event.group == self._group.name]
+            return Verdict("message_request_mode", STATED if lines else FORCED, evidence=lines[-_EVIDENCE_MAX:])
+        lines = self._about_topic(run)
+        return Verdict("queue_count_change", STATED if lines else FORCED, evidence=lines)
 
     def _brokers_changed(self, run: AllocationRun, cause: str, brokers: set[str]) -> Verdict:
         """A broker that came or went, or the topic's queues on it."""
         lines = self._about(run.at, _DOWN if cause == "broker_down" else _UP, brokers)
         if lines:
             return Verdict(cause, STATED, evidence=lines)
-        told = self._near(run.at, {"RocketTopicConfigured", "RocketTopicRouted"})
-        lines = [event for event in told if self._configured(event)[0] == run.topic]
+        lines = self._about_topic(run)
         if lines:
-            return Verdict("queue_count_change", STATED, alternatives={cause: round(1 - STATED, 2)}, evidence=lines[-_EVIDENCE_MAX:])
+            return Verdict("queue_count_change", STATED, alternatives={cause: round(1 - STATED, 2)}, evidence=lines)
         return Verdict(cause, FORCED, alternatives={"queue_count_change": round(1 - FORCED, 2)})
 
     def _nothing_left(self, run: AllocationRun, brokers: set[str]) -> Verdict:
@@ -99,20 +100,24 @@ class AssignmentJudge:
         """Servers' lines that a broker came or went."""
         return [event for event in self._near(at, names) if self._routes.broker_of(event) in brokers][-_EVIDENCE_MAX:]
 
+    def _about_topic(self, run: AllocationRun) -> list[Event]:
+        """Servers' lines about the queues of a run's topic."""
+        return [event for event in self._near(run.at, _TOPIC) if _topic_of(event) == run.topic][-_EVIDENCE_MAX:]
+
     def _near(self, at: int, names: Iterable[str]) -> list[Event]:
         lines = self._routes.lines
         first, last = bisect_left(lines, at - ASSIGNMENT_US, key=_time), bisect_right(lines, at, key=_time)
         return [event for _, event in lines[first:last] if event.name in names]
 
-    @staticmethod
-    def _configured(event: Event) -> tuple[str, int | None]:
-        """Topic of a server's line about queues."""
-        return (event.topic, None) if event.topic else configured_in(str(event.fields.get("after")))
-
 
 def is_trouble(event: Event) -> bool:
     """Whether a client's line says that it does not reach its proxy."""
     return event.name in _TROUBLE and event.fields.get("how", "lost") == "lost"
+
+
+def _topic_of(event: Event) -> str:
+    """Topic of a server's line about queues."""
+    return event.topic or configured_in(str(event.fields.get("after")))[0]
 
 
 def _time(item: tuple[int, Event]) -> int:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from models.clear_names import clear
+from models.events import Event
 from models.rocketmq.diagnosis.unlogged_clients import UnloggedClients
-from models.rocketmq.object_text import BROADCASTING, RETRY, queue_name
+from models.rocketmq.object_text import BROADCASTING, RETRY, assigned_in, queue_name, queues_in
 from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.topic_routes import Reads, Routes
@@ -27,6 +28,13 @@ While a queue changes hands it has no owner, or two, for a moment.
 
 START_US = 1_000_000
 """Typical time from a consumer's start to its first share."""
+
+
+def shares_in(event: Event) -> list[str]:
+    """Queues of a result line, by name."""
+    found = queues_in(event.text) or assigned_in(str(event.fields.get("share"))) or []
+    return [each.queue for each in found if each.topic == event.topic]
+
 
 DROPS = frozenset({"RocketResetOrdered"})
 
@@ -150,8 +158,13 @@ def _held(lines: TopicLines) -> _Topic:
     for life, timed in lines.by_life.items():
         open_at: dict[str, int] = {}
         over = life.ended_at if life.ended_at is not None else FOREVER
+        adds = any(event.name == "RocketQueueAdded" for _, event in timed)  # Go's client logs shares only
         for at, event in timed:
-            if event.name == "RocketQueueAdded":
+            if event.name == "RocketShareChanged" and not adds:
+                for queue in shares_in(event):
+                    open_at.setdefault(queue, at)
+                    topic.first_at = min(topic.first_at, at)
+            elif event.name == "RocketQueueAdded":
                 open_at.setdefault(queue_of(event), at)
                 topic.first_at = min(topic.first_at, at)
             elif event.name == "RocketQueueRemoved":

@@ -132,7 +132,7 @@ class AllocationRunReader:
 
     def _run(self, event: Event, at: int) -> AllocationRun:
         topic = event.topic or ""
-        share = queues_in(event.text)
+        share = queues_in(event.text) or assigned_in(str(event.fields.get("share", "null"))) or []
         topics = {topic} | {each.topic for each in share}
         own = [(when, each) for when, each in self._open if each.topic in topics and at - when <= RUN_MAX_US]
         self._open = [(when, each) for when, each in self._open if each.topic not in topics and at - when <= RUN_MAX_US]
