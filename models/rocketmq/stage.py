@@ -20,6 +20,7 @@ from models.rocketmq.observations.client_groups import ASSIGNED, ClientGroups, i
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind
 from models.rocketmq.observations.client_processes import ClientProcess, Registry, last_of, live_on, lose, zone_shifts
 from models.rocketmq.observations.log_files import Logs, log_of
+from models.rocketmq.observations.pop_trouble import PopTrouble
 from models.rocketmq.observations.subscriptions import TopicTable
 from models.rocketmq.observations.topic_routes import Routes
 from models.units import US_PER_SECOND
@@ -37,8 +38,8 @@ FIXED = "CONFIG"
 VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
 """Broker lines with a subscription's version."""
 
-PROXY_LOST = frozenset({"RocketHeartbeatFailed", "RocketHeartbeatSent", "RocketSessionChanged"})
-"""Client lines that tell whether its proxy answers."""
+FLOW = frozenset({"RocketHeartbeatFailed", "RocketHeartbeatSent", "RocketSessionChanged", "RocketQueueQuiet", "RocketReceiptFailed"})
+"""Lines of gRPC clients that tell whether messages flow."""
 
 BOOT_US = 8_000_000
 """Maximum time from a starting broker's first connection to its started line."""
@@ -65,7 +66,7 @@ class Group:
     entangled: bool = False  # a fixed list of queues applies to any topic, so results name other topics' queues
     orderly: bool = False
 
-    trouble: dict[str, list[tuple[int, Event]]] = field(default_factory=dict)  # lines of not reaching a proxy, by log
+    trouble: PopTrouble = field(default_factory=PopTrouble)
 
     _by_id: dict[str, list[ClientProcess]] = field(default_factory=dict)
 
@@ -196,8 +197,8 @@ class RocketStage:
             group = _group(groups, event.group)
             group.topics.add(event.topic)
             group.unowned = True
-        elif event.name in PROXY_LOST and event.group:
-            _group(groups, event.group).trouble.setdefault(event.place.log, []).append((at, event))
+        elif event.name in FLOW and event.group:
+            _group(groups, event.group).trouble.feed(event, at)
         elif event.name == "RocketNotified" and life is not None:
             group = _group(groups, life.group)
             group.notified.append(at)

@@ -118,4 +118,7 @@ CONDITION_KINDS = (
     "client_id_conflict",
     "multi_topic_skew",
     "more_consumers_than_queues",
+    "proxy_unreachable",
+    "consumption_stalled",
+    "invisible_time_exceeded",
 )

@@ -35,7 +35,6 @@ WHOLE_BROKER = ":-1"
 _UP = frozenset({"RocketBrokerStarted", "RocketBrokerRegistered"})
 _DOWN = frozenset({"RocketBrokerLost", "RocketBrokerStopping"})
 _TOPIC = frozenset({"RocketTopicConfigured", "RocketTopicRouted", "RocketTopicAdministered"})
-_TROUBLE = frozenset({"RocketHeartbeatFailed", "RocketSessionChanged"})
 _EVIDENCE_MAX = 4
 
 
@@ -88,8 +87,8 @@ class AssignmentJudge:
         lines = self._about(run.at, _DOWN, brokers)
         if lines:
             return Verdict("broker_down", STATED, evidence=lines)
-        lost = self._group.trouble.get(run.life.file, ())
-        known = [event for at, event in lost if run.at - ASSIGNMENT_US <= at <= run.at and is_trouble(event)]
+        lost = self._group.trouble.stretches.get(("proxy_unreachable", run.life.client_id), ())
+        known = [each.first for each in lost if each.began_at <= run.at <= each.last_at + ASSIGNMENT_US]
         others = {"queue_count_change": round(1 - OPEN, 2)}
         if known:
             own = {run.life.client_id: "connection_lost"}
@@ -108,11 +107,6 @@ class AssignmentJudge:
         lines = self._routes.lines
         first, last = bisect_left(lines, at - ASSIGNMENT_US, key=_time), bisect_right(lines, at, key=_time)
         return [event for _, event in lines[first:last] if event.name in names]
-
-
-def is_trouble(event: Event) -> bool:
-    """Whether a client's line says that it does not reach its proxy."""
-    return event.name in _TROUBLE and event.fields.get("how", "lost") == "lost"
 
 
 def _topic_of(event: Event) -> str:

@@ -1,0 +1,68 @@
+"""Times in which popped messages of a gRPC client don't flow.
+
+No proxy answers, the cache is full, or receipts are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.events import Event
+
+APART_US = 120_000_000
+"""Maximum time between two lines of one stretch.
+
+A client says at least every 30 s that its cache is full (ProcessQueueImpl.java).
+"""
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A time with lines of one kind about one client."""
+
+    began_at: int
+    last_at: int
+    first: Event
+    last: Event
+    count: int = 1
+    ended_at: int | None = None  # a line says that it is over
+
+
+@dataclass(slots=True)
+class PopTrouble:
+    """Stretches of a group, by kind and client."""
+
+    stretches: dict[tuple[str, str], list[Stretch]] = field(default_factory=dict)
+
+    def feed(self, event: Event, at: int) -> None:
+        """Take a line of a client."""
+        who = event.client_id or ""
+        if _recovers(event):
+            known = self.stretches.get(("proxy_unreachable", who))
+            if known and known[-1].ended_at is None:
+                known[-1].ended_at = at
+            return
+        kind = kind_of(event)
+        if kind is None:
+            return
+        known = self.stretches.setdefault((kind, who), [])
+        if known and known[-1].ended_at is None and at - known[-1].last_at <= APART_US:
+            known[-1].last_at, known[-1].last = max(known[-1].last_at, at), event
+            known[-1].count += 1
+        else:
+            known.append(Stretch(at, at, event, event))
+
+
+def kind_of(event: Event) -> str | None:
+    """The fault that a line is a sign of."""
+    if event.name == "RocketHeartbeatFailed" or (event.name == "RocketSessionChanged" and event.fields.get("how") == "lost"):
+        return "proxy_unreachable"
+    if event.name == "RocketQueueQuiet" and event.fields.get("why") == "cache_full":
+        return "consumption_stalled"
+    if event.name == "RocketReceiptFailed" and event.fields.get("why") == "invalid_handle":
+        return "invisible_time_exceeded"
+    return None
+
+
+def _recovers(event: Event) -> bool:
+    return event.name == "RocketHeartbeatSent"
