@@ -454,7 +454,7 @@ EVENTS: dict[str, EventKind] = {
         _BROKER, "What a name server does to a broker's addresses and queues.", "topic broker broker_id address remote"
     ),
     "RocketGroupChanged": _kind(_BROKER, "A group's members or topics changed for a broker.", "group remote"),
-    "RocketTopicAdministered": _kind(_BROKER, "A topic was created or deleted.", "topic reads remote"),
+    "RocketTopicAdministered": _kind(_BROKER, "A topic was created or deleted.", "topic reads remote deleted"),
     "RocketGroupAdministered": _kind(_BROKER, "A group's configuration changed.", "group"),
     "RocketOffsetsTold": _kind(
         _BROKER, "A broker kept, dropped or refused offsets.", "group topic partition client_id remote offset offset_before"

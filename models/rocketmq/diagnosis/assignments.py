@@ -15,7 +15,7 @@ from models.rocketmq.object_text import configured_in
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.topic_routes import Routes
 from models.rocketmq.stage import Group
-from models.rocketmq.timing import ASSIGNMENT_US, CONSUMER_START_US
+from models.rocketmq.timing import ASSIGNED_APART_US, ASSIGNMENT_US, CONSUMER_START_US
 
 STATED = 0.97
 """Confidence in what a server's line states."""
@@ -34,7 +34,7 @@ WHOLE_BROKER = ":-1"
 
 _UP = frozenset({"RocketBrokerStarted", "RocketBrokerRegistered"})
 _DOWN = frozenset({"RocketBrokerLost", "RocketBrokerStopping"})
-_TOPIC = frozenset({"RocketTopicConfigured", "RocketTopicRouted", "RocketTopicAdministered"})
+_TOPIC = frozenset({"RocketTopicRouted", "RocketTopicAdministered"})
 _EVIDENCE_MAX = 4
 
 
@@ -54,7 +54,7 @@ class AssignmentJudge:
         if was and not now:
             return self._nothing_left(run, gone)
         if now and was and not gone and not come:
-            return self._same_brokers(run, was, now)
+            return self._same_brokers(run, before.at, was, now)
         return self._brokers_changed(run, "broker_down" if gone else "broker_up", gone or come)
 
     def _first(self, run: AllocationRun) -> Verdict:
@@ -66,21 +66,25 @@ class AssignmentJudge:
         others = {"topic_route_appeared": round(1 - OPEN, 2)}
         return Verdict("subscription_change", OPEN, {own: "subscription_change"}, alternatives=others)
 
-    def _same_brokers(self, run: AllocationRun, was: set[str], now: set[str]) -> Verdict:
+    def _same_brokers(self, run: AllocationRun, since: int, was: set[str], now: set[str]) -> Verdict:
         if _is_whole(was) != _is_whole(now):
             lines = [event for event in self._near(run.at, {"RocketGroupAdministered"}) if event.group == self._group.name]
             return Verdict("message_request_mode", STATED if lines else FORCED, evidence=lines[-_EVIDENCE_MAX:])
-        lines = self._about_topic(run)
-        return Verdict("queue_count_change", STATED if lines else FORCED, evidence=lines)
+        lines = [event for at, event in self._timed(run.at) if at >= since - ASSIGNED_APART_US and _reads(event, run.topic) is not None]
+        return Verdict("queue_count_change", STATED if lines else FORCED, evidence=lines[-_EVIDENCE_MAX:])
 
     def _brokers_changed(self, run: AllocationRun, cause: str, brokers: set[str]) -> Verdict:
         """A broker that came or went, or the topic's queues on it."""
         lines = self._about(run.at, _DOWN if cause == "broker_down" else _UP, brokers)
         if lines:
             return Verdict(cause, STATED, evidence=lines)
-        lines = self._about_topic(run)
+        comes = cause == "broker_up"
+        lines = [
+            event for _, event in self._timed(run.at) if _reads(event, run.topic) is comes and self._routes.broker_of(event) in brokers
+        ]
         if lines:
-            return Verdict("queue_count_change", STATED, alternatives={cause: round(1 - STATED, 2)}, evidence=lines)
+            others = {cause: round(1 - STATED, 2)}
+            return Verdict("queue_count_change", STATED, alternatives=others, evidence=lines[-_EVIDENCE_MAX:])
         return Verdict(cause, FORCED, alternatives={"queue_count_change": round(1 - FORCED, 2)})
 
     def _nothing_left(self, run: AllocationRun, brokers: set[str]) -> Verdict:
@@ -99,19 +103,26 @@ class AssignmentJudge:
         """Servers' lines that a broker came or went."""
         return [event for event in self._near(at, names) if self._routes.broker_of(event) in brokers][-_EVIDENCE_MAX:]
 
-    def _about_topic(self, run: AllocationRun) -> list[Event]:
-        """Servers' lines about the queues of a run's topic."""
-        return [event for event in self._near(run.at, _TOPIC) if _topic_of(event) == run.topic][-_EVIDENCE_MAX:]
-
     def _near(self, at: int, names: Iterable[str]) -> list[Event]:
+        return [event for _, event in self._timed(at) if event.name in names]
+
+    def _timed(self, at: int) -> list[tuple[int, Event]]:
+        """Servers' lines whose effect may reach a client at a time."""
         lines = self._routes.lines
-        first, last = bisect_left(lines, at - ASSIGNMENT_US, key=_time), bisect_right(lines, at, key=_time)
-        return [event for _, event in lines[first:last] if event.name in names]
+        return lines[bisect_left(lines, at - ASSIGNMENT_US, key=_time) : bisect_right(lines, at, key=_time)]
 
 
-def _topic_of(event: Event) -> str:
-    """Topic of a server's line about queues."""
-    return event.topic or configured_in(str(event.fields.get("after")))[0]
+def _reads(event: Event, topic: str) -> bool | None:
+    """Whether a topic can be read after a server's line about it.
+
+    None for other lines.
+    """
+    if event.name == "RocketTopicConfigured":
+        named, reads = configured_in(str(event.fields.get("after")))
+        return reads != 0 if named == topic else None
+    if event.name in _TOPIC and event.topic == topic:
+        return not event.fields.get("deleted")
+    return None
 
 
 def _time(item: tuple[int, Event]) -> int:

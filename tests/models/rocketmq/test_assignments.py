@@ -81,6 +81,8 @@ def test_two_consumers_of_one_group_that_start_anew_in_one_log() -> None:
         (("broker-b.log", "RocketBrokerStarted", {"broker": "broker-b", "address": "10.0.0.2:1"}), (A,), (A, B), "broker_up", 0.97),
         (("broker-b.log", "RocketTopicAdministered", {"topic": "orders", "reads": 4}), (A,), (A, B), "queue_count_change", 0.97),
         (("broker-b.log", "RocketTopicAdministered", {"topic": "other", "reads": 4}), (A,), (A, B), "broker_up", 0.93),
+        (("broker-b.log", "RocketTopicAdministered", {"topic": "orders", "reads": 4}), (A, B), (A,), "broker_down", 0.93),
+        (("broker-b.log", "RocketTopicAdministered", {"topic": "orders", "deleted": True}), (A, B), (A,), "queue_count_change", 0.97),
         (None, (A, B), ("broker-a:0", "broker-a:1", "broker-b:0"), "message_request_mode", 0.93),
         (("broker-a.log", "RocketGroupAdministered", {"group": "billing"}), (A,), ("broker-a:0",), "message_request_mode", 0.97),
         (None, ("broker-a:0",), ("broker-a:0", "broker-a:1"), "queue_count_change", 0.93),
