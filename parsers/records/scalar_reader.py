@@ -245,10 +245,8 @@ class RecordReader:
         if header is None:
             return None
         message = header.message
-        if _PADDING in message and (found := self._without_padding(header)) is not None:
-            return found
         if "\n" not in message:
-            return self.catalogue.match(header.logger, header.level, message)
+            return (_PADDING in message and self._without_padding(header)) or self.catalogue.match(header.logger, header.level, message)
         stack = _STACK.search(message)
         found = self.catalogue.match(header.logger, header.level, message[: stack.start()] if stack else message)
         return found or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
