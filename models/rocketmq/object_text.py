@@ -22,16 +22,6 @@ READABLE = 4
 """Permission bit for reading (PermName.PERM_READ)."""
 
 
-_ASSIGNED = (
-    re.compile(r"messageQueue=(?P<broker>[^\s,}]+)\.(?P<topic>[^\s,.}]+)\.(?P<queue>-?\d{1,10})(?!\d)"),  # Java
-    re.compile(r'"topic":"(?P<topic>[^"]+)","brokerName":"(?P<broker>[^"]+)","queueId":(?P<queue>-?\d{1,10})(?!\d)'),  # Go, JSON
-)
-_GO_QUEUES = re.compile(r"message_queue:\{")
-_GO_TOPIC = re.compile(r'topic:\{[^}]*?name:"([^"]*)"')
-_GO_BROKER = re.compile(r'broker:\{[^}]*?name:"([^"]*)"')
-_GO_NUMBER = re.compile(r"[ }]id:(-?\d{1,10})(?!\d)")
-
-
 class QueueText(NamedTuple):
     """A queue of a topic, named `broker:id`."""
 
@@ -49,26 +39,9 @@ def queues_in(text: str) -> list[QueueText]:
     return [QueueText(topic, queue_name(broker, int(number))) for topic, broker, number in _QUEUE.findall(text)]
 
 
-def assigned_in(text: str) -> list[QueueText] | None:
-    """Queues in a gRPC client's list, None if it tells none.
-
-    An empty list is one of no queues.
-    """
-    for form in _ASSIGNED:
-        found = [QueueText(each["topic"], queue_name(each["broker"], int(each["queue"]))) for each in form.finditer(text)]
-        if found:
-            return found
-    parts = _GO_QUEUES.split(text)[1:]
-    if parts:
-        return [_go_queue(part) for part in parts]
-    return [] if text == "null" or "[]" in text else None
-
-
-def _go_queue(text: str) -> QueueText:
-    """A queue as Go prints it; an id of 0 is left out."""
-    topic, broker, number = _GO_TOPIC.search(text), _GO_BROKER.search(text), _GO_NUMBER.search(text)
-    place = queue_name(broker[1] if broker is not None else "", int(number[1]) if number is not None else 0)
-    return QueueText(topic[1] if topic is not None else "", place)
+def assigned_in(share: object) -> list[QueueText] | None:
+    """Queues in the list of a client's line, None if it tells none."""
+    return queues_in(" ".join(map(str, share))) if isinstance(share, list) else None
 
 
 def _count(digits: str) -> int:

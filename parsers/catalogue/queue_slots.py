@@ -36,6 +36,40 @@ def _parse_go_queue(text: str) -> Any:
     return _placed(topic[1], broker[1], number[1] if number is not None else "0") if topic is not None and broker is not None else NO
 
 
+_LISTED = (
+    re.compile(r"MessageQueue \[topic=(?P<topic>[^,\]]+), brokerName=(?P<broker>[^,\]]+), queueId=(?P<partition>-?\d{1,10})\]"),
+    re.compile(r"messageQueue=(?P<broker>[^\s,}]+)\.(?P<topic>[^\s,.}]+)\.(?P<partition>-?\d{1,10})(?!\d)"),
+    re.compile(r'"topic":"(?P<topic>[^"]+)","brokerName":"(?P<broker>[^"]+)","queueId":(?P<partition>-?\d{1,10})(?!\d)'),
+)
+"""Queues in lists, as Java and Go print them, and in Go's JSON."""
+
+_GO_QUEUE = re.compile(r"message_queue:\{")
+_QUEUE = "MessageQueue [topic={topic}, brokerName={broker}, queueId={partition}]"
+_UNTOLD = "Assignments { _assignmentList = System.Collections.Generic.List`1[Org.Apache.Rocketmq.Assignment] }"
+
+
+def _parse_assignments(text: str) -> Any:
+    """Parse a list of queues to texts in the form of the Java remoting client.
+
+    None if the list does not tell them, as in C#. "null" stands for no list before.
+    """
+    for form in _LISTED:
+        found = [_QUEUE.format(**each.groupdict()) for each in form.finditer(text)]
+        if found:
+            return found
+    parts = [_parse_go_queue(part) for part in _GO_QUEUE.split(text)[1:]]
+    if parts:
+        return [_QUEUE.format(**part) for part in parts if part is not NO]
+    return [] if text in {"null", "<nil>"} or "[]" in text else None
+
+
+def _assignments(queues: Any) -> str:
+    if queues is None:
+        return _UNTOLD
+    parts = (_dotted(found.groupdict()) for queue in queues if (found := _LISTED[0].fullmatch(queue)) is not None)
+    return f"Assignments{{assignmentList=[{', '.join(f'Assignment{{messageQueue={part}}}' for part in parts)}]}}"
+
+
 def _placed(topic: str, broker: str, number: str) -> Any:
     partition = parse_int32(number)
     return partition if partition is NO else {"topic": topic, "broker": broker, "partition": partition}
@@ -67,6 +101,7 @@ def slot_types() -> dict[str, SlotType]:
     return {
         "name": SlotType(r"[%|\w-]+", _parse_name, str),
         "grpc_client": SlotType(r"[^ ]+", _parse_client, str),
+        "assignments": SlotType(r".*", _parse_assignments, _assignments, spaced=True),
         "queue": SlotType(r"[^ ]+", _parse_queue, _dotted, several=_PLACE, needs=_PLACE),
         "go_queue": SlotType(r".*", _parse_go_queue, _go, spaced=True, several=_PLACE, needs=_PLACE),
     }

@@ -32,7 +32,7 @@ START_US = 1_000_000
 
 def shares_in(event: Event) -> list[str]:
     """Queues of a result line, by name."""
-    found = queues_in(event.text) or assigned_in(str(event.fields.get("share"))) or []
+    found = queues_in(event.text) or assigned_in(event.fields.get("share")) or []
     return [each.queue for each in found if each.topic == event.topic]
 
 

@@ -105,10 +105,10 @@ class AllocationRunReader:
                 self._note_untold(self._untold, event)
             return None
         self._untold = None
-        told = [] if event.name == "RocketAssignmentsEmptied" else assigned_in(str(event.fields.get("share")))
+        told = [] if event.name == "RocketAssignmentsEmptied" else assigned_in(event.fields.get("share"))
         before = self._assigned.get(topic)
         if before is None:
-            before = assigned_in(str(event.fields.get("share_before", "null"))) or []
+            before = assigned_in(event.fields.get("share_before")) or []
         share = before if told is None else told
         if told is not None and set(told) == set(before):
             return None
@@ -132,7 +132,7 @@ class AllocationRunReader:
 
     def _run(self, event: Event, at: int) -> AllocationRun:
         topic = event.topic or ""
-        share = queues_in(event.text) or assigned_in(str(event.fields.get("share", "null"))) or []
+        share = queues_in(event.text) or assigned_in(event.fields.get("share")) or []
         topics = {topic} | {each.topic for each in share}
         own = [(when, each) for when, each in self._open if each.topic in topics and at - when <= RUN_MAX_US]
         self._open = [(when, each) for when, each in self._open if each.topic not in topics and at - when <= RUN_MAX_US]
@@ -192,6 +192,10 @@ class TopicLines:
                 self.runs.append(run)
 
     def finish(self) -> None:
-        """Sort runs and locks by time, after the last line."""
+        """Sort runs and locks by time, after the last line.
+
+        Drops assignments that changed nothing.
+        """
+        self.runs = [run for run in self.runs if not run.is_assigned or run.added or run.removed]
         self.runs.sort(key=lambda run: (run.at, run.life.file, run.result.place.position))
         self.locks.sort(key=lambda item: (item[0], item[1].place.log, item[1].place.position))

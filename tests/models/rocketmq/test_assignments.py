@@ -9,15 +9,11 @@ from models.rocketmq.object_text import QueueText, assigned_in
 from tests.models.rocketmq.script import SECOND, START, Logs, causes
 
 A, B = "broker-a:-1", "broker-b:-1"
-GO = 'message_queue:{topic:{name:"orders"}  id:2  broker:{name:"broker-a"}} message_queue:{topic:{name:"orders"} broker:{name:"broker-b"}}'
 
 
-def listed(*queues: str) -> str:
-    """A list of assignments as the Java client prints it."""
-    parts = (queue.split(":") for queue in queues)
-    return (
-        f"Assignments{{assignmentList=[{', '.join(f'Assignment{{messageQueue={broker}.orders.{number}}}' for broker, number in parts)}]}}"
-    )
+def listed(*queues: str) -> list[str]:
+    """A list of assignments as the catalogue gives it."""
+    return [f"MessageQueue [topic=orders, brokerName={queue.replace(':', ', queueId=')}]" for queue in queues]
 
 
 class Proxied(Logs):
@@ -30,7 +26,7 @@ class Proxied(Logs):
         self.say("client.log", at + 0.2, "RocketConsumerStarted", client_id=who)
 
     def assign(self, who: str, at: float, before: tuple[str, ...] | None, *queues: str, topic: str = "orders") -> None:
-        was = "null" if before is None else listed(*before)
+        was = listed(*before or ())
         told = {"share_before": was, "share": listed(*queues)}
         self.say("client.log", at, "RocketAssignmentsChanged", client_id=who, topic=topic, **told)
 
@@ -130,13 +126,19 @@ def test_an_emptied_assignment_counts_once_with_and_without_its_second_line() ->
 def test_a_list_without_queues_is_told_by_the_lines_behind_it() -> None:
     logs = Proxied()
     logs.begin("c1", 0)
-    told = "Assignments { _assignmentList = System.Collections.Generic.List`1[Org.Apache.Rocketmq.Assignment] }"
-    logs.say("client.log", 1, "RocketAssignmentsChanged", client_id="c1", topic="orders", share_before="", share=told)
+    logs.say("client.log", 1, "RocketAssignmentsChanged", client_id="c1", topic="orders", share_before=None, share=None)
     for number in (0, 1):
         logs.say("client.log", 1, "RocketQueueAdded", client_id="c1", topic="orders", broker="broker-a", partition=number, mode="POP")
 
     (row,) = logs.history().allocation_changes
     assert (row.cause, row.added, row.allocated) == ("consumer_start", ["broker-a:0", "broker-a:1"], ["broker-a:0", "broker-a:1"])
+
+
+def test_a_list_without_queues_and_without_lines_behind_it_is_no_change() -> None:
+    logs = started("c1")
+    logs.say("client.log", 60, "RocketAssignmentsChanged", client_id="c1", topic="orders", share_before=None, share=None)
+
+    assert len(logs.history().allocation_changes) == 1
 
 
 def test_a_client_whose_group_no_line_names_has_no_rows() -> None:
@@ -171,19 +173,10 @@ def test_a_lost_proxy_a_full_cache_and_late_receipts_are_faults() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "queues"),
-    [
-        ("Assignments{assignmentList=[]}", []),
-        ("null", []),
-        (listed(A), [QueueText("orders", A)]),
-        (GO, [QueueText("orders", "broker-a:2"), QueueText("orders", "broker-b:0")]),
-        ('[{"topic":"orders","brokerName":"broker-a","queueId":3}]', [QueueText("orders", "broker-a:3")]),
-        ("Assignments { _assignmentList = List`1 }", None),
-    ],
-)
-def test_lists_of_each_library_are_read(text: str, queues: list[QueueText] | None) -> None:
-    assert assigned_in(text) == queues
+def test_a_list_is_one_of_queues_or_tells_none() -> None:
+    assert assigned_in(listed(A)) == [QueueText("orders", A)]
+    assert assigned_in([]) == []
+    assert assigned_in(None) is None
 
 
 def test_shares_of_a_client_that_logs_no_queue_it_takes_are_owned() -> None:

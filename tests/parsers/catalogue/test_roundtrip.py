@@ -69,6 +69,8 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
     "coordinator_node": st.integers(0, 10**6).map(str),
     "flag": st.booleans(),
     "name": names,
+    "assignments": st.none()
+    | st.lists(st.builds("MessageQueue [topic={}, brokerName={}, queueId={}]".format, names, names, st.integers(-1, 99)), max_size=3),
     "grpc_client": st.builds("{}@{}@{}@{}".format, names, st.integers(0, 99999), st.integers(0, 9), names),
     "nodes": nodes,
     "dense_nodes": nodes,
