@@ -49,7 +49,7 @@ _UNTOLD = "Assignments { _assignmentList = System.Collections.Generic.List`1[Org
 
 
 def _parse_assignments(text: str) -> Any:
-    """Parse a list of queues to texts in the form of the Java remoting client.
+    """Parse a list of queues to texts as the remoting client prints.
 
     None if the list does not tell them, as in C#. "null" stands for no list before.
     """
