@@ -212,7 +212,7 @@ def test_a_long_wait_has_a_blocker_even_if_nobody_is_named(tmp_path: Path, form:
 
 
 def test_a_short_wait_has_none(tmp_path: Path) -> None:
-    story = Story().others(-100, 0).turn(0, 5, f"reason: Updating metadata for member {member('a')} during Stable", lasted=6.0)
+    story = Story().others(-100, 0).turn(0, 5, f"reason: Updating metadata for member {member('a')} during Stable", lasted=3.5)
     (row,) = told(tmp_path, server=story.others(20, 600)).rebalances
     assert row.blockers == []
 
