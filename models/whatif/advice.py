@@ -86,7 +86,7 @@ class Advice:
 
 def advise(history: GroupHistory) -> Advice:
     """Search the settings of one group."""
-    own = replace(history, rows=history.rows[-LAST_ROWS:])
+    own = replace(history, rows=history.rows[-LAST_ROWS:], _readings={}) if len(history.rows) > LAST_ROWS else history
     behaviour, settings, _ = own.reading()
     found = [Finding(each, under(own, each.configuration, varied=False)) for each in candidates(behaviour, settings, own)]
     helpful = sorted((each for each in found if each.is_worth_it), key=_best_first)

@@ -11,21 +11,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from models.whatif.behaviour.members import FOREVER_MS, Behaviour, Life, Member, Stretch
-from models.whatif.history import GroupHistory, Reading
+from models.whatif.history import FEW_ROWS, GroupHistory, Reading
 
 VARIANTS = 9
 """Number of behaviours that are run, the logged one included."""
 SHIFT_MS = 250
 """Half the range of starts and returns.
 
-Recordings of one timetable on a busy machine show 0.1 to 1 s from run to run.
+Recordings of one timetable on a busy machine show 0.1 to 1 s from run to run. No more is varied than what a run of the
+present configuration misses.
 """
 DRIFT_PERCENT = 1
 """Step by which heartbeats are late; recordings show 0.2 to 5 %."""
 DRIFT_STEPS = 4
 """Number of such steps."""
-FEW_ROWS = 300
-"""Histories of more rebalances are run once: there single starts do not matter."""
 
 
 def readings(history: GroupHistory) -> Iterator[Reading]:
@@ -41,33 +40,35 @@ def variants(history: GroupHistory) -> Iterator[Reading]:
     if len(history.rows) > FEW_ROWS:
         return
     behaviour, settings, before = history.reading()
+    error_ms = history.wait_error_ms()
     for seed in range(1, VARIANTS):
-        late_ms = settings.heartbeat_ms * (seed % DRIFT_STEPS) * DRIFT_PERCENT // 100
-        yield shifted(behaviour, seed), replace(settings, heartbeat_ms=settings.heartbeat_ms + late_ms), before
+        late_ms = 0 if history.is_on_time() else settings.heartbeat_ms * (seed % DRIFT_STEPS) * DRIFT_PERCENT // 100
+        made = replace(settings, heartbeat_ms=settings.heartbeat_ms + late_ms)
+        yield shifted(behaviour, seed, min(SHIFT_MS, error_ms)), made, before
 
 
-def shifted(behaviour: Behaviour, seed: int) -> Behaviour:
+def shifted(behaviour: Behaviour, seed: int, most_ms: int = SHIFT_MS) -> Behaviour:
     """The same behaviour with other delays of starts."""
     dice = random.Random(seed)  # noqa: S311 - repeatable
-    members = {name: _shifted(member, dice) for name, member in behaviour.members.items()}
+    members = {name: _shifted(member, dice, most_ms) for name, member in behaviour.members.items()}
     return replace(behaviour, members=members)
 
 
-def _shifted(member: Member, dice: random.Random) -> Member:
-    return replace(member, lives=[_shifted_life(life, dice) for life in member.lives])
+def _shifted(member: Member, dice: random.Random, most_ms: int) -> Member:
+    return replace(member, lives=[_shifted_life(life, dice, most_ms) for life in member.lives])
 
 
-def _shifted_life(life: Life, dice: random.Random) -> Life:
+def _shifted_life(life: Life, dice: random.Random, most_ms: int) -> Life:
     """A process that starts and comes back a little earlier or later."""
     marks = [stretch.from_ms for stretch in life.stretches] + ([life.end_ms] if life.end_ms is not None else [])
-    start_ms = min([life.start_ms + dice.randint(-SHIFT_MS, SHIFT_MS), *(at_ms - 1 for at_ms in marks)])
+    start_ms = min([life.start_ms + dice.randint(-most_ms, most_ms), *(at_ms - 1 for at_ms in marks)])
     latest_ms = life.end_ms - 1 if life.end_ms is not None else FOREVER_MS * 10
-    stretches = [_shifted_stretch(each, latest_ms, dice) for each in life.stretches]
-    return Life(start_ms, life.end_ms, life.orderly, stretches)
+    stretches = [_shifted_stretch(each, latest_ms, dice, most_ms) for each in life.stretches]
+    return Life(start_ms, life.end_ms, life.orderly, stretches, life.heard_ms)
 
 
-def _shifted_stretch(stretch: Stretch, latest_ms: int, dice: random.Random) -> Stretch:
+def _shifted_stretch(stretch: Stretch, latest_ms: int, dice: random.Random, most_ms: int) -> Stretch:
     if stretch.until_ms is None:
         return stretch
-    until_ms = stretch.until_ms + dice.randint(-SHIFT_MS, SHIFT_MS)
+    until_ms = stretch.until_ms + dice.randint(-most_ms, most_ms)
     return replace(stretch, until_ms=max(stretch.from_ms + 1, min(latest_ms, until_ms)))

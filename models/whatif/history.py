@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from models.kafka.simulation.scenario import CLASSIC
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.units import US_PER_MS
-from models.whatif.behaviour.heartbeats import interval_ms, waits_ms
+from models.whatif.behaviour.heartbeats import interval_ms, others_ms, waits_ms
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.behaviour.reading import Witnesses, read
+from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.rules import DEFAULT_SESSION_MS
 from models.whatif.runs.run import Recurrence, Run, Settings
 from models.whatif.runs.settings import as_it_was
 
+FEW_ROWS = 300
+"""Histories of more rebalances are run once: there single starts do not matter."""
 FEW_WAITS = 5
 """Fewer observed waits say little about an interval."""
 
@@ -83,11 +87,50 @@ class GroupHistory:
     def reading(self, *, restarts: bool = True) -> Reading:
         """Behaviour, present settings, and the rebalances of their run."""
         if restarts not in self._readings:
-            behaviour = read(self.rows, self.witnesses, self.ends_ms, restarts=restarts)
-            behaviour.usual_session_ms = self.usual_session_ms
-            settings = as_it_was(behaviour, self.rows, self.version)
-            self._readings[restarts] = behaviour, settings, rerun(behaviour, settings)
+            found = self._read(self.witnesses, restarts=restarts)
+            if len(self.rows) <= FEW_ROWS and found[0].protocol == CLASSIC:
+                found = self._polled(*(found if self._is_on_time(found) else self._at_another_interval(found, restarts=restarts)))
+            self._readings[restarts] = found
         return self._readings[restarts]
+
+    def _read(self, witnesses: Witnesses, *, restarts: bool) -> Reading:
+        behaviour = read(self.rows, witnesses, self.ends_ms, restarts=restarts)
+        behaviour.usual_session_ms = self.usual_session_ms
+        settings = as_it_was(behaviour, self.rows, self.version)
+        return behaviour, settings, rerun(behaviour, settings)
+
+    def _at_another_interval(self, found: Reading, *, restarts: bool) -> Reading:
+        """The reading with the heartbeat interval whose run explains the waits; the same if none does."""
+        usual_ms = found[0].heartbeat_ms
+        session_ms = _session_ms(self.rows) or DEFAULT_SESSION_MS
+        others = others_ms(waits_ms(self.rows, self.witnesses.parts, session_ms), usual_ms, session_ms)
+        for each in others:
+            other = self._read(replace(self.witnesses, heartbeat_ms=each), restarts=restarts)
+            if self._is_on_time(other, tried=len(others)):
+                return other
+        return found
+
+    def _is_on_time(self, reading: Reading, tried: int = 1) -> bool:
+        behaviour, _, before = reading
+        return error_ms(self.rows, before, behaviour.heartbeat_ms, self.ends_ms, tried) < behaviour.heartbeat_ms
+
+    def _polled(self, behaviour: Behaviour, settings: Settings, before: list[Recurrence]) -> Reading:
+        """The same with members that poll as seldom as their delays show."""
+        is_on_time = self._is_on_time((behaviour, settings, before))
+        later_ms = late_ms(self.rows, before, behaviour.heartbeat_ms, self.ends_ms) if is_on_time else 0
+        if not later_ms:
+            return behaviour, settings, before
+        slower = replace(settings, poll_ms=settings.poll_ms + 2 * later_ms)
+        return behaviour, slower, rerun(behaviour, slower)
+
+    def wait_error_ms(self) -> int:
+        """Largest error of the waits in the run of the present configuration."""
+        behaviour, _, before = self.reading()
+        return error_ms(self.rows, before, behaviour.heartbeat_ms, self.ends_ms)
+
+    def is_on_time(self) -> bool:
+        """Whether the run of the present configuration tells when heartbeats are sent."""
+        return self._is_on_time(self.reading())
 
 
 def rerun(behaviour: Behaviour, settings: Settings) -> list[Recurrence]:

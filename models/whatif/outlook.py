@@ -97,7 +97,8 @@ def under(history: GroupHistory, configuration: Configuration, *, varied: bool =
     behaviour, settings, _ = history.reading()
     if changed(settings, configuration, behaviour) == settings and not _moves_members(configuration):
         return made
-    _settle(made, *(_answers(history, configuration, some(history)) for some in (readings, variants if varied else _none)))
+    read, varied_answers = (_answers(history, configuration, some(history)) for some in (readings, variants if varied else _none))
+    _settle(made, read, varied_answers, on_time=history.is_on_time())
     made.assumed += behaviour.assumed.values()
     if made.reproduced < len(made.changes):
         known = f"{made.reproduced} of {len(made.changes)} rebalances"
@@ -110,7 +111,7 @@ def _answers(history: GroupHistory, configuration: Configuration, behaviours: It
     found = []
     for behaviour, settings, before in behaviours:
         after = rerun(planned(behaviour, configuration), changed(settings, configuration, behaviour))
-        by_chance_ms = behaviour.heartbeat_ms if configuration.heartbeat_interval_ms is None else 0
+        by_chance_ms = history.wait_error_ms() if configuration.heartbeat_interval_ms is None else 0
         found.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms))
     return found
 
@@ -123,15 +124,19 @@ def _moves_members(configuration: Configuration) -> bool:
     return configuration.instances is not None or configuration.restart_pause_ms is not None
 
 
-def _settle(made: Outlook, read: Sequence[Comparison], varied: Sequence[Comparison]) -> None:
-    """Take the answer with most rebalances, and mark what is in doubt."""
+def _settle(made: Outlook, read: Sequence[Comparison], varied: Sequence[Comparison], *, on_time: bool) -> None:
+    """Take the answer with most rebalances, and mark what is in doubt.
+
+    Of several that of the logged behaviour itself, if members' heartbeats are known, else the middle one.
+    """
     answers = [*read, *varied]
     counts = sorted(answer.left for answer in answers)
     spared = len(counts) // SPARED_SHARE
     fewest = min(counts[spared], *(answer.left for answer in read))
     most = max(counts[-1 - spared], *(answer.left for answer in read))
     middle = sorted(answer.saved for answer in answers)[len(answers) // 2]
-    chosen = min((answer for answer in answers if answer.left == most), key=lambda answer: abs(answer.saved - middle))
+    alike = [answer for answer in answers if answer.left == most]
+    chosen = alike[0] if on_time and alike[0] in read else min(alike, key=lambda answer: abs(answer.saved - middle))
     made.changes, made.reproduced, made.fewest = chosen.changes, chosen.reproduced, fewest
     made.runs = chosen.before, chosen.after
     if fewest < most:

@@ -46,6 +46,13 @@ def waits_ms(rows: Iterable[Rebalance], parts: Mapping[str, Sequence[RebalanceMe
     return found
 
 
+def others_ms(waits: Sequence[float], interval_ms: int, session_ms: int) -> list[int]:
+    """Other intervals that explain the waits, most usual first."""
+    longest = max(waits, default=0.0)
+    possible = [each for each in USUAL_MS if each != interval_ms and each * SESSION_SHARE <= session_ms and each + LATE_MS >= longest]
+    return sorted(possible, key=lambda each: -USUAL_MS[each])
+
+
 def interval_ms(waits: Sequence[float], session_ms: int) -> int:
     """Most likely interval, given observed waits."""
     possible = {each: share for each, share in USUAL_MS.items() if each * SESSION_SHARE <= session_ms}

@@ -6,7 +6,7 @@ late or not at all. Times are milliseconds since the epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -24,25 +24,28 @@ class Kind(StrEnum):
 class Stretch:
     """A time in which a process is held or busy.
 
-    `until_ms` is None if it never comes back.
+    `until_ms` is None if it never comes back, `heard_ms` the last contact before it, if that is known.
     """
 
     kind: Kind
     from_ms: int
     until_ms: int | None
+    heard_ms: int | None = None
 
 
 @dataclass(slots=True)
 class Life:
     """One process of a member.
 
-    `end_ms` is None if it still runs at the end of the logs; `orderly` is whether it closes its consumer.
+    `end_ms` is None if it still runs at the end of the logs; `orderly` is whether it closes its consumer; `heard_ms` is
+    the last contact of one that is killed, if that is known.
     """
 
     start_ms: int
     end_ms: int | None = None
     orderly: bool = True
     stretches: list[Stretch] = field(default_factory=list)
+    heard_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -94,7 +97,7 @@ class Act:
     """An action of a member at a time; `lasts_ms` of stretches."""
 
     at_ms: int
-    kind: str  # start, close, kill, held, busy, nudge
+    kind: str  # start, contact, close, kill, held, busy, nudge
     member: str
     lasts_ms: int = 0
 
@@ -107,8 +110,21 @@ def _acts_of(member: Member) -> Iterable[Act]:
     for life in member.lives:
         yield Act(life.start_ms, "start", member.name)
         for stretch in life.stretches:
-            lasts_ms = FOREVER_MS if stretch.until_ms is None else stretch.until_ms - stretch.from_ms
+            from_ms = yield from _contact(member, stretch.heard_ms, stretch.from_ms)
+            lasts_ms = FOREVER_MS if stretch.until_ms is None else stretch.until_ms - from_ms
             if lasts_ms > 0:
-                yield Act(stretch.from_ms, stretch.kind.value, member.name, lasts_ms)
+                yield Act(from_ms, stretch.kind.value, member.name, lasts_ms)
         if life.end_ms is not None:
-            yield Act(life.end_ms, "close" if life.orderly else "kill", member.name)
+            end_ms = yield from _contact(member, life.heard_ms, life.end_ms)
+            yield Act(end_ms, "close" if life.orderly else "kill", member.name)
+
+
+def _contact(member: Member, heard_ms: int | None, usual_ms: int) -> Generator[Act, None, int]:
+    """A last contact and the time right after it.
+
+    The usual time if it is unknown.
+    """
+    if heard_ms is None:
+        return usual_ms
+    yield Act(heard_ms, "contact", member.name)
+    return heard_ms + 1

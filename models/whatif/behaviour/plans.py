@@ -16,11 +16,28 @@ ONE_ROLL_MS = 600_000
 def planned(behaviour: Behaviour, configuration: Configuration) -> Behaviour:
     """Behaviour under a configuration that changes who comes when."""
     made = behaviour
+    if configuration.consumer_protocol or configuration.heartbeat_interval_ms is not None or configuration.initial_delay_ms is not None:
+        made = without_contacts(made)
     if configuration.instances is not None:
         made = resized(made, configuration.instances)
     if configuration.restart_pause_ms is not None:
         made = paced(made, configuration.restart_pause_ms)
     return made
+
+
+def without_contacts(behaviour: Behaviour) -> Behaviour:
+    """Behaviour whose members send heartbeats at other times than they did.
+
+    Last contacts before silences are then not those of the logs.
+    """
+    members = {}
+    for name, member in behaviour.members.items():
+        lives = [
+            replace(life, heard_ms=None, stretches=[replace(stretch, heard_ms=None) for stretch in life.stretches])
+            for life in member.lives
+        ]
+        members[name] = replace(member, lives=lives)
+    return replace(behaviour, members=members)
 
 
 def resized(behaviour: Behaviour, count: int) -> Behaviour:

@@ -123,10 +123,11 @@ class Reader:
         if tenure.how == "poll":
             life.stretches.append(self._late_poll(member, life, tenure, back_ms))
             return life
-        since_ms = self._silent_since(member, tenure, gone_ms)
+        since_ms, heard_ms = self._silent_since(member, tenure, gone_ms)
         if not self._is_same(tenure, after):
+            life.heard_ms = heard_ms if heard_ms is not None and heard_ms > life.start_ms else None
             return _end(life, since_ms, orderly=False)
-        life.stretches.append(Stretch(Kind.HELD, since_ms, back_ms))
+        life.stretches.append(Stretch(Kind.HELD, since_ms, back_ms, heard_ms))
         return life
 
     def _late_poll(self, member: Member, life: Life, tenure: Tenure, back_ms: int | None) -> Stretch:
@@ -144,17 +145,20 @@ class Reader:
         since_ms = gone_ms - interval_ms
         return Stretch(Kind.BUSY, since_ms, since_ms + round(polled_ms) if polled_ms is not None else back_ms)
 
-    def _silent_since(self, member: Member, tenure: Tenure, gone_ms: int) -> int:
-        """Time after the last sign of a member whose silence was noticed."""
+    def _silent_since(self, member: Member, tenure: Tenure, gone_ms: int) -> tuple[int, int | None]:
+        """Begin of a missed member's silence, and its last contact.
+
+        None if that was the end of a join phase.
+        """
         if tenure.how == "unsynced":
-            return self._joined_before(gone_ms - CONTACT_MS) or gone_ms
+            return self._joined_before(gone_ms - CONTACT_MS) or gone_ms, None
         if tenure.how == "evicted":
-            return (tenure.row.began // US_PER_MS if tenure.row else gone_ms) - self.made.heartbeat_ms // 4
+            return (tenure.row.began // US_PER_MS if tenure.row else gone_ms) - self.made.heartbeat_ms // 4, None
         session_ms = member.session_ms or DEFAULT_SESSION_MS
         contact_ms = gone_ms - session_ms
         if contact_ms - (self._joined_before(contact_ms + CONTACT_MS) or 0) <= CONTACT_MS:
-            return contact_ms
-        return contact_ms + min(self.made.heartbeat_ms // 2, session_ms // 4)
+            return contact_ms, None
+        return contact_ms + min(self.made.heartbeat_ms // 2, session_ms // 4), contact_ms
 
     def _is_same(self, tenure: Tenure, after: Tenure | None) -> bool:
         """Whether the process that came back is the one that was silent."""

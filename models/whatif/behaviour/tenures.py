@@ -101,7 +101,7 @@ class Roll:
         if after and after != before and after not in self.tenures:
             self._come(after, part, phase.start_ms + _delay_ms(part), phase)
         if before and before != after and self.tenures[before].gone_ms is None and (part.role != "bystander" or gone is not None):
-            self._go(self.tenures[before], phase, gone)
+            self._go(self.tenures[before], phase, gone, awaited=gone is None and phase.is_return(actor_of(part)))
         if back is not None and back.reason == REJOINED_LAST and after and after == before and part.join_delay_seconds is not None:
             self.tenures[after].late.append((phase.start_ms, phase.start_ms + _delay_ms(part)))
         elif back is not None and back.reason == AWAITED and before and before == after:
@@ -135,8 +135,9 @@ class Roll:
         phase.done.add((actor_of(who), True))
 
     @staticmethod
-    def _go(tenure: Tenure, phase: Phase, person: Person | None) -> None:
-        reason = person.reason if person is not None else "left"
+    def _go(tenure: Tenure, phase: Phase, person: Person | None, *, awaited: bool = False) -> None:
+        """End a tenure; `awaited` is whether the join phase lasted until its session ended."""
+        reason = person.reason if person is not None else "expired while the others waited" if awaited else "left"
         tenure.how, tenure.row = HOW.get(reason, "leave"), phase.row
         tenure.gone_ms = phase.joined_ms if reason in AT_THE_END else phase.start_ms
         phase.done.add((tenure.actor, False))
@@ -159,6 +160,11 @@ class Phase:
         if not offenders and self.row.cause in UNNAMED_REASONS:
             offenders = (Person(None, UNNAMED, None, None, UNNAMED_REASONS[self.row.cause], True),)
         return (*offenders, *self.row.blockers)
+
+    def is_return(self, actor: str) -> bool:
+        """Whether a new process began the rebalance while its former id was still a member."""
+        first = next(iter(self.row.offenders), None)
+        return self.row.cause == "member_restart" and first is not None and first.reason == "joined" and actor_of(first) == actor
 
     def person(self, part: RebalanceMember, member_id: str | None, reasons: Container[str]) -> Person | None:
         """Offender or blocker with one of some reasons, by id or by name."""

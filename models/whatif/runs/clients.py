@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from models.kafka.coordinator.group_coordinator import BothCoordinator
-from models.kafka.coordinator.protocol.requests import Request
+from models.kafka.coordinator.protocol.requests import Heartbeat, Request
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.simulation.client import Client, Phase
 from models.kafka.simulation.cluster import LATENCY_MS, Cluster, Flight, GroupCoordinatorSeat, Receive
@@ -106,6 +106,11 @@ class ClassicMember(QuietClient, Consumer):
             self._reset("consumer pro-actively leaving the group")
             self._poll_soon()
 
+    def contact(self) -> None:
+        """Send a heartbeat out of turn, as a commit is one, too."""
+        if self.phase is Phase.STABLE:
+            self._send(Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance), nothing, nothing)
+
     def nudge(self) -> None:
         """Join again."""
         self._rejoin("cached metadata has changed", "metadata_change")
@@ -117,6 +122,9 @@ class ClassicMember(QuietClient, Consumer):
 @dataclass(slots=True, eq=False)
 class ModernMember(QuietClient, ModernConsumer):
     """A client of the consumer protocol."""
+
+    def contact(self) -> None:
+        """Do nothing: only heartbeats prolong sessions, and they come in turn."""
 
     def nudge(self) -> None:
         """Do nothing: the coordinator notices new partitions by itself."""

@@ -15,9 +15,7 @@ from models.whatif.behaviour.members import Act, Behaviour
 from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, is_steady, nothing
 
 POLL_MS = 20
-"""Time between two polls; a poll returns early to rejoin."""
-JOIN_LEAD_MS = POLL_MS // 2 + TRAVEL_MS
-"""Time from the start of a client until its first JoinGroup arrives."""
+"""Usual time between two polls; a poll returns early to rejoin."""
 QUIET_MS = 100
 """Time before an action that is always run."""
 LONG_MS = 3_600_000
@@ -45,6 +43,8 @@ class Settings:
     heartbeat_ms: int
     initial_delay_ms: int
     max_size: int = 2**31 - 1
+    poll_ms: int = POLL_MS
+    """Time between two polls, in whose middle a run takes them."""
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ class Run:
             protocol=settings.protocol,
             assignor=settings.assignor,
             heartbeat_ms=settings.heartbeat_ms,
-            poll_ms=POLL_MS,
+            poll_ms=settings.poll_ms,
         )
         scenario = Scenario(
             groups=(self.plan,), initial_delay_ms=settings.initial_delay_ms, max_size=settings.max_size, closes=False,
@@ -156,7 +156,8 @@ class Run:
 
     def run(self) -> list[Recurrence]:
         """All rebalances of the run in order of time."""
-        acts = [replace(act, at_ms=act.at_ms - JOIN_LEAD_MS) if act.kind == "start" else act for act in self.behaviour.acts()]
+        lead_ms = self.settings.poll_ms // 2 + TRAVEL_MS
+        acts = [replace(act, at_ms=act.at_ms - lead_ms) if act.kind == "start" else act for act in self.behaviour.acts()]
         acts.sort(key=lambda act: act.at_ms)
         if not acts:
             return []
@@ -224,7 +225,9 @@ class Run:
                 client.kill()
             client.start()
         elif client is not None and client.runs:
-            if act.kind == "close":
+            if act.kind == "contact":
+                client.contact()
+            elif act.kind == "close":
                 client.close()
             elif act.kind == "kill":
                 client.kill()

@@ -73,7 +73,10 @@ def scenario(dice: random.Random) -> Scenario:
     )
     chosen = dice.sample(faults, dice.choice((1, 2)))
     placed = tuple(replace(each, at_ms=40_000 + 120_000 * number + dice.randrange(10_000)) for number, each in enumerate(chosen))
-    plan = GroupPlan(members=dice.choice((3, 4)), max_poll_ms=45_000, poll_ms=50, start_ms=dice.choice((200, 4_000)))
+    start_ms = dice.choice((200, 4_000))
+    if any(fault.kind == "scale_out" for fault in placed):
+        start_ms = 200  # when members are added is drawn anew in the twin
+    plan = GroupPlan(members=dice.choice((3, 4)), max_poll_ms=45_000, poll_ms=50, start_ms=start_ms)
     return Scenario(duration_ms=320_000, closes=False, groups=(plan,), faults=placed)
 
 
@@ -81,7 +84,9 @@ def history_of(made: Scenario, version: str, seed: int) -> GroupHistory:
     """The group's history as its logs tell it."""
     with tempfile.TemporaryDirectory() as folder:
         simulate(made, version, seed, Path(folder), request_log=True)
-        found = analyze([folder], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])))
+        reading = ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])
+        # Real brokers log their settings as they start.
+        found = analyze([folder], AnalyzeOptions(reading, assume={"initial_delay_ms": made.initial_delay_ms}))
         rows = list(found.rebalances)
         versions = {row.cluster: version for row in rows}
         (group,) = History(rows, list(found.rebalance_members), list(found.members), list(found.client_states), versions).groups()

@@ -1,0 +1,55 @@
+"""How well a run tells when members send their heartbeats.
+
+A member hears of a rebalance with its next heartbeat, so waits depend on where in its interval each member is. A run
+repeats that as long as clients are on time; on a busy machine heartbeats drift, and after minutes any wait up to an
+interval is as likely as another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from models.downtime import goes_on, stopped_seconds
+from models.rows import Rebalance
+from models.units import US_PER_MS
+from models.whatif.runs.alignment import by_time
+from models.whatif.runs.run import Recurrence
+
+CHANCE_MAX = 0.05
+"""Largest probability that waits agree so well by chance if phases are known: the usual level of a test."""
+LATE_MS = 60
+"""Usual delay of a heartbeat and rejoin (`behaviour.heartbeats`)."""
+
+
+def late_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int) -> int:
+    """Time by which members rejoin later than in a run.
+
+    Each rebalance begins the heartbeats anew, so that it adds up: a line through the origin is fitted to the errors.
+    """
+    errors = list(_errors_ms(rows, before, heartbeat_ms, ends_ms))
+    weights = sum(number * number for number in range(1, len(errors) + 1))
+    return max(0, sum(number * late for number, late in enumerate(errors, 1)) // weights) if weights else 0
+
+
+def error_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int, tried: int = 1) -> int:
+    """Largest error of a run's waits.
+
+    A whole heartbeat interval if phases are unknown; `tried` is the number of intervals among which this one is chosen.
+    """
+    errors = [abs(late) for late in _errors_ms(rows, before, heartbeat_ms, ends_ms)]
+    largest = max(errors, default=heartbeat_ms)
+    by_chance = min(1.0, 2 * largest / heartbeat_ms) ** len(errors)
+    return largest if errors and by_chance * tried <= CHANCE_MAX else heartbeat_ms
+
+
+def _errors_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int) -> Iterator[int]:
+    """Errors of the waits that end with a heartbeat.
+
+    Who just misses one waits for the next, so that whole intervals do not count.
+    """
+    half_ms = heartbeat_ms // 2
+    for index, other in by_time([row.began // US_PER_MS for row in rows], [each.start_ms for each in before]):
+        row, run = rows[index], before[other]
+        waited_ms = run.stopped_ms(ends_ms)
+        if not (run.was_empty or run.outcome == "empty" or goes_on(row)) and 0 < waited_ms <= heartbeat_ms + LATE_MS:
+            yield (round(stopped_seconds(row) * 1000) - waited_ms + half_ms) % heartbeat_ms - half_ms
