@@ -16,7 +16,7 @@ from models.whatif.runs.alignment import by_time
 from models.whatif.runs.run import Recurrence
 
 CHANCE_MAX = 0.05
-"""Largest probability that waits agree so well by chance if phases are known: the usual level of a test."""
+"""Largest probability of such agreement by chance, the usual level of a test."""
 LATE_MS = 60
 """Usual delay of a heartbeat and rejoin (`behaviour.heartbeats`)."""
 
@@ -34,7 +34,7 @@ def late_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_m
 def error_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int, tried: int = 1) -> int:
     """Largest error of a run's waits.
 
-    A whole heartbeat interval if phases are unknown; `tried` is the number of intervals among which this one is chosen.
+    A whole heartbeat interval if phases are unknown; `tried` is among how many intervals this one is chosen.
     """
     errors = [abs(late) for late in _errors_ms(rows, before, heartbeat_ms, ends_ms)]
     largest = max(errors, default=heartbeat_ms)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from models.kafka.simulation.scenario import CLASSIC
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.units import US_PER_MS
-from models.whatif.behaviour.heartbeats import interval_ms, others_ms, waits_ms
+from models.whatif.behaviour.heartbeats import USUAL_MS, interval_ms, others_ms, waits_ms
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.behaviour.reading import Witnesses, read
 from models.whatif.heartbeat_phases import error_ms, late_ms
@@ -100,13 +100,16 @@ class GroupHistory:
         return behaviour, settings, rerun(behaviour, settings)
 
     def _at_another_interval(self, found: Reading, *, restarts: bool) -> Reading:
-        """The reading with the heartbeat interval whose run explains the waits; the same if none does."""
+        """The reading with the interval whose run explains the waits.
+
+        The same if none does; the rarer an interval, the better it must.
+        """
         usual_ms = found[0].heartbeat_ms
         session_ms = _session_ms(self.rows) or DEFAULT_SESSION_MS
         others = others_ms(waits_ms(self.rows, self.witnesses.parts, session_ms), usual_ms, session_ms)
         for each in others:
             other = self._read(replace(self.witnesses, heartbeat_ms=each), restarts=restarts)
-            if self._is_on_time(other, tried=len(others)):
+            if self._is_on_time(other, tried=round(1 / USUAL_MS[each])):
                 return other
         return found
 

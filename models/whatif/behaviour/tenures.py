@@ -162,7 +162,7 @@ class Phase:
         return (*offenders, *self.row.blockers)
 
     def is_return(self, actor: str) -> bool:
-        """Whether a new process began the rebalance while its former id was still a member."""
+        """Whether a new process began it while its former id was a member."""
         first = next(iter(self.row.offenders), None)
         return self.row.cause == "member_restart" and first is not None and first.reason == "joined" and actor_of(first) == actor
 
