@@ -22,13 +22,14 @@ from typing import Any
 
 from models.kafka.coordinator.runtime.version_policy import parse_version, policy_for
 from models.rows import Rebalance
+from models.units import US_PER_MS
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate
 from tests.roundtrip import SCORE_NAMES, SURE, VERSIONS, random_scenario
 
 MATCH_MS = 5_000
-"""Maximum distance of a rebalance from the truth's start, as `shared/tools/score.py` has it."""
+"""Maximum distance of a rebalance from the truth's join phase, as `shared/tools/score.py` has it."""
 PROTOCOLS = ("classic", "classic", "cooperative")
 COOPERATIVE_SINCE = (2, 4)
 
@@ -135,7 +136,8 @@ def _pairs(truth: Sequence[dict[str, Any]], rows: Sequence[Rebalance]) -> Iterat
     """Distance and indexes of rebalances that may be the same."""
     for index, row in enumerate(truth):
         for other, told in enumerate(rows):
-            away = abs(row["start_ms"] - (told.began // 1000))
+            began_ms, over_ms = told.began // US_PER_MS, row["join_complete_ms"] or row["start_ms"]  # members tell when they heard of it
+            away = max(row["start_ms"] - began_ms, 0, began_ms - over_ms)
             alike = told.generation_before in {None, row["generation_before"]} or told.generation_after == row["generation_after"]
             if told.group == row["group"] and alike and away <= MATCH_MS:
                 yield away, index, other

@@ -38,7 +38,8 @@ def _unless_it_returned(
     context: RebalanceContext, action: MemberAction | None, hypotheses: list[Hypothesis], usual: float
 ) -> list[Hypothesis]:
     """The hypotheses, and that it was a restart, as likely as what is not told leaves room for it."""
-    share = usual if action is not None and context.is_ambiguous(context.actor(action)) else _unseen_return(context, usual)
+    actor = context.actor(action) if action is not None else None
+    share = usual if context.is_ambiguous(actor) else _unseen_return(context, actor, usual)
     if share:
         for hypothesis in hypotheses:
             hypothesis.probability *= 1 - share
@@ -46,9 +47,10 @@ def _unless_it_returned(
     return hypotheses
 
 
-def _unseen_return(context: RebalanceContext, usual: float) -> float:
+def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -> float:
     """How likely it is that whoever went was back before the rebalance was over, though no line says that it joined."""
-    if context.known.clients or context.known.requests or context.window.joined is None or context.window.outcome == "empty":
+    would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
+    if would_tell or context.known.requests or context.window.joined is None or context.window.outcome == "empty":
         return 0.0
     before, after = context.window.members_before, context.window.members_after
     if not before or not after:

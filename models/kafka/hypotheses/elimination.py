@@ -10,6 +10,7 @@ from models.events import Witness
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import all_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Hypothesis
+from models.kafka.hypotheses.joins import first_of_empty
 from models.kafka.hypotheses.priors import GROUP_MIN_SESSION_US, STORE_SLACK_US, STORE_TIMEOUT_US
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
@@ -41,7 +42,7 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     """No line names a trigger. What did not happen leaves a few causes, with their usual shares."""
     window = context.window
     if context.was_empty:
-        return [Hypothesis(Cause.NEW_GROUP, priors.FIRST_OF_EMPTY.value, list(context.joiners.values()))]
+        return first_of_empty(context, list(context.joiners.values()), priors.FIRST_OF_EMPTY.value)
     put_out = by_members_put_out(context)
     if put_out:
         return put_out
@@ -138,6 +139,8 @@ def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
 def _right_after_assignment(context: RebalanceContext) -> bool:
     """The leader's assignment was hardly there when all was to begin anew: most often it could not be written."""
     previous = context.previous
+    if _sync_given_up(context):
+        return True
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
     return 0 <= context.start - previous.ended_at <= AT_ONCE_US
@@ -174,6 +177,8 @@ def _initial_delay_seen(context: RebalanceContext) -> bool:
 def store_failed_silently(context: RebalanceContext) -> bool:
     """A rebalance one commit timeout after the assignment, that nobody asked for (before 2.1 the failure is not logged)."""
     previous = context.previous
+    if _sync_given_up(context):
+        return True
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
     lag = context.start - previous.ended_at
@@ -188,6 +193,19 @@ def store_failed_silently(context: RebalanceContext) -> bool:
     since = context.start - TROUBLE_US
     moved = any(since <= load.at <= context.start for load in context.facts.loads)
     return moved or bool(context.facts.node_changes_between(since, context.start))
+
+
+def _sync_given_up(context: RebalanceContext) -> bool:
+    """Whether a SyncGroup was refused when its write would have been given up.
+
+    A request log tells how long each one took.
+    """
+    began = context.window.previous_joined_at
+    if began is None:
+        return False
+    refused = context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US)
+    took = (action.event.fields.get("total_ms") for action in refused)
+    return any(isinstance(each, int | float) and 0 <= each * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for each in took)
 
 
 def _as_if_timed_out(context: RebalanceContext) -> bool:

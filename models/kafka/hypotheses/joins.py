@@ -26,7 +26,7 @@ def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypot
     joiners = context.joiners
     actions = with_first(action, joiners.values(), context)
     if context.was_empty:
-        return [Hypothesis(Cause.NEW_GROUP, priors.FIRST_MEMBER.value, actions)]
+        return first_of_empty(context, actions, priors.FIRST_MEMBER.value)
     actor = context.actor(action) if action else None
     went = context.gone.get(actor) if action and actor and not context.is_ambiguous(actor) else None
     if action is not None and went is not None and not went_as_it_came(context, action, went):
@@ -36,7 +36,7 @@ def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypot
             Hypothesis(Cause.MEMBER_JOIN, joins, actions),
         ]
     if (
-        context.window.witness is Witness.CLIENT
+        context.window.witness is not Witness.COORDINATOR
         and action is not None
         and actor in context.members_before
         and not context.is_ambiguous(actor)
@@ -48,6 +48,18 @@ def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypot
     twice = bool(context.known.clients or context.known.requests)
     basis = (priors.JOIN_UNTOLD if not told else priors.JOIN_TOLD_TWICE if twice else priors.JOIN_TOLD).value
     return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
+
+
+def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure: float) -> list[Hypothesis]:
+    """Hypotheses on who joins a group that had no members.
+
+    Members' logs tell of those alone that have logs: others may have been there if not all members are known to be new.
+    """
+    window = context.window
+    are_all = context.knows_all_after and context.members_after.keys() <= context.joiners.keys()
+    if window.witness is not Witness.CLIENT or not window.generation_before or are_all:
+        return [Hypothesis(Cause.NEW_GROUP, sure, joiners)]
+    return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in priors.FIRST_OF_KNOWN.of.items()]
 
 
 def went_as_it_came(context: RebalanceContext, came: MemberAction, went: MemberAction) -> bool:

@@ -101,7 +101,9 @@ def _could_trigger(context: RebalanceContext, action: MemberAction) -> bool:
         return not _was_told(context, action) and not _follows_others(context, action)
     if action.kind is ActionKind.JOIN and action.member_id is None and context.actor(action) in context.members_before:
         return True
-    return action.kind is not ActionKind.LEAVE or not context.members_before or context.actor(action) in context.members_before
+    if action.kind is not ActionKind.LEAVE:
+        return True
+    return not context.missed_generation(action) and (not context.members_before or context.actor(action) in context.members_before)
 
 
 def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool:

@@ -108,6 +108,8 @@ class RebalanceContext:
         if action.at < self.start - EFFECT_US:
             return False
         before, actor = self.members_before, self.actor(action)
+        if self.missed_generation(action):
+            return False  # it acted on an earlier generation, and the next one was made without it
         if action.certain or not before or actor in before:
             return True
         joined = self.joiners.get(actor) if actor else None
@@ -136,7 +138,7 @@ class RebalanceContext:
             return True
         if action.kind is not ActionKind.REJOIN:
             return False
-        if self._missed_generation(action):
+        if self.missed_generation(action):
             return True
         if action.member_id is None:
             return False
@@ -145,7 +147,7 @@ class RebalanceContext:
             return first > self.window.generation_before or self.was_empty
         return first is None and action.member_id not in self._ids_before and bool(self.members_before)
 
-    def _missed_generation(self, action: MemberAction) -> bool:
+    def missed_generation(self, action: MemberAction) -> bool:
         """Whether a member was in an earlier generation, and not in the one before.
 
         Told by its own log, which names each generation that it joins.
@@ -156,7 +158,8 @@ class RebalanceContext:
         generations = self.known.generations
         last = max((generation for generation, members in generations.items() if generation <= before and actor in members), default=before)
         alone = generations.get(last, {}).keys() <= {actor}  # a generation that several did not hear of may have been lost
-        return last < before and (alone or bool(generations.get(before)))
+        # Whoever leaves begins a rebalance, so that the generation after its last one was made without it.
+        return last < before and (alone or bool(generations.get(before)) or action.kind is ActionKind.LEAVE)
 
     @cached_property
     def _ids_before(self) -> frozenset[str | None]:
