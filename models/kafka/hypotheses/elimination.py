@@ -139,7 +139,7 @@ def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
 def _right_after_assignment(context: RebalanceContext) -> bool:
     """The leader's assignment was hardly there when all was to begin anew: most often it could not be written."""
     previous = context.previous
-    if _sync_given_up(context):
+    if sync_given_up(context):
         return True
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
@@ -177,7 +177,7 @@ def _initial_delay_seen(context: RebalanceContext) -> bool:
 def store_failed_silently(context: RebalanceContext) -> bool:
     """A rebalance one commit timeout after the assignment, that nobody asked for (before 2.1 the failure is not logged)."""
     previous = context.previous
-    if _sync_given_up(context):
+    if sync_given_up(context):
         return True
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
@@ -195,15 +195,17 @@ def store_failed_silently(context: RebalanceContext) -> bool:
     return moved or bool(context.facts.node_changes_between(since, context.start))
 
 
-def _sync_given_up(context: RebalanceContext) -> bool:
-    """Whether a SyncGroup was refused when its write would have been given up.
+def sync_given_up(context: RebalanceContext) -> bool:
+    """Whether a SyncGroup was refused because its write failed.
 
-    A request log tells how long each one took.
+    At once, or when it would have been given up: a request log tells how long each one took.
     """
     began = context.window.previous_joined_at
     if began is None:
         return False
     refused = context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US)
+    if context.window.witness is Witness.CLIENT and context.previous is not None and context.previous.outcome == "superseded":
+        return any(action.why == NOT_STORED for action in refused)
     took = (action.event.fields.get("total_ms") for action in refused)
     return any(isinstance(each, int | float) and 0 <= each * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for each in took)
 
@@ -213,6 +215,9 @@ def _as_if_timed_out(context: RebalanceContext) -> bool:
     ended_at = context.previous.ended_at if context.previous is not None else None
     return ended_at is not None and STORE_TIMEOUT_US <= context.start - ended_at <= STORE_TIMEOUT_US + STORE_SLACK_US
 
+
+NOT_STORED = "COORDINATOR_NOT_AVAILABLE"
+"""Error of a SyncGroup whose write too few replicas confirmed; a coordinator that moved has another (appendForGroup)."""
 
 _STORE_ERRORS = (
     "COORDINATOR_NOT_AVAILABLE",

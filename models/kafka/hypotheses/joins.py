@@ -28,8 +28,8 @@ def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypot
     if context.was_empty:
         return first_of_empty(context, actions, priors.FIRST_MEMBER.value)
     actor = context.actor(action) if action else None
-    went = context.gone.get(actor) if action and actor and not context.is_ambiguous(actor) else None
-    if action is not None and went is not None and not went_as_it_came(context, action, went):
+    went = _former_self(context, action) if action and actor and not context.is_ambiguous(actor) else None
+    if went is not None:
         restarted, joins = (priors.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
         return [
             Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], went, *restarts(context, actor)]),
@@ -60,6 +60,16 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     if window.witness is not Witness.CLIENT or not window.generation_before or are_all:
         return [Hypothesis(Cause.NEW_GROUP, sure, joiners)]
     return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in priors.FIRST_OF_KNOWN.of.items()]
+
+
+def _former_self(context: RebalanceContext, came: MemberAction) -> MemberAction | None:
+    """Who went under the name of one that came; the new one may be gone again, too."""
+    actor = context.actor(came)
+    first = context.gone.get(actor or "")
+    if first is None:
+        return None
+    others = [each for each in context.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if each.certain and context.actor(each) == actor]
+    return next((action for action in (first, *others) if not went_as_it_came(context, came, action)), None)
 
 
 def went_as_it_came(context: RebalanceContext, came: MemberAction, went: MemberAction) -> bool:

@@ -85,6 +85,7 @@ FIRST_OF_EMPTY = Prior(0.985, "only a first member moves a group out of Empty (G
 FIRST_OF_KNOWN = Shares(
     {Cause.NEW_GROUP: 0.88, Cause.MEMBER_JOIN: 0.1}, "assumed: whose logs are there had all left; others may have stayed"
 )
+SEEN_FIRST = Prior(0.9, "assumed: members whose logs are missing may have acted first, and most often left")
 EMPTIED_BY_LEAVE = Shares(
     {Cause.MEMBER_LEAVE: 0.98, Cause.POLL_TIMEOUT: 0.08}, "the only members can leave unlogged, but never expire so; poll timeouts: assumed"
 )

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 from models.causes import Cause
 from models.events import Witness
+from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import expired, left
-from models.kafka.hypotheses.elimination import by_elimination, by_members_put_out, start_not_seen, store_failed_silently
-from models.kafka.hypotheses.hypothesis import PROMPT_US, Hypothesis, Ranking
+from models.kafka.hypotheses.elimination import by_elimination, by_members_put_out, start_not_seen, store_failed_silently, sync_given_up
+from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis, Ranking
 from models.kafka.hypotheses.joins import joined, rejoined
 from models.kafka.hypotheses.window import MEMBER_ID_REQUIRED, RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, text_field
@@ -26,12 +27,25 @@ EXPIRY_LAG_US = 1_000_000
 def judge(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
+    if _others_unseen(context, trigger) and all(hypothesis.cause is not Cause.MEMBER_LEAVE for hypothesis in hypotheses):
+        for hypothesis in hypotheses:
+            hypothesis.probability *= priors.SEEN_FIRST.value
+        hypotheses = [*hypotheses, Hypothesis(Cause.MEMBER_LEAVE, 1 - priors.SEEN_FIRST.value, settled_by=EARLIER_LINES)]
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
     if total > 1:
         for hypothesis in ranked:
             hypothesis.probability /= total
     return Ranking(ranked or [Hypothesis(Cause.UNKNOWN, 0.5)], trigger)
+
+
+def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> bool:
+    """Whether members without a log may have begun what another one seems to have begun."""
+    window = context.window
+    if window.witness is not Witness.CLIENT or not window.generation_before or window.outcome == "empty":
+        return False
+    knows_all = context.knows_all_after and len(context.members_before) == window.members_before
+    return trigger is not None and trigger.kind is not ActionKind.EXPIRE and not knows_all
 
 
 def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberAction | None]:
@@ -46,7 +60,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return put_out, None
     trigger = find_trigger(context)
     nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.start
-    if nobody_before and store_failed_silently(context):
+    by_members = context.window.witness is Witness.CLIENT and sync_given_up(context)
+    if by_members or (nobody_before and store_failed_silently(context)):
         return _store_failed(context, None), None
     if trigger is not None:
         by_deed = joined if context.was_empty else _BY_DEED[trigger.kind]  # only a first member moves a group out of Empty
