@@ -105,13 +105,8 @@ def check(seed: int) -> Result:
 def judged(truth: dict[str, Any], rows: Sequence[Rebalance], where: str, left: str) -> Result:
     """Verdicts beside the truth; a row that matches nothing is invented."""
     found = Result(Counter(scenarios=1, truth=len(truth["rebalances"]), told=len(rows)))
-    pairs = sorted(_pairs(truth["rebalances"], rows))
-    taken: tuple[set[int], set[int]] = (set(), set())
-    for _, index, other in pairs:
-        if index in taken[0] or other in taken[1]:
-            continue
-        taken[0].add(index)
-        taken[1].add(other)
+    pairs = matches(truth["rebalances"], rows)
+    for index, other in pairs:
         found.counts["found"] += 1
         row, told = truth["rebalances"][index], rows[other]
         cause = SCORE_NAMES.get(row["cause"], row["cause"])
@@ -123,8 +118,9 @@ def judged(truth: dict[str, Any], rows: Sequence[Rebalance], where: str, left: s
         found.counts.update({f"{left}: causes": 1, f"{left}: right": right})
         if told.confidence > SURE and not right:
             found.wrong.append(f"{where}: generation {row['generation_before']} {told.cause} {told.confidence:.2f}, truth {cause}")
+    known = {other for _, other in pairs}
     for other, told in enumerate(rows):
-        if other not in taken[1]:
+        if other not in known:
             found.counts["invented"] += 1
             if told.confidence > SURE:
                 found.counts["surely invented"] += 1
@@ -132,15 +128,38 @@ def judged(truth: dict[str, Any], rows: Sequence[Rebalance], where: str, left: s
     return found
 
 
+def matches(truth: Sequence[dict[str, Any]], rows: Sequence[Rebalance]) -> list[tuple[int, int]]:
+    """Indexes of rebalances of the truth and of rows that are the same, nearest first."""
+    found: list[tuple[int, int]] = []
+    taken: tuple[set[int], set[int]] = (set(), set())
+    for _, index, other in sorted(_pairs(truth, rows)):
+        if index not in taken[0] and other not in taken[1]:
+            taken[0].add(index)
+            taken[1].add(other)
+            found.append((index, other))
+    return found
+
+
 def _pairs(truth: Sequence[dict[str, Any]], rows: Sequence[Rebalance]) -> Iterator[tuple[int, int, int]]:
     """Distance and indexes of rebalances that may be the same."""
     for index, row in enumerate(truth):
         for other, told in enumerate(rows):
-            began_ms, over_ms = told.began // US_PER_MS, row["join_complete_ms"] or row["start_ms"]  # members tell when they heard of it
-            away = max(row["start_ms"] - began_ms, 0, began_ms - over_ms)
+            began_ms = told.began // US_PER_MS
+            over_ms = row.get("join_complete_ms") or row.get("start_hi_ms") or row["start_ms"]  # members tell when they heard of it
+            away = max(row.get("start_lo_ms", row["start_ms"]) - began_ms, 0, began_ms - over_ms)
             alike = told.generation_before in {None, row["generation_before"]} or told.generation_after == row["generation_after"]
             if told.group == row["group"] and alike and away <= MATCH_MS:
                 yield away, index, other
+
+
+def run(seeds: Sequence[int], jobs: int) -> Result:
+    """Check scenarios, and print what is surely wrong as it is found."""
+    total = Result()
+    with ProcessPoolExecutor(jobs) as pool:
+        for result in pool.map(check, seeds, chunksize=4):
+            total.add(result)
+            print(*result.wrong, sep="\n", end="\n" if result.wrong else "", flush=True)
+    return total
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -151,11 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("-v", "--verbose", action="store_true", help="show figures by what was left")
     options = parser.parse_args(arguments)
-    total = Result()
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for result in pool.map(check, range(options.first, options.first + options.count), chunksize=4):
-            total.add(result)
-            print(*result.wrong, sep="\n", end="\n" if result.wrong else "", flush=True)
+    total = run(range(options.first, options.first + options.count), options.jobs)
     counts, scored = total.counts, len(total.confidence)
     right = sum(right for _, right in total.confidence)
     found = f"{counts['found']} of {counts['truth']} found, {counts['invented']} of {counts['told']} invented"

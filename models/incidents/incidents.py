@@ -194,8 +194,8 @@ def _was_migrated(rows: Sequence[Rebalance], _limits: Limits) -> bool:
     return any(row.cause == "protocol_migration" for row in rows)
 
 
-def _was_held_up_once(rows: Sequence[Rebalance], _limits: Limits) -> bool:
-    return len(rows) == 1 and bool(rows[0].blockers)
+def _was_held_up_once(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return len(rows) == 1 and bool(rows[0].blockers) and not _is_brief(rows[0], limits)
 
 
 def _is_alone(rows: Sequence[Rebalance], _limits: Limits) -> bool:
@@ -232,7 +232,13 @@ def _was_restarted_in_turn(rows: Sequence[Rebalance], _limits: Limits) -> bool:
 
 
 def _was_held_up(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    return any(row.blockers and (row.join_seconds or 0) >= limits.slow_join_seconds for row in rows)
+    return any(row.blockers and (row.join_seconds or 0) >= limits.slow_join_seconds and not _is_brief(row, limits) for row in rows)
+
+
+def _is_brief(row: Rebalance, limits: Limits) -> bool:
+    """Whether nobody is named for a join phase that distant heartbeats may explain."""
+    is_named = any(person.client_id or person.member_id for person in row.blockers)
+    return not is_named and row.joined_at is not None and (row.join_seconds or 0) < 2 * limits.slow_join_seconds
 
 
 def _was_scaled(rows: Sequence[Rebalance], _limits: Limits) -> bool:
@@ -303,7 +309,7 @@ def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limi
     per_hour = stopped / max(span, 3600.0)
     if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
         return "critical"
-    harmless = stopped < limits.stuck_seconds and not any(row.blockers for row in rows)
+    harmless = stopped < limits.stuck_seconds and not any(row.blockers and not _is_brief(row, limits) for row in rows)
     planned = harmless and is_routine(rows, EXPECTED_CAUSES, limits)
     return "info" if planned and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.corpus.accuracy import confusions, page
+from tests.hidden_witnesses import Result
 from tests.roundtrip import Score
 
 DETAILS = [
@@ -29,6 +30,17 @@ def test_simulated_scenarios_have_a_table_of_their_own() -> None:
     assert "| not invented | 0.800 |" in written
     assert "| cause named | 1.000 |" in written
     assert "the broker's own files alone: `member_leave` for `member_join` 1 time." in written
+
+
+def test_what_cannot_be_known_stands_under_its_selection() -> None:
+    written = page({"request": {"2.8": {"recall": 0.8}}})
+    assert "What cannot be known: The request logs of the corpora end before their scenarios do" in written
+
+
+def test_hidden_witnesses_have_a_paragraph() -> None:
+    result = Result(Counter(scenarios=2, found=9, truth=10, told=9), [(0.9, True), (0.8, False)], [])
+    assert "9 of 10 rebalances found" in page({}, hidden=result)
+    assert "0.500 of 2 causes right, confidence gap 0.350,\n0 surely wrong." in page({}, hidden=result)
 
 
 def test_a_column_per_folder_and_a_sentence_of_what_was_confused() -> None:

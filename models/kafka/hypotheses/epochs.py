@@ -29,19 +29,17 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
         return _topics_or_subscription(modern, window, known, facts)
     cause = window.changes[0].cause
     if cause is Cause.MEMBER_JOIN and (window.was_empty or window.epoch == 1):  # the first member raises the epoch from 0
-        return EpochVerdict(Cause.NEW_GROUP, 0.98, {Cause.MEMBER_JOIN.value: 0.02})
+        return _shared_out(priors.EPOCH_OF_EMPTY)
     if cause is Cause.MEMBER_JOIN and _is_first_seen(modern, window):
         new = _began_at_one(facts)
         causes = {Cause.NEW_GROUP: new, Cause.MEMBER_JOIN: 1 - new}
         best = max(causes, key=lambda each: causes[each])
         return EpochVerdict(best, causes[best], {each.value: causes[each] for each in causes if each is not best}, Settles.EARLIER_LINES)
     if window.changes[0].reason == OUT_OF_TARGET:
-        shares = dict(priors.OUT_OF_TARGET.of)
-        sure = shares.pop(Cause.MEMBER_LEAVE)
-        return EpochVerdict(cause, sure, {each.value: share for each, share in shares.items()}, Settles.EARLIER_LINES)
+        return _shared_out(priors.OUT_OF_TARGET, Settles.EARLIER_LINES)
     if cause is Cause.MEMBER_LEAVE:
         return _left(modern, window, known)
-    return EpochVerdict(cause, 0.985, {})
+    return EpochVerdict(cause, priors.EPOCH_TOLD.value, {})
 
 
 def _is_first_seen(modern: ModernReplay, window: EpochWindow) -> bool:
@@ -67,12 +65,11 @@ def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: Gr
     """Since 4.0 changes of subscriptions and of topics are logged at DEBUG only: what other lines leave of the two."""
     began = window.started.time_us
     if facts.topic_changes_between(began - NOTICED_US, began):
-        return EpochVerdict(Cause.METADATA_CHANGE, 0.95, {Cause.SUBSCRIPTION_CHANGE.value: 0.05})
+        return _shared_out(priors.EPOCH_AFTER_TOPIC_CHANGE)
     if window.members and all(modern.roster.client_of(member) in known.clients for member in window.members):
         # Their logs would tell, unless the epoch could not be written at first.
-        return EpochVerdict(Cause.METADATA_CHANGE, 0.85, {Cause.SUBSCRIPTION_CHANGE.value: 0.14}, Settles.COORDINATOR_AT_DEBUG)
-    rival = {Cause.METADATA_CHANGE.value: 0.18}
-    return EpochVerdict(Cause.SUBSCRIPTION_CHANGE, 0.8, rival, Settles.COORDINATOR_AT_DEBUG)
+        return _shared_out(priors.EPOCH_ALL_LOGGED, Settles.COORDINATOR_AT_DEBUG)
+    return _shared_out(priors.EPOCH_UNTOLD, Settles.COORDINATOR_AT_DEBUG)
 
 
 def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> EpochVerdict:
@@ -82,13 +79,20 @@ def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> E
     at = event.time_us
     stale = known.stale_at.get(client or "") or known.stale_at.get(event.member_id or "")
     if stale and any(abs(at - noticed) <= STALE_US for noticed in stale):
-        return EpochVerdict(Cause.POLL_TIMEOUT, 0.97, {Cause.MEMBER_LEAVE.value: 0.03})
+        return _shared_out(priors.EPOCH_LATE_NOTICED)
     if client and client in known.clients:
-        return EpochVerdict(Cause.MEMBER_LEAVE, 0.975, {Cause.POLL_TIMEOUT.value: 0.02})
+        return _shared_out(priors.EPOCH_LEFT_LOGGED)
     if modern.joined_after(event.member_id, at):
-        return EpochVerdict(Cause.POLL_TIMEOUT, 0.85, {Cause.MEMBER_LEAVE.value: 0.13}, Settles.CLIENT_LOG)
-    late = 0.03 if window.closes else 0.1  # that all of several poll too late at once is rare
-    return EpochVerdict(Cause.MEMBER_LEAVE, 1 - late - 0.01, {Cause.POLL_TIMEOUT.value: late}, Settles.CLIENT_LOG)
+        return _shared_out(priors.EPOCH_LEFT_KEPT_ID, Settles.CLIENT_LOG)
+    late = (priors.ALL_POLLED_LATE if window.closes else priors.EPOCH_POLLED_LATE).value
+    by_will = 1 - late - priors.EPOCH_NEITHER.value
+    return EpochVerdict(Cause.MEMBER_LEAVE, by_will, {Cause.POLL_TIMEOUT.value: late}, Settles.CLIENT_LOG)
+
+
+def _shared_out(shares: priors.Shares, settled_by: Settles | None = None) -> EpochVerdict:
+    """The likeliest of some causes, with the others as its rivals."""
+    best = max(shares.of, key=lambda cause: shares[cause])
+    return EpochVerdict(best, shares[best], {cause.value: share for cause, share in shares.of.items() if cause is not best}, settled_by)
 
 
 NOTICED_US = 10_000_000

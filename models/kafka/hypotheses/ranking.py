@@ -27,24 +27,26 @@ EXPIRY_LAG_US = 1_000_000
 def judge(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
-    if _others_unseen(context, trigger) and all(hypothesis.cause is not Cause.MEMBER_LEAVE for hypothesis in hypotheses):
+    rival = Cause.MEMBER_RESTART if context.window.outcome == "empty" else Cause.MEMBER_LEAVE
+    if _others_unseen(context, trigger) and all(hypothesis.cause is not rival for hypothesis in hypotheses):
         for hypothesis in hypotheses:
             hypothesis.probability *= priors.SEEN_FIRST.value
-        hypotheses = [*hypotheses, Hypothesis(Cause.MEMBER_LEAVE, 1 - priors.SEEN_FIRST.value, settled_by=EARLIER_LINES)]
+        hypotheses = [*hypotheses, Hypothesis(rival, 1 - priors.SEEN_FIRST.value, settled_by=EARLIER_LINES)]
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
     if total > 1:
         for hypothesis in ranked:
             hypothesis.probability /= total
-    return Ranking(ranked or [Hypothesis(Cause.UNKNOWN, 0.5)], trigger)
+    return Ranking(ranked or [Hypothesis(Cause.UNKNOWN, priors.UNEXPLAINED.value)], trigger)
 
 
 def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> bool:
     """Whether members without a log may have begun what another one seems to have begun."""
     window = context.window
-    if window.witness is not Witness.CLIENT or not window.generation_before or window.outcome == "empty":
+    if window.witness is not Witness.CLIENT or not window.generation_before or context.was_empty:
         return False
-    knows_all = context.knows_all_after and len(context.members_before) == window.members_before
+    knows_after = context.knows_all_after or window.outcome == "empty"
+    knows_all = knows_after and len(context.members_before) == window.members_before
     return trigger is not None and trigger.kind is not ActionKind.EXPIRE and not knows_all
 
 
@@ -160,31 +162,31 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
 
 
 def _replaced(_case: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.STATIC_MEMBER_REPLACED, 0.95, [action] if action else [])]
+    return [Hypothesis(Cause.STATIC_MEMBER_REPLACED, priors.REPLACED.value, [action] if action else [])]
 
 
 def _assignor_changed(_case: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.ASSIGNOR_CHANGE, 0.97, [action] if action else [])]
+    return [Hypothesis(Cause.ASSIGNOR_CHANGE, priors.ASSIGNOR_CHANGED.value, [action] if action else [])]
 
 
 def _sync_missed(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     line = context.window.started
     listed = context.reason_acts(ActionKind.SYNC_MISSED, line) if line is not None else []
     missing = list(context.by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
-    return [Hypothesis(Cause.SYNC_TIMEOUT, 0.97, missing)]
+    return [Hypothesis(Cause.SYNC_TIMEOUT, priors.SYNC_MISSED.value, missing)]
 
 
 def _store_failed(context: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    sure = 0.97 if context.reason_id else 0.9
+    sure = (priors.STORE_FAILED_TOLD if context.reason_id else priors.STORE_FAILED_UNTOLD).value
     return [Hypothesis(Cause.ASSIGNMENT_STORE_FAILED, sure), Hypothesis(Cause.COORDINATOR_FAILOVER, 1 - sure)]
 
 
 def _over_capacity(_case: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.COORDINATOR_FAILOVER, 0.9)]
+    return [Hypothesis(Cause.COORDINATOR_FAILOVER, priors.OVER_CAPACITY.value)]
 
 
 def _downgraded(_case: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.PROTOCOL_MIGRATION, 0.9), Hypothesis(Cause.MEMBER_LEAVE, 0.1)]
+    return [Hypothesis(cause, share) for cause, share in priors.DOWNGRADED.of.items()]
 
 
 _BY_REASON: dict[str, Callable[[RebalanceContext, MemberAction | None], list[Hypothesis]]] = {

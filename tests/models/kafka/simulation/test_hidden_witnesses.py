@@ -1,0 +1,22 @@
+"""A small budget of scenarios with hidden witnesses; `python -m tests.hidden_witnesses` runs more."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hidden_witnesses import check
+
+# One of each kind of selection that was once surely wrong, and some others.
+SEEDS = (44, 256, 430, 515, 837, 864, 1017, 1172)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_less_evidence_is_never_surely_wrong(seed: int) -> None:
+    result = check(seed)
+    assert result.wrong == []
+    assert result.counts["found"] >= result.counts["truth"] - result.counts["invented"] - 6
+
+
+def test_a_failed_store_shows_in_how_long_a_request_log_says_that_a_sync_took() -> None:
+    result = check(44)
+    assert result.counts["request: right"] == result.counts["request: causes"]
