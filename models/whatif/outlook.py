@@ -92,7 +92,7 @@ def under(history: GroupHistory, configuration: Configuration, *, varied: bool =
     made = Outlook(history.cluster, history.group, [Change(row) for row in history.rows], fewest=len(history.rows))
     protocol = history.rows[0].protocol
     if protocol not in RUN_PROTOCOLS:
-        made.assumed.append(f"groups of the {protocol} protocol are not run again: nothing is said to change")
+        made.assumed.append(f"what would change cannot be known: groups of the {protocol} protocol are not simulated")
         return made
     behaviour, settings, _ = history.reading()
     if changed(settings, configuration, behaviour) == settings and not _moves_members(configuration):

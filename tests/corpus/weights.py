@@ -35,7 +35,6 @@ from tests.roundtrip import VERSIONS, random_scenario
 COUNTS = Path(__file__).resolve().parents[2] / "models/kafka/hypotheses/counts.py"
 SELECTIONS = {"all": "**/*.log*", "server": "*/server.log*", "client": "clients/*"}
 STANDARD_ERRORS = 3
-CLASSIC_SINCE = (2, 4)
 
 
 @dataclass(slots=True)
@@ -150,7 +149,7 @@ def count(corpora: Path | None, simulated: int) -> Mapping[str, Counter[str]]:
                 continue
             right = told.cause in {cause, *row.get("contributing_causes", ())} or (cause == "group_empty" and told.outcome == "empty")
             for name in decided.names:
-                found[name].update({"_": 1, told.cause if right else cause: 1, "right": right})
+                found[name].update({"_": 1, told.cause if right else cause: 1, "right": int(right)})
     return found
 
 

@@ -131,7 +131,7 @@ def test_a_group_of_the_consumer_protocol_has_no_initial_delay() -> None:
 def test_protocols_that_are_not_run_stay_and_say_so(protocol: str, kind: str) -> None:
     told = answer([replace(row, protocol=protocol) for row in rows(JOINED_LATER)], Configuration(session_timeout_ms=90_000))
     assert {each.effect for each in told.changes} == {"same"}
-    assert told.assumed == [f"groups of the {kind} protocol are not run again: nothing is said to change"]
+    assert told.assumed == [f"what would change cannot be known: groups of the {kind} protocol are not simulated"]
 
 
 def test_connect_workers_are_never_static() -> None:
