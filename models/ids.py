@@ -12,6 +12,8 @@ def make_id(kind: str, *parts: object) -> str:
 
     None and "" give different ids.
     """
-    texts = ["" if part is None else f"{type(part).__name__}:{part}" for part in parts]
-    key = b"".join([piece for text in texts for piece in (len(text).to_bytes(4, "big"), text.encode("utf-8", "surrogatepass"))])
-    return blake2b(key, digest_size=ID_HEX_LENGTH // 2, person=kind.encode()[:16]).hexdigest()
+    key = b""
+    for part in parts:
+        text = "" if part is None else f"{part.__class__.__name__}:{part}"
+        key += len(text).to_bytes(4, "big") + text.encode("utf-8", "surrogatepass")
+    return blake2b(key, digest_size=ID_HEX_LENGTH // 2, person=kind.encode()[:16], usedforsecurity=False).hexdigest()

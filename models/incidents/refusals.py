@@ -88,7 +88,7 @@ def refusal_of(event: Event) -> RefusalKind | None:
         error = str(event.fields.get(_TOLD_IN[event.name]) or "").lower()
         return next((kind for kind in KINDS if any(words in error for words in kind.words)), None)
     code = event.fields.get("error_code") if event.name in _ANSWERS else None
-    return next((kind for kind in KINDS if isinstance(code, int) and code in kind.codes), None)
+    return next((kind for kind in KINDS if code in kind.codes), None) if isinstance(code, int) else None
 
 
 @dataclass(slots=True)

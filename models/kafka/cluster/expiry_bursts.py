@@ -7,7 +7,7 @@ garbage or on a slow disk, or nothing reached it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -54,6 +54,13 @@ class ExpiryBurst:
     def holds(self, group: str, at: int) -> bool:
         """Whether a line of a group at a time is about these expiries."""
         return self.at <= at <= self.until + TOGETHER_US and group in self.groups
+
+
+def bursts_near(bursts: Sequence[ExpiryBurst], at: int) -> Sequence[ExpiryBurst]:
+    """Bursts, of those in order of time, that may hold a line."""
+    # One lasts for less than TOGETHER_US, and holds lines as long after it.
+    low = bisect_left(bursts, at - 2 * TOGETHER_US, key=lambda burst: burst.at)
+    return bursts[low : bisect_right(bursts, at, lo=low, key=lambda burst: burst.at)]
 
 
 def told_by_one_of(burst: ExpiryBurst, groups: Collection[str]) -> ExpiryBurst:

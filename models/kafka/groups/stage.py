@@ -210,8 +210,12 @@ class GroupStage:
             self.windows.feed(step, (), self.roster)
 
     def _act(self, actions: Iterable[MemberAction]) -> None:
+        held = self.actions
         for action in actions:
-            insort(self.actions, action, key=lambda a: a.at)
+            if not held or held[-1].at <= action.at:  # as nearly all: a search costs more
+                held.append(action)
+            else:
+                insort(held, action, key=lambda a: a.at)
             end_session(self.roster, action)
 
     def _on_coordinators_clock(self, action: MemberAction) -> MemberAction:
@@ -315,7 +319,8 @@ class GroupStage:
     def _waiting_since(self) -> int | None:
         """When the first rebalance began that is not judged yet."""
         began = [waiting.began for waiting in (self._waiting, self.modern.waiting) if waiting]
-        return min([*began, *filter(None, [self.requests.waiting_since])], default=None)
+        asked_at = self.requests.waiting_since
+        return min([*began, asked_at] if asked_at else began, default=None)
 
     def _next_judged(self) -> tuple[int, Callable[[], None]] | None:
         """Time and judge of the next rebalance that can be judged."""
@@ -342,7 +347,7 @@ class GroupStage:
             self._let_go(max(self._now, self._judged_at))
         if self._take_windows(until):
             self._pass(until)
-        elif self._waiting_since is None and self.open.rebalances:
+        elif self.open.rebalances and self._waiting_since is None:
             quiet_at = self._over + max(self._gap, SETTLE_US) + 1
             if quiet_at <= until:
                 self._let_go(max(self._now, quiet_at))

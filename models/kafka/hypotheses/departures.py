@@ -173,7 +173,7 @@ def all_left(context: RebalanceContext) -> bool:
 
 def _comes_back(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
     left_at = action.at if action else context.start
-    return any(later.at > left_at and later.kind is ActionKind.JOIN and context.actor(later) == actor for later in context.actions)
+    return any(later.kind is ActionKind.JOIN and context.actor(later) == actor for later in context.since(left_at))
 
 
 def expired(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:

@@ -38,7 +38,7 @@ class RebalanceContext:
     known: GroupKnowledge
     group: str | None = None
 
-    @property
+    @cached_property
     def start(self) -> int:
         """Start of the rebalance; where its line is missing, the first line that shows it."""
         at = self.window.started_at
@@ -46,13 +46,13 @@ class RebalanceContext:
             at = self.window.open_until
         return at if at is not None else 0
 
-    @property
+    @cached_property
     def phase_began(self) -> int:
         """End of the join phase before: actions after it belong to this rebalance."""
         before = self.window.previous_joined_at
         return before if before is not None else -FOREVER
 
-    @property
+    @cached_property
     def phase_over(self) -> int:
         """End of this join phase (of the rebalance, if it never got so far; far away while it is open)."""
         until = self.window.open_until
@@ -60,7 +60,7 @@ class RebalanceContext:
             return FOREVER
         return until + STRAGGLER_US if self.window.outcome == "empty" else until
 
-    @property
+    @cached_property
     def was_empty(self) -> bool:
         """Whether the group had no members when the rebalance began."""
         return self.window.state_before is State.EMPTY
@@ -269,6 +269,9 @@ class RebalanceContext:
 
     def by_actor(self, *kinds: ActionKind, effective: bool = False) -> dict[str, MemberAction]:
         """First act of each actor among actions of these kinds (that had an effect); a coordinator's line is preferred."""
+        known = self._firsts.get((kinds, effective))
+        if known is not None:
+            return known
         found: dict[str, MemberAction] = {}
         for action in self.actions_of(*kinds):
             actor = self.actor(action)
@@ -276,7 +279,16 @@ class RebalanceContext:
                 continue
             if actor is not None and (actor not in found or (action.certain and not found[actor].certain)):
                 found[actor] = action
-        return found
+        return self._firsts.setdefault((kinds, effective), found)
+
+    @cached_property
+    def _firsts(self) -> dict[tuple[tuple[ActionKind, ...], bool], dict[str, MemberAction]]:
+        """What `by_actor` was asked for before."""
+        return {}
+
+    def since(self, at: int) -> Sequence[MemberAction]:
+        """Actions later than a time, whatever rebalance they belong to."""
+        return self.actions[bisect_right(self._times, at) :]
 
     def _took_effect_later(self, action: MemberAction, actor: str | None) -> bool:
         """The coordinator itself dates a leave that others announced before: its line counts."""
@@ -290,7 +302,7 @@ class RebalanceContext:
         """When the coordinator says that somebody left, soon after this join phase; by actor."""
         over = self.phase_over
         found: dict[str, int] = {}
-        for action in self.actions[bisect_right(self._times, over) :]:
+        for action in self.since(over):
             if action.at > over + EFFECT_US:
                 break
             actor = self.actor(action)

@@ -101,6 +101,8 @@ class Skews:
     bounds: dict[Key, ClientClockBounds] = field(default_factory=dict)
     _coordinators: dict[tuple[str, int], Event] = field(default_factory=dict)
     _clients: dict[int, list[Event]] = field(default_factory=dict)
+    _zoned: dict[str, list[ClientClockBounds]] = field(default_factory=dict)
+    """The `bounds` with lines that are far apart, by log."""
 
     def feed(self, event: Event) -> list[Key]:
         """Process one event; return the clocks with a changed difference."""
@@ -111,7 +113,10 @@ class Skews:
             key = (log_of(client.place.file), coordinator.node)
             bounds = self.bounds.setdefault(key, ClientClockBounds())
             before.setdefault(key, bounds.skew)
+            had_zones = bool(bounds.zones)
             _bound(bounds, client, coordinator)
+            if bounds.zones and not had_zones:
+                self._zoned.setdefault(key[0], []).append(bounds)
         return [key for key, skew in before.items() if self.bounds[key].skew != skew]
 
     def proven(self) -> Iterator[tuple[Key, ClientClockBounds]]:
@@ -127,11 +132,12 @@ class Skews:
 
     def is_of_other_zone(self, log: str) -> bool:
         """Whether lines of a log match a coordinator's but for the zone."""
-        return any(bounds.quarters for (name, _), bounds in self.bounds.items() if name == log)
+        return any(bounds.quarters for bounds in self._zoned.get(log, ()))
 
     def forget_logs(self, logs: Container[str]) -> None:
         """Discard logs that have been silent for long."""
         self.bounds = {key: bounds for key, bounds in self.bounds.items() if key[0] not in logs}
+        self._zoned = {log: bounds for log, bounds in self._zoned.items() if log not in logs}
 
     def _pairs(self, event: Event, generation: int) -> list[tuple[Event, Event]]:
         """Pair a coordinator's line with clients' lines of the same generation.

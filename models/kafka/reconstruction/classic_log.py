@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from models.events import Event, Witness, when
+from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import int_field, text_field
 from models.kafka.observations.roster import Roster
@@ -54,12 +54,14 @@ class RebalanceWindow:
     @property
     def started_at(self) -> int | None:
         """When the join phase began, if a line tells."""
-        return when(self.started)
+        event = self.started
+        return None if event is None else event.time_us
 
     @property
     def joined_at(self) -> int | None:
         """When the join phase ended, if a line tells."""
-        return when(self.joined)
+        event = self.joined
+        return None if event is None else event.time_us
 
     @property
     def began(self) -> int:

@@ -357,8 +357,14 @@ _ADVISED_ROOTS = frozenset({RootCause.SLOW_PROCESSING, RootCause.COORDINATOR_PAU
 
 def _goes_back(*steps: Event | None) -> bool:
     """Return True if one clock is set back between two of these lines."""
-    told = pairwise(event for event in steps if event is not None)
-    return any(before.node == after.node and after.time_us < before.time_us for before, after in told)
+    before: Event | None = None
+    for after in steps:
+        if after is None:
+            continue
+        if before is not None and after.time_us < before.time_us and before.node == after.node:
+            return True
+        before = after
+    return False
 
 
 def _unique(context: RebalanceContext, actions: Iterable[MemberAction]) -> list[MemberAction]:

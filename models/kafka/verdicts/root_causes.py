@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from models.causes import Cause, RootCause
 from models.events import Witness, when
+from models.kafka.cluster.expiry_bursts import bursts_near
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.timeouts import follows_load, is_echo
 from models.kafka.hypotheses.window import RebalanceContext
@@ -137,7 +138,7 @@ def _forms_after_burst(context: RebalanceContext) -> bool:
 
 def in_burst(facts: ClusterFacts, group: str | None, at: int) -> bool:
     """Whether an expiry is one of those that several groups had at once."""
-    return group is not None and any(burst.holds(group, at) for burst in facts.expiry_bursts)
+    return group is not None and any(burst.holds(group, at) for burst in bursts_near(facts.expiry_bursts, at))
 
 
 def _was_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
