@@ -39,6 +39,7 @@ class Input:
     kafka_versions: tuple[str, ...]
     assume: tuple[str, ...]
     max_record_bytes: int
+    processes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,10 @@ from pipelines.analysis.client_sightings import StrayRoom, sightings_in, strays_
 from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.joint_expiries import expiries_in, joint
 from pipelines.analysis.log_files import log_file_row, refused_row
+from pipelines.analysis.parallel.pool import Pool
+from pipelines.analysis.parallel.reading import TimesSoFar, read_parts
+from pipelines.analysis.parallel.replay import Replayed, Setting, replayed
+from pipelines.analysis.parallel.workers import Workers
 from pipelines.analysis.replay_failures import told
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import BatchStore, EventStore, RowStore
@@ -75,6 +80,8 @@ class AnalyzeOptions:
     assume: Mapping[str, int] = field(default_factory=dict)
     groups: Sequence[str] = ()
     limits: Limits = field(default_factory=Limits)
+    processes: int | None = None
+    """Worker processes for large inputs; None for one for each processor, 1 for none."""
 
 
 @dataclass(slots=True)
@@ -135,12 +142,19 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
     """
     options = options or AnalyzeOptions()
     analysis = Analysis(redaction=options.read.redaction)
-    with rarely_collected(), EventStore() as store, EventStore() as partitions, RocketStore() as rocket:
-        reading = _Reading(options, store, partitions, rocket, analysis)
+    with (
+        rarely_collected(),
+        EventStore() as store,
+        EventStore() as partitions,
+        RocketStore() as rocket,
+        Workers(options.processes) as workers,
+    ):
+        reading = _Reading(options, store, partitions, rocket, analysis, workers)
         reading.read(paths, progress)
         if options.read.redaction is not None:
             learn(options.read.redaction.clear)
         _replay(reading, options, analysis)
+        analysis.warnings += workers.warnings
     analysis.failures += told(analysis.divergences)
     analysis.warnings += analysis.failures
     analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
@@ -162,6 +176,7 @@ class _Reading:
     partitions: EventStore
     rocket: RocketStore
     analysis: Analysis
+    workers: Workers
     names: ClusterNames = field(default_factory=ClusterNames)
     cluster_events: list[Event] = field(default_factory=list)
     strays: list[Event] = field(default_factory=list)
@@ -177,10 +192,14 @@ class _Reading:
         self.analysis.missing = list(found.missing)
         self.analysis.warnings += [f"no file matches {glob}" for glob in unmatched_globs(found, options)]
         total = sum(source.size_bytes for source in found.files)
-        done = 0
-        for source in found.files:
-            self._read_one(source, done, total, progress)
-            done += source.size_bytes
+        pool = self.workers.begin(found.files, options)
+        if pool is not None:
+            self._read_all(pool, found.files, total, progress)
+        else:
+            done = 0
+            for source in found.files:
+                self._read_one(source, done, total, progress)
+                done += source.size_bytes
         self.analysis.log_files += map(refused_row, found.skipped)
         self._finish()
 
@@ -188,22 +207,49 @@ class _Reading:
         reader = read_file(source, replace(self.options.read, fold_runs=True))
         expiries: list[pa.RecordBatch] = []
         for chunk in reader:
-            self._events(chunk.events)
-            expired = expiries_in(chunk.events)
-            expiries += [expired] if expired.num_rows else []
+            expiries += self._events(chunk.events)
             self._unknown(chunk.unknown)
             self._rejected(chunk.rejected)
             if progress is not None:
-                progress(source.name, done + chunk.counts.bytes, total)
+                progress(source.name, done + reader.report.counts.bytes, total)
+        self._read_to_end(source, expiries, [report_row(reader.report)])
+
+    def _read_all(self, pool: Pool, sources: Sequence[SourceFile], total: int, progress: Progress | None) -> None:
+        """Let worker processes read the files, and take their rows in order."""
+        done = 0
+
+        def told(part: tuple[str, int]) -> None:
+            nonlocal done
+            done += part[1]
+            if progress is not None:
+                progress(part[0], done, total)
+
+        for source, parts in read_parts(pool, sources, replace(self.options.read, fold_runs=True), self.workers.folder, told):
+            expiries: list[pa.RecordBatch] = []
+            reports = []
+            times = TimesSoFar()
+            for part in parts:
+                for batch in part.batches("events"):
+                    expiries += self._events(times.put_on(batch))
+                for batch in part.batches("unknown"):
+                    self._unknown(batch)
+                for batch in part.batches("rejected"):
+                    self._rejected(batch)
+                reports.append(part.report)
+            self._read_to_end(source, expiries, reports)
+
+    def _read_to_end(self, source: SourceFile, expiries: Sequence[pa.RecordBatch], reports: Sequence[Mapping[str, Any]]) -> None:
         if expiries:
             together = pa.Table.from_batches(expiries)
             self.cluster_events.extend(events_of(together.filter(joint(together))))
-        [report] = merge_reports([report_row(reader.report)])
+        [report] = merge_reports(reports)
         self.analysis.log_files.append(log_file_row(report, source, self.options.read))
 
-    def _events(self, batch: pa.RecordBatch) -> None:
+    def _events(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """Take events; returns those whose use depends on the whole file."""
         if not batch.num_rows:
-            return
+            return []
+        expired = expiries_in(batch)
         ours = pc.equal(batch["system"], _ROCKETMQ)
         if pc.any(ours).as_py():
             self.rocket.add(batch.filter(ours))
@@ -217,6 +263,7 @@ class _Reading:
             self.sightings.extend(sightings_in([batch]))  # including groups that were not requested
             grouped = pc.and_(grouped, pc.is_in(batch["group"], value_set=strings(list(self.options.groups))))
         self.store.add(batch.filter(grouped))
+        return [expired] if expired.num_rows else []
 
     def _unknown(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
@@ -290,10 +337,16 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
         for known in facts.values():
             known.expiry_bursts = [told_by_one_of(burst, options.groups) for burst in known.expiry_bursts]
     readers: dict[str, Readers] = {}
-    for group, batches in reading.store.groups():
-        for history in group_histories(group, batches, nodes, cluster_of, facts, options.limits, readers):
-            for table in HISTORY_TABLES:
-                getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
+    pool = reading.workers.pool
+    if pool is not None:
+        setting = Setting(nodes, reading.names, facts, options.limits)
+        for done in replayed(pool, reading.store.groups(), setting, reading.workers.folder):
+            _take(done, analysis, readers)
+    else:
+        for group, batches in reading.store.groups():
+            for history in group_histories(group, batches, nodes, cluster_of, facts, options.limits, readers):
+                for table in HISTORY_TABLES:
+                    getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
     for judged in rocket_histories(reading.rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
         for table in ROCKET_TABLES:
             getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(judged, table))
@@ -308,3 +361,14 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
             for table in OUTAGE_TABLES:
                 if table not in LAYOUT_TABLES:
                     getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))
+
+
+def _take(done: Replayed, analysis: Analysis, readers: dict[str, Readers]) -> None:
+    """Add the rows of groups that another process replayed."""
+    for table, parts in done.files.items():
+        for path, count in parts:
+            getattr(analysis, _ATTRIBUTES.get(table, table)).adopt(Path(path), count)
+    analysis.divergences.extend(done.divergences)
+    analysis.incidents.extend(done.incidents)
+    for cluster, known in done.readers.items():
+        readers.setdefault(cluster, Readers()).take(known)

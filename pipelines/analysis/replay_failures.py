@@ -7,6 +7,7 @@ group.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from models.events import Event
@@ -42,6 +43,12 @@ def failure(cluster: str, group: str | None, problem: Exception, last: Event | N
         f"{type(problem).__name__}: it failed here, and rows that were not final by then are missing",
         [] if last is None else evidence([last]),
     )
+
+
+def lost_with_process(cluster: str, group: str, how: str) -> Divergence:
+    """The row for a group whose replay ended with its process."""
+    row = failure(cluster, group, RuntimeError(how))
+    return replace(row, observed=f"the process of its replay died ({how}), and its rows are missing")
 
 
 def told(divergences: Iterable[Divergence]) -> list[str]:

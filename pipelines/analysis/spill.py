@@ -9,7 +9,7 @@ import heapq
 import itertools
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -192,6 +192,13 @@ def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.R
         yield pa.RecordBatch.from_pylist(part, schema=schema)
 
 
+def write_rows(table: str, rows: Sequence[Any], path: Path) -> None:
+    """Write rows of a table to a file."""
+    batch = to_batch(table, rows)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_table(pa.Table.from_batches([batch]), max_chunksize=RUN_BATCH_ROWS)
+
+
 class RowStore:
     """Rows of one table in order of arrival, as a sequence.
 
@@ -215,11 +222,19 @@ class RowStore:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
         path = Path(self._folder.name) / f"{self.table}-{len(self._parts)}.arrow"
-        batch = to_batch(self.table, self._held)
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
-            writer.write_table(pa.Table.from_batches([batch]), max_chunksize=RUN_BATCH_ROWS)
+        write_rows(self.table, self._held, path)
         self._parts.append((path, len(self._held)))
         self._held = []
+
+    def adopt(self, path: Path, count: int) -> None:
+        """Add the rows of a file that `write_rows` wrote; it is moved away."""
+        if self._held:
+            self._spill()
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
+        own = Path(self._folder.name) / f"{self.table}-{len(self._parts)}.arrow"
+        path.replace(own)
+        self._parts.append((own, count))
 
     def __len__(self) -> int:
         return sum(count for _, count in self._parts) + len(self._held)

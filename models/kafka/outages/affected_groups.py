@@ -64,6 +64,16 @@ class Readers:
             if row.root_cause in FOLLOWING and started_at is not None:
                 self.following.add(RebalanceAfterOutage(started_at, row.group, row.rebalance_id))
 
+    def take(self, other: Readers) -> None:
+        """Record what another record of the cluster holds."""
+        for topic, groups in other.by_topic.items():
+            for group, at in groups.items():
+                self.note_topic(group, topic, at)
+        for home, groups in other.by_offsets_partition.items():
+            for group, at in groups.items():
+                self.note_home(group, home, at)
+        self.following |= other.following
+
     def of(self, topic: str, partition: int, until: int | None = None) -> list[str]:
         """Groups blocked while a partition has no leader.
 

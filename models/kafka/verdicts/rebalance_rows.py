@@ -294,7 +294,7 @@ class HistoryWriter:
                 member.last_seen_at,
                 member.ended_how,
                 len(caused),
-                sum(caused),
+                sum(caused, 0.0),
             )
 
     def forget(self, members: Iterable[Member]) -> None:

@@ -81,7 +81,8 @@ def analyze_options(settings: Settings, given: ReadArguments) -> AnalyzeOptions:
 
     assume = dict(map(assumption, (*settings.input.assume, *(given.assumptions or ()))))
     limits = Limits(**dataclasses.asdict(settings.incidents), group_states=settings.replay.group_states)
-    return AnalyzeOptions(read=read_options(settings, given, fold_runs=True), assume=assume, limits=limits)
+    read = read_options(settings, given, fold_runs=True)
+    return AnalyzeOptions(read, assume, limits=limits, processes=settings.input.processes or None)
 
 
 def read_options(settings: Settings, given: ReadArguments, *, fold_runs: bool) -> ReadOptions:

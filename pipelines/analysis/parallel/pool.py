@@ -1,0 +1,212 @@
+"""A few processes that carry out tasks, with results in order.
+
+They are started as a new interpreter: a fork would copy locked locks, and `multiprocessing` would import the user's script again. They
+read tasks from their standard input and end with it, so none outlives this process, however that ends.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Condition, Lock, Thread
+from types import MappingProxyType
+from typing import IO, Any, Protocol
+
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pipelines.analysis.parallel.worker import main; main()"
+AHEAD = 2
+"""Tasks of each process that are done or under way before the first result is taken."""
+ATTEMPTS = 2
+"""How often a task is begun: a process may have died of something that passes, such as a lack of memory."""
+
+
+class Task(Protocol):
+    """What a worker does. It is sent as a pickle, and so is its result."""
+
+    def run(self, told: Any) -> Any:
+        """Carry the task out; `told` takes what is done so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The result of a task whose processes died."""
+
+    how: str
+
+
+@dataclass(slots=True)
+class _Work:
+    """The tasks under way, shared by the threads that each talk to one process."""
+
+    tasks: Iterator[Task]
+    results: dict[int, Any] = field(default_factory=dict)
+    changed: Condition = field(default_factory=Condition)
+    begun: int = 0
+    taken: int = 0
+    is_over: bool = False
+    failure: BaseException | None = None
+
+
+class Pool:
+    """Worker processes that run until `close`."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.deaths: list[str] = []
+        """How processes died whose tasks were begun again."""
+        self._closing = Lock()
+        self._closed = False
+        self._processes: list[subprocess.Popen[bytes]] = []
+        for _ in range(size):  # they import their modules while the first tasks are made
+            self._processes.append(_started())
+
+    def close(self) -> None:
+        """End the processes, whatever they do."""
+        with self._closing:  # none is started any more
+            self._closed = True
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            _ended(process)
+
+    def results(self, tasks: Iterable[Task], told: Any = None) -> Iterator[Any]:
+        """The tasks' results, in their order; `Died` for one whose processes died.
+
+        `told` is called with what workers say of their progress, by threads.
+        """
+        work = _Work(iter(tasks))
+        threads = [Thread(target=self._serve, args=(work, place, told), daemon=True) for place in range(self.size)]
+        for thread in threads:
+            thread.start()
+        try:
+            while (result := self._next(work)) is not None:
+                yield result[0]
+        finally:
+            with work.changed:
+                work.is_over = True
+                work.changed.notify_all()
+
+    @staticmethod
+    def _next(work: _Work) -> tuple[Any] | None:
+        with work.changed:
+            while work.taken not in work.results:
+                if work.failure is not None:
+                    raise work.failure
+                if work.is_over and work.taken == work.begun:
+                    return None
+                work.changed.wait(1.0)  # with a limit, because an endless wait can't be interrupted everywhere
+            result = work.results.pop(work.taken)
+            work.taken += 1
+            work.changed.notify_all()
+        return (result,)
+
+    def _serve(self, work: _Work, place: int, told: Any) -> None:
+        """Send tasks to one process until there are none."""
+        try:
+            while (given := self._begin(work)) is not None:
+                number, task = given
+                result = self._done(place, task, told)
+                with work.changed:
+                    work.results[number] = result
+                    work.changed.notify_all()
+        except BaseException as failure:  # it is raised where the results are taken
+            with work.changed:
+                work.failure = work.failure or failure
+                work.changed.notify_all()
+
+    def _begin(self, work: _Work) -> tuple[int, Task] | None:
+        with work.changed:
+            while not work.is_over and work.begun - work.taken >= AHEAD * self.size:
+                work.changed.wait()
+            if work.is_over:
+                return None
+            task = next(work.tasks, None)
+            if task is None:
+                work.is_over = True
+                work.changed.notify_all()
+                return None
+            work.begun += 1
+            return work.begun - 1, task
+
+    def _succeed(self, place: int) -> str:
+        """Start another process in place of one that died; returns how it did."""
+        with self._closing:
+            if self._closed:
+                raise EOFError("the pool is closed")
+            process = self._processes[place]
+            process.kill()
+            _ended(process)
+            self._processes[place] = _started()
+        return _how(process.returncode)
+
+    def _done(self, place: int, task: Task, told: Any) -> Any:
+        how = ""
+        for _ in range(ATTEMPTS):
+            process = self._processes[place]
+            try:
+                kind, value = _result(process, task, told)
+            except (EOFError, OSError, pickle.UnpicklingError):
+                how = self._succeed(place)
+                self.deaths.append(how)
+                continue
+            if kind == "failed":
+                raise value
+            return value
+        self.deaths.pop()
+        return Died(how)
+
+
+def _started() -> subprocess.Popen[bytes]:
+    # A session of its own: Ctrl-C is for this process alone, which then ends the others.
+    command = [sys.executable, "-c", _START, json.dumps(sys.path)]
+    return subprocess.Popen(  # noqa: S603 - this very interpreter
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=os.name == "posix"
+    )
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    for stream in _pipes(process):
+        with suppress(OSError):  # what it was to be sent reaches nobody
+            stream.close()
+    process.wait()
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise ValueError("a process without pipes")
+    return process.stdin, process.stdout
+
+
+def _how(status: int) -> str:
+    return f"signal {-status}" if status < 0 else f"exit code {status}"
+
+
+def _result(process: subprocess.Popen[bytes], task: Task, told: Any) -> tuple[str, Any]:
+    """Whether the task is done or failed, and its result or exception."""
+    tasks, results = _pipes(process)
+    send(tasks, task)
+    while True:
+        kind, value = pickle.load(results)  # noqa: S301 - from our own process
+        if kind != "told":
+            return kind, value
+        if told is not None:
+            told(value)
+
+
+def send(stream: IO[bytes], value: Any) -> None:
+    """Write a value for the other side."""
+    pickle.dump(value, stream, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.flush()
+
+
+def _frozen(content: dict[str, object]) -> MappingProxyType[str, object]:
+    return MappingProxyType(content)
+
+
+copyreg.pickle(MappingProxyType, lambda mapping: (_frozen, (dict(mapping),)))  # events without fields have one

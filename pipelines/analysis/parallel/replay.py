@@ -1,0 +1,156 @@
+"""Replay of groups by worker processes: groups are independent.
+
+A task is a file with the events of some groups, in order; its rows come back in files, one for each table.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from models.incidents.incidents import Limits
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.outages.affected_groups import Readers
+from models.rows import Divergence
+from pipelines.analysis.cluster_naming import ClusterNames
+from pipelines.analysis.parallel.pool import Died, Pool
+from pipelines.analysis.replay_failures import lost_with_process
+from pipelines.analysis.spill import write_rows
+from pipelines.analysis.stages import HISTORY_TABLES, group_histories
+
+EVENTS_AT_ONCE = 8_000
+"""Events of a task: enough for a second of work, unless one group has more."""
+ROWS_AT_ONCE = 5_000
+"""Rows of one table that a worker holds."""
+LISTED = "incidents"
+"""The table that an analysis holds as a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all groups are replayed with; it is sent once, as a file."""
+
+    nodes: Mapping[str, str]
+    names: ClusterNames
+    facts: Mapping[str, ClusterFacts]
+    limits: Limits
+
+
+@dataclass(slots=True)
+class Replayed:
+    """Files with rows by table, in order, and what is held as objects."""
+
+    files: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    incidents: list[Any] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
+    """Of groups whose processes died."""
+    readers: dict[str, Readers] = field(default_factory=dict)
+
+
+_settings: dict[str, Setting] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayGroups:
+    """Task: replay the groups of a file."""
+
+    path: str
+    setting: str
+    groups: tuple[str, ...]
+
+    def run(self, _told: Any) -> Replayed:
+        if self.setting not in _settings:
+            _settings[self.setting] = pickle.loads(Path(self.setting).read_bytes())  # noqa: S301 - from our own process
+        setting = _settings[self.setting]
+        done, held = Replayed(), _Rows(self.path)
+        with pa.OSFile(self.path, "rb") as source, pa.ipc.open_stream(source) as reader:
+            for group, batches in groupby(reader, key=lambda batch: batch["group"][0].as_py()):
+                for history in group_histories(
+                    group, batches, setting.nodes, setting.names.of, setting.facts, setting.limits, done.readers
+                ):
+                    done.incidents += history.incidents
+                    for table in HISTORY_TABLES:
+                        if table != LISTED:
+                            held.add(table, getattr(history, table))
+        done.files = held.closed()
+        return done
+
+    def died(self, how: str, setting: Setting) -> Replayed:
+        """What is told of the groups if their processes died."""
+        clusters = sorted(setting.facts) or [setting.names.of("")]
+        return Replayed(divergences=[lost_with_process(cluster, group, how) for group in self.groups for cluster in clusters[:1]])
+
+
+class _Rows:
+    """Rows by table, written to files as they become many."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._held: dict[str, list[Any]] = {}
+        self._files: dict[str, list[tuple[str, int]]] = {}
+
+    def add(self, table: str, rows: list[Any]) -> None:
+        held = self._held.setdefault(table, [])
+        held += rows
+        if len(held) > ROWS_AT_ONCE:
+            self._write(table)
+
+    def _write(self, table: str) -> None:
+        files = self._files.setdefault(table, [])
+        path = f"{self._path}-{table}-{len(files)}"
+        write_rows(table, self._held[table], Path(path))
+        files.append((path, len(self._held[table])))
+        self._held[table] = []
+
+    def closed(self) -> dict[str, list[tuple[str, int]]]:
+        """All files, by table."""
+        for table, rows in self._held.items():
+            if rows:
+                self._write(table)
+        return self._files
+
+
+def replayed(pool: Pool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], setting: Setting, folder: str) -> Iterator[Replayed]:
+    """Replay groups; yields their rows in the order in which the groups come."""
+    path = Path(folder) / "setting.pickle"
+    path.write_bytes(pickle.dumps(setting, protocol=pickle.HIGHEST_PROTOCOL))
+    tasks: list[ReplayGroups] = []
+
+    def noted() -> Iterator[ReplayGroups]:
+        for task in _tasks(groups, folder, str(path)):
+            tasks.append(task)
+            yield task
+
+    for number, result in enumerate(pool.results(noted())):
+        task = tasks[number]
+        yield task.died(result.how, setting) if isinstance(result, Died) else result
+        os.unlink(task.path)
+
+
+def _tasks(groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], folder: str, setting: str) -> Iterator[ReplayGroups]:
+    number, names, count = 0, list[str](), 0
+    writer: pa.ipc.RecordBatchStreamWriter | None = None
+    path = ""
+    for group, batches in groups:
+        names.append(group)
+        for batch in batches:
+            if writer is None:
+                path = str(Path(folder) / f"groups-{number}.arrow")
+                writer = pa.ipc.new_stream(path, batch.schema)
+            writer.write_batch(batch)
+            count += batch.num_rows
+        if writer is not None and count >= EVENTS_AT_ONCE:
+            writer.close()
+            yield ReplayGroups(path, setting, tuple(names))
+            number, names, count, writer = number + 1, [], 0, None
+    if writer is not None:
+        writer.close()
+        yield ReplayGroups(path, setting, tuple(names))

@@ -1,0 +1,39 @@
+"""The main function of a worker process: tasks in, results out."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from functools import partial
+from typing import IO, Any
+
+from pipelines.analysis.parallel.pool import send
+from pipelines.gc_tuning import rarely_collected
+
+
+def main() -> None:
+    """Carry out the tasks of standard input until it ends."""
+    # Whatever else prints must not get between the results.
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with rarely_collected():
+        while True:
+            try:
+                task = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
+            except EOFError:
+                return
+            _carry_out(task, results)
+
+
+def _carry_out(task: Any, results: IO[bytes]) -> None:
+    try:
+        value = task.run(partial(_tell, results))
+    except Exception as problem:
+        send(results, ("failed", problem))
+    else:
+        send(results, ("done", value))
+
+
+def _tell(results: IO[bytes], value: Any) -> None:
+    send(results, ("told", value))

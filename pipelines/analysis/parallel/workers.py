@@ -1,0 +1,66 @@
+"""Whether an analysis is worth worker processes, and those of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from parsers.reading.reader import ReadOptions
+from parsers.sources.files import SourceFile
+from pipelines.analysis.parallel.pool import Pool
+from pipelines.analysis.parallel.reading import estimated_bytes
+from pipelines.scratch import scratch
+
+WORTH_BYTES = 200_000_000
+"""Input from which several processes are worth their start: each takes half a second to import what it needs."""
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Workers:
+    """The processes of one analysis and their folder; as a context manager it removes both."""
+
+    def __init__(self, processes: int | None, worth_bytes: int = WORTH_BYTES) -> None:
+        self._processes = processors() if processes is None else processes
+        self._worth_bytes = worth_bytes
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self.pool: Pool | None = None
+
+    def begin(self, sources: Sequence[SourceFile], options: ReadOptions) -> Pool | None:
+        """Start processes if these files are worth them, else return None.
+
+        Pseudonyms are given by one process, and others may not be able to open what is no plain path.
+        """
+        if self._processes < 2 or options.redaction is not None or not sys.executable:
+            return None
+        if sum(map(estimated_bytes, sources)) < self._worth_bytes or not all(os.path.isfile(source.path) for source in sources):
+            return None
+        self.pool = Pool(self._processes)
+        return self.pool
+
+    @property
+    def folder(self) -> str:
+        """Where processes leave what they made."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
+        return self._folder.name
+
+    @property
+    def warnings(self) -> list[str]:
+        """One line for each process that died, and whose part was done again."""
+        deaths = self.pool.deaths if self.pool is not None else []
+        return [f"a worker process died ({how}); its part was done again by another" for how in deaths]
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            self.pool.close()
+        if self._folder is not None:
+            self._folder.cleanup()
