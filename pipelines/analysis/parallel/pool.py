@@ -21,16 +21,19 @@ from typing import IO, Any, Protocol
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pipelines.analysis.parallel.worker import main; main()"
 AHEAD = 2
-"""Tasks of each process that are done or under way before the first result is taken."""
+"""Tasks begun for each process before the first result is taken."""
 ATTEMPTS = 2
-"""How often a task is begun: a process may have died of something that passes, such as a lack of memory."""
+"""How often a task is begun.
+
+A process may have died of something that passes, such as a lack of memory.
+"""
 
 
 class Task(Protocol):
     """What a worker does. It is sent as a pickle, and so is its result."""
 
     def run(self, told: Any) -> Any:
-        """Carry the task out; `told` takes what is done so far."""
+        """Carry the task out; `told` takes its progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,9 @@ class Pool:
             _ended(process)
 
     def results(self, tasks: Iterable[Task], told: Any = None) -> Iterator[Any]:
-        """The tasks' results, in their order; `Died` for one whose processes died.
+        """Results in the order of the tasks.
+
+        A task whose processes died has `Died` for a result.
 
         `told` is called with what workers say of their progress, by threads.
         """

@@ -34,7 +34,7 @@ KINDS = ("events", "unknown", "rejected")
 
 @dataclass(frozen=True, slots=True)
 class ReadPart:
-    """The rows of a range of a file, in files by kind, and the report on it."""
+    """The report on a range of a file, and files with its rows by kind."""
 
     name: str
     files: Mapping[str, str]
@@ -80,7 +80,7 @@ class ReadRanges:
         return ReadPart(part.source.name, files, report_row(reader.report, part.start, part.line))
 
     def died(self, how: str) -> list[ReadPart]:
-        """What is told of the ranges if their processes died."""
+        """The reports on ranges whose processes died."""
         return [ReadPart(part.source.name, {}, report_row(_lost(part, how), part.start, part.line)) for part in self.ranges]
 
 
@@ -137,7 +137,7 @@ def _bundle(source: SourceFile) -> str | None:
 
 
 def _cut(source: SourceFile) -> Iterator[Range]:
-    """Ranges of a file; where zero bytes follow, all that is left is one."""
+    """Ranges of a file; the last one begins before the first zero bytes."""
     line = 1
     places = edges(source, SHARE_BYTES) if is_resumable(source) else [0]
     for begin, end in pairwise(places):

@@ -27,7 +27,7 @@ from pipelines.analysis.spill import write_rows
 from pipelines.analysis.stages import HISTORY_TABLES, group_histories
 
 EVENTS_AT_ONCE = 8_000
-"""Events of a task: enough for a second of work, unless one group has more."""
+"""Events of a task, about a second of work; a larger group is a task by itself."""
 ROWS_AT_ONCE = 5_000
 """Rows of one table that a worker holds."""
 LISTED = "incidents"
@@ -36,7 +36,7 @@ LISTED = "incidents"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all groups are replayed with; it is sent once, as a file."""
+    """What the replays of all groups share, sent once as a file."""
 
     nodes: Mapping[str, str]
     names: ClusterNames
@@ -84,7 +84,7 @@ class ReplayGroups:
         return done
 
     def died(self, how: str, setting: Setting) -> Replayed:
-        """What is told of the groups if their processes died."""
+        """The rows of groups whose processes died."""
         clusters = sorted(setting.facts) or [setting.names.of("")]
         return Replayed(divergences=[lost_with_process(cluster, group, how) for group in self.groups for cluster in clusters[:1]])
 

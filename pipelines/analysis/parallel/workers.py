@@ -14,7 +14,10 @@ from pipelines.analysis.parallel.reading import estimated_bytes
 from pipelines.scratch import scratch
 
 WORTH_BYTES = 200_000_000
-"""Input from which several processes are worth their start: each takes half a second to import what it needs."""
+"""Input from which several processes are worth their start.
+
+Each takes half a second to import its modules.
+"""
 
 
 def processors() -> int:
@@ -23,7 +26,10 @@ def processors() -> int:
 
 
 class Workers:
-    """The processes of one analysis and their folder; as a context manager it removes both."""
+    """The processes of one analysis, and their folder.
+
+    As a context manager it removes both.
+    """
 
     def __init__(self, processes: int | None, worth_bytes: int = WORTH_BYTES) -> None:
         self._processes = processors() if processes is None else processes

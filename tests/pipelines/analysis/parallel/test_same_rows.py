@@ -97,7 +97,8 @@ in_process.analyze(sys.argv[1:], in_process.AnalyzeOptions(processes=2), progres
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal here")
 def test_an_interrupted_run_leaves_no_file_and_no_process(logs: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run([sys.executable, "-c", SCRIPT, str(logs)], env=environment, capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, "-c", SCRIPT, str(logs)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
     assert ended.returncode == -signal.SIGINT, ended.stderr
     assert ended.stderr.count("Traceback") == 1  # of the interruption itself, none of a worker
