@@ -5,12 +5,14 @@ This bounds the memory of `analyze`, whatever the size of the logs.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import os
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from contextlib import ExitStack
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ ROWS_HELD_MAX = 5_000
 _SORT = [("group", "ascending"), ("order_at", "ascending"), ("file", "ascending"), ("byte_offset", "ascending")]
 """Sort order of a run: group, then the order expected by `models.kafka.groups.stage`."""
 
-_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_TIME = 0
 """Substitute for the unknown time of records before a file's first timestamp.
 
 They sort first.
@@ -72,10 +74,7 @@ class EventStore:
         self._held, self._held_bytes = [], 0
 
     def _sorted(self) -> pa.Table:
-        table = pa.Table.from_batches(self._held)
-        keys = table.select([name for name, _ in _SORT])
-        known = pc.fill_null(keys["order_at"], optional_numbers([0], keys["order_at"].type)[0])  # _NO_TIME
-        return table.take(pc.sort_indices(keys.set_column(1, "order_at", known), sort_keys=_SORT))
+        return _in_order(pa.Table.from_batches(self._held))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All events, unordered."""
@@ -94,23 +93,17 @@ class EventStore:
             return
         if self._held:
             self._spill()
-        schema = pa.ipc.open_stream(str(self._runs[0])).schema
-        merged = heapq.merge(*(_rows(path) for path in self._runs), key=_merge_key)
-        for group, rows in itertools.groupby(merged, key=lambda item: item[0][0]):
-            yield group, _batches((row for _, row in rows), schema)
+        pieces = itertools.chain.from_iterable(map(_by_group, _merged(self._runs)))
+        for group, batches in itertools.groupby(pieces, key=itemgetter(0)):
+            yield group, map(itemgetter(1), batches)
 
     def _groups_in_memory(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
         if not self._held:
             return
-        table = self._sorted()
-        names = table["group"].to_pylist()
-        whole = table.combine_chunks().to_batches()
-        start = 0
-        for group, members in itertools.groupby(names):
-            count = sum(1 for _ in members)
-            # A slice of one batch costs a group of a few rows much less than one of a table.
-            yield group, iter([whole[0].slice(start, count)] if len(whole) == 1 else table.slice(start, count).to_batches())
-            start += count
+        # One batch, unless its texts are too many: a slice of it costs a group of a few rows much less than one of a table.
+        pieces = itertools.chain.from_iterable(map(_by_group, self._sorted().combine_chunks().to_batches()))
+        for group, batches in itertools.groupby(pieces, key=itemgetter(0)):
+            yield group, map(itemgetter(1), batches)
 
     def close(self) -> None:
         """Delete the files on disk."""
@@ -176,20 +169,46 @@ class BatchStore:
         self.close()
 
 
-def _merge_key(item: tuple[tuple[Any, ...], dict[str, Any]]) -> tuple[Any, ...]:
-    return item[0]
+def _in_order(table: pa.Table) -> pa.Table:
+    keys = table.select([name for name, _ in _SORT])
+    known = pc.fill_null(keys["order_at"], optional_numbers([_NO_TIME], keys["order_at"].type)[0])
+    return table.take(pc.sort_indices(keys.set_column(1, "order_at", known), sort_keys=_SORT))
 
 
-def _rows(path: Path) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    with pa.ipc.open_stream(pa.OSFile(str(path), "rb")) as reader:
-        for batch in reader:
-            for row in batch.to_pylist():
-                yield (row["group"], row["order_at"] or _NO_TIME, row["file"], row["byte_offset"]), row
+def _by_group(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Slices of a sorted batch, one for each group."""
+    ends = pc.run_end_encode(batch["group"])
+    start = 0
+    for group, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+        yield group, batch.slice(start, end - start)
+        start = end
 
 
-def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    while part := list(itertools.islice(rows, RUN_BATCH_ROWS)):
-        yield pa.RecordBatch.from_pylist(part, schema=schema)
+def _merged(paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """Merge sorted runs; a batch of each is in memory.
+
+    All rows up to the first end of these batches can be sorted at once, because none of another batch precedes them.
+    """
+    with ExitStack() as stack:
+        runs = [stack.enter_context(pa.ipc.open_stream(stack.enter_context(pa.OSFile(str(path), "rb")))) for path in paths]
+        heads = {place: batch for place, run in enumerate(runs) if (batch := next(run, None)) is not None}
+        while heads:
+            upto = min(_key(batch, batch.num_rows - 1) for batch in heads.values())
+            parts = []
+            for place, batch in list(heads.items()):
+                count = bisect_right(range(batch.num_rows), upto, key=partial(_key, batch))
+                parts.append(batch.slice(0, count))
+                rest = batch.slice(count) if count < batch.num_rows else next(runs[place], None)
+                if rest is None:
+                    del heads[place]
+                else:
+                    heads[place] = rest
+            yield from _in_order(pa.Table.from_batches(parts)).combine_chunks().to_batches()
+
+
+def _key(batch: pa.RecordBatch, row: int) -> tuple[Any, ...]:
+    group, order_at, file, offset = (batch[name][row] for name, _ in _SORT)
+    return group.as_py(), order_at.value if order_at.is_valid else _NO_TIME, file.as_py(), offset.as_py()
 
 
 def write_rows(table: str, rows: Sequence[Any], path: Path) -> None:

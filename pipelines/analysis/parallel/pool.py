@@ -14,10 +14,14 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
+from operator import attrgetter
 from threading import Condition, Lock, Thread
 from types import MappingProxyType
 from typing import IO, Any, Protocol
+
+from models.events import Event, LogPosition
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pipelines.analysis.parallel.worker import main; main()"
 AHEAD = 2
@@ -30,7 +34,10 @@ A process may have died of something that passes, such as a lack of memory.
 
 
 class Task(Protocol):
-    """What a worker does. It is sent as a pickle, and so is its result."""
+    """What a worker does.
+
+    It is sent as a pickle, and so is its result.
+    """
 
     def run(self, told: Any) -> Any:
         """Carry the task out; `told` takes its progress."""
@@ -208,6 +215,12 @@ def send(stream: IO[bytes], value: Any) -> None:
     """Write a value for the other side."""
     pickle.dump(value, stream, protocol=pickle.HIGHEST_PROTOCOL)
     stream.flush()
+
+
+# Events are most of what is sent, and dataclasses with slots are slow to pickle.
+for _kind in (Event, LogPosition):
+    _values = attrgetter(*(field.name for field in fields(_kind)))
+    copyreg.pickle(_kind, partial(lambda kind, values, each: (kind, values(each)), _kind, _values))
 
 
 def _frozen(content: dict[str, object]) -> MappingProxyType[str, object]:

@@ -34,7 +34,7 @@ KINDS = ("events", "unknown", "rejected")
 
 @dataclass(frozen=True, slots=True)
 class ReadPart:
-    """The report on a range of a file, and files with its rows by kind."""
+    """The report on a range, and files with its rows by kind."""
 
     name: str
     files: Mapping[str, str]
@@ -132,7 +132,7 @@ def _shares(sources: Sequence[SourceFile]) -> Iterator[list[Range]]:
 
 
 def _bundle(source: SourceFile) -> str | None:
-    """The archive that has to be read from its beginning for each of its files."""
+    """The archive, if all before a file of it must be read."""
     return source.path if source.archive and (source.outer or source.archive.startswith("tar+")) else None
 
 

@@ -27,7 +27,10 @@ from pipelines.analysis.spill import write_rows
 from pipelines.analysis.stages import HISTORY_TABLES, group_histories
 
 EVENTS_AT_ONCE = 8_000
-"""Events of a task, about a second of work; a larger group is a task by itself."""
+"""Events of a task, about a second of work.
+
+A larger group is a task by itself.
+"""
 ROWS_AT_ONCE = 5_000
 """Rows of one table that a worker holds."""
 LISTED = "incidents"
