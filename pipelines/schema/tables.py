@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Hashable, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 from models import rows
 from pipelines.schema.columns import Column, Table
 from pipelines.schema.declarations import TABLES
+from pipelines.schema.json_values import instant_text, object_of, writer_of
 from pipelines.versions import SCHEMA_VERSION
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "contract_schema",
     "instant_text",
     "json_ready",
+    "json_writer",
     "table_of",
     "to_json",
     "without_run",
@@ -104,53 +105,40 @@ def without_run(table: str) -> pa.Schema:
     return pa.schema([field for field in TABLES[table].arrow_schema() if field.name != "run_id"])
 
 
-def instant_text(at: int | datetime | None) -> str | None:
-    """Format a time as RFC 3339 in UTC with microseconds.
-
-    An integer is microseconds since 1970, a naive datetime is UTC.
-    """
-    if at is None:
-        return None
-    moment = at if isinstance(at, datetime) else _EPOCH + timedelta(microseconds=at)
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC)
-    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-
-
 def json_ready(table: str | Table, row: object) -> dict[str, Any]:
     """Convert a row, dataclass or mapping, to its form in the JSON contract.
 
     Contains every column in the table's order; `run_id` only if the row has it.
     """
+    return json_writer(table)(row)
+
+
+def json_writer(table: str | Table) -> Callable[[object], dict[str, Any]]:
+    """Return `json_ready` for the rows of one table."""
     declared = TABLES[table] if isinstance(table, str) else table
-    values = row if isinstance(row, Mapping) else {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}  # type: ignore[arg-type]
-    extra = values.keys() - set(declared.column_names)
-    if extra:
-        raise ValueError(f"{declared.name} has no column {sorted(extra)}")
-    return {c.name: _json_value(c.type, values.get(c.name)) for c in declared.columns if c.name != "run_id" or "run_id" in values}
+    names = frozenset(declared.column_names)
+    members = [(column.name, writer_of(column.type)) for column in declared.columns]
+
+    def ready(row: Any) -> dict[str, Any]:
+        values = row if isinstance(row, Mapping) else {name: getattr(row, name) for name in _names_of(row.__class__)}
+        if not values.keys() <= names:
+            raise ValueError(f"{declared.name} has no column {sorted(values.keys() - names)}")
+        found = object_of(members, values.get)
+        if "run_id" not in values:
+            found.pop("run_id", None)
+        return found
+
+    return ready
+
+
+@cache
+def _names_of(kind: Hashable) -> tuple[str, ...]:
+    return tuple(each.name for each in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
 
 
 def to_json(row: object) -> dict[str, Any]:
     """Convert a row dataclass with `json_ready`."""
     return json_ready(table_of(row), row)
-
-
-def _json_value(kind: pa.DataType, value: Any) -> Any:
-    if value is None:
-        return None
-    if pa.types.is_timestamp(kind):
-        return instant_text(value)
-    if pa.types.is_floating(kind):
-        return float(value) if math.isfinite(value) else None
-    if pa.types.is_list(kind):
-        return [_json_value(kind.value_type, item) for item in value]
-    if pa.types.is_map(kind):
-        pairs: Iterable[tuple[str, Any]] = value.items() if isinstance(value, Mapping) else value
-        return {key: _json_value(kind.item_type, item) for key, item in sorted(pairs)}
-    if pa.types.is_struct(kind):
-        members = value if isinstance(value, Mapping) else dataclasses.asdict(value)
-        return {field.name: _json_value(field.type, members.get(field.name)) for field in kind}
-    return value
 
 
 def _json_type(kind: pa.DataType, nullable: bool) -> dict[str, Any]:

@@ -167,10 +167,9 @@ def versioned(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def ready(table: str, rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
     """Rows of a table as in the contract."""
-    from pipelines.schema.tables import TABLES, json_ready
+    from pipelines.schema.tables import json_writer
 
-    declared = TABLES[table]
-    return (json_ready(declared, row) for row in rows)
+    return map(json_writer(table), rows)
 
 
 def inputs_ready(inputs: Mapping[str, Any]) -> dict[str, Any]:
