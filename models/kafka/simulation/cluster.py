@@ -55,6 +55,15 @@ class GroupCoordinatorSeat:
     node: int
     epoch: int = 0
     flights: dict[int, Flight] = field(default_factory=dict)
+    due_ms: int | None = None
+    """Deadline of the coordinator's next timer, kept because it is asked for at each step."""
+
+    def __post_init__(self) -> None:
+        self.note_due()
+
+    def note_due(self) -> None:
+        """Note the next deadline, after whatever may have changed it."""
+        self.due_ms = self.coordinator.next_ms()
 
 
 Watch = Callable[[StateTransition | LoggedChange], None]
@@ -112,13 +121,12 @@ class Cluster:
 
     def next_ms(self) -> int | None:
         """Deadline of the next timer of any coordinator, None without timers."""
-        return min((due for seat in self.seats.values() if (due := seat.coordinator.next_ms()) is not None), default=None)
+        return min([seat.due_ms for seat in self.seats.values() if seat.due_ms is not None], default=None)
 
     def advance(self, now_ms: int) -> None:
         """Fire the coordinators' timers that are due by `now_ms`."""
         for seat in self.seats.values():
-            due_ms = seat.coordinator.next_ms()
-            if due_ms is not None and due_ms <= now_ms:
+            if seat.due_ms is not None and seat.due_ms <= now_ms:
                 self._catch_up(seat, now_ms)
 
     def _catch_up(self, seat: GroupCoordinatorSeat, now_ms: int) -> None:
@@ -127,6 +135,7 @@ class Cluster:
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
         """Log a coordinator's events and send its responses."""
+        seat.note_due()
         node = seat.node
         for change in outcome.changes:
             self.watch(change)
@@ -219,6 +228,7 @@ class Cluster:
         for seat in self._seats_of(node):
             seat.node = NOBODY
             seat.coordinator.unload()
+            seat.note_due()
             self.lost(seat.group)
             self._lose_flights(seat)
         self.world.plan(noticed_after_ms, self._elect)
@@ -277,6 +287,7 @@ class Cluster:
         seat.node = node
         seat.epoch += 1
         seat.coordinator = self._coordinator(seat.coordinator)
+        seat.note_due()
         loading_ms, coordinator = self.world.between(*LOADING_MS), seat.coordinator
         where = {"node": str(node), "partition": seat.partition, "coordinator_epoch": seat.epoch}
         if not self.policy.is_java:

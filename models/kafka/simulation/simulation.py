@@ -72,15 +72,17 @@ class Simulation:
         """Yield log lines and served requests in order of time."""
         while True:
             events_ms, timers_ms = self.world.next_ms(), self.cluster.next_ms()
-            due = [at_ms for at_ms in (events_ms, timers_ms) if at_ms is not None]
-            if not due or min(due) > self.scenario.duration_ms:
+            timers_first = timers_ms is not None and (events_ms is None or timers_ms <= events_ms)
+            now_ms = timers_ms if timers_first else events_ms
+            if now_ms is None or now_ms > self.scenario.duration_ms:
                 break
-            self.world.now_ms = min(due)
-            if timers_ms == self.world.now_ms:
-                self.cluster.advance(self.world.now_ms)
+            self.world.now_ms = now_ms
+            if timers_first:
+                self.cluster.advance(now_ms)
             else:
                 self.world.step()
-            yield from self.world.taken()
+            if self.world.happened:
+                yield from self.world.taken()
         self.truth.finish()
 
     # -- members -----------------------------------------------------------------------------------------------

@@ -83,7 +83,13 @@ class World:
 
     def between(self, low_ms: int, high_ms: int) -> int:
         """Random integer between two bounds, both included."""
-        return self.dice.randint(low_ms, high_ms)
+        # As `randint` draws it, which checks its arguments in several calls: this is called for each request.
+        width = high_ms - low_ms + 1
+        bits = width.bit_length()
+        drawn = self.dice.getrandbits(bits)
+        while drawn >= width:
+            drawn = self.dice.getrandbits(bits)
+        return low_ms + drawn
 
     def short_uuid(self) -> str:
         """Random UUID in Kafka's own notation (Uuid.java), 22 characters."""

@@ -111,7 +111,7 @@ class Coordinator:
 
     def next_ms(self) -> int | None:
         """Deadline of the next timer, None if there is none."""
-        return self.timers.next_ms()
+        return self.shard.timers.next_ms()
 
     def handle(self, request: Request) -> Outcome:
         """Handle a request now, and fire timers that it makes due."""
