@@ -56,7 +56,10 @@ class GroupCoordinatorSeat:
     epoch: int = 0
     flights: dict[int, Flight] = field(default_factory=dict)
     due_ms: int | None = None
-    """Deadline of the coordinator's next timer, kept because it is asked for at each step."""
+    """Deadline of the coordinator's next timer.
+
+    It is kept, because each step asks for it.
+    """
 
     def __post_init__(self) -> None:
         self.note_due()
