@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipelines.analysis.parallel.workers import WORTH_BYTES
 from tests.benchmarks.bench_parse import RELEVANT_SHARE, make
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -50,6 +51,19 @@ def tell(name: str, arguments: Sequence[str], times: int) -> None:
     print(f"{name}: {wall:.2f} s, {busy:.2f} s of processor time (median of {times})", flush=True)
 
 
+def compare_processes(size: int, path: Path) -> None:
+    """Print the wall time with all processors as a share of that with one, in turns."""
+    ratios = []
+    for _ in range(3):
+        walls = []
+        for processes in ("0", "1"):
+            os.environ["GROUPSCOPE_INPUT_PROCESSES"] = processes
+            walls.append(measure(["analyze", str(path)], 1)[0])
+        ratios.append(walls[0] / walls[1])
+    del os.environ["GROUPSCOPE_INPUT_PROCESSES"]
+    print(f"analyze {size} MB: all processors take {statistics.median(ratios):.2f} of the wall time of one", flush=True)
+
+
 def main() -> None:
     """Start each command and print its duration."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -66,6 +80,8 @@ def main() -> None:
         for size in given.megabytes:
             make(path, size * 1_000_000, RELEVANT_SHARE)
             tell(f"analyze {size} MB", ["analyze", str(path)], 3 if size <= 100 else 1)
+            if size > WORTH_BYTES // 1_000_000:
+                compare_processes(size, path)
 
 
 if __name__ == "__main__":
