@@ -85,6 +85,18 @@ def when(event: Event | None) -> int | None:
     return event.time_us if event is not None else None
 
 
+BEFORE_ANY_TIME_US = 1_000_000
+"""Limit of the orders of events before any time of a file.
+
+They are counted up from 0.
+"""
+
+
+def told_at(event: Event | None) -> int | None:
+    """Time of an event, or of a line before it; None without either."""
+    return None if event is None or (event.at_us is None and event.order_us < BEFORE_ANY_TIME_US) else event.time_us
+
+
 @dataclass(frozen=True, slots=True)
 class EventKind:
     """Meaning and possible fields of one kind of event."""

@@ -247,7 +247,7 @@ def _was_scaled(rows: Sequence[Rebalance], _limits: Limits) -> bool:
 
 
 def _is_storm(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    return len(rows) >= limits.storm_count and any(row.cause not in EXPECTED_CAUSES for row in rows)
+    return len(rows) >= limits.storm_count and rows[0].began > 0 and any(row.cause not in EXPECTED_CAUSES for row in rows)
 
 
 _KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = (

@@ -53,10 +53,12 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0)
     if not _is_doubtful(len(part), opened, before):
         return told
-    learned = _learned(part, told, known, complete=complete)
-    if learned is None:
+    # A wrapper may have been found in what is a time: then the messages alone tell the form.
+    bases = (told, "") if isinstance(told, FileFormat) and told.wrappers and not before.timed else (told,)
+    forms = [form for base in bases if (form := _learned(part, base, known, complete=complete)) is not None]
+    if not forms:
         return told
-    after = _read(part, learned, known)
+    after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda each: each[0][:2])
     # One record without a time is most often what a cut has left of a line, and has no place among others.
     is_torn = after.recognised == 1 and not after.timed
     return learned if after[:2] > before[:2] and not is_torn else told

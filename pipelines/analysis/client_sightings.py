@@ -78,7 +78,7 @@ def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[ClientSighting]:
     Equal lines of a batch give one sighting.
     """
     for batch in batches:
-        told = pc.and_(pc.is_valid(batch["group"]), pc.and_(pc.is_valid(batch["event"]), pc.is_valid(batch["order_at"])))
+        told = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         kept = batch.filter(told)
         columns = {name: kept[name] for name in ("file", "witness", "group", "client_id", "order_at")}
         columns["client_number"] = _extracted(kept["fields"], CLIENT_NUMBER)
@@ -87,7 +87,7 @@ def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[ClientSighting]:
         columns["client_id"] = pc.if_else(own, columns["client_id"], pc.coalesce(columns["client_id"], _extracted(member, MEMBER_OWNER)))
         columns["member_id"] = pc.if_else(own, member, None)
         firsts, group = alike([columns[name] for name in _KEYS])
-        times = integers_of(columns["order_at"])
+        times = integers_of(pc.fill_null(pc.cast(columns["order_at"], "int64"), 0))  # before the first time of a file
         first, last = times[firsts], times[firsts]
         np.minimum.at(first, group, times)
         np.maximum.at(last, group, times)

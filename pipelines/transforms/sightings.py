@@ -17,7 +17,7 @@ def sightings_of_all(events: DataFrame) -> Iterator[ClientSighting]:
 
     They are few, so they are collected in the driver.
     """
-    told = events.where(F.col("group").isNotNull() & F.col("event").isNotNull() & F.col("order_at").isNotNull())
+    told = events.where(F.col("group").isNotNull() & F.col("event").isNotNull())
     member = F.coalesce("member_id", _extracted("fields", REASON_MEMBER))
     own = F.col("witness") == Witness.CLIENT.value
     named = told.select(
@@ -27,7 +27,7 @@ def sightings_of_all(events: DataFrame) -> Iterator[ClientSighting]:
         F.when(own, F.col("client_id")).otherwise(F.coalesce("client_id", _extracted(member, MEMBER_OWNER))).alias("client_id"),
         _extracted("fields", CLIENT_NUMBER).alias("client_number"),
         F.when(own, member).alias("member_id"),
-        "order_at",
+        F.coalesce("order_at", F.timestamp_micros(F.lit(0))).alias("order_at"),  # before the first time of a file
     )
     keys = [name for name in named.columns if name != "order_at"]
     return sightings_of(named.groupBy(*keys).agg(F.min("order_at").alias("first_at"), F.max("order_at").alias("last_at")).toArrow())

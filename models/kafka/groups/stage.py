@@ -172,6 +172,7 @@ class GroupStage:
         self._pass(until)
 
     def _take(self, event: Event) -> None:
+        event = self._in_order(event)
         self._pass(event.order_us)
         self._now = max(self._now, event.order_us)
         event = self.authors.name(event, self.roster)
@@ -200,6 +201,10 @@ class GroupStage:
         if event.witness is not Witness.CLIENT or not self.skews.is_of_other_zone(log_of(event.place.file)):
             self.windows.feed(event, actions, self.roster)
         self._relieve()
+
+    def _in_order(self, event: Event) -> Event:
+        """An event without a time of its own, put after those before it."""
+        return event if event.at_us is not None or event.order_us > self._now else replace(event, order_us=self._now + 1)
 
     def _infer(self, steps: Iterable[Event]) -> None:
         """Take the coordinator's steps that requests show."""

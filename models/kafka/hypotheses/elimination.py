@@ -46,6 +46,9 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     put_out = by_members_put_out(context)
     if put_out:
         return put_out
+    late = _polled_late(context)
+    if late:
+        return late
     gone = context.gone.values()
     expiries = [action for action in gone if action.kind is ActionKind.EXPIRE]
     leaves = [action for action in gone if action.kind is ActionKind.LEAVE] + context.vanished
@@ -88,8 +91,10 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     if returned:
         return [Hypothesis(cause, share, returned, EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items()]
     silent, new = context.vanished, context.appeared
-    if context.gone or context.joiners or not (silent or new):
+    if context.gone or context.joiners:
         return []
+    if not (silent or new):
+        return _work_lost(context) or _put_out_and_back(context)
     if new:
         found = priors.APPEARED if not silent else priors.APPEARED_AND_SILENT
         of = {Cause.MEMBER_JOIN: new, Cause.MEMBER_RESTART: new}
@@ -100,6 +105,42 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     expired = [replace(action, kind=ActionKind.EXPIRE) for action in silent]
     return [
         Hypothesis(cause, share, expired if cause is Cause.SESSION_TIMEOUT else silent, EARLIER_LINES) for cause, share in shares.of.items()
+    ]
+
+
+def _polled_late(context: RebalanceContext) -> list[Hypothesis]:
+    """Hypotheses where a late poll began it.
+
+    librdkafka leaves by the same line.
+    """
+    if context.window.witness is not Witness.CLIENT:
+        return []
+    began, until = context.start - CLOCK_TOLERANCE_US, context.start + CLOCK_TOLERANCE_US
+    late = list(context.actions_of(ActionKind.POLL_TIMEOUT, start=began, end=until))
+    sure = priors.POLL_TIMEOUT_NOTICED.value
+    return [Hypothesis(Cause.POLL_TIMEOUT, sure, late), Hypothesis(Cause.MEMBER_LEAVE, 1 - sure, late)] if late else []
+
+
+def _work_lost(context: RebalanceContext) -> list[Hypothesis]:
+    """Hypotheses where Connect waits for a worker that nobody tells of."""
+    if context.window.generation_after not in context.known.work_lost_in:
+        return []
+    return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in priors.WORKER_LOST.of.items()]
+
+
+def _put_out_and_back(context: RebalanceContext) -> list[Hypothesis]:
+    """Hypotheses where a member that was put out joins anew."""
+    if context.members_before:
+        return []
+    joined = {context.actor(action) for action in context.actions_of(ActionKind.JOINED)}
+    back = [
+        action
+        for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
+        if context.actor(action) in joined and (says_put_out(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
+    ]
+    actors = {context.actor(action): action for action in reversed(back)}
+    return [
+        Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items() if actors
     ]
 
 

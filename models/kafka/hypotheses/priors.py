@@ -125,6 +125,10 @@ APPEARED = Shares(
 APPEARED_AND_SILENT = Shares(
     {Cause.MEMBER_JOIN: 0.45, Cause.SESSION_TIMEOUT: 0.3, Cause.MEMBER_LEAVE: 0.2}, "assumed: one came and one went, in unknown order"
 )
+WORKER_LOST = Shares(
+    {Cause.SESSION_TIMEOUT: 0.5, Cause.MEMBER_LEAVE: 0.45},
+    "a new delay in the assignment (IncrementalCooperativeAssignor.handleLostAssignments): a worker went; shares: assumed",
+)
 STORE_FAILED_AT_ONCE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.9, Cause.MEMBER_JOIN: 0.06, Cause.MEMBER_LEAVE: 0.04}, "assumed: nobody acts within 20 ms by chance"
 )

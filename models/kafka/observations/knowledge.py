@@ -13,6 +13,9 @@ from models.units import US_PER_MS
 LAGS_HELD = 32
 """Number of remembered durations between an assignment and the next rebalance."""
 
+DUE_TOLERANCE_US = 2_000_000
+"""How much workers differ about the end of one wait: assumed."""
+
 SILENT_LIBRARIES = frozenset({"kafka.franz_go", "kafka.kafka_go", "kafka.sarama", "kafka.kafkajs", "kafka.aiokafka"})
 """Libraries whose logs show neither late polls nor starts, by message id.
 
@@ -43,6 +46,8 @@ class GroupKnowledge:
     """Durations from an assignment to the next rebalance, latest ones (microseconds)."""
     work_due_at: list[int] = field(default_factory=list)
     """Times at which Connect gives out a lost worker's work (microseconds)."""
+    work_lost_in: list[int] = field(default_factory=list)
+    """Generations whose assignment shows first that a worker is lost."""
     assigned_at: int | None = None
     """Time of the current generation's assignment."""
 
@@ -180,7 +185,12 @@ def _joined(
 def _work_assigned(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
     delay = int_field(event, "delay_ms")
     if delay is not None and delay > 0:
-        knowledge.work_due_at.append(event.time_us + delay * US_PER_MS)
+        due_at = event.time_us + delay * US_PER_MS
+        is_new = all(abs(due_at - known) > DUE_TOLERANCE_US for known in knowledge.work_due_at)
+        if is_new and event.generation is not None:
+            knowledge.work_lost_in.append(event.generation)
+            del knowledge.work_lost_in[:-LAGS_HELD]
+        knowledge.work_due_at.append(due_at)
         del knowledge.work_due_at[:-LAGS_HELD]
 
 

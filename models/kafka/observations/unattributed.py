@@ -122,13 +122,12 @@ class Sightings:
         return homes
 
     def _home(self, event: Event) -> str | None:
-        if event.at_us is None:
-            return None
         client = event.client_id or (owner_of(event.member_id) if event.member_id else None)
         number = event.fields.get("client_number")
         own = (log_of(event.place.file), event.client_id, number if isinstance(number, int) else None)
-        group = _only(self._in_log.get(own, {}), event.at_us)
-        return group or (_only(self._anywhere.get(client, {}), event.at_us) if client else None)
+        group = _only(self._in_log.get(own, {}), event.time_us)
+        anywhere = self._anywhere.get(client, {}) if client and event.at_us is not None else {}
+        return group or _only(anywhere, event.time_us)
 
     def _member(self, event: Event, group: str) -> str | None:
         """Member id of a log's client at the time of an event.

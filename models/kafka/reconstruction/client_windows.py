@@ -4,6 +4,9 @@ A client says which generation it joined; a generation that nobody had named bef
 the join phase before that can begin one (GroupCoordinator, ClassicGroup: a JoinGroup, a LeaveGroup), or that shows that it had begun (a
 heartbeat that is refused so). A group whose members have all left went empty, by a generation of its own. What a coordinator announced
 itself is left to its lines: a window waits for these first.
+
+Some libraries name no generation (kafkajs, ruby-kafka; Spring's containers). Their members' joins and assignments are of
+the generation that others name at that time; where nobody names one, they are of one that is unknown.
 """
 
 from __future__ import annotations
@@ -34,14 +37,26 @@ NEAR_US = 300_000_000
 The number comes again in another life of the group.
 """
 
+TOGETHER_US = 5_000_000
+"""Most time between lines of members that joined one generation.
+
+All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each client's own pace: assumed.
+"""
+
 ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
-_OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.TOLD})
+_OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT})
 
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
 
-_GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED})
+_SHOWINGS = frozenset({ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT, ActionKind.FENCED})
+"""Actions that show a rebalance without a generation.
+
+A wish to join may have been refused.
+"""
+
+_GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT})
 """Actions by which a member is known to be out of its generation."""
 
 MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
@@ -49,6 +64,9 @@ MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
 
 In all others it is outside the group.
 """
+
+_OF_STRANGERS = frozenset({"ClientNote", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
+"""Events of a member that may have joined though no line says so."""
 
 _ANNOUNCEMENTS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 
@@ -60,7 +78,8 @@ class ClientSight:
     `joined` and `synced` are the first answers to JoinGroup and SyncGroup.
     """
 
-    generation: int
+    generation: int | None
+    """None where no member names it."""
     joined: MemberAction
     last_at: int
     synced: MemberAction | None = None
@@ -74,11 +93,13 @@ class ClientSight:
     """A coordinator told of it."""
     of_epoch: bool = False
     """The group is one of the consumer protocol, and this an epoch."""
+    has_nameless: bool = False
+    """Somebody joined whose line tells no id."""
 
     @property
     def gone_at(self) -> int | None:
         """When the last member left; None where one stays, or may."""
-        is_whole = self.member_count is None or self.member_count <= len(self.members)
+        is_whole = not self.has_nameless and (self.member_count is None or self.member_count <= len(self.members))
         return max(self.left.values()) if is_whole and self.members and len(self.left) == len(self.members) else None
 
 
@@ -86,7 +107,7 @@ class ClientSight:
 class ClientWindow:
     """One rebalance by members' logs, from what began it to its end."""
 
-    generation_before: int
+    generation_before: int | None
     from_empty: bool
     outcome: str
     started: MemberAction | None
@@ -97,6 +118,11 @@ class ClientWindow:
     """The last generation that was seen before, where some between were not."""
     announced: bool = False
     """A coordinator tells of the generation, if not of how it began."""
+
+    @property
+    def generation(self) -> int | None:
+        """The generation that it leads to."""
+        return _next(self.generation_before)
 
     @property
     def began(self) -> int:
@@ -120,8 +146,14 @@ class ClientWindows:
 
     What they send reaches nobody.
     """
+    _in_touch: set[str | None] = field(default_factory=set)
+    """Clients that found their coordinator, and did not lose it."""
     _consumers: set[str | None] = field(default_factory=set)
     """Clients that are members by the consumer protocol."""
+    _unjoined: dict[str, int] = field(default_factory=dict)
+    """Member ids that lines name, and when, of members that nobody saw join."""
+    _is_told: bool = False
+    """A coordinator told of the group's present life."""
     _empty: bool = False
     """All of the last generation have left, and that has a window."""
 
@@ -137,6 +169,7 @@ class ClientWindows:
             event.name != "ClientJoined"
             or not event.generation
             or newest is None
+            or newest.generation is None
             or (newest.announced or self._is_announced(newest.generation, newest.joined.at))
         ):
             return False
@@ -146,32 +179,40 @@ class ClientWindows:
 
     def ended(self) -> None:
         """The group's life is over, or was."""
-        self._last, self._empty = None, False
+        self._last, self._empty, self._is_told = None, False, False
         self._waiting.clear()
+        self._unjoined.clear()
         self._announced.clear()
 
     def feed(self, event: Event, actions: Iterable[MemberAction], roster: Roster) -> None:
         """Take an event and its actions, on the coordinator's clock."""
         if event.name in _ANNOUNCEMENTS and event.generation is not None:
+            self._is_told = True
             self._announced.pop(event.generation, None)
             self._announced[event.generation] = event.time_us
             while event.time_us - self._announced[next(iter(self._announced))] > 2 * NEAR_US or len(self._announced) > ANNOUNCED_MAX:
                 del self._announced[next(iter(self._announced))]
         if event.witness is not Witness.CLIENT:
             return
+        if event.member_id is not None and event.name in _OF_STRANGERS:
+            self._unjoined[event.member_id] = event.time_us
+            if len(self._unjoined) > CLIENTS_MAX:
+                del self._unjoined[next(iter(self._unjoined))]
         if event.name == "ClientMemberState":
             self._follow_state(event)
         if event.name == "ClientAssignmentMade" and event.generation is not None:
             self._assigned(event.generation, len(assigned_members(event)))
         for action in actions:
             actor = roster.actor(action.member_id, action.client_id, action.instance_id)
-            if action.kind is ActionKind.JOINED and actor is not None and (action.generation or 0) > 0:
+            if action.kind is ActionKind.JOINED and (action.generation or 0) > 0:
                 self._joined(action, actor)
-            elif action.kind in {ActionKind.SYNCED, ActionKind.ASSIGNED} and actor is not None:
+            elif action.kind in {ActionKind.JOINED, ActionKind.SYNCED, ActionKind.ASSIGNED}:
                 self._synced(action, actor)
             elif action.kind is ActionKind.LOST_COORDINATOR:
+                self._in_touch.discard(actor)
                 self._cut_off.add(actor)
             elif action.kind is ActionKind.START:
+                self._in_touch.add(actor)
                 self._cut_off.discard(actor)
             elif action.kind is ActionKind.JOIN_FAILED:
                 self._openings.pop(actor, None)  # what was refused began nothing
@@ -192,30 +233,70 @@ class ClientWindows:
         else:
             self._consumers.discard(event.client_id)
 
-    def _joined(self, action: MemberAction, actor: str) -> None:
+    def _joined(self, action: MemberAction, actor: str | None) -> None:
         generation = action.generation or 0
-        sight = self._sight_of(generation)
+        sight = self._sight_of(generation) or self._named_at_last(action)
         if sight is None:
             sight = ClientSight(generation, action, action.at, of_epoch=bool(self._consumers))
             self._waiting.append(sight)
         elif action.at > sight.joined.at and actor in self._openings:
             # It was answered with the generation that is in force: what it asked for since began nothing.
             self._openings[actor] = [each for each in self._openings[actor] if not sight.joined.at < each.at <= action.at]
-        sight.members[actor] = action.member_id or sight.members.get(actor)
-        sight.left.pop(actor, None)
+        self._take_in(sight, action, actor)
+
+    def _take_in(self, sight: ClientSight, action: MemberAction, actor: str | None) -> None:
+        if actor is None:
+            sight.has_nameless = True
+        else:
+            sight.members[actor] = action.member_id or sight.members.get(actor)
+            self._unjoined.pop(action.member_id or "", None)
+            sight.left.pop(actor, None)
         sight.last_at = max(sight.last_at, action.at)
+
+    def _named_at_last(self, action: MemberAction) -> ClientSight | None:
+        """The generation that others joined just now, as this member names it."""
+        sight = self._waiting[-1] if self._waiting else None
+        if sight is None or sight.generation is not None or action.at - sight.last_at > TOGETHER_US:
+            return None
+        sight.generation = action.generation
+        return sight
 
     def _sight_of(self, generation: int) -> ClientSight | None:
         """The generation in the group's present life."""
         held = [*self._waiting[::-1], *([self._last] if self._last is not None else [])]
         return next((sight for sight in held if sight.generation == generation), None)
 
-    def _synced(self, action: MemberAction, actor: str) -> None:
+    def _synced(self, action: MemberAction, actor: str | None) -> None:
+        """Take an assignment, or a join without a generation."""
         newest = self._newest
-        if newest is None or actor not in newest.members or (action.generation is not None and action.generation != newest.generation):
+        is_of_newest = newest is not None and (actor in newest.members or (actor is None and action.generation == newest.generation))
+        if newest is None or not is_of_newest or (action.generation is not None and action.generation != newest.generation):
+            if actor is not None and action.generation is None:
+                self._joined_unnamed(action, actor)
+            return
+        if newest.generation is None and self._began_since(actor, newest.last_at, action.at):
+            self._joined_unnamed(action, actor)
             return
         newest.synced = newest.synced or action
         newest.last_at = max(newest.last_at, action.at)
+
+    def _joined_unnamed(self, action: MemberAction, actor: str | None) -> None:
+        """Take a join or an assignment without a generation."""
+        if self._consumers:
+            return
+        newest = self._newest
+        near = newest is not None and action.at - newest.last_at <= TOGETHER_US
+        again = newest is not None and actor in newest.members and self._began_since(actor, newest.last_at, action.at)
+        if newest is None or not near or again:
+            if newest is not None and newest.generation is not None and action.at - newest.joined.at <= NEAR_US:
+                return  # a member that names generations tells of this time
+            newest = ClientSight(None, action, action.at)
+            self._waiting.append(newest)
+        self._take_in(newest, action, actor)
+        newest.synced = newest.synced or action
+
+    def _began_since(self, actor: str | None, after: int, until: int) -> bool:
+        return any(after < action.at <= until for action in self._openings.get(actor, ()))
 
     def _assigned(self, generation: int, count: int) -> None:
         sight = self._sight_of(generation)
@@ -225,15 +306,21 @@ class ClientWindows:
     def _open(self, action: MemberAction, actor: str | None) -> None:
         newest = self._newest
         if action.kind in _GOING and actor is not None and newest is not None:
-            if actor not in newest.members or actor in self._cut_off:
+            if actor not in newest.members or self._reaches_nobody(actor):
                 return  # the group went on without it, or does not hear of it
             if action.at > newest.joined.at:
                 newest.left.setdefault(actor, action.at)
+        elif action.kind in _GOING and self._reaches_nobody(actor):
+            return
         held = self._openings.setdefault(actor, [])
         if len(held) < OPENINGS_MAX:
             held.append(action)
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
+
+    def _reaches_nobody(self, actor: str | None) -> bool:
+        """Whether a client, or all that tell, lost the coordinator."""
+        return actor in self._cut_off or bool(self._cut_off and not self._in_touch)
 
     # -- windows -------------------------------------------------------------------------------------------
 
@@ -245,7 +332,8 @@ class ClientWindows:
         if self._last is None or self._empty:
             return None
         gone_at = self._last.gone_at
-        return gone_at + HOLD_US + 1 if gone_at is not None and not self._came_after(gone_at) else None
+        is_empty = gone_at is not None and not self._came_after(gone_at) and not self._has_strangers(self._last)
+        return gone_at + HOLD_US + 1 if gone_at is not None and is_empty else None
 
     def next_windows(self) -> Iterator[ClientWindow]:
         """The windows that are due, in order."""
@@ -254,7 +342,7 @@ class ClientWindows:
             yield from self._emptied(last)
             return
         sight = self._waiting.pop(0)
-        if last is not None and sight.generation > last.generation + 1:
+        if last is not None and _leaves_room(last.generation, sight.generation):
             yield from self._emptied(last)
         yield from self._window(sight)
         sight.announced = self._is_announced(sight.generation, sight.joined.at)
@@ -264,46 +352,70 @@ class ClientWindows:
     def still_open(self) -> Iterator[ClientWindow]:
         """The rebalance that was under way as the logs ended."""
         last = self._last
-        if last is None or self._empty or last.of_epoch or last.announced:
+        if last is None:
+            yield from self._never_joined()
+            return
+        if self._empty or last.of_epoch or last.announced:
             return
         started = next((action for action, _ in self._candidates(last.joined.at, FOREVER)), None)
         if started is not None:
             yield ClientWindow(last.generation, False, "open", started)
 
+    def _never_joined(self) -> Iterator[ClientWindow]:
+        """Rebalances that are shown, without any member's join."""
+        if self._consumers or self._is_told:
+            return
+        shown = [action for action, _ in self._candidates(-FOREVER, FOREVER, *_SHOWINGS) if action.kind in _SHOWINGS]
+        last_at: int | None = None
+        for action in shown:
+            if last_at is None or action.at - last_at > HOLD_US:
+                yield ClientWindow(None, False, "open", action)
+            last_at = action.at
+
+    def _is_told_near(self, at: int) -> bool:
+        """Whether a coordinator told of any generation at that time."""
+        return any(abs(told - at) <= NEAR_US for told in self._announced.values())
+
     def _window(self, sight: ClientSight) -> Iterator[ClientWindow]:
         if sight.of_epoch:
             return
         last = self._last
-        known = None if last is None else last.generation + self._empty
-        before = sight.generation - 1
+        if sight.generation is None and self._is_told_near(sight.joined.at):
+            return
+        known = None if last is None or last.generation is None else last.generation + self._empty
+        before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
         started = next((action for action, _ in self._candidates(began, sight.joined.at)), None)
         yield ClientWindow(
             before,
-            sight.generation == 1 or (self._empty and known == before),
+            sight.generation == 1 or (self._empty and (known == before or before is None)),
             "stable" if sight.synced is not None else "superseded" if self._waiting else "open",
             started if announced else started or sight.joined,
             sight.joined,
             sight.synced,
             sight.member_count,
-            known if known is not None and known != before else None,
+            known if known is not None and before is not None and known != before else None,
             announced,
         )
 
     def _emptied(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         gone_at = last.gone_at if last is not None and not self._empty else None
-        if last is None or gone_at is None:
+        if last is None or gone_at is None or self._has_strangers(last):
             return
         self._empty = True
         leaves = self._candidates(last.joined.at, gone_at, *_GOING)
-        if leaves and not last.of_epoch and not last.announced and not self._is_announced(last.generation + 1, gone_at):
+        if leaves and not last.of_epoch and not last.announced and not self._is_announced(_next(last.generation), gone_at):
             yield ClientWindow(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         self._keep_openings(gone_at)
 
-    def _is_announced(self, generation: int, at: int) -> bool:
+    def _has_strangers(self, last: ClientSight) -> bool:
+        """Whether members may be in the group whose joins nobody tells."""
+        return any(last.joined.at - at <= NEAR_US for at in self._unjoined.values())
+
+    def _is_announced(self, generation: int | None, at: int) -> bool:
         """Whether a coordinator told of this generation of the group's present life."""
-        told = self._announced.get(generation)
+        told = self._announced.get(generation) if generation is not None else None
         return told is not None and abs(told - at) <= NEAR_US
 
     def _candidates(self, after: int, until: int, *more: ActionKind) -> list[tuple[MemberAction, str | None]]:
@@ -323,3 +435,12 @@ class ClientWindows:
             for actions in self._openings.values()
             for action in actions
         )
+
+
+def _next(generation: int | None) -> int | None:
+    return generation + 1 if generation is not None else None
+
+
+def _leaves_room(before: int | None, after: int | None) -> bool:
+    """Whether a generation may lie between two."""
+    return before is None or after is None or after > before + 1

@@ -31,20 +31,20 @@ def adopt(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> No
     steps = list(_told(window, client_window))
     window.inferred_steps += len(steps)
     if is_last:
-        _follow(replay, window, steps)
+        _follow(replay, window, steps, client_window.generation if window.joined is not None else client_window.generation_before)
     else:
         for change in steps:
             insort(replay.changes, change, key=lambda each: each.event.time_us)
         replay.windows[at + 1].previous_joined_at, replay.windows[at + 1].previous_ended_at = window.open_until, window.ended_at
     if client_window.skipped_from is not None and window.joined is not None:
-        expected, seen = f"generation {client_window.skipped_from + 1}", f"generation {client_window.generation_before + 1}"
+        expected, seen = f"generation {client_window.skipped_from + 1}", f"generation {client_window.generation}"
         replay.findings.append(Finding(expected, seen, window.joined))
 
 
 def _begin(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> None:
     """Tell how a rebalance began whose end alone the coordinator's lines show."""
     unseen = (
-        each for each in replay.windows[judged:] if each.started is None and each.generation_after == client_window.generation_before + 1
+        each for each in replay.windows[judged:] if each.started is None and each.generation_after == client_window.generation
     )
     window = next(unseen, None)
     if window is not None and client_window.started is not None and client_window.started.at < window.began:
@@ -55,7 +55,8 @@ def _begin(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> N
 
 def _is_the_same(window: RebalanceWindow, client_window: ClientWindow) -> bool:
     """Whether the coordinator's lines end within this very rebalance."""
-    return window.outcome == "open" and window.generation_before == client_window.generation_before
+    known = client_window.generation_before
+    return window.outcome == "open" and known is not None and window.generation_before == known
 
 
 def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, before: RebalanceWindow | None) -> RebalanceWindow:
@@ -83,20 +84,21 @@ def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, befor
 def _state_before(client_window: ClientWindow, before: RebalanceWindow | None) -> State | None:
     if client_window.from_empty:
         return State.EMPTY
-    follows = before is not None and before.generation_after == client_window.generation_before
+    known = client_window.generation_before
+    follows = before is not None and (known is not None or before.is_inferred) and before.generation_after == known
     return _ENDS.get(before.outcome, State.COMPLETING_REBALANCE) if follows and before is not None else None
 
 
 def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[StateChange]:
     """Fill in what only the window shows; the steps that follow."""
-    state, generation, count = window.state_before, client_window.generation_before + 1, client_window.member_count
+    state, generation, count = window.state_before, client_window.generation, client_window.member_count
     if window.witness is Witness.CLIENT and window.started is not None:
         yield StateChange(state, State.PREPARING_REBALANCE, True, window.started, window.generation_before, None, None)
     state = State.PREPARING_REBALANCE
     if client_window.joined is not None and window.joined is None:
         name = "GroupEmptied" if client_window.outcome == "empty" else "GenerationStarted"
         window.joined = _inferred(name, client_window.joined, generation)
-        window.generation_after = generation
+        window.generation_after = generation if client_window.outcome != "empty" else None  # no line names that of an empty group
         window.members_after = count if window.members_after is None else window.members_after
         if client_window.outcome != "empty":
             yield StateChange(state, State.COMPLETING_REBALANCE, True, window.joined, generation, count, None)
@@ -111,25 +113,27 @@ def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[Stat
         yield StateChange(state, _ENDS[client_window.outcome], True, window.ended, generation, count, None)
 
 
-def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[StateChange]) -> None:
+def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[StateChange], generation: int | None) -> None:
     """The group goes on from here."""
     replay.changes.extend(steps)
     if steps:
         replay.group.state = steps[-1].after
-    replay.group.generation = window.generation_after if window.generation_after is not None else window.generation_before
+    replay.group.generation = generation if generation is not None else replay.group.generation
     replay.group.member_count = window.members_after
     replay.note_phases(window)
 
 
-def _inferred(name: str, action: MemberAction, generation: int) -> Event:
+def _inferred(name: str, action: MemberAction, generation: int | None) -> Event:
     """The coordinator's announcement as a member's line implies it.
 
     It has the line's place, and its time on the coordinator's clock.
     """
+    is_told = action.event.at_us is not None
     return replace(
         action.event,
         name=name,
-        at_us=action.at,
+        at_us=action.at if is_told else None,
+        order_us=action.event.order_us if is_told else max(action.at, 0),
         node=None,
         generation=generation,
         member_id=None,

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from models.causes import Cause, RootCause
 from models.downtime import expected_delay
-from models.events import Event, when
+from models.events import BEFORE_ANY_TIME_US, Event, told_at, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
@@ -107,9 +107,9 @@ class HistoryWriter:
 
     def _row(self, context: RebalanceContext, judgement: Ranking, offenders: list[Person]) -> Rebalance:
         window, best = context.window, judgement.best
-        started, joined, ended = in_order(window.started_at, window.joined_at, window.ended_at)
+        started, joined, ended = in_order(told_at(window.started), told_at(window.joined), told_at(window.ended))
         join_seconds = None if _goes_back(window.started, window.joined) else seconds(started, joined)
-        sync_seconds = None if _goes_back(window.joined, window.ended) else seconds(window.joined_at, window.ended_at)
+        sync_seconds = None if _goes_back(window.joined, window.ended) else seconds(told_at(window.joined), told_at(window.ended))
         duration = None if _goes_back(window.started, window.joined, window.ended) else seconds(started, ended)
         delay = self._initial_delay(context, join_seconds)
         actions = [*best.actions, *best.supporting_actions]
@@ -167,9 +167,8 @@ class HistoryWriter:
         what = next((o.settled_by for o in judgement.hypotheses if o.settled_by), Settles.REQUEST_LOG)
         actions = [action for hypothesis in judgement.hypotheses for action in hypothesis.actions]
         action = judgement.trigger or next(iter(actions), None)
-        return settled_by(
-            what, context.window.node, context.actor(action) if action else None, context.start or None, context.window.open_until
-        )
+        began = context.start if context.start >= BEFORE_ANY_TIME_US else None
+        return settled_by(what, context.window.node, context.actor(action) if action else None, began, context.window.open_until)
 
     def _settled_epoch(self, window: EpochWindow, what: Settles | None) -> str | None:
         event = window.started
