@@ -40,6 +40,9 @@ _LEVEL = re.compile(
 _QUOTES = "\"'`“"
 _CLOSED_BY = {"“": "”"}
 _BLANKS = re.compile(r"[ \n]{2,}|\n")
+_MAX_BREAKS = 6
+"""Ends of lines at which a message that was spread over lines may end."""
+
 _NEAR = 400
 """Characters before a message in which its header stands."""
 
@@ -109,7 +112,7 @@ class ExcerptReader:
         wrapped = bool(joins) and self.width > 0 and widths[lines[at][0]] >= self.width
         alone = [(line[begin:], [len(line) - begin])]
         for text, ends in (*joins, *alone) if wrapped else (*alone, *joins):
-            found = self._first(text, ends[0], pending)
+            found = self._first(text, ends, pending)
             if found is not None:
                 header, match, end, lead = found
                 last = next((number for number, stop in enumerate(ends) if end <= stop), len(ends) - 1)
@@ -146,11 +149,14 @@ class ExcerptReader:
         full = self.width > 0 and widths[line[0]] == self.width
         return full and not line[1].endswith(" ") and not following.startswith(" ")
 
-    def _first(self, text: str, limit: int, pending: str) -> tuple[Header, Match, int, str] | None:
-        """The first message that begins before `limit`."""
-        for start, place in self._starts(text, limit):
+    def _first(self, text: str, breaks: list[int], pending: str) -> tuple[Header, Match, int, str] | None:
+        """The first message that begins in the first line.
+
+        `breaks` are the ends of the lines.
+        """
+        for start, place in self._starts(text, breaks[0]):
             logger = _LOGGER_BEHIND.search(text, start)
-            for end, message in self._messages(text, start, place, logger):
+            for end, message in self._messages(text, start, place, logger, breaks):
                 self._tries += 1
                 if self._tries > _MAX_TRIES:
                     return None
@@ -180,7 +186,9 @@ class ExcerptReader:
                 starts.append((place, place))
         return starts
 
-    def _messages(self, text: str, start: int, place: int, logger: re.Match[str] | None) -> Iterator[tuple[int, str]]:
+    def _messages(
+        self, text: str, start: int, place: int, logger: re.Match[str] | None, breaks: list[int]
+    ) -> Iterator[tuple[int, str]]:
         """Texts that may be the message from a place on, with their ends."""
         ends: dict[int, None] = {}
         if logger is not None:
@@ -193,8 +201,8 @@ class ExcerptReader:
         stamp = first_stamp(text, start, stop)
         newline = text.find("\n", start)
         limit = logger.start() if logger is not None else len(text)
-        for end in (stop, stamp.begin if stamp is not None else -1, newline):
-            if start < end <= limit:
+        for end in (stop, stamp.begin if stamp is not None else -1, newline, *breaks[:_MAX_BREAKS]):
+            if start < end <= min(limit, stop):
                 ends[end] = None
         for end in ends:
             whole = text[start:end]
@@ -204,7 +212,8 @@ class ExcerptReader:
                 yield end if len(message) == len(whole) else start + len(message), message
                 tidy = _BLANKS.sub(" ", unescaped(message))
                 if tidy != message and not exact:
-                    yield start + len(message), tidy
+                    for each in dict.fromkeys((tidy, tidy.rstrip(), bare_end(tidy))):
+                        yield start + len(message), each
 
     def _header(self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str) -> Header:
         """What stands around a message says when, how grave and by whom."""

@@ -46,11 +46,16 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
         return told
     known = catalogue()
     part = _whole_lines(sample)
-    opened = _opened(part, told, known)
+    opened = _opened(_text(part, told), known)
     # A hole of zero bytes is damage, which no layout explains.
-    if not opened or (b"\0" in sample and "\0" in _text(sample, told)):
+    is_known = isinstance(told, FileFormat)
+    if (not opened and is_known and b"\n " not in part) or (b"\0" in sample and "\0" in _text(sample, told)):
         return told
     before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0)
+    if not before.recognised:
+        opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, told))))
+    if not opened:
+        return told
     if not _is_doubtful(len(part), opened, before):
         return told
     # A wrapper may have been found in what is a time: then the messages alone tell the form.
@@ -75,12 +80,18 @@ def _text(part: bytes, told: FileFormat | str) -> str:
     return part[bom_bytes:].decode(encoding, "replace")
 
 
-def _opened(part: bytes, told: FileFormat | str, known: Catalogue) -> int:
+def _unwrapped(text: str) -> tuple[str, str]:
+    """A text without line breaks, which may stand in words or between them."""
+    lines = [cleaned(line).strip() for line in text.split("\n")]
+    return "".join(lines), " ".join(lines)
+
+
+def _opened(text: str, known: Catalogue) -> int:
     """The number of messages that seem to begin in a sample.
 
     On a line with prefixes, only these count, because the message behind one may begin like another.
     """
-    data = _text(part, told).encode()
+    data = text.encode()
     prefixes, plain = openings_of(known).byte_places(data)
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
     prefixed = np.unique(np.searchsorted(ends, prefixes))

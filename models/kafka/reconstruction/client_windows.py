@@ -306,11 +306,11 @@ class ClientWindows:
     def _open(self, action: MemberAction, actor: str | None) -> None:
         newest = self._newest
         if action.kind in _GOING and actor is not None and newest is not None:
-            if actor not in newest.members or self._reaches_nobody(actor):
+            if actor not in newest.members or self._reaches_nobody(actor, newest):
                 return  # the group went on without it, or does not hear of it
             if action.at > newest.joined.at:
                 newest.left.setdefault(actor, action.at)
-        elif action.kind in _GOING and self._reaches_nobody(actor):
+        elif action.kind in _GOING and actor in self._cut_off:
             return
         held = self._openings.setdefault(actor, [])
         if len(held) < OPENINGS_MAX:
@@ -318,9 +318,10 @@ class ClientWindows:
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
 
-    def _reaches_nobody(self, actor: str | None) -> bool:
-        """Whether a client, or all that tell, lost the coordinator."""
-        return actor in self._cut_off or bool(self._cut_off and not self._in_touch)
+    def _reaches_nobody(self, actor: str, newest: ClientSight) -> bool:
+        """Whether a member, or all that tell, lost the coordinator."""
+        members = newest.members.keys()
+        return actor in self._cut_off or bool(self._cut_off & members and not self._in_touch & members)
 
     # -- windows -------------------------------------------------------------------------------------------
 
