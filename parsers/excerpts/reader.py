@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from parsers.excerpts.openings import Openings, openings_of
 from parsers.excerpts.stamps import FoundStamp, first_stamp, last_stamp
 from parsers.formats.cleaning import bare_end, cleaned, mark_of, unescaped
-from parsers.formats.layouts import Header, level_named
+from parsers.formats.layouts import Header, layout_named, level_named
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue, Match
@@ -40,6 +41,12 @@ _LEVEL = re.compile(
 _QUOTES = "\"'`“"
 _CLOSED_BY = {"“": "”"}
 _BLANKS = re.compile(r"[ \n]{2,}|\n")
+_DOCUMENT = re.compile(r'[^"{}]{0,80}[{"\\]{0,8}(?:@?timestamp|time|ts|level|severity|logger|message|msg)\\{0,3}":')
+_FIRST_KEY = re.compile(r'"?@?\b[\w.]+":')
+_EDGE = 80
+"""Characters on each side of a line's end that may hold first words."""
+
+_QUOTE_END = re.compile(r"(?<!\\)\"(?=\s*[,}\]]|$)")
 _MAX_BREAKS = 6
 """Ends of lines at which a message that was spread over lines may end."""
 
@@ -56,6 +63,8 @@ class Excerpt(NamedTuple):
     last_line: int
     before: str
     behind: str
+    between: str | None = None
+    """What stands between its time and its message; None where the time is elsewhere."""
 
 
 @dataclass(slots=True)
@@ -76,9 +85,20 @@ class ExcerptReader:
     def read(self, text: str) -> Iterator[Excerpt]:
         """All records of a text, in order."""
         raw = text[:MAX_TEXT].split("\n")
+        self._tries = 0
+        starts = [number for number, line in enumerate(raw) if _DOCUMENT.match(line)] if '":' in text else []
+        yield from self._plain(raw[: starts[0]] if starts else raw, 0)
+        for first, stop in pairwise([*starts, len(raw)]):
+            document = self._document(raw[first:stop][:MAX_LINES])
+            if document is not None:
+                yield document._replace(first_line=first, last_line=document.last_line + first)
+            else:
+                yield from self._plain(raw[first:stop], first)
+
+    def _plain(self, raw: list[str], first: int) -> Iterator[Excerpt]:
+        """Records in lines of text, of which the first has this number."""
         lines = [(number, part) for number, line in enumerate(raw) for part in cleaned(line).split("\n")]
         widths = [len(line) for line in raw]
-        self._tries = 0
         at = begin = 0
         pending = ""
         while at < len(lines) and self._tries < _MAX_TRIES:
@@ -89,7 +109,21 @@ class ExcerptReader:
                 continue
             excerpt, at, begin = found
             pending = ""
-            yield excerpt
+            yield excerpt._replace(first_line=excerpt.first_line + first, last_line=excerpt.last_line + first)
+
+    def _document(self, lines: list[str]) -> Excerpt | None:
+        """The record in a JSON document that was wrapped, quoted or damaged."""
+        parts = [cleaned(line).strip() for line in lines]
+        mark = mark_of(parts[0]).rstrip()
+        parts = [part.removeprefix(mark).strip() for part in parts] if mark else parts
+        for glue in ("", " ") if len(parts) > 1 else ("",):
+            whole = glue.join(parts)
+            for text in dict.fromkeys((whole, unescaped(whole))):
+                header = layout_named("json").read(_braced(text))
+                match = self.catalogue.match(header.logger, None, header.message) if header is not None else None
+                if header is not None and match is not None:
+                    return Excerpt(header, match, 0, len(lines) - 1, "", "", "")
+        return None
 
     def header(self, text: str) -> Header | None:
         """What stands around the first prefix of a text that holds no known message."""
@@ -101,7 +135,7 @@ class ExcerptReader:
         end = logger.start() if logger is not None else len(text)
         lead = text[max(0, start - _NEAR) : start]
         named = logger["logger"] if logger is not None else _logger_before(lead)
-        return self._header(text, end, lead, "", named, bare_end(text[start:end]))
+        return self._header(text, end, lead, "", named, bare_end(text[start:end]))[0]
 
     def _record(
         self, lines: list[tuple[int, str]], widths: list[int], at: int, begin: int, pending: str
@@ -114,10 +148,10 @@ class ExcerptReader:
         for text, ends in (*joins, *alone) if wrapped else (*alone, *joins):
             found = self._first(text, ends, pending)
             if found is not None:
-                header, match, end, lead = found
+                header, match, end, lead, between = found
                 last = next((number for number, stop in enumerate(ends) if end <= stop), len(ends) - 1)
                 behind = len(lines[at + last][1]) - (ends[last] - end) if last else begin + end
-                excerpt = Excerpt(header, match, lines[at][0], lines[at + last][0], lead, text[end : ends[last]])
+                excerpt = Excerpt(header, match, lines[at][0], lines[at + last][0], lead, text[end : ends[last]], between)
                 return excerpt, at + last, max(behind, 0)
         return None
 
@@ -127,7 +161,8 @@ class ExcerptReader:
         Joined as the widths tell, without and with blanks; the numbers are the ends of the lines.
         """
         line = lines[at][1]
-        if not self.openings.places(line[begin:]) and last_stamp(line, begin, min(len(line), begin + _NEAR)) is None:
+        is_open = self.openings.places(line[begin:]) or last_stamp(line, begin, min(len(line), begin + _NEAR)) is not None
+        if not is_open and not self._opens_over(line[begin:], lines[at + 1][1]):
             return
         mark = mark_of(line) if not begin else ""
         parts = [line[begin:]]
@@ -144,19 +179,24 @@ class ExcerptReader:
                 ends.append(len(text))
             yield text, ends
 
+    def _opens_over(self, line: str, following: str) -> bool:
+        """Whether the first words of a message stand on both sides of a line's end."""
+        ends, begins = line.rstrip()[-_EDGE:], following.lstrip()[:_EDGE]
+        return any(self.openings.places(f"{ends}{glue}{begins}") for glue in ("", " "))
+
     def _is_hard(self, line: tuple[int, str], widths: list[int], following: str) -> bool:
         """Whether a line was cut at a width, within a word perhaps."""
         full = self.width > 0 and widths[line[0]] == self.width
         return full and not line[1].endswith(" ") and not following.startswith(" ")
 
-    def _first(self, text: str, breaks: list[int], pending: str) -> tuple[Header, Match, int, str] | None:
+    def _first(self, text: str, breaks: list[int], pending: str) -> tuple[Header, Match, int, str, str | None] | None:
         """The first message that begins in the first line.
 
         `breaks` are the ends of the lines.
         """
         for start, place in self._starts(text, breaks[0]):
             logger = _LOGGER_BEHIND.search(text, start)
-            for end, message in self._messages(text, start, place, logger, breaks):
+            for end, message in self._messages(text, start, place, logger, breaks, quoted='"' in pending):
                 self._tries += 1
                 if self._tries > _MAX_TRIES:
                     return None
@@ -165,13 +205,14 @@ class ExcerptReader:
                 match = self.catalogue.match(named, None, message)
                 if match is not None:
                     stop = logger.end() if logger is not None and logger.start() == end else end
-                    return self._header(text, stop, lead, pending, named, message), match, stop, lead
+                    header, between = self._header(text, stop, lead, pending, named, message)
+                    return header, match, stop, lead, between
         return None
 
     def _starts(self, text: str, limit: int) -> list[tuple[int, int]]:
         """Places where a message may begin, and of its known words.
 
-        A mark stands within the first word.
+        A mark stands within the first word, or a name before the first words.
         """
         starts: list[tuple[int, int]] = []
         for place in self.openings.places(text):
@@ -182,12 +223,14 @@ class ExcerptReader:
                 bars = [each + 1 for each in range(token, place) if text[each] == "|"]
                 begins = [text.rfind(" ", 0, max(token - 1, 0)) + 1, token, *bars]
                 starts += [(begin, place) for begin in begins]
+            elif text.startswith(" ", place):
+                starts.append((text.rfind(" ", 0, place) + 1, place))  # a name begins the message
             else:
                 starts.append((place, place))
         return starts
 
     def _messages(
-        self, text: str, start: int, place: int, logger: re.Match[str] | None, breaks: list[int]
+        self, text: str, start: int, place: int, logger: re.Match[str] | None, breaks: list[int], *, quoted: bool
     ) -> Iterator[tuple[int, str]]:
         """Texts that may be the message from a place on, with their ends."""
         ends: dict[int, None] = {}
@@ -196,18 +239,21 @@ class ExcerptReader:
         quote = _quote_before(text, start)
         if quote:
             ends[_closing(text, start, _CLOSED_BY.get(quote, quote))] = None
+        elif quoted and (closing := _QUOTE_END.search(text, start)) is not None:
+            ends[closing.start()] = None
         following = next(iter(self.openings.prefix_places(text[place + 1 :])), None)
         stop = len(text) if following is None else place + 1 + following
         stamp = first_stamp(text, start, stop)
         newline = text.find("\n", start)
         limit = logger.start() if logger is not None else len(text)
-        for end in (stop, stamp.begin if stamp is not None else -1, newline, *breaks[:_MAX_BREAKS]):
+        bar = text.find(" | ", start)
+        for end in (stop, stamp.begin if stamp is not None else -1, newline, bar, *breaks[:_MAX_BREAKS]):
             if start < end <= min(limit, stop):
                 ends[end] = None
         for end in ends:
             whole = text[start:end]
             exact = logger is not None and end == logger.start()
-            texts = (whole.rstrip(),) if exact else (whole.rstrip(), bare_end(whole), bare_end(whole).rstrip(".,;"))
+            texts = (whole.rstrip(),) if exact else (whole.rstrip(), bare_end(whole), bare_end(whole).rstrip(".,;"), _emptied(whole))
             for message in dict.fromkeys(texts):
                 yield end if len(message) == len(whole) else start + len(message), message
                 tidy = _BLANKS.sub(" ", unescaped(message))
@@ -215,13 +261,31 @@ class ExcerptReader:
                     for each in dict.fromkeys((tidy, tidy.rstrip(), bare_end(tidy))):
                         yield start + len(message), each
 
-    def _header(self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str) -> Header:
-        """What stands around a message says when, how grave and by whom."""
+    def _header(
+        self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str
+    ) -> tuple[Header, str | None]:
+        """What stands around a message says when, how grave and by whom.
+
+        With what stands between the time and the message.
+        """
         stamp = _stamp(text, stop, lead, pending)
         around = lead if stamp is None or stamp[1] is not lead else lead[stamp[0].end :]
         level = _level(around) or _level(lead) or _level(text[stop : stop + _NEAR])
         time = stamp[0] if stamp is not None else None
-        return Header(time and time.text, level, logger, None, message, whole=True, date=time and time.date)
+        between = around if stamp is not None and stamp[1] is lead else None
+        return Header(time and time.text, level, logger, None, message, whole=True, date=time and time.date), between
+
+
+def _braced(text: str) -> str:
+    """A text from its first key on to its last brace, with the first brace that may be lost."""
+    key = _FIRST_KEY.search(text)
+    return "{" + text[key.start() : text.rfind("}") + 1] if key is not None else ""
+
+
+def _emptied(text: str) -> str:
+    """A text whose last value is empty, as it was before a line's end lost its blank."""
+    bare = bare_end(text)
+    return f"{bare} " if bare.endswith(":") else bare
 
 
 def _stamp(text: str, stop: int, lead: str, pending: str) -> tuple[FoundStamp, str] | None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from parsers.excerpts.reader import Excerpt
 from parsers.excerpts.stamps import last_stamp
@@ -13,6 +14,7 @@ from parsers.excerpts.stamps import last_stamp
 _LEAST_WIDTH = 60
 _LEAST_FULL = 2
 _WORDS = re.compile(r"[^\W_]+(?:[.\-/@$_]+[^\W_]+)*")
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _LONGEST = 80
 
 
@@ -40,10 +42,17 @@ def learned_shape(found: Sequence[Excerpt], lines: Sequence[str]) -> Shape:
 
 
 def wrapped_width(lines: Sequence[str]) -> int:
-    """The width at which lines were cut: that of several longest ones."""
+    """The width at which lines were cut: that of several longest ones.
+
+    Most of them go on in the next line, which has no time then.
+    """
     lengths = Counter(map(len, lines))
     widest = max(lengths, default=0)
-    return widest if widest >= _LEAST_WIDTH and lengths[widest] >= _LEAST_FULL else 0
+    if widest < _LEAST_WIDTH or lengths[widest] < _LEAST_FULL:
+        return 0
+    following = [after for line, after in pairwise(lines) if len(line) == widest]
+    timed = sum(_CLOCK.search(line, 0, _LEAST_WIDTH) is not None for line in following)
+    return widest if 2 * timed <= len(following) else 0
 
 
 def _shape(found: Excerpt) -> str:

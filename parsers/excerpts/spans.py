@@ -9,24 +9,47 @@ from parsers.formats.lines import Flags, Ints, Lines
 
 _NEAR = 120
 """Bytes of a line in which the time of its header stands."""
-_COLON, _ZERO, _NINE = 58, 48, 57
+_DATE = 13
+"""Characters of a date and an hour, before the first colon of a time."""
+_COLON, _ZERO, _NINE, _NEWLINE = 58, 48, 57, 10
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 
 
-def excerpt_heads(lines: Lines, openings: Openings) -> Flags:
+def excerpt_heads(lines: Lines, openings: Openings, width: int = 0) -> Flags:
     """Flag lines with a time or the first words of a message.
 
     A line of a message alone continues a line of a time alone, its header. So a flag depends on a line and the one before.
+    A time behind words, in a line behind one that a terminal cut at its width, is that of fields behind a message.
     """
     count = len(lines)
     if not count:
         return np.zeros(0, dtype=bool)
-    timed = _flagged(lines, _clocks(lines))
+    clocks = _clocks(lines)
+    timed = _flagged(lines, clocks)
     prefixes, plain = (places[places < lines.end[-1]] for places in openings.byte_places(lines.data))
-    opened = _flagged(lines, prefixes) | _flagged(lines, _at_start(lines, plain))
+    opened = _flagged(lines, prefixes) | _flagged(lines, _at_start(lines, plain)) | _flagged(lines, _over_ends(lines, openings, width))
     lone_time = timed & ~opened
+    if width:
+        lengths = lines.end - lines.start
+        after_full = np.concatenate(([False], lengths[:-1] == width))
+        timed &= ~after_full | opened | _flagged(lines, _at_start(lines, clocks - _DATE))
+        lone_time = timed & ~opened
     after_time = np.concatenate(([False], lone_time[:-1]))
     return timed | (opened & ~after_time)
+
+
+def _over_ends(lines: Lines, openings: Openings, width: int) -> Ints:
+    """Places of prefixes that go on in the next line."""
+    data = bytes(lines.data)
+    spaced, _ = openings.byte_places(data.replace(b"\n", b" "))
+    found = [spaced]
+    if width:
+        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
+        glued, _ = openings.byte_places(data.replace(b"\n", b""))
+        found.append(glued + np.searchsorted(ends - np.arange(len(ends)), glued, side="right"))
+    places = np.concatenate(found)
+    kept: Ints = places[places < lines.end[-1]]
+    return kept
 
 
 def _line_of(lines: Lines, places: Ints) -> Ints:

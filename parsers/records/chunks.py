@@ -134,7 +134,7 @@ class _Chunk:
         told = self.context.format
         if not told.shape:
             return heads(lines, told.layout)
-        found = excerpt_heads(lines, openings_of(self.catalogue))
+        found = excerpt_heads(lines, openings_of(self.catalogue), self.context.format.width)
         return found if told.layout_name == MESSAGES else found | heads(lines, told.layout)
 
     def _pass_zeros(self, hole: RecordSpan) -> bool:

@@ -71,7 +71,7 @@ class ChunkContext:
     open_record: OpenRecord | None = None
     days: int = 0  # midnights passed, for layouts without a date
     clock_time: int | None = None
-    seen: Mapping[tuple[str | None, str], None] = field(default_factory=dict)  # records found by messages: a text may quote them again
+    seen: Mapping[tuple[str | None, str, str | None], None] = field(default_factory=dict)  # what a text may quote: time, message, between
     zeros: RecordSpan | None = None  # the previous chunk ended in a hole of zero bytes
 
 

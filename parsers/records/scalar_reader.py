@@ -60,7 +60,7 @@ class RecordReader:
 
     days: int = field(init=False)
     clock_time: int | None = field(init=False)
-    seen: dict[tuple[str | None, str], None] = field(init=False)
+    seen: dict[tuple[str | None, str, str | None], None] = field(init=False)
     _excerpts: ExcerptReader = field(init=False)
     _messages: set[str] = field(init=False)
 
@@ -71,7 +71,7 @@ class RecordReader:
         self.seen = dict(self.context.seen)
         if self.context.format.shape:
             self._excerpts = ExcerptReader(self.catalogue, self.context.format.width)
-            self._messages = {message for _, message in self.seen}
+            self._messages = {message for _, message, _ in self.seen}
 
     def decode(self, raw: bytes) -> str:
         """Decode a record.
@@ -195,7 +195,7 @@ class RecordReader:
         Texts and titles repeat records.
         """
         header = found.header
-        key = (header.stamp, header.message)
+        key = (header.stamp, header.message, found.between)
         if header.stamp is None:
             if not self.shape_is_timed:
                 return False
@@ -203,7 +203,7 @@ class RecordReader:
         else:
             quoted = key in self.seen
         if not quoted and len(self.seen) < MAX_SEEN:
-            self.seen[key] = None
+            self.seen[key] = self.seen[(*key[:2], None)] = None
             self._messages.add(header.message)
         return quoted
 

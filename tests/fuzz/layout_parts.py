@@ -150,5 +150,5 @@ DAMAGES: dict[str, Callable[[str, random.Random], str]] = {
     "wide blanks": lambda line, _: line.replace(" ", "\u00a0", 3),
     "tabs": lambda line, _: line.replace(" ", "\t", 1),
     "doubled blank": lambda line, _: line.replace(" ", "  ", 2),
-    "blank line": lambda line, dice: f"{line}\n" if dice.random() < 0.3 else line,  # noqa: PLR2004
+    "blank line": lambda line, dice: f"{line}\n" if dice.random() < 0.3 else line,
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import answers, events, lines
+from tests.fuzz import answers, events, layouts, lines
 from tests.fuzz.mutations import seeds
 
 
@@ -29,6 +29,14 @@ def test_no_sequence_of_events_makes_a_model_raise() -> None:
     events.feed(220, 0, tally)
     assert tally.faults == {}
     assert tally.lines >= 220
+
+
+def test_records_are_found_in_any_layout(samples: Path) -> None:
+    found = seeds([samples / "kafka" / "2.8.2", samples / "rocketmq"], random.Random(0), 40)  # noqa: S311 - repeatable
+    tally = layouts.run(60, found)
+    assert tally.faults == {}
+    assert tally.invented == 0
+    assert tally.recognised >= layouts.RECOGNISED_LEAST * tally.due
 
 
 def test_what_raises_is_found_with_its_line(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,8 @@ class Clients:
         key = (log_of(event.place.file), event.client_id)
         if event.name == "ClientJoined":
             self._ids[key] = event.member_id or self._ids.get(key) or ""
+        elif event.name == "ClientAssigned" and event.generation is None:
+            self._ids.setdefault(key, "")  # a member, though the line of its join is not here
         elif event.name in _FORGETS or _forgets_id(event):
             self._ids[key] = None
         elif event.name == "ClientSubscribed":
