@@ -28,6 +28,7 @@ _SMALL_BYTES = 1 << 14
 _MOST = 8
 _NEWLINE = 10
 _PAGE = "page"
+_NO_HEADER = "no header"
 
 
 class _Yield(NamedTuple):
@@ -62,11 +63,21 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     bases = (told, "") if isinstance(told, FileFormat) and told.wrappers and not before.timed else (told,)
     forms = [form for base in bases if (form := _learned(part, base, known, complete=complete)) is not None]
     if not forms:
-        return told
+        return _unread(part, told, known, complete=complete)
     after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda each: each[0][:2])
     # One record without a time is most often what a cut has left of a line, and has no place among others.
     is_torn = after.recognised == 1 and not after.timed
-    return learned if after[:2] > before[:2] and not is_torn else told
+    return learned if after[:2] > before[:2] and not is_torn else _unread(part, told, known, complete=complete)
+
+
+def _unread(part: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | str:
+    """The known layout, or why a text with known words gives no record: the first line that holds them."""
+    if told != _NO_HEADER or not complete:
+        return told
+    lines = _text(part, told).split("\n")
+    opens = (number for number, line in enumerate(lines, 1) if openings_of(known).places(cleaned(line)))
+    number = next(opens, None)
+    return told if number is None else f"not read: no line is in a known layout, though line {number} contains known text"
 
 
 def _whole_lines(sample: bytes) -> bytes:

@@ -158,6 +158,14 @@ def test_the_same_from_chunks_of_any_size(tmp_path: Path, name: str) -> None:
         assert total == whole.counts.bytes == len(data)
 
 
+def test_known_text_without_a_record_is_reported_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("What to look for:\n\nLines with [GroupCoordinator 5]: and what follows.\n")
+    assert [skip.reason for skip in find_files([str(path)]).skipped] == [
+        "not read: no line is in a known layout, though line 3 contains known text"
+    ]
+
+
 ORDINARY = {
     "plain": PLAIN,
     "with a line that nothing knows": [*PLAIN, f"[2029-02-18 18:41:59,000] INFO [GroupCoordinator 5]: Something new ({LOGGER})"],
