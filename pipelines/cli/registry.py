@@ -16,7 +16,6 @@ from pipelines.cli.commands import (
     analyze,
     compare,
     doctor,
-    events,
     explain,
     maintain,
     outages,
@@ -30,6 +29,7 @@ from pipelines.cli.commands import (
 from pipelines.cli.commands import rebalances as tables
 from pipelines.cli.commands import run as run_job
 from pipelines.cli.commands.history import gate
+from pipelines.cli.commands.live import events
 from pipelines.cli.json_schema import schema
 from pipelines.cli.output.console import ReaderGone
 
