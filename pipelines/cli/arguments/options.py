@@ -118,6 +118,15 @@ Around = Annotated[
         rich_help_panel=SHOW,
     ),
 ]
+Follow = Annotated[
+    bool,
+    typer.Option(
+        "--follow",
+        "-f",
+        help="Go on as the files grow, rotate or arrive: tell each rebalance as it begins, and with its verdict as it ends.",
+        rich_help_panel=READ,
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Rows in tables for people; 0 for all.", rich_help_panel=HOW)]
 Zone = Annotated[
     str | None,

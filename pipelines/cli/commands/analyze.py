@@ -12,6 +12,7 @@ from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
+from pipelines.cli.commands.live.following import follow_rebalances
 from pipelines.cli.commands.report import title_of, write_report
 from pipelines.cli.output.console import screen
 from pipelines.errors import UsageError
@@ -38,6 +39,7 @@ def analyze(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Incidents as Markdown, to paste into a ticket.", rich_help_panel=o.HOW)
     ] = False,
+    follow: o.Follow = False,
     fail_on: Annotated[
         Severity | None,
         typer.Option("--fail-on", help="End with exit code 1 if an incident is at least this bad.", rich_help_panel=o.HOW),
@@ -46,6 +48,10 @@ def analyze(
     """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
     if markdown and form != "people":
         raise UsageError(f"--markdown and --{form} can't be had at once")
+    if follow:
+        if markdown or report is not None or fail_on or filters or form in ("json", "csv"):
+            raise UsageError("--follow writes one line for each piece of news: it goes with --jsonl, --group and --since only")
+        return follow_rebalances(asked, as_lines=form == "jsonl")
     source = open_source(asked, filters)
     if report is not None:
         write_report(source, report, title=title_of(asked, source), talk=asked.talk)

@@ -10,6 +10,7 @@ import typer
 
 from pipelines.cli.json_schema.group_state import GROUP_STATE
 from pipelines.cli.json_schema.proof import PROOF
+from pipelines.cli.json_schema.rebalance_event import rebalance_event
 from pipelines.cli.json_schema.recurrence import RECURRENCE
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
 from pipelines.cli.json_schema.verdicts import ADVICE, LINE_TOLD, WHAT_IF
@@ -26,6 +27,7 @@ COMMANDS = (
     "outages/if-down",
     "ownership",
     "events",
+    "events/rebalances",
     "compare",
     "gate",
     "sql",
@@ -83,6 +85,8 @@ def command_schema(command: str) -> dict[str, Any]:
         return _object(contract, "groupscope explain --json", told)
     if command == "events":
         return _events()
+    if command == "events/rebalances":
+        return rebalance_event(contract)
     if command == "sql":
         return _listing(contract, "rows", {"description": "Columns of the query, by name.", "type": "object"}, command)
     if command in _objects():

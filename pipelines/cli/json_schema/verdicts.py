@@ -45,7 +45,9 @@ WHAT_IF: dict[str, Any] = {
                 **_TOTALS_IF,
                 "reproduced": {"description": "Rebalances that a run of the present configuration gives, too.", **_COUNT},
                 "assumptions": {
-                    "description": "What cannot be known from these logs, and was taken for granted.", "type": "array", "items": _TEXT,
+                    "description": "What cannot be known from these logs, and was taken for granted.",
+                    "type": "array",
+                    "items": _TEXT,
                 },
                 "rebalances": {
                     "type": "array",

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.question import QueryOptions
+from pipelines.cli.arguments.rules import ReadArguments
+from pipelines.cli.commands.live.following import follow_rebalances
 from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
 from pipelines.cli.output.console import Messenger
-from pipelines.errors import NothingReadable
+from pipelines.errors import NothingReadable, UsageError
 from pipelines.storage.uris import nothing_at
 
 if TYPE_CHECKING:
@@ -18,11 +25,17 @@ if TYPE_CHECKING:
 
 
 def events(
-    paths: o.Paths,
+    paths: o.MaybePaths = None,
     log_tz: o.LogZones = None,
     cluster: o.Clusters = None,
     kafka_version: o.KafkaVersions = None,
     group: o.Groups = None,
+    since: o.Since = None,
+    rebalances: Annotated[
+        bool,
+        typer.Option("--rebalances", help="One event for each rebalance that ended, instead of one a record.", rich_help_panel=o.SHOW),
+    ] = False,
+    follow: o.Follow = False,
     jsonl: o.AsJsonLines = True,  # noqa: ARG001 - said for the reader of a script; there is no other form
     redact: o.Redact = None,
     redact_key: o.RedactKey = None,
@@ -30,19 +43,51 @@ def events(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
-    """Print every recognised record with its place, as it is read. Nothing is folded, nothing is held."""
+    """Print every recognised record with its place, as it is read.
+
+    With --rebalances each rebalance is one event in a stable form (see `groupscope schema events/rebalances`), as a callback would give it.
+    """
+    if rebalances:
+        asked = QueryOptions(
+            paths, None, log_tz, cluster, kafka_version, None, group, since, None, None, None, settings, redact, redact_key, quiet, verbose
+        )
+        return _rebalances(asked, follow=follow)
+    if follow or since:
+        raise UsageError("--follow and --since go with --rebalances here")
+    return _records(
+        paths or ["-"],
+        ReadArguments(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key),
+        group,
+        settings,
+        Messenger(quiet=quiet, verbose=verbose),
+    )
+
+
+def _rebalances(asked: QueryOptions, *, follow: bool) -> int:
+    """Write an event for each rebalance that ended."""
+    if follow:
+        return follow_rebalances(asked, as_lines=True, kinds=("rebalance_finished", "verdict_changed"))
+    from pipelines.cli.answers.live.news import FINISHED, in_order, is_open
+    from pipelines.cli.answers.live.sentences import news_object
+    from pipelines.cli.answers.source import open_source
+    from pipelines.cli.output.json_csv import write_lines
+
+    source = open_source(asked)
+    write_lines(news_object(FINISHED, row) for row in in_order(source.rows.rebalances) if not is_open(row))
+    return codes.decisive(source.codes)
+
+
+def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | None, settings: Path | None, talk: Messenger) -> int:
+    """Write the records as they are read."""
     from conf.settings import load_settings
     from models.rocketmq.observations.client_groups import ClientGroups
     from parsers.reading.reader import find_files, read_file, unmatched_globs
     from pipelines.cli.answers.source import check_paths
-    from pipelines.cli.arguments.rules import ReadArguments, read_options, shown_as
+    from pipelines.cli.arguments.rules import read_options, shown_as
     from pipelines.cli.output.json_csv import Stream
 
-    talk = Messenger(quiet=quiet, verbose=verbose)
     check_paths(paths)
-    options = read_options(
-        load_settings(settings), ReadArguments(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key), fold_runs=False
-    )
+    options = read_options(load_settings(settings), given, fold_runs=False)
     found = find_files(paths, options)
     if found.missing:
         raise NothingReadable(nothing_at(found.missing[0]))

@@ -1,0 +1,125 @@
+"""News of rebalances in growing logs."""
+
+from __future__ import annotations
+
+import fnmatch
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from conf.settings import Settings, load_settings
+from dashboards.view.row_access import column
+from pipelines.analysis.in_process import AnalyzeOptions
+from pipelines.analysis.live import LiveReplay
+from pipelines.cli.answers.live.news import Newsroom
+from pipelines.cli.answers.live.sources import FollowedFiles, FollowedStream
+from pipelines.cli.answers.source import check_paths
+from pipelines.cli.arguments.question import QueryOptions
+from pipelines.cli.arguments.rules import ReadArguments, analyze_options, shown_as
+from pipelines.cli.arguments.times import moment
+from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipelines.cli.answers.live.news import News
+
+PATIENCE = 4
+"""Minimum pause after a look, as a multiple of its length."""
+
+
+@dataclass(slots=True)
+class Following:
+    """A source that is followed, with the news given so far."""
+
+    settings: Settings
+    source: FollowedFiles | FollowedStream
+    options: AnalyzeOptions
+    groups: list[str]
+    since: Callable[[int | None], int | None]
+    """Start of the news, derived from the time of the last existing record."""
+    warn: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    _newsroom: Newsroom = field(default_factory=Newsroom)
+    _warned: set[str] = field(default_factory=set)
+    _begun: bool = False
+    _told_from: int | None = None
+
+    def news(self) -> Iterator[list[News]]:
+        """News after each round with new events.
+
+        The first one is about existing content."""
+        replay = LiveReplay(self.options)
+        rested_at, fresh = 0.0, False
+        for chunks in self.source.rounds():
+            for chunk in chunks:
+                replay.add(chunk.events)
+                fresh = fresh or chunk.events.num_rows > 0
+            if not fresh or (chunks and self.clock() < rested_at):
+                continue
+            began = self.clock()
+            yield self._look(replay)
+            fresh, rested_at = False, self.clock() + PATIENCE * (self.clock() - began)
+        if fresh:
+            yield self._look(replay)
+
+    def _look(self, replay: LiveReplay) -> list[News]:
+        files = self.source.reports()
+        if not self._begun:
+            self._begun = True
+            self._told_from = self.since(max((row["last_at"] for row in files if row["last_at"] is not None), default=None))
+        found = list(self._newsroom.news(row for row in replay.look(files) if self._is_wanted(row)))
+        self._complain(replay)
+        return [each for each in found if self._told_from is None or _is_after(each.row, self._told_from)]
+
+    def _is_wanted(self, row: Any) -> bool:
+        return not self.groups or any(fnmatch.fnmatchcase(column(row, "group"), glob) for glob in self.groups)
+
+    def _complain(self, replay: LiveReplay) -> None:
+        texts = [*replay.failures]
+        if replay.rocketmq_seen:
+            texts.append("lines of RocketMQ are read, but not followed: analyze them without --follow")
+        for text in texts:
+            if text not in self._warned:
+                self._warned.add(text)
+                self.warn(text)
+
+
+def _is_after(row: Any, when: int) -> bool:
+    """Whether a rebalance goes on after a time."""
+    ended = column(row, "ended_at")
+    return ended is None or ended >= when
+
+
+def followed(asked: QueryOptions) -> Following:
+    """Follow files or standard input.
+
+    Rebalances in files that have ended before are news only from `--since` on; those of standard input always are.
+    """
+    if asked.warehouse:
+        raise UsageError("--follow is for logs: a warehouse changes with its runs")
+    if asked.until or asked.around:
+        raise UsageError("--follow has no end: give it without --until and --around")
+    settings = load_settings(asked.settings_file)
+    options = analyze_options(
+        settings, ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions, asked.redact, asked.redact_key)
+    )
+    groups = shown_as(asked.groups or (), options.read.redaction)
+    zone = asked.zone or settings.display.time_zone
+    given = moment(asked.since, zone, "--since") if asked.since else None
+    paths = list(asked.paths or ["-"])
+    if paths == ["-"]:
+        return Following(settings, FollowedStream(options.read), options, groups, given.micros if given else _always, asked.talk.warn)
+    if "-" in paths:
+        raise UsageError("--follow reads standard input or files, not both")
+    check_paths(paths)
+    return Following(
+        settings, FollowedFiles(paths, options.read), options, groups, given.micros if given else _from_now_on, asked.talk.warn
+    )
+
+
+def _always(_last: int | None) -> int | None:
+    return None
+
+
+def _from_now_on(last: int | None) -> int | None:
+    return None if last is None else last + 1

@@ -1,0 +1,82 @@
+"""News of rebalances between two looks at the logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboards.view.row_access import column
+
+BEGAN, FINISHED, CHANGED = "rebalance_began", "rebalance_finished", "verdict_changed"
+"""Kinds of news, in the order in which they come."""
+
+REMEMBERED_MAX = 100_000
+"""Rebalances whose news are remembered, the latest ones."""
+
+_BEGINNING = ("system", "group", "topic", "generation_before", "started_at")
+_VERDICT = ("cause", "root_cause", "outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something new about a rebalance; `row` is its present row."""
+
+    kind: str
+    row: Any
+
+
+@dataclass(slots=True)
+class Newsroom:
+    """Remembers all news, so that none is repeated."""
+
+    _told: dict[str, tuple[Any, ...] | None] = field(default_factory=dict)
+    """Verdicts by rebalance, None while it is open."""
+    _keys: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    """Ids by group and beginning.
+
+    An id changes once a later line names the cluster."""
+
+    def news(self, rows: Iterable[Any]) -> Iterator[News]:
+        """What the rows tell beyond earlier ones, by time."""
+        for row in in_order(rows):
+            key = self._key(row)
+            verdict = None if is_open(row) else tuple(column(row, name) for name in _VERDICT)
+            if key not in self._told:
+                yield News(BEGAN, row)
+                if verdict is not None:
+                    yield News(FINISHED, row)
+            elif verdict != self._told[key]:
+                # What was finished and is open again was only believed to be finished.
+                yield News(FINISHED if self._told[key] is None and verdict is not None else CHANGED, row)
+            self._note(key, verdict)
+
+    def _key(self, row: Any) -> str:
+        """The first id of a rebalance."""
+        own: str = column(row, "rebalance_id")
+        if own in self._told:
+            return own
+        return self._keys.setdefault(tuple(column(row, name) for name in _BEGINNING), own)
+
+    def _note(self, key: str, verdict: tuple[Any, ...] | None) -> None:
+        self._told.pop(key, None)
+        self._told[key] = verdict
+        if len(self._told) > REMEMBERED_MAX:
+            del self._told[next(iter(self._told))]
+        if len(self._keys) > REMEMBERED_MAX:
+            del self._keys[next(iter(self._keys))]
+
+
+def in_order(rows: Iterable[Any]) -> list[Any]:
+    """Rebalances by time."""
+    return sorted(rows, key=lambda each: (_moment(each), column(each, "group"), column(each, "rebalance_id")))
+
+
+def is_open(row: Any) -> bool:
+    """Whether a rebalance has no end yet."""
+    return bool(column(row, "outcome") == "open")
+
+
+def _moment(row: Any) -> int:
+    known = (column(row, name) for name in ("started_at", "joined_at", "ended_at"))
+    return next((at for at in known if at is not None), 0)

@@ -1,0 +1,33 @@
+"""What `--follow` writes: news of rebalances as they begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipelines.cli import exit_codes as codes
+from pipelines.cli.arguments.question import QueryOptions
+
+
+def follow_rebalances(asked: QueryOptions, *, as_lines: bool, kinds: Iterable[str] = ()) -> int:
+    """Write news until standard input ends or the user interrupts.
+
+    `kinds` are those that are written, all by default.
+    """
+    from pipelines.cli.answers.live.followed import followed
+    from pipelines.cli.answers.live.sentences import news_line, news_object
+    from pipelines.cli.answers.source import clock_of
+    from pipelines.cli.output.console import Output
+    from pipelines.cli.output.json_csv import dumps
+
+    following, out, wanted = followed(asked), Output(), frozenset(kinds)
+    clock = clock_of(asked.zone, following.settings)
+    for found in following.news():
+        for each in found:
+            if wanted and each.kind not in wanted:
+                continue
+            if as_lines:
+                out.write_bytes(dumps(news_object(each.kind, each.row)) + b"\n")
+            else:
+                out.write(news_line(each.kind, each.row, clock) + "\n")
+        out.flush()
+    return codes.GOOD
