@@ -28,7 +28,7 @@ from pipelines.cli.commands import (
 )
 from pipelines.cli.commands import rebalances as tables
 from pipelines.cli.commands import run as run_job
-from pipelines.cli.commands.history import gate
+from pipelines.cli.commands.history import gate, groups, trend
 from pipelines.cli.commands.live import events
 from pipelines.cli.json_schema import schema
 from pipelines.cli.output.console import ReaderGone
@@ -125,6 +125,9 @@ app.command("outages", cls=Command, short_help="List partitions without leader."
 app.command("ownership", cls=Command, short_help="Show who held RocketMQ queues.")(ownership.ownership)
 app.command("compare", cls=Command, short_help="Compare two periods or two clusters.")(compare.compare)
 app.command("gate", cls=Command, short_help="An exit code for deployments: how much rebalancing is allowed.")(gate.gate)
+app.command("groups", cls=Command, short_help="List groups: protocol, clients, cost, readiness for KIP-848.")(groups.groups)
+app.command("trend", cls=Command, short_help="Show groups over weeks or releases.")(trend.trend)
+app.command("deploys", cls=Command, short_help="List rolling restarts with their cost.")(trend.deploys)
 app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
 app.command("report", cls=Command, short_help="Write the answer as one HTML page.")(report.report)
 app.command("whatif", cls=Command, short_help="The same history under another configuration.")(whatif.whatif)

@@ -13,6 +13,7 @@ from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
+from pipelines.cli.commands.history.listings import write_listing
 from pipelines.cli.output.console import screen
 
 if TYPE_CHECKING:
@@ -45,11 +46,33 @@ def offenders(
     form: o.Form,
     filters: Filters,
     by: RankedBy = "client",
+    blockers: Annotated[
+        bool,
+        typer.Option("--blockers", help="Rank by the time that ready members waited for them, booked once.", rich_help_panel=o.SHOW),
+    ] = False,
     limit: o.Limit = 50,
 ) -> int:
     """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
     source = open_source(asked, filters)
+    if blockers:
+        return _blockers(source, by, limit=limit, form=form)
     return _answer(source, "offenders", partial(offender_rows, ranked_by=by), partial(_offenders, ranked_by=by), limit=limit, form=form)
+
+
+def _blockers(source: Source, by: str, *, limit: int, form: o.Form) -> int:
+    from pipelines.cli.answers import history_rows as rows
+    from pipelines.cli.output import history_tables as tables
+
+    write_listing(
+        "blockers",
+        rows.blockers(source.rows, by),
+        rows.blocker_rows,
+        lambda shown: tables.blockers(screen(), shown, source.clock),
+        "No member is known to have held up a rebalance.",
+        form=form,
+        limit=limit,
+    )
+    return codes.decisive(source.codes)
 
 
 @question

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pipelines.cli.json_schema.group_state import GROUP_STATE
+from pipelines.cli.json_schema.history import LISTINGS
 from pipelines.cli.json_schema.proof import PROOF
 from pipelines.cli.json_schema.rebalance_event import rebalance_event
 from pipelines.cli.json_schema.recurrence import RECURRENCE
@@ -21,6 +22,10 @@ COMMANDS = (
     "explain",
     "rebalances",
     "offenders",
+    "offenders/blockers",
+    "groups",
+    "trend",
+    "deploys",
     "timeline",
     "outages",
     "outages/under-replicated",
@@ -69,6 +74,9 @@ def command_schema(command: str) -> dict[str, Any]:
         return contract
     if command == "offenders":
         return _listing(contract, "offenders", OFFENDER)
+    key = command.removeprefix("offenders/")
+    if key in LISTINGS:
+        return _listing(contract, key, LISTINGS[key], command.replace("/", " --"))
     if command in ("rebalances", "timeline", "outages", "ownership"):
         return _listing(contract, command, contract["properties"][command]["items"])
     if command == "outages/under-replicated":

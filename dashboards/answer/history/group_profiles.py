@@ -1,0 +1,199 @@
+"""Profiles of groups, with their readiness for KIP-848."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conf.readiness import readiness
+from dashboards.answer.fitting import numbers
+from dashboards.answer.history.periods import covered_seconds
+from dashboards.view.answer import Rebalance
+from dashboards.view.row_access import column, name_of
+from dashboards.wording.units import listed
+
+WEEK = 7 * 86_400.0
+SHORTEST_COVER = 86_400.0
+"""Minimum cover for a weekly rate.
+
+Hours of work and of rest differ."""
+_ALWAYS = 1 << 62
+CLASSIC = "classic"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Readiness for the consumer protocol.
+
+    `status` is migrated, ready, blocked, unknown (`open` says what is not known), or other, where it does not apply.
+    """
+
+    status: str
+    reasons: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    migrated_at: int | None = None
+    classic_rebalances: int = 0
+    consumer_rebalances: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupProfile:
+    """A group at the end of its logs.
+
+    `members` is its size after its last rebalance, `static_members` how many of the clients seen have an instance id.
+    """
+
+    cluster: str
+    system: str
+    group: str
+    protocol: str | None
+    protocol_type: str | None
+    assignor: str | None
+    members: int | None
+    clients: int
+    static_members: int
+    client_versions: tuple[str, ...]
+    rebalances: int
+    stopped_seconds: float
+    covered_seconds: float
+    stopped_seconds_per_week: float | None
+    migration: Migration
+
+    @property
+    def static_share(self) -> float | None:
+        """Share of clients with an instance id."""
+        return self.static_members / self.clients if self.clients else None
+
+
+@dataclass(slots=True)
+class _Group:
+    rebalances: int = 0
+    stopped: float = 0.0
+    protocols: Counter[str] = field(default_factory=Counter)
+    switched_at: int | None = None
+    last: tuple[int, str, Any, Rebalance] | None = None
+    protocol_type: str | None = None
+    assignor: str | None = None
+    clients: dict[str, bool] = field(default_factory=dict)
+    versions: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What the files of an analysis tell beside its rows."""
+
+    broker_versions: Mapping[str, Sequence[str]]
+    client_versions: Mapping[str, str]
+    """Version by path of a client's log."""
+
+
+def files_of(rows: Iterable[Any]) -> Files:
+    """Versions of brokers by cluster, and of clients by file."""
+    brokers: defaultdict[str, set[str]] = defaultdict(set)
+    clients = {}
+    for row in rows:
+        version, kind = column(row, "version"), column(row, "kind")
+        if version and column(row, "system") == "kafka":
+            if kind == "client":
+                clients[column(row, "path")] = version
+            elif kind in ("server", "controller", "state_change"):
+                brokers[column(row, "cluster") or ""].update(version.split(", "))
+    return Files({cluster: sorted(found, key=numbers) for cluster, found in brokers.items()}, clients)
+
+
+def profiles(
+    pairs: Iterable[tuple[Any, Rebalance]],
+    sessions: Iterable[Any],
+    client_states: Iterable[Any],
+    files: Files,
+    cover: Mapping[str, Sequence[tuple[int, int]]],
+) -> list[GroupProfile]:
+    """Profile of each group, the longest stopped first.
+
+    `pairs` are rows of rebalances and their views."""
+    groups: defaultdict[tuple[str, str, str], _Group] = defaultdict(_Group)
+    for row, item in pairs:
+        _add(groups[item.cluster, item.system, item.group], row, item, files)
+    for session in sessions:
+        one = groups[column(session, "cluster"), column(session, "system"), column(session, "group")]
+        name = column(session, "instance_id") or name_of(session)
+        one.clients[name] = one.clients.get(name, False) or bool(column(session, "instance_id"))
+    for state in client_states:
+        one = groups[column(state, "cluster"), column(state, "system"), column(state, "group")]
+        one.versions.update(_versions(state, files))
+    found = [_profile(key, one, files, cover.get(key[0], ())) for key, one in groups.items()]
+    return sorted(found, key=lambda one: (-one.stopped_seconds, -one.rebalances, one.cluster, one.group))
+
+
+def _add(one: _Group, row: Any, item: Rebalance, files: Files) -> None:
+    one.rebalances += 1
+    one.stopped += item.stopped_seconds
+    one.protocols[item.protocol] += 1
+    one.versions.update(_versions(row, files))
+    when = next((at for at in (item.started_at, item.joined_at, item.ended_at) if at is not None), 0)
+    if one.last is None or (when, item.id) >= one.last[:2]:
+        one.last = (when, item.id, row, item)
+    if item.protocol != CLASSIC:
+        one.switched_at = when if one.switched_at is None else min(one.switched_at, when)
+    one.protocol_type = column(row, "protocol_type") or one.protocol_type
+    one.assignor = item.assignor or one.assignor
+
+
+def _versions(row: Any, files: Files) -> Iterable[str]:
+    for line in column(row, "evidence") or ():
+        version = files.client_versions.get(column(line, "file"))
+        if version:
+            yield from version.split(", ")
+
+
+def _profile(key: tuple[str, str, str], one: _Group, files: Files, stretches: Sequence[tuple[int, int]]) -> GroupProfile:
+    covered = covered_seconds(stretches, 0, _ALWAYS)
+    last = one.last[3] if one.last is not None else None
+    return GroupProfile(
+        *key,
+        protocol=last.protocol if last is not None else None,
+        protocol_type=one.protocol_type,
+        assignor=one.assignor,
+        members=last.members_after if last is not None else None,
+        clients=len(one.clients),
+        static_members=sum(one.clients.values()),
+        client_versions=tuple(sorted(one.versions, key=numbers)),
+        rebalances=one.rebalances,
+        stopped_seconds=round(one.stopped, 6),
+        covered_seconds=round(covered, 6),
+        stopped_seconds_per_week=round(one.stopped / covered * WEEK, 6) if covered >= SHORTEST_COVER else None,
+        migration=_migration(key[1], one, last, files.broker_versions.get(key[0], ())),
+    )
+
+
+def _migration(system: str, one: _Group, last: Rebalance | None, brokers: Sequence[str]) -> Migration:
+    classic, consumer = one.protocols[CLASSIC], one.protocols["consumer"]
+    if system != "kafka" or (last is not None and last.protocol not in (CLASSIC, "consumer")):
+        return Migration("other", (), (), None, classic, consumer)
+    if last is not None and last.protocol == "consumer":
+        return Migration("migrated", (), (), one.switched_at if classic else None, classic, consumer)
+    reasons, unknown = _obstacles(one, brokers)
+    status = "blocked" if reasons else "unknown" if unknown else "ready"
+    return Migration(status, tuple(reasons), tuple(unknown), None, classic, consumer)
+
+
+def _obstacles(one: _Group, brokers: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is in the way, and what the logs do not tell."""
+    needed, reasons, unknown = readiness(), [], []
+    for what, versions, since in (("brokers", brokers, needed.brokers_since), ("clients", one.versions, needed.java_clients_since)):
+        old = sorted((version for version in versions if numbers(version) < numbers(since)), key=numbers)
+        if old:
+            reasons.append(f"{what} of {listed(old)}; {since} or later is needed")
+        elif not versions:
+            unknown.append(f"the version of the {what}")
+    if one.protocol_type in needed.other_protocols:
+        reasons.append(needed.other_protocols[one.protocol_type or ""])
+    if one.assignor == needed.streams_assignor:
+        reasons.append("Kafka Streams has a protocol of its own (KIP-1071)")
+    elif one.assignor is None:
+        unknown.append("the assignor")
+    elif one.assignor not in needed.assignors and not reasons:
+        reasons.append(f"assignor {one.assignor} is the clients' own, which the consumer protocol does not run")
+    return reasons, unknown

@@ -1,0 +1,155 @@
+"""Rows of answers about groups over time, as `groupscope schema` describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dashboards.answer import build
+from dashboards.view.row_access import column
+from pipelines.schema.tables import instant_text
+
+if TYPE_CHECKING:
+    from dashboards.answer.history.deploys import Deploy
+    from dashboards.answer.history.group_profiles import GroupProfile
+    from dashboards.answer.history.held_up import Blocker
+    from dashboards.answer.history.trends import GroupTrend
+    from dashboards.view.answer import Rebalance
+
+
+def blockers(rows: Any, ranked_by: str) -> list[Blocker]:
+    """Members that others waited for."""
+    from dashboards.answer.history import held_up
+
+    return held_up.blockers(map(build.rebalance, rows.rebalances), ranked_by)
+
+
+def profiles(rows: Any) -> list[GroupProfile]:
+    """Profiles of groups."""
+    from dashboards.answer.history import group_profiles
+    from dashboards.answer.history.periods import cover_of
+
+    files = rows.inputs["log_files"]
+    pairs = ((row, build.rebalance(row)) for row in rows.rebalances)
+    return group_profiles.profiles(pairs, rows.members, rows.client_states, group_profiles.files_of(files), cover_of(files))
+
+
+def deploys(rows: Any) -> list[Deploy]:
+    """Deployments."""
+    from dashboards.answer.history.deploys import ROLLING_RESTART
+    from dashboards.answer.history.deploys import deploys as found
+    from pipelines.cli.answers.selection import with_ids
+
+    incidents = [row for row in rows.incidents if ROLLING_RESTART in (column(row, "kind"), column(row, "root_cause"))]
+    ids = {each for row in incidents for each in column(row, "rebalance_ids") or ()}
+    items = map(build.rebalance, with_ids(rows.rebalances, "rebalance_id", ids)) if ids else ()
+    return found(incidents, {item.id: item for item in items})
+
+
+def blocker_rows(items: Iterable[Blocker]) -> Iterator[dict[str, Any]]:
+    """Rows of `offenders --blockers`."""
+    for one in items:
+        yield {
+            "cluster": one.cluster,
+            "system": one.system,
+            "group": one.group,
+            "name": one.name,
+            "hosts": list(one.hosts),
+            "rebalances_held_up": one.rebalances,
+            "held_up_seconds": one.seconds,
+            "group_share": one.group_share,
+            "longest_seconds": one.longest_seconds,
+            "causes": dict(one.causes),
+            "first_at": instant_text(one.first_at),
+            "last_at": instant_text(one.last_at),
+        }
+
+
+def used(one: GroupProfile, budget: float | None) -> float | None:
+    """Part of a weekly budget that a group uses.
+
+    If the logs cover less than a week, the part used so far."""
+    from dashboards.answer.history.group_profiles import WEEK
+
+    if not budget:
+        return None
+    weeks = max(one.covered_seconds / WEEK, 1.0)
+    return round(one.stopped_seconds / weeks / budget, 6)
+
+
+def group_rows(items: Iterable[GroupProfile], budget: float | None) -> Iterator[dict[str, Any]]:
+    """Rows of `groups`."""
+    names = ("cluster", "system", "group", "protocol", "protocol_type", "assignor", "members", "clients", "static_members", "static_share")
+    for one in items:
+        found = one.migration
+        yield {
+            **{name: getattr(one, name) for name in names},
+            "client_versions": list(one.client_versions),
+            "rebalances": one.rebalances,
+            "stopped_seconds": one.stopped_seconds,
+            "covered_seconds": one.covered_seconds,
+            "stopped_seconds_per_week": one.stopped_seconds_per_week,
+            "budget_seconds": budget,
+            "budget_used": used(one, budget),
+            "migration": {
+                "status": found.status,
+                "reasons": list(found.reasons),
+                "open": list(found.open),
+                "migrated_at": instant_text(found.migrated_at),
+                "classic_rebalances": found.classic_rebalances,
+                "consumer_rebalances": found.consumer_rebalances,
+            },
+        }
+
+
+def trend_rows(items: Iterable[GroupTrend]) -> Iterator[dict[str, Any]]:
+    """Rows of `trend`."""
+    names = ("covered_seconds", "rebalances", "rebalances_per_hour", "unexpected", "stopped_seconds", "member_seconds_stopped", "score")
+    for one in items:
+        yield {
+            "cluster": one.cluster,
+            "system": one.system,
+            "group": one.group,
+            "score": one.score,
+            "periods": [
+                {
+                    "started_at": instant_text(row.period.begin),
+                    "ended_at": instant_text(row.period.end),
+                    **{name: getattr(row, name) for name in names},
+                }
+                for row in one.periods
+            ],
+            "changes": [
+                {"at": instant_text(change.begin), "before": change.before, "after": change.after, "p_value": change.p_value}
+                for change in one.changes
+            ],
+        }
+
+
+def deploy_rows(items: Iterable[Deploy]) -> Iterator[dict[str, Any]]:
+    """Rows of `deploys`."""
+    for one in items:
+        yield {
+            "cluster": one.cluster,
+            "system": one.system,
+            "group": one.group,
+            "incident_id": one.incident_id,
+            "started_at": instant_text(one.started_at),
+            "ended_at": instant_text(one.ended_at),
+            "restarted": list(one.restarted),
+            "rebalances": one.rebalances,
+            "stopped_seconds": one.stopped_seconds,
+            "member_seconds_stopped": one.member_seconds_stopped,
+            "spared_rebalances": one.spared_rebalances,
+        }
+
+
+def reach(files: Iterable[Mapping[str, Any]]) -> tuple[int, int] | None:
+    """First and last time of recognised files."""
+    times = [at for row in files if column(row, "recognised") for name in ("first_at", "last_at") if (at := column(row, name)) is not None]
+    return (min(times), max(times)) if times else None
+
+
+def rebalances_of(rows: Any) -> Iterator[Rebalance]:
+    """Views of all rebalances."""
+    return map(build.rebalance, rows.rebalances)

@@ -1,0 +1,40 @@
+"""Listings as JSON, JSON lines, CSV, or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from pipelines.cli.arguments import options as o
+
+Item = TypeVar("Item")
+
+
+def write_listing(
+    key: str,
+    items: Sequence[Item],
+    ready: Callable[[Iterable[Item]], Iterable[dict[str, Any]]],
+    show: Callable[[Sequence[Item]], None],
+    nothing: str,
+    *,
+    form: o.Form,
+    limit: int,
+) -> None:
+    """Write items; forms for programs contain all, regardless of the limit."""
+    from pipelines.cli.json_schema.history import LISTINGS
+    from pipelines.cli.output import json_csv as answers
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.console import screen
+
+    if form == "json":
+        answers.write_list(key, ready(items))
+    elif form == "jsonl":
+        answers.write_lines(ready(items))
+    elif form == "csv":
+        answers.write_csv(list(LISTINGS[key]["properties"]), ready(items))
+    elif not items:
+        screens.say(screen(), nothing)
+    else:
+        show(items[: limit or None])
+        if limit and len(items) > limit:
+            screens.say(screen(), f"{limit:,} of {len(items):,}; --limit 0 shows all", style="dim")

@@ -1,0 +1,108 @@
+"""Waiting, periods, change points, stability and deployments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboards.answer.build import rebalance
+from dashboards.answer.history.change_points import change_points
+from dashboards.answer.history.held_up import Wait, blockers, shared_out
+from dashboards.answer.history.periods import between, cover_of, covered_seconds, periods
+from dashboards.answer.history.trends import stability, trends
+from dashboards.wording.units import Clock
+from tests.dashboards import made
+
+S = made.SECOND
+SHARES = [
+    ([(0, 10, "a")], {"a": 10}),
+    ([(0, 10, "ab")], {"a": 5, "b": 5}),
+    ([(0, 10, "a"), (4, 10, "a")], {"a": 10}),
+    ([(0, 10, "a"), (4, 14, "b")], {"a": 7, "b": 7}),
+    ([(0, 10, "a"), (10, 12, "a")], {"a": 12}),
+]
+
+
+@pytest.mark.parametrize(("waits", "seconds"), SHARES)
+def test_each_second_is_booked_once(waits: list[tuple[int, int, str]], seconds: dict[str, float]) -> None:
+    found = shared_out(Wait(begin * S, end * S, frozenset(names)) for begin, end, names in waits)
+    assert {name: micros / S for name, micros in found.items() if micros} == pytest.approx(seconds)
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.sets(st.sampled_from("abc"), min_size=1)), max_size=8)
+
+
+@given(SPANS)
+def test_all_shares_add_up_to_the_time_that_was_waited(spans: list[tuple[int, int, set[str]]]) -> None:
+    waits = [Wait(min(a, b), max(a, b), frozenset(names)) for a, b, names in spans]
+    instants = {at for wait in waits for at in range(wait.begin, wait.end)}
+    assert sum(shared_out(waits).values()) == pytest.approx(len(instants))
+
+
+def test_blockers_of_the_story_have_their_seconds() -> None:
+    items = [rebalance(row) for row in made.small_story().rebalances]
+    found = blockers(items)
+    waited = [item for item in items if item.blockers]
+    assert {one.name for one in found} == {person.name for item in waited for person in item.blockers}
+    assert sum(one.seconds for one in found) <= sum(item.held_up_seconds for item in waited) + 1e-6
+    assert sum(one.group_share for one in found) == pytest.approx(len({one.group for one in found}), abs=1e-5)
+
+
+SERIES = [
+    ([1.0] * 20, []),
+    ([0.0] * 12 + [9.0] * 12, [12]),
+    ([0.0] * 12 + [9.0] * 12 + [0.0] * 12, [12, 24]),
+    ([1.0, 2.0, 9.0, 8.0], []),  # too short for any significance
+    ([0.0] * 10 + [500.0] + [0.0] * 10, []),  # one outlier is no change of level
+]
+
+
+@pytest.mark.parametrize(("values", "places"), SERIES)
+def test_changes_of_level_are_found(values: list[float], places: list[int]) -> None:
+    assert [point.place for point in change_points(values)] == places
+
+
+def test_chance_is_no_change() -> None:
+    """At a level of 5 %, about 5 of 100 series without a change may show one."""
+    alarms = sum(bool(change_points(list(np.random.default_rng(seed).exponential(size=24)))) for seed in range(100))
+    assert alarms <= 12
+
+
+SCORES = [
+    ((0.0, 0, 3600.0), 100),
+    ((36.0, 0, 3600.0), 50),
+    ((0.0, 1, 3600.0), 50),
+    ((36.0, 1, 3600.0), 25),
+    ((3600.0, 0, 3600.0), 1),
+    ((3.0, 1, 30.0), 46),  # half a minute of logs is no rate
+    ((0.0, 0, 0.0), None),
+]
+
+
+@pytest.mark.parametrize(("values", "score"), SCORES)
+def test_the_score_is_as_documented(values: tuple[float, int, float], score: int | None) -> None:
+    assert stability(*values) == score
+
+
+def test_periods_follow_the_zone() -> None:
+    berlin = Clock("Europe/Berlin")
+    weeks = periods(made.START, made.START + 8 * 86_400 * S, "week", berlin)
+    assert [week.name for week in weeks] == ["2026-02-23", "2026-03-02", "2026-03-09"]
+    assert all(berlin.at(week.begin).weekday() == 0 and berlin.at(week.begin).hour == 0 for week in weeks)
+    [first, second] = between(made.at(0), made.at(100), [made.at(40), made.at(900)], Clock())
+    assert (first.end, second.begin, second.end) == (made.at(40), made.at(40), made.at(100) + 1)
+
+
+def test_cover_counts_overlapping_files_once() -> None:
+    rows = [{"cluster": "a", "recognised": 1, "first_at": made.at(begin), "last_at": made.at(end)} for begin, end in ((0, 60), (30, 90))]
+    assert covered_seconds(cover_of(rows)["a"], made.at(0), made.at(1000)) == 90
+
+
+def test_a_trend_adds_up_to_the_rebalances() -> None:
+    items = [rebalance(row) for row in made.small_story().rebalances]
+    spans = periods(made.START, made.at(3600), "hour", Clock())
+    found = trends(items, spans, {})
+    assert sum(row.rebalances for one in found for row in one.periods) == sum(item.started_at is not None for item in items)
+    assert {one.score for one in found} == {None}
