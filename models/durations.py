@@ -1,4 +1,4 @@
-"""Durations as typed by users: 250ms, 30s, 5m, 1.5h, 30d."""
+"""Durations as typed by users (250ms, 30s, 1.5h) and as told to them (3 min 33 s)."""
 
 from __future__ import annotations
 
@@ -30,3 +30,20 @@ def span_us(text: str, units: Collection[str] = UNITS_US.keys(), *, whole: bool 
     if found is None or found["unit"] not in units or (whole and found["rest"]):
         return None
     return round(Decimal(found["whole"] + found["rest"].rstrip()) * UNITS_US[found["unit"]])
+
+
+def spell(seconds: float) -> str:
+    """A duration for people, such as 340 ms, 4.2 s or 3 min 33 s.
+
+    It is the style of pages and screens; a test holds `dashboards.wording.units.duration` to it.
+    """
+    if seconds < 0.9995:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for size, unit, smaller, smaller_unit in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit} {rest} {smaller_unit}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from models.clear_names import clear
 from models.downtime import goes_on, stopped_seconds
+from models.durations import spell
 from models.ids import make_id
 from models.incidents.static_returns import spared
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
@@ -426,17 +427,6 @@ def _times(cause: str, times: int) -> str:
 
 SHORTEST_SECONDS = 0.0005
 """Downtimes shorter than this count as none."""
-
-
-def spell(value: float) -> str:
-    """A duration for people, such as 42 s or 3.5 min."""
-    if value < 0.095:
-        return f"{value * 1000:.0f} ms"
-    if value < 10:
-        return f"{value:.1f} s"
-    if value < 120:
-        return f"{value:.0f} s"
-    return f"{value / 60:.1f} min" if value < 7200 else f"{value / 3600:.1f} h"
 
 
 _SEVERITIES = {"critical": 0, "warning": 1, "info": 2}

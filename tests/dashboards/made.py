@@ -203,7 +203,7 @@ def log_file(path: str, **columns: Any) -> dict[str, Any]:
     return {**values, **columns}
 
 
-FLAPPING = "orders: 6 rebalances in 9.0 min, 231 s stopped; orders-worker-3 on 10.0.0.7 exceeded its poll interval 6 times"
+FLAPPING = "orders: 6 rebalances in 9 min, 3 min 51 s stopped; orders-worker-3 on 10.0.0.7 exceeded its poll interval 6 times"
 ROUND = ((0.0, "PreparingRebalance"), (38.0, "CompletingRebalance"), (38.5, "Stable"))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from models.causes import Cause, RootCause
+from models.durations import spell
 from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.incidents import EXPECTED_CAUSES, Limits, spell
+from models.incidents.incidents import EXPECTED_CAUSES, Limits
 from models.kafka.cluster.expiry_bursts import ExpiryBurst
 from models.rows import KAFKA, Incident, Rebalance
 from models.units import US_PER_SECOND

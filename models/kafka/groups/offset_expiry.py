@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from models.durations import spell
 from models.events import Event, when
 from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.incidents import spell
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.reconstruction.classic_log import ClassicReplay

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from models.causes import Cause, RootCause
+from models.durations import spell
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.incidents import Limits
@@ -178,7 +179,7 @@ def _takeover_headline(rows: Sequence[BrokerOutage], moved: int) -> str:
     if len(nodes) > 1:
         how = how.replace("was ", "were ", 1).replace(" its ", " their ")
     who = f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)
-    away = "not seen back" if any(row.up_at is None for row in rows) else f"away for {_longest(rows):.0f} s"
+    away = "not seen back" if any(row.up_at is None for row in rows) else f"away for {spell(_longest(rows))}"
     leaders = f"; {moved} leadership{'s' if moved > 1 else ''} moved" if moved else ""
     return f"{who} {how}, {away}{leaders}; no partition was without leader"
 
@@ -287,7 +288,7 @@ def _headline(rows: Sequence[PartitionOutage], lengths: Sequence[float], *, is_o
     who = f"broker {brokers[0]}" if len(brokers) == 1 else "brokers " + ", ".join(brokers) if brokers else "a broker"
     names = [f"{row.topic}-{row.partition}" for row in rows]
     what = names[0] if len(set(names)) == 1 else f"{len(set(names))} partitions"
-    lasted = "still open" if is_open else f"up to {max(lengths):.1f} s" if max(lengths) < 10 else f"up to {max(lengths):.0f} s"
+    lasted = "still open" if is_open else f"up to {spell(max(lengths))}"
     told = f"{who} went: {what} without leader, {lasted}"
     risky = sum(bool(row.at_risk) for row in rows)
     coordinators = sum(row.topic == OFFSETS_TOPIC for row in rows)

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from models.clear_names import clear
+from models.durations import spell
 from models.ids import make_id
-from models.incidents.incidents import Limits, is_routine, spell
+from models.incidents.incidents import Limits, is_routine
 from models.rocketmq.diagnosis.ownership import OwnershipWindow
 from models.rocketmq.diagnosis.standing_faults import StandingFault
 from models.rocketmq.object_text import RETRY, named

@@ -1,8 +1,11 @@
 """Durations, times and counts as people read them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashboards.wording.units import Clock, counted, duration, lasted, listed, share, size
+from models.durations import spell
 from tests.dashboards.made import at
 
 
@@ -28,6 +31,11 @@ from tests.dashboards.made import at
 )
 def test_a_duration_has_two_units_at_most(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
+
+
+@given(st.floats(0, 1e8))
+def test_headlines_have_the_same_style(seconds: float) -> None:
+    assert spell(seconds) == duration(seconds)
 
 
 @pytest.mark.parametrize(

@@ -131,13 +131,13 @@ SETTLED = "2.1 AssignmentReceived generation=4 member_id=a#1 member_count=2"
         ),
         (
             "1.0 RebalanceStarted generation=3\n301.002 GenerationStarted generation=4\n301.01 AssignmentReceived generation=4",
-            "a member that no line names held the others up for 5.0 min",
+            "a member that no line names held the others up for 5 min",
         ),
         (
             "1.0 RebalanceStarted generation=3\n301.002 GenerationStarted generation=4\n301.01 AssignmentReceived generation=4\n"
             "309.0 MemberFailed member_id=b#1\n309.0 RebalanceStarted generation=4\n"
             "311.0 GenerationStarted generation=5\n311.01 AssignmentReceived generation=5",
-            "b held the others up for 5.0 min",
+            "b held the others up for 5 min",
         ),
     ],
     ids=["rejoin awaited", "assignment awaited", "removed unnamed", "removed and named by its old timer"],

@@ -90,7 +90,7 @@ def moved(node: str, at: float, partition: int = 0) -> LeaderMove:
             [away("2", 10, 30), away("2", 5000, 5001, "session_expired")],
             [
                 ("warning", 30, f"broker 2 was killed, away for 20 s; 2 leaderships moved; {NO_OUTAGE}"),
-                ("warning", 5001, f"broker 2 lost its session, away for 1 s; {NO_OUTAGE}"),
+                ("warning", 5001, f"broker 2 lost its session, away for 1.0 s; {NO_OUTAGE}"),
             ],
         ),
         ([away("7", 300, 400)], []),  # the outage at 301 tells of it
