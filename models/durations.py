@@ -1,4 +1,4 @@
-"""Durations as typed by users (250ms, 30s, 1.5h) and as told to them (3 min 33 s)."""
+"""Durations as typed by users and as told to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def span_us(text: str, units: Collection[str] = UNITS_US.keys(), *, whole: bool 
 
 
 def spell(seconds: float) -> str:
-    """A duration for people, such as 340 ms, 4.2 s or 3 min 33 s.
+    """A duration for people, such as 3 min 33 s.
 
     It is the style of pages and screens; a test holds `dashboards.wording.units.duration` to it.
     """

@@ -29,7 +29,7 @@ from pipelines.cli.commands import (
 from pipelines.cli.commands import rebalances as tables
 from pipelines.cli.commands import run as run_job
 from pipelines.cli.commands.history import gate, groups, trend
-from pipelines.cli.commands.live import events
+from pipelines.cli.commands.live import events, mcp
 from pipelines.cli.json_schema import schema
 from pipelines.cli.output.console import ReaderGone
 
@@ -133,6 +133,7 @@ app.command("report", cls=Command, short_help="Write the answer as one HTML page
 app.command("whatif", cls=Command, short_help="The same history under another configuration.")(whatif.whatif)
 app.command("advise", cls=Command, short_help="Settings that would have avoided most harm.")(whatif.advise)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
+app.command("mcp", cls=Command, short_help="Serve assistants: read-only tools (Model Context Protocol).")(mcp.mcp)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
 app.command("maintain", cls=Command, short_help="Keep the files of a warehouse few.")(maintain.maintain)
 app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)

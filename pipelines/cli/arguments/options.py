@@ -81,7 +81,9 @@ Redact = Annotated[
     typer.Option(
         "--redact",
         metavar="KINDS",
-        help="Put pseudonyms in place of names: hosts,client_ids,groups,topics,users. The key is in GROUPSCOPE_REDACT_KEY or a file.",
+        help="Put pseudonyms in place of names: hosts,client_ids,groups,topics,users, or all. "
+        "The key is in GROUPSCOPE_REDACT_KEY or a file; for all, one is made if there is none.",
+        show_default=False,
         rich_help_panel=READ,
     ),
 ]

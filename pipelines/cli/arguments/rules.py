@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import os
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "GROUPSCOPE_REDACT_KEY"
 """Environment variable with the pseudonyms' key, unless a file has it."""
+
+ALL = "all"
+"""Stands for all kinds of names."""
 
 ASSUMABLE = {
     "session_timeout_ms": ("session_timeout_ms", 1),
@@ -44,6 +49,8 @@ class ReadArguments:
     assumptions: Sequence[str] | None = None
     redact: str | None = None
     redact_key: Path | None = None
+    lasting: bool = False
+    """Whether results are kept, so that a key must be, too."""
 
 
 def rule(text: str, option: str) -> tuple[str | None, str]:
@@ -110,19 +117,35 @@ def redaction_of(settings: Settings, given: ReadArguments) -> Redaction | None:
     kinds = [kind.strip() for kind in given.redact.split(",")] if given.redact is not None else list(settings.privacy.redact)
     if not kinds:
         return None
-    from parsers.redaction.pseudonyms import BadKeyError, Redaction
+    from parsers.redaction.pseudonyms import KINDS, BadKeyError, Redaction
+
+    everything = kinds == [ALL]
+    kinds = list(KINDS) if everything else kinds
 
     path = given.redact_key or (Path(settings.privacy.key_file) if settings.privacy.key_file else None)
     try:
         key = path.read_bytes().strip() if path is not None else os.environ.get(KEY_VARIABLE, "").encode().strip()
     except OSError as error:
         raise UsageError(f"{path}: the key of --redact can't be read: {error.strerror or error}") from error
+    if not key and everything and not given.lasting:
+        key = _key_of_this_run()
     if not key:
         raise UsageError(f"--redact needs a key: put one into {KEY_VARIABLE}, or name a file with --redact-key")
     try:
         return Redaction(kinds, key)
     except BadKeyError as error:
         raise UsageError(f"--redact: {error}") from error
+
+
+@cache
+def _key_of_this_run() -> bytes:
+    """A key for this run.
+
+    Nobody keeps it, so nobody can find out a name by it."""
+    from pipelines.cli.output.console import say
+
+    say(f"note: the key of --redact is made for this run; for equal pseudonyms in another one, put a key into {KEY_VARIABLE}")
+    return secrets.token_hex(32).encode()
 
 
 def shown_as(groups: Iterable[str], redaction: Redaction | None) -> list[str]:

@@ -135,7 +135,7 @@ def run(
     place = warehouse or loaded.warehouse.uri
     if not place:
         raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
-    given = analyze_options(loaded, ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key))
+    given = analyze_options(loaded, ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, lasting=True))
     talk = Messenger(quiet=quiet, verbose=verbose)
     LogEvents.redaction = given.read.redaction
     options = RunOptions(

@@ -71,3 +71,21 @@ def test_events_of_the_log_hide_names_in_errors(groupscope: Run, tmp_path: Path)
     assert done.returncode == 3
     assert "acme" not in done.stderr
     assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["run failed", "error"]
+
+
+def test_all_makes_a_key_of_its_own(groupscope: Run, logs: Path) -> None:
+    """Nobody keeps that key: two runs have other pseudonyms. With a key, `all` is the five kinds."""
+    first, second = (groupscope("analyze", logs, "--redact", "all") for _ in range(2))
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "made for this run" in first.stderr
+    assert "shipping" not in first.stdout + first.stderr
+    assert first.stdout != second.stdout
+    keyed = {**os.environ, "GROUPSCOPE_REDACT_KEY": KEY}
+    told = [groupscope("analyze", logs, "--redact", kinds, env=keyed).stdout for kinds in ("all", ALL)]
+    assert told[0] == told[1]
+
+
+def test_a_warehouse_needs_a_key_that_lasts(groupscope: Run, logs: Path, tmp_path: Path) -> None:
+    done = groupscope("run", "--input", logs, "--warehouse", tmp_path / "tables", "--redact", "all")
+    assert done.returncode == 2
+    assert "GROUPSCOPE_REDACT_KEY" in done.stderr
