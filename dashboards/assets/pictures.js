@@ -59,11 +59,49 @@ function filtered(chart) {
     const about = trace.customdata && trace.customdata[place];
     return candidates.has(trace.y[place]) && (!passes || !isRow(about) || passes.has(about[0]));
   }));
+  if (chart === data.charts.timeline) traces = thinned(chart, traces, lanes);
   const drawn = new Set(traces.flatMap((trace) => trace.y));
   lanes = lanes.filter((label) => drawn.has(label)).slice(0, chart.lanesMax);
   const shown = new Set(lanes);
   traces = traces.map((trace) => cutTrace(trace, (place) => shown.has(trace.y[place]))).filter((trace) => trace.y.length);
   return { lanes, traces };
+}
+
+// More rebalances than this can't be told apart in one picture: strips show how many there are, until the reader zooms in.
+const DENSE = 400;
+const STRIPS = 160;
+
+// The traces with strips in place of single rebalances, where these would hide each other. Strips count all that pass, also those never drawn.
+function thinned(chart, traces, lanes) {
+  const known = selected().filter((row) => row.at !== null);
+  if (known.length <= DENSE || !data.span) return traces;
+  const [from, to] = view.from !== null ? [view.from, view.to] : data.span;
+  const width = (to - from) / STRIPS || 1;
+  const labels = new Map(chart.lanes.filter(([label, key]) => key !== null && lanes.includes(label)).map(([label, key]) => [key.join(" "), label]));
+  const counts = new Map();
+  for (const row of known) {
+    const place = Math.floor((row.at / 1000 - from) / width);
+    if (!labels.has(row.lane) || place < 0 || place > STRIPS) continue;
+    const line = counts.get(row.lane) || counts.set(row.lane, new Map()).get(row.lane);
+    line.set(Math.min(place, STRIPS - 1), (line.get(Math.min(place, STRIPS - 1)) || 0) + 1);
+  }
+  const strips = [...counts].flatMap(([lane, line]) => [...line].map(([place, count]) => [labels.get(lane), from + place * width, count]));
+  const most = Math.max(1, ...strips.map(([, , count]) => count));
+  const density = {
+    type: "bar", orientation: "h", name: "Rebalances, darker where there are more", meta: { times: "base" }, width: 0.62,
+    y: strips.map(([label]) => label), base: strips.map(([, start]) => start), x: strips.map(() => width),
+    text: strips.map(([, , count]) => count), textposition: "none",
+    customdata: strips.map(([, , count]) => [null, count === 1 ? "1 rebalance" : `${count} rebalances; zoom in to see each`]),
+    hovertemplate: "%{customdata[1]}<extra></extra>",
+    marker: { color: strips.map(([, , count]) => between(colour("--heat-low"), colour("--heat-high"), most === 1 ? 1 : (count - 1) / (most - 1))), line: { width: 0 } },
+  };
+  return [...traces.filter((trace) => !trace.legendgroup), density];
+}
+
+// A colour between two that are given as #rrggbb.
+function between(low, high, share) {
+  const part = (text, place) => parseInt(text.slice(place, place + 2), 16);
+  return `rgb(${[1, 3, 5].map((place) => Math.round(part(low, place) + (part(high, place) - part(low, place)) * share)).join(",")})`;
 }
 
 function heatOf(chart, lanes, passes) {

@@ -10,12 +10,17 @@ from dashboards.figures.time_lanes import coverage, head_counts, heat
 from dashboards.figures.timeline import timeline
 from dashboards.view.answer import Answer
 
+HEAT_FIRST_MIN = 2_000
+"""Rebalances from which counts per hour tell more than lanes do."""
+
 
 def charts(answer: Answer, drawn_max: int) -> list[Chart]:
     """Draw all charts with data in this answer."""
+    first = [timeline(answer, drawn_max), heat(answer)]
+    if len(answer.rebalances) >= HEAT_FIRST_MIN:
+        first.reverse()
     made = [
-        timeline(answer, drawn_max),
-        heat(answer),
+        *first,
         head_counts(answer),
         clients(answer),
         queues(answer),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from conf.causes import cause as cause_entry
+from dashboards.answer.history.held_up import blockers
 from dashboards.view.answer import Answer, Incident
 from dashboards.view.evidence import Line
 from dashboards.wording import units
@@ -54,6 +55,7 @@ def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
     made = [
         _incidents(further),
         _offenders(answer),
+        _blockers(answer),
         _conditions(answer, base),
         _contested(answer),
         _outages(answer, base),
@@ -136,6 +138,31 @@ def _offenders(answer: Answer) -> Table:
         for item in answer.offenders
     ]
     return Table("offenders", columns, rows, 1)
+
+
+def _blockers(answer: Answer) -> Table:
+    columns = (
+        Column("Member", "log"),
+        Column("Group", "log"),
+        Column("Held up", "number"),
+        Column("Waited for", "number"),
+        Column("Of the group's waiting", "number"),
+        Column("Longest", "number"),
+        Column("Last", "stamp"),
+    )
+    rows = [
+        [
+            visible(item.name) + (f" on {_names(item.hosts)}" if item.hosts else ""),
+            visible(item.group),
+            _count(item.rebalances),
+            _seconds(item.seconds),
+            [units.share(item.group_share), item.group_share],
+            _seconds(item.longest_seconds),
+            item.last_at,
+        ]
+        for item in blockers(answer.rebalances)
+    ]
+    return Table("blockers", columns, rows, 1)
 
 
 def _conditions(answer: Answer, base: str) -> Table:

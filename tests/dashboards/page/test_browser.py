@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from dashboards.figures.charts import charts
+from dashboards.wording.units import Clock
 from tests.dashboards import made
 from tests.dashboards.figures.test_figures import answer_of
 from tests.dashboards.hostile import CONTROL, PAYLOADS
@@ -255,7 +256,7 @@ def test_pictures_and_other_tables_follow_the_filters(small: Opened) -> None:
         ("members", ["billing"]),
     ):
         assert groups_drawn(one.page, chart) == lanes
-    assert one.page.locator("#offenders tbody tr").count() == 2
+    assert one.page.locator("[data-grid=offenders] tbody tr").count() == 2
     one.page.select_option("#by-group", "")
     one.page.select_option("#by-cause", label="New group")
     settle(one.page)
@@ -420,6 +421,28 @@ def test_a_large_answer_is_shown_in_parts_and_none_is_lost(opened: Any) -> None:
     settle(one.page)
     one.page.locator("#table button.open").click()
     one.page.wait_for_selector("tr.detail ol.evidence")
+    assert one.trouble == []
+
+
+def test_many_rebalances_are_strips_until_the_reader_zooms_in(opened: Any) -> None:
+    one = opened(made.many(2000), drawn=True)
+    names = "document.querySelector('[data-chart=timeline]').data.map((trace) => trace.name)"
+    assert one.page.evaluate("document.querySelector('[data-chart]').dataset.chart") == "heat"
+    strips = [name for name in one.page.evaluate(names) if name.startswith("Rebalances, darker")]
+    strip = "document.querySelector('[data-chart=timeline]').data.find((trace) => trace.name.startsWith('Rebalances, darker'))"
+    counted = f"{strip}.text.reduce((sum, one) => sum + one, 0)"
+    assert len(strips) == 1
+    assert one.page.evaluate(counted) == 2000
+    first = min(row.started_at for row in made.many(2000).rebalances)
+    last = max(row.started_at for row in made.many(2000).rebalances)
+    stretch = [Clock().stamp(at) for at in (first, first + (last - first) // 10)]
+    one.page.evaluate(
+        "([from, to]) => Plotly.relayout(document.querySelector('[data-chart=timeline]'), "
+        "{ 'xaxis.range[0]': from, 'xaxis.range[1]': to })",
+        stretch,
+    )
+    settle(one.page)
+    assert not [name for name in one.page.evaluate(names) if name.startswith("Rebalances, darker")]
     assert one.trouble == []
 
 
