@@ -200,6 +200,9 @@ class Analysis:
 
         `name` is a key of `TABLES`. Raises KeyError.
         """
+        from pipelines.extras import require
+
+        require("pandas")
         return self.to_arrow(name).to_pandas()
 
     def report(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
+import sys
 import zlib
 from collections.abc import Callable
 from typing import BinaryIO, Protocol, cast
@@ -152,10 +153,22 @@ class _Gzip:
         return not self._object.unconsumed_tail
 
 
-class _Blockwise:
-    """bz2 and lzma, which share an interface."""
+class _BlockDecoder(Protocol):
+    """Common interface of the decompressors of bz2, lzma and zstd."""
 
-    def __init__(self, make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def needs_input(self) -> bool: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Blockwise:
+    """A decompressor of bz2, lzma or zstd."""
+
+    def __init__(self, make: Callable[[], _BlockDecoder]) -> None:
         self._object = make()
 
     @property
@@ -173,28 +186,21 @@ class _Blockwise:
         return self._object.needs_input
 
 
-class _Zstd:
-    def __init__(self) -> None:
-        import zstandard  # slow to import, and zstd logs are rare
+def _zstd() -> _BlockDecoder:
+    """Imported only here, because zstd logs are rare."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
 
-        self._object = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
-        self.eof = False
-        self.unused_data = b""
-
-    def give(self, data: bytes, most: int = _DECODE) -> bytes:  # noqa: ARG002 - its library has no limit, but its input is small
-        given = self._object.decompress(data)
-        self.eof, self.unused_data = self._object.eof, self._object.unused_data
-        return given
-
-    def wants_input(self) -> bool:
-        return True
+    return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 27})
 
 
 _DECODERS: dict[str, Callable[[], _Decoder]] = {
     "gzip": _Gzip,
     "bzip2": lambda: _Blockwise(bz2.BZ2Decompressor),
     "xz": lambda: _Blockwise(lambda: lzma.LZMADecompressor(memlimit=1 << 28)),
-    "zstd": _Zstd,
+    "zstd": lambda: _Blockwise(_zstd),
 }
 
 

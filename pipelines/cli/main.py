@@ -63,9 +63,12 @@ def _command(arguments: Sequence[str]) -> int:
 def _cause_of(error: Exception) -> BaseException:
     """Unwrap an error, or name the output that it concerns."""
     from pipelines.cli.registry import Broken
+    from pipelines.extras import missing_package
 
     if isinstance(error, Broken):
         return error.error
+    if (missing := missing_package(error)) is not None:
+        return missing
     # Help is written without `Output`.
     if isinstance(error, OSError) and error.filename is None and error.errno in _OF_OUTPUT:
         return output_error(error)

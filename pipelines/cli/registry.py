@@ -67,7 +67,7 @@ def _invoked(command: Callable[[Any], Any], ctx: Any) -> Any:
 
 def _damage_behind(error: BaseException, given: Mapping[str, Any]) -> Exception | None:
     logs_only = given.get("paths") and not given.get("warehouse")
-    if logs_only or isinstance(error, _NO_DAMAGE) or getattr(error, "exit_code", None) is not None:
+    if logs_only or isinstance(error, (*_NO_DAMAGE, ImportError)) or getattr(error, "exit_code", None) is not None:
         return None
     from conf.settings import load_settings
     from pipelines.warehouse.damage import damage_behind

@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,11 +18,13 @@ import typer
 
 from pipelines.cli import exit_codes as codes
 from pipelines.cli.arguments import options as o
+from pipelines.extras import EXTRAS, NEEDED_BY, found_version
 from pipelines.scratch import scratch
 
 PYTHON_NEEDED: tuple[int, ...] = (3, 11)
 JAVA_SUPPORTED = (17, 21)
-PACKAGES = ("pyarrow", "orjson", "ahocorasick-rs", "plotly", "deltalake", "pyspark", "delta-spark", "great-expectations")
+PACKAGES = ("pyarrow", "numpy", "orjson", "ahocorasick-rs", "plotly")
+"""Packages that every command needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ def doctor(
 
 def examine(warehouse: str | None) -> list[InstallationProblem]:
     """Run all checks; none starts a JVM."""
-    checks: list[Callable[[], InstallationProblem]] = [_python, _packages, _time_zones, _java, _jars, _pyspark_python, _temporary]
+    of_spark = [_java, _jars, _pyspark_python] if not _versions(EXTRAS["spark"])[1] else []
+    extras = [partial(_extra, extra) for extra in EXTRAS]
+    checks: list[Callable[[], InstallationProblem]] = [_python, _packages, *extras, _time_zones, *of_spark, _temporary]
     findings = [check() for check in checks]
     return [*findings, _writable(warehouse)] if warehouse else findings
 
@@ -70,20 +75,27 @@ def _python() -> InstallationProblem:
 
 
 def _packages() -> InstallationProblem:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found: list[str] = []
-    missing: list[str] = []
-    for name in PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            missing.append(name)
+    found, missing = _versions(PACKAGES)
     if missing:
         return InstallationProblem(
             "Packages", "missing", f"not installed: {', '.join(missing)}", fix="pip install groupscope, in a fresh environment"
         )
     return InstallationProblem("Packages", "ok", ", ".join(found))
+
+
+def _extra(extra: str) -> InstallationProblem:
+    """An extra that is absent is no fault: its commands are not wanted here."""
+    found, missing = _versions(EXTRAS[extra])
+    if missing:
+        fix = f"pip install 'groupscope[{extra}]'"
+        return InstallationProblem(f"Extra {extra}", "warning", f"not installed: {', '.join(missing)}", NEEDED_BY[extra], fix)
+    return InstallationProblem(f"Extra {extra}", "ok", ", ".join(found), NEEDED_BY[extra])
+
+
+def _versions(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Installed distributions with versions, and those that are absent."""
+    versions = {name: found_version(name) for name in names}
+    return [f"{name} {found}" for name, found in versions.items() if found], [name for name, found in versions.items() if not found]
 
 
 def _time_zones() -> InstallationProblem:

@@ -43,9 +43,11 @@ def maintain(
 ) -> int:
     """Put small files of the tables together, and remove files and entries that nobody needs any more. No row changes."""
     from conf.settings import load_settings
+    from pipelines.extras import require
     from pipelines.jobs.operations.maintain import MaintainOptions
     from pipelines.jobs.operations.maintain import maintain as do
 
+    require("spark")
     place = warehouse or load_settings(settings).warehouse.uri
     if not place:
         raise UsageError("--warehouse is missing: name the folder or URI below which the tables are")

@@ -126,15 +126,15 @@ def run(
     from conf.settings import load_settings
     from pipelines.cli.after_run import RunRecipients
     from pipelines.cli.arguments.rules import ReadArguments, analyze_options
+    from pipelines.extras import require
     from pipelines.jobs.run import RunOptions
 
+    require("spark")
     if every and (once or rebuild):
         raise UsageError(f"--every and --{'once' if once else 'rebuild'} can't be had at once")
     seconds = span_seconds(every) if every else None
     loaded = load_settings(settings)
-    place = warehouse or loaded.warehouse.uri
-    if not place:
-        raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
+    place = _place(warehouse or loaded.warehouse.uri)
     given = analyze_options(loaded, ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, lasting=True))
     talk = Messenger(quiet=quiet, verbose=verbose)
     LogEvents.redaction = given.read.redaction
@@ -156,6 +156,12 @@ def run(
     followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
+
+
+def _place(warehouse: str) -> str:
+    if not warehouse:
+        raise UsageError("--warehouse is missing: name the folder or URI below which the tables are to be")
+    return warehouse
 
 
 def _alerts(url: str | None, severity: str) -> tuple[AlertOptions, Send] | tuple[None, None]:
