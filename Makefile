@@ -41,13 +41,13 @@ $(READY): requirements.lock pyproject.toml | $(VENV)/bin/uv
 
 demo: $(READY) ## run the main job on data_samples: Spark, Delta tables, report
 	@mkdir -p $(OUT)
-	$(BIN)/groupscope run --input data_samples --warehouse $(OUT)/warehouse $(SAMPLE_OPTIONS)
-	$(BIN)/groupscope analyze data_samples $(SAMPLE_OPTIONS) --report $(OUT)/report.html
+	@echo 'Running the job over data_samples; Spark starts first ...'
+	@$(BIN)/groupscope run --input data_samples --warehouse $(OUT)/warehouse $(SAMPLE_OPTIONS)
+	@$(BIN)/groupscope report --quiet --warehouse $(OUT)/warehouse --title 'Sample logs' --out $(OUT)/report.html
 	@echo
-	@echo 'Tables:  $(OUT)/warehouse'
 	@echo 'Report:  $(OUT)/report.html  (open it in a browser; it needs no network)'
-	@echo 'Ask:     $(BIN)/groupscope rebalances --warehouse $(OUT)/warehouse'
-	@echo '         $(BIN)/groupscope explain shipping-e/2 data_samples/kafka/1.1.1/poll-timeout'
+	@echo 'Tables:  $(BIN)/groupscope rebalances --warehouse $(OUT)/warehouse'
+	@echo 'Ask:     $(BIN)/groupscope explain shipping-e/2 data_samples/kafka/1.1.1/poll-timeout'
 
 test: $(READY) lint browser ## linters, types, import directions and all tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder

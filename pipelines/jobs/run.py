@@ -12,7 +12,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -58,6 +58,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _log = logging.getLogger(__name__)
 
 
+def _nobody(_stage: str) -> None:
+    """The default: nobody watches."""
+
+
 @dataclass(slots=True)
 class RunOptions:
     """Options of a run.
@@ -88,6 +92,8 @@ class RunOptions:
     """Schema, or catalog and schema, for the tables' names; empty for none."""
     again: bool = False
     """True if other runs follow in this process and Spark session."""
+    on_stage: Callable[[str], None] = _nobody
+    """Called with the name of each stage as it begins."""
 
 
 @dataclass(slots=True)
@@ -106,6 +112,7 @@ class RunOutcome:
     """Errors outside the run that did not prevent its publication."""
     spared: bool = False
     """True if nothing was new and Spark was not started."""
+    on_stage: Callable[[str], None] = _nobody
 
     @property
     def changed(self) -> bool:
@@ -134,6 +141,7 @@ def run(options: RunOptions) -> RunOutcome:
 def _attempt(options: RunOptions) -> RunOutcome:
     """One attempt, with an entry of its own."""
     began = time.monotonic()
+    options.on_stage("look")
     read = dataclasses.replace(options.read, fold_runs=True)
     seen = seen_before(options.warehouse, read.redaction)
     found = find_files(list(options.inputs), read, {} if options.rebuild else seen.known)
@@ -142,7 +150,9 @@ def _attempt(options: RunOptions) -> RunOutcome:
     if not found.files:
         raise NothingReadable(_nothing(options.inputs, found))
     _writable(options.warehouse)
-    outcome = RunOutcome(run_id=uuid.uuid4().hex, warnings=[f"no file matches {glob}" for glob in unmatched_globs(found, read)])
+    outcome = RunOutcome(
+        uuid.uuid4().hex, on_stage=options.on_stage, warnings=[f"no file matches {glob}" for glob in unmatched_globs(found, read)]
+    )
     outcome.timings["look"] = round(time.monotonic() - began, 3)
     entry = _entry(options, read, outcome.run_id)
     new = bytes_of((source, None) for source in found.files) if options.rebuild else _new_bytes(options, found, read, entry, outcome)
@@ -281,6 +291,7 @@ def _told(read: ReadOptions) -> dict[str, Any]:
 @contextmanager
 def _timed(outcome: RunOutcome, stage: str) -> Iterator[None]:
     began = time.monotonic()
+    outcome.on_stage(stage)
     try:
         yield
     finally:
@@ -440,6 +451,7 @@ class _Job:
         from pipelines.warehouse.predicates import equals
 
         began = time.monotonic()
+        self.outcome.on_stage("replay")
         states = parse_states(self.warehouse.rows("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)
         options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction, self.options.snapshots or SnapshotRules())
         with replay(self.warehouse, files, touched, states, options) as rows:

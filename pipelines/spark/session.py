@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import JobError
+from pipelines.spark.jvm_output import LOG_OPTIONS, jvm_talks_to_stderr, quiet_environment
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -179,8 +180,7 @@ def read_defaults(text: str) -> dict[str, str]:
 
 def _configured(conf: Mapping[str, str], spark_home: Path) -> dict[str, str]:
     """All that the user has set, from the weakest to the strongest place."""
-    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
-    defaults = folder / "spark-defaults.conf"
+    defaults = _conf_dir(spark_home) / "spark-defaults.conf"
     settings = read_defaults(defaults.read_text(encoding="utf-8")) if defaults.is_file() else {}
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # below spark-submit the JVM is there and knows
         from pyspark import SparkConf, SparkContext
@@ -188,6 +188,10 @@ def _configured(conf: Mapping[str, str], spark_home: Path) -> dict[str, str]:
         SparkContext._ensure_initialized()
         settings |= dict(SparkConf().getAll())
     return settings | dict(conf)
+
+
+def _conf_dir(spark_home: Path) -> Path:
+    return Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
 
 
 def known_settings(conf: Mapping[str, str]) -> dict[str, str]:
@@ -263,10 +267,14 @@ def get_session(conf: Mapping[str, str] | None = None, work: Workload = Workload
     settings = session_settings(conf or {}, configured, spark_home, work)
     if settings.get("spark.master", configured.get("spark.master", "")).startswith("local"):
         _prepare_workers()
+        quiet = quiet_environment(os.environ, _conf_dir(spark_home))
+        os.environ |= quiet
+        if LOG_OPTIONS in quiet and "spark.log.level" not in configured:  # said already, and Spark prints what is set
+            del settings["spark.log.level"]
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _jvm_talks_to_stderr(), _interrupts_stay():
+    with jvm_talks_to_stderr(), _interrupts_stay():
         return builder.getOrCreate()
 
 
@@ -348,26 +356,6 @@ def _interrupts_stay() -> Iterator[None]:
     finally:
         if before not in (None, signal.default_int_handler) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _jvm_talks_to_stderr() -> Iterator[None]:
-    """Make a JVM started inside the block print to standard error.
-
-    Delta's VACUUM prints, and our standard output is data.
-    """
-    sys.stdout.flush()
-    try:
-        kept = os.dup(1)
-        os.dup2(2, 1)
-    except OSError:  # one of them is closed
-        yield
-        return
-    try:
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 def _spark_home() -> Path:

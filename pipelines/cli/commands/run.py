@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,9 +18,14 @@ from pipelines.cli.output.json_log import LogEvents
 from pipelines.errors import JobError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
     from pipelines.cli.after_run import RunRecipients
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.run import RunOptions, RunOutcome
+    from pipelines.warehouse.warehouse import RowChanges
 
 DAYS_MAX = 36_500
 """Maximum age in days: a hundred years.
@@ -189,7 +194,22 @@ class _Show:
 
             write_object(summary(outcome))
         elif not self.quiet:
-            _show(outcome, self.place)
+            _show(outcome, self.place, verbose=self.talk.verbose)
+
+
+STAGES = {
+    "look": "Looking for files",
+    "compare": "Comparing them with the last run",
+    "session": "Starting Spark",
+    "open": "Opening tables",
+    "ingest": "Reading logs",
+    "check_silver": "Checking what was read",
+    "replay": "Replaying groups",
+    "check_gold": "Checking results",
+    "write": "Writing tables",
+    "record": "Recording checks",
+}
+"""Stage of a run -> what a person reads meanwhile."""
 
 
 def _once(options: RunOptions, followers: RunRecipients, show: _Show) -> int:
@@ -199,7 +219,8 @@ def _once(options: RunOptions, followers: RunRecipients, show: _Show) -> int:
 
     try:
         check_paths(options.inputs, by_spark=True)  # a folder that isn't mounted now may be for the next run
-        outcome = run_job(options)
+        with show.talk.stages(STAGES) as tell:
+            outcome = run_job(replace(options, on_stage=tell))
     except BaseException as error:
         followers.failed(error, code_of(error))
         raise
@@ -271,26 +292,47 @@ def pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _show(outcome: RunOutcome, place: str) -> None:
+def _show(outcome: RunOutcome, place: str, *, verbose: bool) -> None:
     from dashboards.wording.units import counted, duration
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
 
     console = screen()
     if outcome.spared:
         screens.say(console, f"{place} is up to date: nothing is new in {counted(len(outcome.files), 'file')}.")
         return
-    changed = {table: change for table, change in outcome.changes.items() if change}
-    screens.say(console, f"run {outcome.run_id} published {place} in {duration(sum(outcome.timings.values()))}.")
-    if not changed:
-        screens.say(console, "Nothing has changed since the last run.")
-        return
-    tables = sorted(changed)
+    changed = {table: change for table, change in sorted(outcome.changes.items()) if change}
+    rows = sum(change.inserted + change.updated + change.deleted for change in changed.values())
+    what = f"{counted(rows, 'row')} of {counted(len(changed), 'table')} changed" if changed else "nothing has changed since the last run"
+    screens.say(console, f"{place} is published after {duration(sum(outcome.timings.values()))}: {what}.")
+    _show_headline(console, place)
+    if changed and verbose:
+        _show_changes(console, outcome.run_id, changed)
+
+
+def _show_headline(console: Console, place: str) -> None:
+    """What the warehouse holds, as `analyze` begins."""
+    from conf.settings import load_settings
+    from dashboards.answer.build import build_answer
+    from dashboards.wording.units import Clock
+    from pipelines.cli.answers import sql_ranking as ranked
+    from pipelines.cli.output import screens
+    from pipelines.warehouse.reader import WarehouseReader
+
+    answer = build_answer(
+        WarehouseReader(place), kept_max=1, incidents_max=1, with_lanes=False, worst=ranked.worst_incidents, tallied=ranked.tallied
+    )
+    screens.headline(console, answer, Clock(load_settings(None).display.time_zone))
+
+
+def _show_changes(console: Console, run_id: str, changed: Mapping[str, RowChanges]) -> None:
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.grid import Column, grid
+
     columns = [
-        Column("table", tables, least=12),
-        Column("new", [f"{changed[table].inserted:,}" for table in tables], right=True),
-        Column("changed", [f"{changed[table].updated:,}" for table in tables], right=True),
-        Column("gone", [f"{changed[table].deleted:,}" for table in tables], right=True),
+        Column("table", list(changed), least=12),
+        Column("new", [f"{change.inserted:,}" for change in changed.values()], right=True),
+        Column("changed", [f"{change.updated:,}" for change in changed.values()], right=True),
+        Column("gone", [f"{change.deleted:,}" for change in changed.values()], right=True),
     ]
-    screens.say(console, f"{counted(len(tables), 'table')} changed:")
+    screens.say(console, f"run {run_id}:")
     console.print(grid(columns, console.width, indent=1))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
 from pipelines.cli.output import json_log
@@ -146,12 +147,31 @@ class Messenger:
         say("error: " + "\n".join(map(visible, text.splitlines())))
 
     @contextlib.contextmanager
+    def stages(self, words: Mapping[str, str]) -> Iterator[Callable[[str], None]]:
+        """Show the current stage on a terminal; yields the function that names it."""
+        if self._is_silent():
+            yield lambda _: None
+            return
+        from rich.console import Console
+
+        began = time.monotonic()
+        with Console(stderr=True, markup=False, emoji=False, highlight=False).status("") as line:
+
+            def tell(stage: str) -> None:
+                line.update(f"{words.get(stage, stage)} ({time.monotonic() - began:.0f} s)")
+
+            yield tell
+
+    def _is_silent(self) -> bool:
+        return self.quiet or LogEvents.active or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
+
+    @contextlib.contextmanager
     def progress(self, what: str) -> Iterator[Callable[[str, int, int], None] | None]:
         """Show a progress bar; yields its update function, None without a bar.
 
         Arguments of the function: name, bytes done, bytes in all.
         """
-        if self.quiet or LogEvents.active or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if self._is_silent():
             yield None
             return
         from rich.console import Console

@@ -83,6 +83,11 @@ def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verb
     _inputs(console, answer, skipped, verbose=verbose)
 
 
+def headline(console: Console, answer: Answer, clock: Clock) -> None:
+    """Print what was read, and how much of it needs attention."""
+    _opening(console, answer, clock, recurrences(answer.incidents))
+
+
 def _opening(console: Console, answer: Answer, clock: Clock, found: Sequence[Recurrence]) -> None:
     totals = answer.totals
     when = clock.span(totals.first_at, totals.last_at) + ": " if totals.first_at is not None else ""

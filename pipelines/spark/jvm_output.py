@@ -1,0 +1,68 @@
+"""What a JVM started by this process prints: errors, to standard error.
+
+Standard output is data, and Delta's VACUUM prints. Spark's own greeting is set aside by configuration; the one line that
+Java itself prints, whatever is configured, is left out on its way.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+LOG_OPTIONS = "SPARK_SUBMIT_OPTS"
+_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+_EXPECTED = b"WARNING: Using incubator modules: jdk.incubator.vector"
+"""Printed at each start, because Spark asks for these modules."""
+
+
+def quiet_environment(environment: Mapping[str, str], conf_dir: Path) -> dict[str, str]:
+    """Variables for a local JVM, without those that the user has set.
+
+    The address avoids a warning with the names of host and interface.
+    """
+    wanted = {"SPARK_LOCAL_IP": "127.0.0.1"}
+    if _CONFIGURATION.is_file() and not any(conf_dir.glob("log4j2*")):
+        wanted[LOG_OPTIONS] = f"-Dlog4j2.configurationFile={_CONFIGURATION.as_uri()}"
+    return {name: value for name, value in wanted.items() if name not in environment}
+
+
+@contextmanager
+def jvm_talks_to_stderr() -> Iterator[None]:
+    """Make a JVM started inside the block print to standard error only."""
+    sys.stdout.flush()
+    try:
+        kept = [os.dup(1), os.dup(2)]
+    except OSError:  # one of them is closed
+        yield
+        return
+    read, write = os.pipe()
+    os.dup2(write, 1)
+    os.dup2(write, 2)
+    os.close(write)
+    threading.Thread(target=_pass_on, args=(read, os.dup(kept[1])), name="jvm-output", daemon=True).start()
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        for number, descriptor in enumerate(kept, start=1):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+
+
+def _pass_on(source: int, target: int) -> None:
+    """Copy lines as they come until the last writer is gone."""
+    with open(source, "rb", buffering=0) as lines, open(target, "wb", buffering=0) as out:
+        rest = b""
+        while data := lines.read(1 << 16):
+            *whole, rest = (rest + data).split(b"\n")
+            kept = b"".join(line + b"\n" for line in whole if line.rstrip() != _EXPECTED)
+            if rest and not _EXPECTED.startswith(rest[: len(_EXPECTED)]):
+                kept, rest = kept + rest, b""
+            with suppress(OSError):  # a closed standard error must not block the JVM
+                out.write(kept)
+        with suppress(OSError):
+            out.write(rest)
