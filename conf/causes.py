@@ -143,7 +143,7 @@ def _document() -> dict[str, Any]:
     import yaml  # not at the top, because the command line lists its commands without it
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = resources.files("conf").joinpath("causes.yaml").read_text(encoding="utf-8")
+    text = resources.files(__name__.rpartition(".")[0]).joinpath("causes.yaml").read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
     return document
 

@@ -115,7 +115,7 @@ def load_settings(path: Path | str | None = None, environment: Mapping[str, str]
     """
     variables = os.environ if environment is None else environment
     values: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
-    default_text = resources.files("conf").joinpath("default.toml").read_text(encoding="utf-8")
+    default_text = resources.files(__name__.rpartition(".")[0]).joinpath("default.toml").read_text(encoding="utf-8")
     _merge(values, tomllib.loads(default_text), "conf/default.toml")
     chosen = path or variables.get(FILE_VARIABLE) or _own_file(variables)
     if chosen:

@@ -6,4 +6,6 @@ Everything that this package exports is stable; all else in the distribution may
 
 from groupscope.analysis import TABLES, Analysis, analyze
 
-__all__ = ["TABLES", "Analysis", "analyze"]
+__version__ = "0.1.0"
+
+__all__ = ["TABLES", "Analysis", "__version__", "analyze"]

@@ -13,13 +13,15 @@ from pathlib import PurePath
 from pipelines.errors import UsageError
 
 PACKAGES = ("parsers", "models", "pipelines", "dashboards", "conf")
+BELOW = __name__.rpartition("pipelines.")[0]
+"""What precedes their names: nothing in a checkout, a package of ours in a wheel."""
 
 
 def check_packages() -> None:
     """Raise UsageError if another distribution shadows one of our packages."""
-    ours = _place("pipelines")
+    ours = _place(f"{BELOW}pipelines")
     for name in PACKAGES:
-        place = _place(name)
+        place = _place(f"{BELOW}{name}")
         if place != ours:
             found = "is nowhere" if place is None else f"is taken from {place}"
             raise UsageError(

@@ -41,6 +41,12 @@ def digest_of(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
+def as_in_checkout(source: bytes) -> bytes:
+    """Source of a wheel with the names that its packages have in the checkout."""
+    below = __name__.rpartition("pipelines.")[0].encode()
+    return source.replace(below, b"") if below else source
+
+
 # An imported name: its module, its name there, and whether the import runs (False for type-only imports).
 Imported = tuple[str, str, bool]
 
@@ -285,7 +291,7 @@ class Sources:
     def form(self, module: str) -> Form:
         """The form of a module."""
         if module not in self._of:
-            self._of[module] = self.forms.of(_CODE, self.modules[module].read_bytes())
+            self._of[module] = self.forms.of(_CODE, as_in_checkout(self.modules[module].read_bytes()))
         return self._of[module]
 
     def defining(self, importer: str, module: str, name: str) -> tuple[str, str]:

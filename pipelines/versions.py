@@ -16,7 +16,7 @@ from importlib.resources.abc import Traversable
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from pipelines.source_fingerprints import DIGEST_BYTES, Forms, Sources, digest_of
+from pipelines.source_fingerprints import DIGEST_BYTES, Forms, Sources, as_in_checkout, digest_of
 
 SCHEMA_VERSION = 1
 """Version of the tables and the JSON contract.
@@ -25,6 +25,9 @@ Stored with each table, and raised when a column changes its meaning or is remov
 """
 
 _SHOWN = (".py", ".yaml", ".toml", ".j2", ".css", ".js")
+
+_BELOW = __name__.rpartition("pipelines.")[0]
+"""What precedes the packages' names: nothing in a checkout, a package of ours in a wheel."""
 
 ROOTS = ("parsers", "models", "pipelines")
 """Packages in which imports are followed."""
@@ -137,7 +140,7 @@ _KEPT_IN = Path(cache_from_source(__file__)).with_suffix(".forms.json")
 
 @cache
 def _installed() -> Sources:
-    return sources_of({name: resources.files(name) for name in ROOTS}, _KEPT_IN)
+    return sources_of({name: resources.files(f"{_BELOW}{name}") for name in ROOTS}, _KEPT_IN)
 
 
 def _kept(version_of: Callable[[Sources], str]) -> str:
@@ -161,8 +164,8 @@ def keep_forms() -> None:
 def pages_version() -> str:
     """Fingerprint of everything that turns rows into pages."""
     folders = ("dashboards", "conf")
-    files = (file for name in folders for file in _files(resources.files(name), f"{name}/"))
-    return digest_of(*(part for name, file in files for part in (name, file.read_bytes())))
+    files = (file for name in folders for file in _files(resources.files(f"{_BELOW}{name}"), f"{name}/"))
+    return digest_of(*(part for name, file in files for part in (name, as_in_checkout(file.read_bytes()))))
 
 
 def fingerprint_of(value: object) -> str:

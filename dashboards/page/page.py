@@ -34,6 +34,8 @@ CSP = "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-
 SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js", "pictures.js", "main.js")
 """Parts of the page's script, concatenated in this order to one module."""
 
+_DASHBOARDS = __name__.rsplit(".", 2)[0]
+
 CARDS_MAX = 60
 """Maximum number of incidents with a card; the others go into a table."""
 
@@ -98,7 +100,7 @@ def _script() -> str:
 
 @cache
 def _asset(name: str) -> str:
-    return resources.files("dashboards").joinpath("assets", name).read_text(encoding="utf-8")
+    return resources.files(_DASHBOARDS).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
@@ -110,7 +112,7 @@ def _environment(clock: units.Clock) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("dashboards", "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader(_DASHBOARDS, "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
         shown=lambda text: units.NOTHING if text is None or text == "" else visible(str(text)),

@@ -58,10 +58,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _log = logging.getLogger(__name__)
 
 
-def _nobody(_stage: str) -> None:
-    """The default: nobody watches."""
-
-
 @dataclass(slots=True)
 class RunOptions:
     """Options of a run.
@@ -92,8 +88,8 @@ class RunOptions:
     """Schema, or catalog and schema, for the tables' names; empty for none."""
     again: bool = False
     """True if other runs follow in this process and Spark session."""
-    on_stage: Callable[[str], None] = _nobody
-    """Called with the name of each stage as it begins."""
+    on_stage: Callable[[str], object] = len
+    """Told the name of each stage as it begins; `len` does nothing with it."""
 
 
 @dataclass(slots=True)
@@ -112,7 +108,7 @@ class RunOutcome:
     """Errors outside the run that did not prevent its publication."""
     spared: bool = False
     """True if nothing was new and Spark was not started."""
-    on_stage: Callable[[str], None] = _nobody
+    on_stage: Callable[[str], object] = len
 
     @property
     def changed(self) -> bool:

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import orjson
 
+import conf as conf_package
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.simulation.scenario import CLASSIC, Scenario, ScenarioError, duration_ms, scenario_of
 from models.kafka.simulation.simulation import Simulation
@@ -35,7 +36,7 @@ FOLDER = "scenarios"
 
 def bundled() -> Mapping[str, str]:
     """The bundled scenarios: description by name."""
-    found = (entry for entry in files("conf").joinpath(FOLDER).iterdir() if entry.name.endswith(".toml"))
+    found = (entry for entry in files(conf_package).joinpath(FOLDER).iterdir() if entry.name.endswith(".toml"))
     return {
         entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8")).get("description", "")
         for entry in sorted(found, key=lambda entry: entry.name)
@@ -47,7 +48,7 @@ def read_scenario(name: str, members: int | None = None, duration: str | None = 
 
     `duration`, such as "30m", overrides that of the scenario.
     """
-    known = files("conf").joinpath(FOLDER).joinpath(f"{name}.toml")
+    known = files(conf_package).joinpath(FOLDER).joinpath(f"{name}.toml")
     try:
         text = known.read_text(encoding="utf-8") if "/" not in name and known.is_file() else Path(name).read_text(encoding="utf-8")
     except OSError as error:

@@ -1,7 +1,8 @@
-"""The wheel holds the product and nothing else."""
+"""The wheel holds the product and nothing else, below one name, and answers as the checkout does."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -9,30 +10,157 @@ from pathlib import Path
 
 import pytest
 
+from hatch_build import AS_IN_CHECKOUT, BELOW, PACKAGES, rewritten
+
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("groupscope", "parsers", "models", "pipelines", "dashboards", "conf")
+POLL_TIMEOUT = str(ROOT / "data_samples" / "kafka" / "1.1.1" / "poll-timeout")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this tree."""
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)], cwd=ROOT, check=True)
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"})
     (built,) = folder.glob("*.whl")
-    with zipfile.ZipFile(built) as archive:
+    return built
+
+
+@pytest.fixture(scope="module")
+def names(wheel: Path) -> list[str]:
+    """Files of the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
         return archive.namelist()
 
 
-def test_only_the_packages_are_in_it(wheel: list[str]) -> None:
-    assert {name.split("/")[0] for name in wheel if ".dist-info/" not in name} == set(PACKAGES)
+@pytest.fixture(scope="module")
+def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose own packages have the names of ours, and the wheel beside it."""
+    place = tmp_path_factory.mktemp("project")
+    for name in PACKAGES:
+        (place / name).mkdir()
+        (place / name / "__init__.py").write_text(f"OWN = {name!r}\n", encoding="utf-8")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(place / "site")
+    return place
 
 
-def test_every_file_of_the_packages_is_in_it(wheel: list[str]) -> None:
-    files = {path.relative_to(ROOT).as_posix() for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file()}
+def in_project(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in the project, with its own packages first."""
+    path = os.pathsep.join([str(project), str(project / "site")])
+    environment = os.environ | {"PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return subprocess.run([sys.executable, *arguments], cwd=project, env=environment, capture_output=True, text=True, check=False)
 
-    assert {name for name in files if "__pycache__" not in name} - set(wheel) == set()
+
+def test_only_one_name_is_taken(names: list[str]) -> None:
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"groupscope"}
 
 
-def test_the_licence_and_the_command_come_along(wheel: list[str]) -> None:
-    in_metadata = {name.split(".dist-info/")[1] for name in wheel if ".dist-info/" in name}
+def test_every_file_of_the_packages_is_in_it(names: list[str]) -> None:
+    below = BELOW.replace(".", "/")
+    wanted = {
+        ("" if package == "groupscope" else below) + path.relative_to(ROOT).as_posix()
+        for package in ("groupscope", *PACKAGES)
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith(".forms.json")
+    }
+
+    assert {name for name in names if ".dist-info/" not in name} == {*wanted, f"{below}__init__.py"}
+
+
+def test_the_licence_the_commands_and_the_marker_of_types_come_along(names: list[str]) -> None:
+    in_metadata = {name.split(".dist-info/")[1] for name in names if ".dist-info/" in name}
 
     assert {"entry_points.txt", "licenses/LICENSE"} <= in_metadata
+    assert "groupscope/py.typed" in names
+
+
+SCRIPTS = {
+    "packages of the project": (
+        "import groupscope, conf, models, parsers, pipelines, dashboards\n"
+        f"found = groupscope.analyze({POLL_TIMEOUT!r}, log_tz='UTC')\n"
+        "print(len(found.rebalances), conf.OWN, models.OWN, parsers.OWN, pipelines.OWN, dashboards.OWN)\n"
+        "print(groupscope.analysis.analyze.__module__, 'plotly' in found.report())"
+    ),
+    "stored states": (
+        f"from {BELOW}models.stored_classes import STORED, class_of, name_of\n"
+        "print(all(name_of(class_of(name)) == name for name in STORED))"
+    ),
+}
+SAID = {"packages of the project": "4 conf models parsers pipelines dashboards\ngroupscope.analysis True\n", "stored states": "True\n"}
+
+
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_a_project_keeps_its_own_packages(project: Path, case: str) -> None:
+    done = in_project(project, "-c", SCRIPTS[case])
+
+    assert (done.returncode, done.stdout) == (0, SAID[case]), done.stderr
+
+
+COMMANDS = {
+    "analyze": ["analyze", POLL_TIMEOUT],
+    "explain": ["explain", "shipping-e/2", POLL_TIMEOUT],
+    "advise": ["advise", POLL_TIMEOUT],
+    "sql": ["sql", "select cause from rebalances", POLL_TIMEOUT],
+    "redacted": ["analyze", POLL_TIMEOUT, "--redact", "client_ids,hosts"],
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_the_wheel_answers_as_the_checkout_does(project: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUPSCOPE_REDACT_KEY", "5f" * 32)
+    there = in_project(project, "-m", "groupscope", *COMMANDS[case])
+    here = subprocess.run([sys.executable, "-m", "groupscope", *COMMANDS[case]], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (there.returncode, there.stdout) == (here.returncode, here.stdout), there.stderr
+    assert here.returncode == 0
+
+
+def test_versions_are_those_of_the_checkout(project: Path) -> None:
+    """So a warehouse need not be rebuilt between the two."""
+    call = "pipelines.versions import catalogue_version, model_version, pages_version; print(catalogue_version(), model_version(), pages_version())"
+    there = in_project(project, "-c", f"from {BELOW}{call}")
+    here = subprocess.run([sys.executable, "-c", f"from {call}"], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert there.stdout == here.stdout != "", there.stderr
+
+
+@pytest.mark.spark
+def test_the_job_runs_from_the_wheel(project: Path) -> None:
+    """Its workers find the packages below groupscope, and a project's own ones stay theirs."""
+    logs = ["--input", POLL_TIMEOUT, "--warehouse", str(project / "warehouse")]
+    done = in_project(project, "-m", "groupscope", "run", *logs)
+    asked = in_project(project, "-m", "groupscope", "rebalances", "--warehouse", str(project / "warehouse"))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 group, 4 rebalances." in done.stdout
+    assert "shipping-e" in asked.stdout
+
+
+MODULES = {"parsers.records", "models.rows", "pipelines.cli.main"}
+SOURCES = {
+    "import from": (b"from models.rows import Row\n", b"from groupscope._packages.models.rows import Row\n"),
+    "inside a function": (b"def f():\n    from models import rows\n", b"def f():\n    from groupscope._packages.models import rows\n"),
+    "with another name": (b"import models.rows as r\n", b"import groupscope._packages.models.rows as r\n"),
+    "of others": (b"from modelsx.rows import Row\nimport conftest\n", b"from modelsx.rows import Row\nimport conftest\n"),
+    "name in a string": (b"X = 'models.rows:Row'\n", b"X = 'groupscope._packages.models.rows:Row'\n"),
+    "no module": (b"X = 'models.nothing', 'models', 'see models.rows'\n", b"X = 'models.nothing', 'models', 'see models.rows'\n"),
+    "after other characters": ('X = "ä", "models.rows"\n'.encode(), 'X = "ä", "groupscope._packages.models.rows"\n'.encode()),
+}
+
+
+@pytest.mark.parametrize("case", SOURCES)
+def test_only_names_of_modules_are_rewritten(case: str) -> None:
+    source, expected = SOURCES[case]
+
+    assert rewritten(source, MODULES) == expected
+
+
+@pytest.mark.parametrize("source", [b"import models\n", b"import models.rows\n", b"X = ''', '''; Y = r'models.rows'\n"])
+def test_what_cannot_be_rewritten_stops_the_build(source: bytes) -> None:
+    with pytest.raises(ValueError, match="line 1"):
+        rewritten(source, MODULES)
+
+
+def test_files_with_names_of_the_checkout_are_there() -> None:
+    assert all((ROOT / name).is_file() for name in AS_IN_CHECKOUT)
