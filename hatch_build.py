@@ -55,9 +55,17 @@ def written(root: Path, folder: Path) -> Iterator[tuple[Path, str]]:
                 made.write_bytes(rewritten(file.read_bytes(), set() if inside in AS_IN_CHECKOUT else modules))
                 file = made
             yield file, target
+    yield plotly_js(), f"{BELOW.replace('.', '/')}plotly.min.js"
     package_file = folder / "_packages.py"
     package_file.write_text('"""Packages of groupscope, which may change between releases."""\n', encoding="utf-8")
     yield package_file, f"{BELOW.replace('.', '/')}__init__.py"
+
+
+def plotly_js() -> Path:
+    """Plotly's script for pages; a wheel holds it instead of the package around it, which is ten times as large."""
+    import plotly
+
+    return Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 
 def module_names(root: Path) -> Iterator[str]:

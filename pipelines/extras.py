@@ -14,7 +14,6 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "spark": {"pyspark": "pyspark", "delta-spark": "delta", "great-expectations": "great_expectations"},
     "warehouse": {"deltalake": "deltalake"},
     "sql": {"duckdb": "duckdb"},
-    "redact": {"cryptography": "cryptography"},
     "pandas": {"pandas": "pandas"},
 }
 """Extra -> distributions, with the names under which they are imported."""
@@ -23,7 +22,6 @@ NEEDED_BY: Mapping[str, str] = {
     "spark": "run, maintain",
     "warehouse": "--warehouse",
     "sql": "sql",
-    "redact": "--redact",
     "pandas": "to_pandas",
 }
 """Extra -> commands and options that need it."""

@@ -14,7 +14,7 @@ from pipelines.errors import UsageError
 
 PACKAGES = ("parsers", "models", "pipelines", "dashboards", "conf")
 BELOW = __name__.rpartition("pipelines.")[0]
-"""What precedes their names: nothing in a checkout, a package of ours in a wheel."""
+"""Prefix of their names: empty in a checkout."""
 
 
 def check_packages() -> None:

@@ -42,7 +42,7 @@ def digest_of(*parts: str | bytes) -> str:
 
 
 def as_in_checkout(source: bytes) -> bytes:
-    """Source of a wheel with the names that its packages have in the checkout."""
+    """Restore the names that modules have in a checkout."""
     below = __name__.rpartition("pipelines.")[0].encode()
     return source.replace(below, b"") if below else source
 

@@ -27,7 +27,7 @@ Stored with each table, and raised when a column changes its meaning or is remov
 _SHOWN = (".py", ".yaml", ".toml", ".j2", ".css", ".js")
 
 _BELOW = __name__.rpartition("pipelines.")[0]
-"""What precedes the packages' names: nothing in a checkout, a package of ours in a wheel."""
+"""Prefix of the packages' names: empty in a checkout."""
 
 ROOTS = ("parsers", "models", "pipelines")
 """Packages in which imports are followed."""

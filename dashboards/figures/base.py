@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dashboards.wording.escaping import chart_label, shortened
 from dashboards.wording.units import duration
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 # Each pair of colours can be distinguished with normal, red-blind and green-blind sight, and each contrasts with white
 # and near-black. Tests check both. Marks differ in shape too.
@@ -80,7 +77,7 @@ class Chart:
     title: str
     summary: str
     note: str
-    figure: go.Figure
+    figure: Mapping[str, Any]
     lanes: tuple[tuple[str, Key | None], ...]
     lanes_max: int
     lane_height: int = LANE_HEIGHT
@@ -152,27 +149,23 @@ def milliseconds(when: int) -> float:
     return when / 1000 if when % 1000 else when // 1000
 
 
-def figure(traces: list[dict[str, Any]], *, times: bool = False, **layout: Any) -> go.Figure:
-    """A figure without a template; the page sets its colours."""
-    import plotly.graph_objects as go
-
-    return go.Figure(
-        {
-            "data": traces,
-            "layout": {
-                "template": {},
-                "margin": {"l": 8, "r": 16, "t": 8, "b": 44},
-                "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left", "traceorder": "normal"},
-                "hovermode": "closest",
-                "bargap": 0.35,
-                "xaxis": {**AXIS, **({"type": "date"} if times else {})},
-                "yaxis": {"automargin": True, "ticklabelstandoff": 6, "type": "category", "categoryorder": "array"},
-                "paper_bgcolor": "rgba(0,0,0,0)",
-                "plot_bgcolor": "rgba(0,0,0,0)",
-                **layout,
-            },
-        }
-    )
+def figure(traces: list[dict[str, Any]], *, times: bool = False, **layout: Any) -> dict[str, Any]:
+    """A figure as Plotly's JSON, without a template; the page sets its colours."""
+    return {
+        "data": traces,
+        "layout": {
+            "template": {},
+            "margin": {"l": 8, "r": 16, "t": 8, "b": 44},
+            "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left", "traceorder": "normal"},
+            "hovermode": "closest",
+            "bargap": 0.35,
+            "xaxis": {**AXIS, **({"type": "date"} if times else {})},
+            "yaxis": {"automargin": True, "ticklabelstandoff": 6, "type": "category", "categoryorder": "array"},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            **layout,
+        },
+    }
 
 
 def counted_left_out(shown: int, of: int, what: str) -> list[str]:

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
@@ -90,7 +91,13 @@ class PlotlySource:
 @cache
 def plotly_source() -> PlotlySource:
     """Return plotly.js as embedded in pages."""
-    return PlotlySource(resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes())
+    return PlotlySource(_plotly_file().read_bytes())
+
+
+def _plotly_file() -> Traversable:
+    """Plotly's script, from our wheel or from Plotly's package."""
+    below = _DASHBOARDS.rpartition(".")[0]
+    return resources.files(below) / "plotly.min.js" if below else resources.files("plotly") / "package_data" / "plotly.min.js"
 
 
 @cache

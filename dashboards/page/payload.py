@@ -142,7 +142,7 @@ def _lasted(item: Rebalance) -> float | None:
 
 
 def _chart(chart: Chart, pool: Pool) -> dict[str, Any]:
-    drawn = json.loads(chart.figure.to_json(validate=False))
+    drawn = json.loads(json.dumps(chart.figure))
     lanes = [[label, [pool(visible(key[0])), pool(visible(key[1]))] if key else None] for label, key in chart.lanes]
     return {
         "data": drawn["data"],

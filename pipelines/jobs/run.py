@@ -88,8 +88,7 @@ class RunOptions:
     """Schema, or catalog and schema, for the tables' names; empty for none."""
     again: bool = False
     """True if other runs follow in this process and Spark session."""
-    on_stage: Callable[[str], object] = len
-    """Told the name of each stage as it begins; `len` does nothing with it."""
+    on_stage: Callable[[str], object] = len  # does nothing with the name of a stage that begins
 
 
 @dataclass(slots=True)
@@ -146,9 +145,8 @@ def _attempt(options: RunOptions) -> RunOutcome:
     if not found.files:
         raise NothingReadable(_nothing(options.inputs, found))
     _writable(options.warehouse)
-    outcome = RunOutcome(
-        uuid.uuid4().hex, on_stage=options.on_stage, warnings=[f"no file matches {glob}" for glob in unmatched_globs(found, read)]
-    )
+    unmatched = [f"no file matches {glob}" for glob in unmatched_globs(found, read)]
+    outcome = RunOutcome(uuid.uuid4().hex, on_stage=options.on_stage, warnings=unmatched)
     outcome.timings["look"] = round(time.monotonic() - began, 3)
     entry = _entry(options, read, outcome.run_id)
     new = bytes_of((source, None) for source in found.files) if options.rebuild else _new_bytes(options, found, read, entry, outcome)

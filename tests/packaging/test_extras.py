@@ -31,6 +31,7 @@ BASE = {
     "compare": ["compare", POLL_TIMEOUT, "--at", "2026-11-21T09:08:50"],
     "simulate": ["simulate", "rolling_restart", "--out", "{folder}/made"],
     "ownership": ["ownership", "data_samples/rocketmq/4.9.7/frozen-consumer"],
+    "redact": ["analyze", POLL_TIMEOUT, "--redact", "hosts,groups"],
     "schema": ["schema"],
     "doctor": ["doctor"],
 }
@@ -39,7 +40,6 @@ LARGER = {
     "maintain": (["maintain", "--warehouse", "{warehouse}"], "pyspark, great-expectations", "spark"),
     "warehouse": (["rebalances", "--warehouse", "{warehouse}"], "deltalake", "warehouse"),
     "sql": (["sql", "select 1", POLL_TIMEOUT], "duckdb", "sql"),
-    "redact": (["analyze", POLL_TIMEOUT, "--redact", "hosts"], "cryptography", "redact"),
 }
 
 

@@ -40,6 +40,7 @@ def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in PACKAGES:
         (place / name).mkdir()
         (place / name / "__init__.py").write_text(f"OWN = {name!r}\n", encoding="utf-8")
+    (place / "plotly.py").write_text("raise ImportError('a wheel holds what it needs of Plotly')\n", encoding="utf-8")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(place / "site")
     return place
@@ -48,7 +49,7 @@ def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def in_project(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python in the project, with its own packages first."""
     path = os.pathsep.join([str(project), str(project / "site")])
-    environment = os.environ | {"PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "100"}
     return subprocess.run([sys.executable, *arguments], cwd=project, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -65,7 +66,7 @@ def test_every_file_of_the_packages_is_in_it(names: list[str]) -> None:
         if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith(".forms.json")
     }
 
-    assert {name for name in names if ".dist-info/" not in name} == {*wanted, f"{below}__init__.py"}
+    assert {name for name in names if ".dist-info/" not in name} == {*wanted, f"{below}__init__.py", f"{below}plotly.min.js"}
 
 
 def test_the_licence_the_commands_and_the_marker_of_types_come_along(names: list[str]) -> None:
@@ -110,6 +111,7 @@ COMMANDS = {
 def test_the_wheel_answers_as_the_checkout_does(project: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROUPSCOPE_REDACT_KEY", "5f" * 32)
     there = in_project(project, "-m", "groupscope", *COMMANDS[case])
+    monkeypatch.setenv("COLUMNS", "100")
     here = subprocess.run([sys.executable, "-m", "groupscope", *COMMANDS[case]], cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert (there.returncode, there.stdout) == (here.returncode, here.stdout), there.stderr
@@ -118,7 +120,7 @@ def test_the_wheel_answers_as_the_checkout_does(project: Path, case: str, monkey
 
 def test_versions_are_those_of_the_checkout(project: Path) -> None:
     """So a warehouse need not be rebuilt between the two."""
-    call = "pipelines.versions import catalogue_version, model_version, pages_version; print(catalogue_version(), model_version(), pages_version())"
+    call = "pipelines import versions as v; print(v.catalogue_version(), v.model_version(), v.pages_version())"
     there = in_project(project, "-c", f"from {BELOW}{call}")
     here = subprocess.run([sys.executable, "-c", f"from {call}"], cwd=ROOT, capture_output=True, text=True, check=False)
 

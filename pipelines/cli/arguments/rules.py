@@ -118,12 +118,10 @@ def redaction_of(settings: Settings, given: ReadArguments) -> Redaction | None:
     if not kinds:
         return None
     from parsers.redaction.pseudonyms import KINDS, BadKeyError, Redaction
-    from pipelines.extras import require
 
     everything = kinds == [ALL]
     kinds = list(KINDS) if everything else kinds
 
-    require("redact")
     path = given.redact_key or (Path(settings.privacy.key_file) if settings.privacy.key_file else None)
     try:
         key = path.read_bytes().strip() if path is not None else os.environ.get(KEY_VARIABLE, "").encode().strip()

@@ -23,7 +23,7 @@ from pipelines.scratch import scratch
 
 PYTHON_NEEDED: tuple[int, ...] = (3, 11)
 JAVA_SUPPORTED = (17, 21)
-PACKAGES = ("pyarrow", "numpy", "orjson", "ahocorasick-rs", "plotly")
+PACKAGES = ("pyarrow", "numpy", "orjson", "ahocorasick-rs", "cryptography")
 """Packages that every command needs."""
 
 
@@ -84,7 +84,7 @@ def _packages() -> InstallationProblem:
 
 
 def _extra(extra: str) -> InstallationProblem:
-    """An extra that is absent is no fault: its commands are not wanted here."""
+    """Report an extra; its absence is no fault."""
     found, missing = _versions(EXTRAS[extra])
     if missing:
         fix = f"pip install 'groupscope[{extra}]'"

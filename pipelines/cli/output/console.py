@@ -148,7 +148,7 @@ class Messenger:
 
     @contextlib.contextmanager
     def stages(self, words: Mapping[str, str]) -> Iterator[Callable[[str], None]]:
-        """Show the current stage on a terminal; yields the function that names it."""
+        """Show the current stage; yields the function that names it."""
         if self._is_silent():
             yield lambda _: None
             return

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 
 from conf.causes import FAMILIES
@@ -43,7 +44,7 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def traces(chart: Chart) -> list[dict[str, Any]]:
-    drawn: list[dict[str, Any]] = json.loads(chart.figure.to_json())["data"]
+    drawn: list[dict[str, Any]] = json.loads(go.Figure(chart.figure).to_json())["data"]
     return drawn
 
 
@@ -209,7 +210,7 @@ def test_no_text_of_a_log_is_markup_in_a_chart() -> None:
     assert len(charts) == 8
     for chart in charts:
         assert not [label for label, _ in chart.lanes if set("<>&$") & set(label)]
-        for shown in texts(json.loads(chart.figure.to_json())):
+        for shown in texts(json.loads(go.Figure(chart.figure).to_json())):
             ours = re.sub("\x01-?[0-9]+\x02", "", shown).replace("<br>", "").replace("<extra></extra>", "")
             assert not set("<>&$") & set(ours)
             assert ours.isprintable()
