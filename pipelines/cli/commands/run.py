@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pipelines.cli.after_run import RunRecipients
+    from pipelines.jobs.operations.alert_forms import AlertFormat
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.run import RunOptions, RunOutcome
     from pipelines.warehouse.warehouse import RowChanges
@@ -87,6 +88,10 @@ AlertAt = Annotated[
     Literal["info", "warning", "critical"],
     typer.Option("--alert-at", help="Tell of incidents from this severity on.", rich_help_panel=o.HOW),
 ]
+AlertForm = Annotated[
+    Literal["json", "slack", "pagerduty", "alertmanager"],
+    typer.Option("--alert-format", help="The form that the web hook expects; the incident's id is its key.", rich_help_panel=o.HOW),
+]
 KeepDays = Annotated[
     int | None,
     typer.Option(
@@ -118,6 +123,7 @@ def run(
     data_docs: DataDocs = None,
     alert: Alert = None,
     alert_at: AlertAt = "critical",
+    alert_format: AlertForm = "json",
     keep_days: KeepDays = None,
     log_json: LogJson = False,
     as_json: o.AsJson = False,
@@ -157,7 +163,7 @@ def run(
         catalog=catalog or loaded.warehouse.catalog,
         again=seconds is not None,
     )
-    told, send = _alerts(alert, alert_at)
+    told, send = _alerts(alert, alert_at, alert_format)
     followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
@@ -169,12 +175,12 @@ def _place(warehouse: str) -> str:
     return warehouse
 
 
-def _alerts(url: str | None, severity: str) -> tuple[AlertOptions, Send] | tuple[None, None]:
+def _alerts(url: str | None, severity: str, form: AlertFormat) -> tuple[AlertOptions, Send] | tuple[None, None]:
     if url is None:
         return None, None
     from pipelines.jobs.operations.alerts import AlertOptions, sender
 
-    return AlertOptions(url, severity), sender(url)
+    return AlertOptions(url, severity), sender(url, form)
 
 
 @dataclass(frozen=True, slots=True)

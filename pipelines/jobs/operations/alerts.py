@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 import urllib.request
 from base64 import b64encode
@@ -24,6 +25,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pipelines.errors import UsageError
+from pipelines.jobs.operations.alert_forms import AlertFormat, body_maker
 from pipelines.jobs.operations.alert_log import SentIncidents
 from pipelines.jobs.operations.published_incidents import PastIncidents
 from pipelines.schema.allowed_values import SEVERITIES
@@ -79,14 +81,17 @@ class DeliveryCounts:
     failed: int
 
 
-def sender(url: str) -> Send:
+def sender(url: str, form: AlertFormat = "json") -> Send:
     """Return the function that sends to a URL.
 
     Raises UsageError if neither HTTP nor Apprise handles it.
     """
     if url.startswith(("http://", "https://")):
         place, credentials = _without_user(url)
-        return lambda incident: _post(place, credentials, incident)
+        body_of = body_maker(form, os.environ)
+        return lambda incident: _post(place, credentials, str(incident["incident_id"]), body_of(incident))
+    if form != "json":
+        raise UsageError(f"--alert-format {form} is for http and https; Apprise chooses the form of its receivers itself")
     try:
         apprise = import_module("apprise")
     except ImportError as error:
@@ -114,10 +119,10 @@ def _without_user(url: str) -> tuple[str, dict[str, str]]:
     return urlunsplit(parts._replace(netloc=host)), told
 
 
-def _post(url: str, credentials: Mapping[str, str], incident: Mapping[str, Any]) -> None:
-    body = json.dumps({"source": "groupscope", **incident}, ensure_ascii=False).encode()
-    headers = {"Content-Type": "application/json", "Idempotency-Key": str(incident["incident_id"]), **credentials}
-    request = urllib.request.Request(url, body, headers)  # noqa: S310 - the scheme was checked
+def _post(url: str, credentials: Mapping[str, str], key: str, body: Any) -> None:
+    data = json.dumps(body, ensure_ascii=False).encode()
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key, **credentials}
+    request = urllib.request.Request(url, data, headers)  # noqa: S310 - the scheme was checked
     with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS):
         pass
 
