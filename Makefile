@@ -96,9 +96,12 @@ docs: $(READY) ## write docs/tables.md from pipelines/schema/tables.py and docs/
 	$(BIN)/python docs/write_states.py
 	$(BIN)/python docs/write_clients.py
 
-lock: $(READY) ## resolve the dependencies again
-	$(BIN)/uv pip compile pyproject.toml --quiet --extra dev --universal --python-version 3.11 --upgrade \
-	  --generate-hashes --no-emit-index-url --no-header --output-file requirements.lock
+RESOLVE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+lock: $(READY) ## resolve the dependencies again, and those of the images to the same versions
+	$(RESOLVE) --extra dev --upgrade --output-file requirements.lock
+	$(RESOLVE) --constraint requirements.lock --no-annotate --output-file docs/images/cli.lock
+	$(RESOLVE) --extra spark --constraint requirements.lock --no-annotate --output-file docs/images/spark.lock
 
 clean: ## remove what can be made again
 	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis spark-warehouse

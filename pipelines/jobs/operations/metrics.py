@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
@@ -55,10 +56,16 @@ def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success
 _MEANINGS = {
     "groupscope_incidents": "Incidents in the tables.",
     "groupscope_incidents_open": "Incidents that have no end yet.",
+    "groupscope_rebalance_seconds": "Durations of rebalances that ended, by group.",
     "groupscope_rebalances": "Rebalances in the tables.",
     "groupscope_stopped_seconds": "Time that groups stood still, as incidents tell.",
     "groupscope_partition_outages_open": "Partitions without a leader at the end of the logs.",
 }
+
+
+DURATIONS = "groupscope_rebalance_seconds"
+BUCKETS = (0.1, 0.5, 1, 3, 5, 10, 30, 60, 120, 300, 600)
+"""Upper bounds in seconds: the defaults of timeouts (3, 10, 30, 45, 60 and 300 s) lie at or between them."""
 
 
 def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sample]]:
@@ -72,21 +79,40 @@ def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sam
         "groupscope_incidents": counted("incidents", *by_severity),
         "groupscope_incidents_open": counted("incidents", *by_severity, where="ended_at is null"),
         "groupscope_rebalances": counted("rebalances", "cluster", "cause"),
+        DURATIONS: _histogram(f"{warehouse_uri(place)}/{TABLES['rebalances'].path}", versions["rebalances"]),
         "groupscope_stopped_seconds": counted("incidents", "cluster", value="sum(stopped_seconds)"),
         "groupscope_partition_outages_open": counted("partition_outages", "cluster", where="online_at is null"),
     }
 
 
+def _histogram(uri: str, version: int) -> list[Sample]:
+    """Cumulative counts of durations, their sum and count, by cluster and group."""
+    by = ("cluster", "group")
+    bounds = {f"{bound:g}": f"count(*) filter (where duration_seconds <= {bound})" for bound in BUCKETS} | {"+Inf": "count(*)"}
+    values = [*bounds.values(), "sum(duration_seconds)", "count(*)"]
+    parts = [("bucket", {"le": le}) for le in bounds] + [("sum", {}), ("count", {})]
+    return [
+        ({"__name__": f"{DURATIONS}_{part}", **{name: row[name] for name in by}, **label}, row[f"value_{index}"])
+        for row in _sums(uri, version, by, values, "duration_seconds is not null")
+        for index, (part, label) in enumerate(parts)
+    ]
+
+
 def _counted(uri: str, version: int, by: Sequence[str], value: str, where: str) -> list[Sample]:
+    return [({name: row[name] for name in by}, row["value_0"]) for row in _sums(uri, version, by, [value], where)]
+
+
+def _sums(uri: str, version: int, by: Sequence[str], values: Sequence[str], where: str) -> list[dict[str, Any]]:
     """Sums grouped by some columns, computed by delta-rs."""
     import pyarrow as pa
     from deltalake import QueryBuilder
 
     columns = ", ".join(f'"{name}"' for name in by)
-    query = f"select {columns}, {value} as value from stored where {where} group by {columns} order by {columns}"  # noqa: S608 - names come from this module
+    wanted = ", ".join(f"{value} as value_{index}" for index, value in enumerate(values))
+    query = f"select {columns}, {wanted} from stored where {where} group by {columns} order by {columns}"  # noqa: S608 - names come from this module
     found = QueryBuilder().register("stored", open_table(uri, version=version)).execute(query)
-    rows = pa.RecordBatchReader.from_stream(found).read_all().to_pylist()
-    return [({name: row[name] for name in by}, row["value"]) for row in rows]
+    rows: list[dict[str, Any]] = pa.RecordBatchReader.from_stream(found).read_all().to_pylist()
+    return rows
 
 
 def _by(label: str, values: Mapping[str, float]) -> list[Sample]:
@@ -94,9 +120,9 @@ def _by(label: str, values: Mapping[str, float]) -> list[Sample]:
 
 
 def _family(name: str, meaning: str, samples: Iterable[Sample]) -> str:
-    return f"# HELP {name} {meaning}\n# TYPE {name} gauge\n" + "".join(
-        f"{name}{_labels(labels)} {value:.17g}\n" for labels, value in samples
-    )
+    kind = "histogram" if name == DURATIONS else "gauge"
+    lines = ((labels.get("__name__", name), {key: text for key, text in labels.items() if key != "__name__"}, v) for labels, v in samples)
+    return f"# HELP {name} {meaning}\n# TYPE {name} {kind}\n" + "".join(f"{own}{_labels(rest)} {v:.17g}\n" for own, rest, v in lines)
 
 
 def _labels(labels: Mapping[str, str]) -> str:
@@ -112,7 +138,9 @@ def kept_samples(path: Path) -> str:
         lines = path.read_bytes().decode("utf-8").split("\n")[:-1]  # names may contain other line separators
     except (OSError, ValueError):
         return ""
-    return "".join(f"{line}\n" for line in lines if _named_by(line) in _MEANINGS)
+    return "".join(
+        f"{line}\n" for line in lines if _named_by(line).removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") in _MEANINGS
+    )
 
 
 def _named_by(line: str) -> str:
