@@ -22,6 +22,7 @@ import pytest
 import typer
 import yaml
 
+import groupscope
 from pipelines.cli import spark_submit as job
 from pipelines.cli.registry import app
 from pipelines.spark.session import delta_artifacts, delta_settings
@@ -29,7 +30,7 @@ from tests.cluster.object_store import SDK
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs" / "examples"
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+VERSION = groupscope.__version__
 WHEEL = f"groupscope-{VERSION}-py3-none-any.whl"
 
 

@@ -1,6 +1,6 @@
 """Forms of an alert's body: our own, and those that receivers expect.
 
-In each the incident's id is the key by which a receiver recognises a repetition.
+In each form the incident's id is the key for repetitions.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ def pagerduty_body(incident: Incident, key: str) -> dict[str, Any]:
 
 
 def alertmanager_body(incident: Incident) -> list[dict[str, Any]]:
-    """Alerts for Alertmanager's API 2; without an end, because an ended alert notifies nobody."""
+    """Alerts for Alertmanager's API 2.
+
+    They have no end, because an ended alert notifies nobody.
+    """
     labels = {
         "alertname": "GroupscopeIncident",
         "incident_id": incident["incident_id"],

@@ -65,7 +65,7 @@ _MEANINGS = {
 
 DURATIONS = "groupscope_rebalance_seconds"
 BUCKETS = (0.1, 0.5, 1, 3, 5, 10, 30, 60, 120, 300, 600)
-"""Upper bounds in seconds: the defaults of timeouts (3, 10, 30, 45, 60 and 300 s) lie at or between them."""
+"""Upper bounds in seconds, with the usual defaults of timeouts among them."""
 
 
 def table_samples(place: str, versions: Mapping[str, int]) -> dict[str, list[Sample]]:
