@@ -94,6 +94,7 @@ pictures: $(READY) browser ## draw docs/pictures from the report of data_samples
 docs: $(READY) ## write docs/tables.md from pipelines/schema/tables.py and docs/states.md from the models
 	$(BIN)/python docs/write_tables.py
 	$(BIN)/python docs/write_states.py
+	$(BIN)/python docs/write_dbt.py
 	$(BIN)/python docs/write_clients.py
 
 RESOLVE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

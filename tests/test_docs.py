@@ -7,6 +7,9 @@ import runpy
 from pathlib import Path
 
 import pytest
+import yaml
+
+from pipelines.schema.tables import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "data_samples" / "README.md"])
@@ -17,6 +20,17 @@ def test_the_page_of_tables_is_in_step_with_their_declarations() -> None:
     page = runpy.run_path(str(ROOT / "docs" / "write_tables.py"))["page"]
 
     assert (ROOT / "docs" / "tables.md").read_text(encoding="utf-8") == page(), "make docs writes it again"
+
+
+def test_sources_for_dbt_are_in_step_with_the_tables() -> None:
+    page = runpy.run_path(str(ROOT / "docs" / "write_dbt.py"))["page"]
+    kept = (ROOT / "docs" / "examples" / "dbt_sources.yml").read_text(encoding="utf-8")
+    [source] = yaml.safe_load(kept)["sources"]
+
+    assert kept == page(), "make docs writes it again"
+    assert {table["name"]: [column["name"] for column in table["columns"]] for table in source["tables"]} == {
+        name: table.column_names for name, table in TABLES.items()
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

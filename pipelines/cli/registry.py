@@ -28,7 +28,7 @@ from pipelines.cli.commands import (
 )
 from pipelines.cli.commands import rebalances as tables
 from pipelines.cli.commands import run as run_job
-from pipelines.cli.commands.history import gate, groups, trend
+from pipelines.cli.commands.history import gate, groups, spans, trend
 from pipelines.cli.commands.live import events, mcp
 from pipelines.cli.json_schema import schema
 from pipelines.cli.output.console import ReaderGone
@@ -128,6 +128,7 @@ app.command("gate", cls=Command, short_help="An exit code for deployments: how m
 app.command("groups", cls=Command, short_help="List groups: protocol, clients, cost, readiness for KIP-848.")(groups.groups)
 app.command("trend", cls=Command, short_help="Show groups over weeks or releases.")(trend.trend)
 app.command("deploys", cls=Command, short_help="List rolling restarts with their cost.")(trend.deploys)
+app.command("spans", cls=Command, short_help="Rebalances as OTLP traces.")(spans.spans)
 app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
 app.command("report", cls=Command, short_help="Write the answer as one HTML page.")(report.report)
 app.command("whatif", cls=Command, short_help="The same history under another configuration.")(whatif.whatif)
