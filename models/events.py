@@ -217,6 +217,12 @@ EVENTS: dict[str, EventKind] = {
     "ModernMemberMoved": _kind(
         _COORDINATOR, "A member's epoch or assignment changed.", f"{_MEMBER} group_type member_epoch previous_epoch state assigned revoked"
     ),
+    "StreamsMemberDescribed": _kind(
+        _COORDINATOR, "A member of a streams group says who it is.", f"{_MEMBER} group_type rebalance_timeout_ms topology_epoch process"
+    ),
+    "StreamsTopologyChecked": _kind(
+        _COORDINATOR, "The topics of a streams group's topology were checked.", f"{_MEMBER} group_type topology_state topology_epoch detail"
+    ),
     "GroupConverted": _kind(_COORDINATOR, "The group changed its protocol.", "node group partition from_type to_type"),
     "GroupConversionRefused": _kind(_COORDINATOR, "A change of protocol was refused.", "node group partition why"),
     # kafka-request.log. `at` is the time of the response; the request arrived `total_ms` earlier.

@@ -1,0 +1,85 @@
+"""A share group in the coordinator's memory (4.1 to 4.4, ShareGroup.java)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from models.kafka.coordinator.consumer.group import GroupState
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions
+from models.kafka.coordinator.share.initialization import SharePartitions
+
+
+@dataclass(frozen=True, slots=True)
+class ShareMember:
+    """A member after its last heartbeat; it moves to each target at once."""
+
+    id: str
+    epoch: int = 0
+    previous_epoch: int = -1
+    topics: frozenset[str] = frozenset()
+    assigned: Partitions = NO_PARTITIONS
+    client_id: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class ShareGroup:
+    """A share group; several members may have the same partition."""
+
+    id: str
+    epoch: int = 0
+    target_epoch: int = 0
+    target_ms: int | None = None
+    """Time of the last target, if it is known."""
+    members: dict[str, ShareMember] = field(default_factory=dict)
+    targets: dict[str, Partitions] = field(default_factory=dict)
+    metadata: dict[str, int] = field(default_factory=dict)
+    """Partition counts of subscribed topics when the group last looked."""
+    refresh_requested: bool = True
+    """Whether the group has yet to look at its topics."""
+    partitions: SharePartitions = field(default_factory=SharePartitions)
+
+    @property
+    def state(self) -> GroupState:
+        """Empty without members, otherwise Stable: nobody waits for others."""
+        return GroupState.STABLE if self.members else GroupState.EMPTY
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Topics that any member subscribes to."""
+        return frozenset(topic for member in self.members.values() for topic in member.topics)
+
+    def topics_with(self, member: ShareMember) -> frozenset[str]:
+        """Topics subscribed to once this member is as given."""
+        others = (other.topics for other in self.members.values() if other.id != member.id)
+        return frozenset(member.topics.union(*others))
+
+    def topics_without(self, members: Iterable[str]) -> frozenset[str]:
+        """Topics subscribed to once these members are gone."""
+        gone = set(members)
+        return frozenset(topic for member in self.members.values() if member.id not in gone for topic in member.topics)
+
+    def target(self, member_id: str) -> Partitions:
+        """Target of a member, empty without one."""
+        return self.targets.get(member_id, NO_PARTITIONS)
+
+    def awaits_target(self, *, of_any_topic: bool) -> bool:
+        """Whether initialised partitions of its topics lack a member (initializedAssignmentPending).
+
+        `of_any_topic`: partitions of topics without a subscriber count, too.
+        """
+        if not self.members:
+            return False
+        given: dict[str, set[int]] = {}
+        for target in self.targets.values():
+            for topic, number in target:
+                given.setdefault(topic, set()).add(number)
+        if of_any_topic:
+            return given != self.partitions.initialized
+        topics = self.topics - self.partitions.nameless
+        return any(topic in topics and given.get(topic) != numbers for topic, numbers in self.partitions.initialized.items())
+
+
+def seen(topics: Iterable[str], counts: Mapping[str, int]) -> dict[str, int]:
+    """Partition counts of those topics that exist."""
+    return {topic: counts[topic] for topic in topics if topic in counts}

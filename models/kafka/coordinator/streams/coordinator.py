@@ -1,0 +1,138 @@
+"""Coordinator of streams groups: handles requests, topic changes and elapsed time.
+
+Follows GroupMetadataManager.java of 4.1 to 4.4 step by step. It does no I/O and reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from models.kafka.coordinator.consumer.errors import Refusal
+from models.kafka.coordinator.protocol.errors import Error, Fault
+from models.kafka.coordinator.protocol.responses import Response
+from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy
+from models.kafka.coordinator.runtime.outcomes import Outcome, firings
+from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
+from models.kafka.coordinator.streams.assignor import ChooseTasks, Refine, choose_tasks, keep_target
+from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
+from models.kafka.coordinator.streams.heartbeat import heartbeat
+from models.kafka.coordinator.streams.outcomes import StreamsGroupSettings
+from models.kafka.coordinator.streams.requests import StreamsHeartbeat
+from models.kafka.coordinator.streams.shard import Shard
+
+
+class Coordinator:
+    """A coordinator with its streams groups.
+
+    `order` sorts members' timers with the same deadline.
+    """
+
+    def __init__(
+        self,
+        policy: EpochPolicy,
+        settings: StreamsGroupSettings | None = None,
+        *,
+        choose_tasks: ChooseTasks = choose_tasks,
+        refine: Refine = keep_target,
+        order: Callable[[str], Any] = str,
+        now_ms: int = 0,
+    ) -> None:
+        settings = settings or StreamsGroupSettings()
+        self.shard = Shard(policy, settings, choose_tasks, refine, Timers(order), now_ms, topics=dict(settings.topics))
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self.shard.now_ms
+
+    @property
+    def groups(self) -> Mapping[str, StreamsGroup]:
+        """The current groups, for reading only."""
+        return self.shard.groups
+
+    @property
+    def timers(self) -> Timers:
+        """The pending timers, for reading only."""
+        return self.shard.timers
+
+    def state_of(self, group_id: str) -> GroupState | None:
+        """State of a group, None if it doesn't exist."""
+        group = self.shard.groups.get(group_id)
+        return None if group is None else self.shard.state_of(group)
+
+    def handle(self, request: StreamsHeartbeat) -> Outcome:
+        """Handle a request, and timers due now."""
+        try:
+            heartbeat(self.shard, request)
+        except Refusal as refusal:
+            self.shard.answer(request.request_id, Response(refusal.error))
+        except Fault:
+            self.shard.answer(request.request_id, Response(Error.UNKNOWN_SERVER_ERROR))
+        self._fire_until(self.shard.now_ms)
+        return self.shard.outcome()
+
+    def set_topic(self, topic: str, partitions: int) -> Outcome:
+        """Set a topic's partition count; 0 removes the topic, and counts never fall.
+
+        Groups whose topology needs it look at it with their next heartbeat.
+        """
+        shard = self.shard
+        known = shard.topics.get(topic, 0)
+        if partitions > known:
+            shard.topics[topic] = partitions
+        elif partitions == 0 and known:
+            del shard.topics[topic]
+        else:
+            return shard.outcome()
+        for group in shard.groups.values():
+            if group.topology is not None and topic in group.topology.topics:
+                group.refresh_requested = True
+        return shard.outcome()
+
+    def set_standby_replicas(self, group_id: str, replicas: int) -> Outcome:
+        """Give a group a setting of its own (streams.num.standby.replicas)."""
+        self.shard.standby_replicas[group_id] = replicas
+        return self.shard.outcome()
+
+    def advance(self, by_ms: int) -> Outcome:
+        """Advance the clock and fire each timer at its deadline."""
+        target_ms = self.shard.now_ms + by_ms
+        self._fire_until(target_ms)
+        self.shard.now_ms = target_ms
+        return self.shard.outcome()
+
+    def _fire_until(self, target_ms: int) -> None:
+        for timer, fired in firings(self.shard.timers, target_ms):
+            self.shard.now_ms = timer.at_ms
+            fault = self._fire(timer)
+            self.shard.fired.append(replace(fired, fault=fault) if fault else fired)
+
+    def _fire(self, timer: Timer) -> str:
+        """Fire one timer; returns the exception that the broker's code throws."""
+        shard = self.shard
+        group = shard.groups.get(timer.group)
+        if group is None:
+            return ""
+        if timer.kind is TimerKind.JOIN:
+            return self._end_delay(group)
+        member = group.members.get(timer.member)
+        if member is None or (timer.kind is TimerKind.REBALANCE and member.epoch != timer.detail):
+            return ""  # the timer outlived its member, or the member has moved on
+        why = "the member session expired."
+        if timer.kind is TimerKind.REBALANCE:
+            why = f"it failed to transition from epoch {member.epoch} within {member.rebalance_ms}ms."
+        shard.tell("ModernMemberFenced", group, member, why=why)
+        shard.remove_member(group, member)
+        return ""
+
+    def _end_delay(self, group: StreamsGroup) -> str:
+        """End the initial delay with a first target (computeDelayedTargetAssignment)."""
+        if not group.members or group.configured is None:
+            self.shard.tell("CoordinatorNote", group, _note="delay_without_target")
+            return ""
+        if group.epoch <= group.target_epoch:
+            return "IllegalStateException"
+        self.shard.compute_target(group, group.configured)
+        return ""

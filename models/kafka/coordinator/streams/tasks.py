@@ -1,0 +1,43 @@
+"""Tasks of streams groups as sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+TaskId = tuple[str, int]
+"""Subtopology and partition."""
+
+
+class TaskKind(StrEnum):
+    """What a member does with a task."""
+
+    ACTIVE = "active"
+    STANDBY = "standby"
+    """It keeps a copy of the task's state."""
+    WARMUP = "warmup"
+    """It restores the task's state, to take it over later."""
+
+
+Task = tuple[TaskKind, str, int]
+Tasks = frozenset[Task]
+
+NO_TASKS: Tasks = frozenset()
+
+
+def tasks_of(kinds: Mapping[str, Mapping[str, Iterable[int]]]) -> Tasks:
+    """Flatten partition numbers by kind and subtopology."""
+    return frozenset(
+        (TaskKind(kind), subtopology, number)
+        for kind, subtopologies in kinds.items()
+        for subtopology, numbers in subtopologies.items()
+        for number in numbers
+    )
+
+
+def by_kind(tasks: Iterable[Task]) -> dict[str, dict[str, list[int]]]:
+    """Partition numbers by kind and subtopology, all sorted."""
+    listed: dict[str, dict[str, list[int]]] = {}
+    for kind, subtopology, number in sorted(tasks):
+        listed.setdefault(kind.value, {}).setdefault(subtopology, []).append(number)
+    return listed

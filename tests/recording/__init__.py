@@ -1,0 +1,1 @@
+"""What drives released coordinators of share and streams groups and records them, for `tests.conformance`."""
