@@ -223,6 +223,9 @@ EVENTS: dict[str, EventKind] = {
     "StreamsTopologyChecked": _kind(
         _COORDINATOR, "The topics of a streams group's topology were checked.", f"{_MEMBER} group_type topology_state topology_epoch detail"
     ),
+    "ShareRecordOnLastAttempt": _kind(
+        _BROKER, "A record of a share group is on its last delivery attempt.", "group topic partition offset"
+    ),
     "GroupConverted": _kind(_COORDINATOR, "The group changed its protocol.", "node group partition from_type to_type"),
     "GroupConversionRefused": _kind(_COORDINATOR, "A change of protocol was refused.", "node group partition why"),
     # kafka-request.log. `at` is the time of the response; the request arrived `total_ms` earlier.

@@ -197,6 +197,8 @@ def _waiting(item: Rebalance) -> str:
         return ""
     expected = item.initial_delay_seconds
     known = f", {duration(expected)} of it the initial delay, which is expected" if expected else ""
+    if item.protocol in NEWER_PROTOCOLS:
+        return f"The target assignment came {duration(item.join_seconds)} later{known}."
     return f"The members took {duration(item.join_seconds)} to rejoin{known}."
 
 

@@ -289,6 +289,21 @@ def _or_null(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
+_SHARE_PARTITION = re.compile(r"(.+)-[\w-]{22}:(.+)", re.DOTALL)
+_SOME_TOPIC_ID = "A" * 22
+
+
+def _parse_share_partition(text: str) -> Any:
+    """Parse group, topic id of 22 characters and topic partition."""
+    found = _SHARE_PARTITION.fullmatch(text)
+    place = NO if found is None else _parse_topic_partition(found[2])
+    return {"group": found[1], **place} if found is not None and isinstance(place, dict) else NO
+
+
+def _share_partition(fields: Mapping[str, Any]) -> str:
+    return f"{fields['group']}-{_SOME_TOPIC_ID}:{_topic_partition(fields)}"
+
+
 def _topic_partition(fields: Mapping[str, Any]) -> str:
     return f"{fields['topic']}-{fields['partition']}"
 
@@ -330,6 +345,7 @@ TYPES: dict[str, SlotType] = {
     "stream_client": SlotType(
         r"[^ ]+", _parse_stream_client, lambda fields: f"{fields['group']}-{_SOME_UUID}", several=("group",), needs=("group",)
     ),
+    "share_partition": SlotType(r"[^ ]+", _parse_share_partition, _share_partition, several=("group", *_PLACE), needs=("group", *_PLACE)),
     "box": SlotType(r".*", _parse_box, str, spaced=True, filler="┌┐"),
     "ruby_hash": SlotType(r"\{.*\}", _parse_ruby_hash, str, spaced=True, filler="{}"),
     "topic_partition": SlotType(r"[^ ]+", _parse_topic_partition, _topic_partition, several=_PLACE, needs=_PLACE),

@@ -38,6 +38,9 @@ KAFKA_CAUSES = (
     "subscription_change",
     "metadata_change",
     "assignor_change",
+    "topology_change",
+    "warmup_step",
+    "share_partitions_ready",
     "cooperative_followup",
     "admin_removal",
     "group_deleted",
@@ -106,6 +109,8 @@ INCIDENT_KINDS = (
     "static_restart",
     "coordinator_pause",
     "offsets_lost",
+    "topology_not_ready",
+    "poison_record",
     "group_deleted",
     "single",
 )

@@ -17,6 +17,7 @@ from models import state_codec as state_text
 from models.events import Event, Witness
 from models.incidents.incidents import Limits, badness, over
 from models.incidents.refusals import Refusals, refusal_incident
+from models.incidents.standing_conditions import StandingConditions, condition_incident
 from models.incidents.static_restarts import StaticRestarts, return_incident
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups.bounds import (
@@ -71,8 +72,8 @@ _FACTS = "facts"
 
 _HELD = (
     "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "actions", "authors", "clients",
-    "skews", "impact", "client_states", "states", "refusals", "returns", "event_count", "_skew_of_log", "_behind", "_settled", "_over",
-    "_judged_at", "_now",
+    "skews", "impact", "client_states", "states", "refusals", "returns", "conditions", "event_count", "_skew_of_log", "_behind", "_settled",
+    "_over", "_judged_at", "_now",
 )  # fmt: skip
 """What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
 
@@ -107,6 +108,7 @@ class GroupStage:
     requests: RequestWindows = field(default_factory=RequestWindows)
     refusals: Refusals = field(default_factory=Refusals)
     returns: StaticRestarts = field(default_factory=StaticRestarts)
+    conditions: StandingConditions = field(default_factory=StandingConditions)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
     """Logs that proved another difference than the one by which their lines in `actions` are put right, which is told here."""
@@ -195,6 +197,7 @@ class GroupStage:
         self.impact.feed(event, actor, skew)
         self.refusals.feed(event, event.time_us - skew, actor)
         self.returns.feed(event, self.facts.kept)
+        self.conditions.feed(event)
         self.requests.feed(event)
         actions = [self._on_coordinators_clock(action) for action in (*actions_in(event), *self.clients.feed(event, self.knowledge.shared))]
         self._act(actions)
@@ -289,6 +292,7 @@ class GroupStage:
         rows.divergences.extend(self.chronicle.clocks(self.skews))
         rows.divergences.extend(self.chronicle.zones(self.skews))
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log))
+        rows.incidents.extend(condition_incident(self.cluster, self.group, each) for each in self.conditions.lasting(self.writer.logs_end))
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._goings)
         self.final.take(rows)
         self.final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
@@ -342,6 +346,8 @@ class GroupStage:
             self.final.take(GroupHistory(group_states=self.states.settle()), final_at=due_at)
         for over_at, refused in self.refusals.over_by(until, self._gap) if self.refusals.spells else ():
             self.final.take(GroupHistory(incidents=[refusal_incident(self.cluster, self.group, refused)]), final_at=over_at)
+        for over_at, condition in self.conditions.over_by(until, self._gap):
+            self.final.take(GroupHistory(incidents=[condition_incident(self.cluster, self.group, condition)]), final_at=over_at)
         self._end_spell_of_returns(until)
         while (due := self._next_judged()) is not None and due[0] <= until:
             at, judge = due

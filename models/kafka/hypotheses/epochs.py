@@ -9,8 +9,9 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import Settles
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.reconstruction.epoch_log import EpochWindow, ModernReplay
+from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
+from models.kafka.reconstruction.epoch_windows import EpochWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class EpochVerdict:
 def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
     """Judge one epoch by the first change that raised it (GroupMetadataManager, 3.7 and later)."""
     if not window.changes:
-        return _topics_or_subscription(modern, window, known, facts)
+        left = _without_act(window, facts)
+        return _topics_or_subscription(modern, window, known, facts) if left is None else _likeliest(left)
     cause = window.changes[0].cause
     if cause is Cause.MEMBER_JOIN and (window.was_empty or window.epoch == 1):  # the first member raises the epoch from 0
         return _shared_out(priors.EPOCH_OF_EMPTY)
@@ -52,13 +54,39 @@ FIRST_EPOCH_IS_ONE = (4, 3)
 """Since this version a group is made at epoch 1, so that its first member raises it to 2 (GroupMetadataManager)."""
 
 
+WARMS_UP_SINCE = (4, 4)
+"""Since this version a streams group's epoch rises with warm-up progress, without a new target (GroupMetadataManager)."""
+
+
+def _versions(facts: ClusterFacts) -> list[tuple[int, int]]:
+    parts = [version.split(".") for version in facts.versions.values()]
+    return [(int(each[0]), int(each[1])) for each in parts if len(each) > 1 and each[0].isdigit() and each[1].isdigit()]
+
+
 def _began_at_one(facts: ClusterFacts) -> float:
     """How likely it is that the group was made by this join."""
-    parts = [version.split(".") for version in facts.versions.values()]
-    known = [(int(each[0]), int(each[1])) for each in parts if len(each) > 1 and each[0].isdigit() and each[1].isdigit()]
+    known = _versions(facts)
     if not known:
         return priors.EPOCH_TWO_UNKNOWN_VERSION.value
     return (priors.EPOCH_TWO_SINCE_4_3 if max(known) >= FIRST_EPOCH_IS_ONE else priors.EPOCH_TWO_BEFORE_4_3).value
+
+
+def _without_act(window: EpochWindow, facts: ClusterFacts) -> priors.Shares | None:
+    """What raises the epoch of share and streams groups when no line tells; they log acts and topics at INFO."""
+    if window.protocol == "share":
+        return priors.NO_ACT_OF_SHARES
+    if window.protocol == "streams":
+        known = _versions(facts)
+        may_warm_up = window.targeted is None and (not known or max(known) >= WARMS_UP_SINCE)
+        return priors.NO_ACT_OF_STREAMS if may_warm_up else priors.NO_ACT_OF_OLDER_STREAMS
+    return None
+
+
+def _likeliest(shares: priors.Shares) -> EpochVerdict:
+    rivals = dict(shares.of)
+    best = max(rivals, key=lambda cause: rivals[cause])
+    sure = rivals.pop(best)
+    return EpochVerdict(best, sure, {each.value: share for each, share in rivals.items()}, Settles.EARLIER_LINES)
 
 
 def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:

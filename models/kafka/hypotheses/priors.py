@@ -249,6 +249,18 @@ OUT_OF_TARGET = Shares(
     {Cause.MEMBER_LEAVE: 0.6, Cause.SESSION_TIMEOUT: 0.28, Cause.POLL_TIMEOUT: 0.1},
     "assumed: the targets of two epochs show that a member went, and its line is missing",
 )
+NO_ACT_OF_STREAMS = Shares(
+    {Cause.WARMUP_STEP: 0.8, Cause.METADATA_CHANGE: 0.1, Cause.SUBSCRIPTION_CHANGE: 0.05, Cause.TOPOLOGY_CHANGE: 0.05},
+    "assumed: since 4.4 only warm-up progress raises an epoch without a line of its own (GroupMetadataManager)",
+)
+NO_ACT_OF_OLDER_STREAMS = Shares(
+    {Cause.TOPOLOGY_CHANGE: 0.6, Cause.METADATA_CHANGE: 0.3, Cause.SUBSCRIPTION_CHANGE: 0.1},
+    "assumed: before 4.4 settings of the assignment and lines that are missing are left",
+)
+NO_ACT_OF_SHARES = Shares(
+    {Cause.SHARE_PARTITIONS_READY: 0.95, Cause.METADATA_CHANGE: 0.03, Cause.SUBSCRIPTION_CHANGE: 0.02},
+    "every such epoch in 1,200 recorded traces of 4.1 to 4.4 follows an initialisation (tests/recording); lines may be missing",
+)
 EPOCH_TWO_SINCE_4_3 = Prior(0.95, "a group is made at epoch 1 since 4.3 (GroupMetadataManager); earlier lines may be missing")
 EPOCH_TWO_BEFORE_4_3 = Prior(0.02, "a group is made at epoch 0")
 EPOCH_TWO_UNKNOWN_VERSION = Prior(0.55, "assumed")

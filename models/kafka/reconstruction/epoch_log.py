@@ -16,7 +16,9 @@ from models.kafka.observations.reconciliation import Reconciliations, reached_at
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
+from models.kafka.reconstruction.epoch_windows import EpochChange, EpochWindow
 from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
+from models.kafka.reconstruction.member_steps import MemberSteps
 from models.rows import Person
 
 SAME_CHANGE_US = 1_500_000
@@ -25,58 +27,14 @@ SAME_CHANGE_US = 1_500_000
 SAME_REQUEST_US = 50_000
 """Lines of one request stand together; one request is done before the next one begins (CoordinatorRuntime)."""
 
+READY = "ready"
+"""State of a topology whose topics all exist."""
+
 REACHES_US = 3_600_000_000
 """A member that moves so long after an epoch began moves for another one, which the logs don't show."""
 
 PENDING_MAX = 20_000
 """Changes of one group that wait for the epoch that they raise."""
-
-
-@dataclass(slots=True)
-class EpochChange:
-    """Something that raises the epoch."""
-
-    cause: Cause
-    reason: str
-    event: Event
-
-
-@dataclass(slots=True)
-class EpochWindow:
-    """One group epoch. Times are microseconds."""
-
-    epoch: int | None
-    epoch_before: int | None
-    started: Event
-    changes: list[EpochChange] = field(default_factory=list)
-    bumped: Event | None = None
-    targeted: Event | None = None
-    reached_at: int | None = None
-    was_empty: bool = False
-    outcome: str = "open"
-    events: list[Event] = field(default_factory=list)
-    members_before: int | None = None
-    members_after: int | None = None
-    assignor: str | None = None
-    protocol: str = "consumer"
-    came: frozenset[str] = frozenset()
-    went: frozenset[str] = frozenset()
-    """Members that were not there in the epoch before, and those that were and are not: many epochs of a large group may wait."""
-    members: frozenset[str] = frozenset()
-    """Who was there; known once it is the turn of the epoch to be told of."""
-    blockers: list[Person] = field(default_factory=list)
-    closes: bool = False
-    """One of the leaves by which a whole group was closed."""
-
-    @property
-    def began(self) -> int:
-        """When the epoch was raised."""
-        return self.started.time_us
-
-    @property
-    def leaves(self) -> bool:
-        """A member left, and so raised the epoch."""
-        return bool(self.changes) and self.changes[0].cause is Cause.MEMBER_LEAVE
 
 
 @dataclass(slots=True)
@@ -97,6 +55,9 @@ class ModernReplay:
     seen: bool = False
     protocol: str = "consumer"
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
+    moves: MemberSteps = field(default_factory=MemberSteps)
+    topology_state: str | None = None
+    """What the last check of a streams group's topics found."""
     subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
     _last_joined: dict[str, int] = field(default_factory=dict)  # member id -> when it joined last
     _pending: list[EpochChange] = field(default_factory=list)
@@ -274,7 +235,12 @@ class ModernReplay:
         times = [(change, change.event.time_us) for change in self._pending]
         latest = max((at for _, at in times), default=now)
         since = max(now - SAME_CHANGE_US, latest - SAME_REQUEST_US)
-        return [change for change, at in times if at >= since]
+        sender = event.member_id if self.protocol == "streams" else None  # the lines of one request name the member
+        return [
+            change
+            for change, at in times
+            if at >= since or (sender is not None and change.event.member_id == sender and at >= now - SAME_CHANGE_US)
+        ]
 
     def _bumped(self, event: Event) -> None:
         if event.generation is None or (self.epoch is not None and event.generation < self.epoch):
@@ -349,6 +315,22 @@ class ModernReplay:
         """A member reached an epoch; when all have, the epoch is complete."""
         if event.member_id:
             self.members.setdefault(event.member_id, event.client_id)
+            self.moves.feed(event)
+
+    def _described(self, event: Event) -> None:
+        """A member of a streams group said who it is; one that did before has changed."""
+        joined = {change.event.member_id for change in self._pending}
+        if event.member_id not in joined:
+            self._change(Cause.TOPOLOGY_CHANGE, "described itself anew", event)
+        if event.member_id in self.members and event.client_id:
+            self.members[event.member_id] = event.client_id
+
+    def _topology(self, event: Event) -> None:
+        """The topics of a streams group's topology were checked; it is a change if they are all there for the first time."""
+        state = text_field(event, "topology_state")
+        if state == READY and self.topology_state not in (None, READY):
+            self._change(Cause.TOPOLOGY_CHANGE, "all topics of the topology exist", replace(event, member_id=None))
+        self.topology_state = state
 
     # -- settling ------------------------------------------------------------------------------------------
 
@@ -378,8 +360,15 @@ class ModernReplay:
         any log tells. None where no epoch is waiting."""
         if self.waiting is None or self.following is not None:
             return self.following.began if self.following else None
-        under_way = self.reconciliations.is_under_way(self.waiting.began, self.until)
+        under_way = self.reconciliations.is_under_way(self.waiting.began, self.until) or self._awaits_moves()
         return self.until if under_way else min(self.last_at, self.until)
+
+    def _awaits_moves(self) -> bool:
+        """Whether members have begun to move to the epoch that is waiting, and not all have arrived."""
+        window, members = self.windows[self.settled], self._members_of_waiting()
+        if window.outcome == "empty" or not members or not self.moves.shows(window.began, self.until):
+            return False
+        return bool(self.moves.missing(window.epoch, window.began, self.until, members))
 
     def settle(self) -> None:
         """Say of the epoch that is waiting when its members had arrived and who kept the others waiting, where their own logs tell it."""
@@ -394,9 +383,14 @@ class ModernReplay:
         spans = self.reconciliations.within(window.began, self.until)
         window.blockers = slow_members(spans, self.roster)
         window.reached_at = reached_at(spans, window.members, self.reconciliations.witnessed)
+        is_unfinished = any(span.ended is None for span in spans)
+        if self.moves.shows(window.began, self.until):
+            window.reached_at = self.moves.reached_at(window.epoch, window.began, self.until, window.members)
+            window.blockers = self.moves.blockers(window.began, self.until, self.roster) or window.blockers
+            is_unfinished = window.reached_at is None
         if window.reached_at is not None:
             window.outcome = "stable"
-        elif following is not None and any(span.ended is None for span in spans):
+        elif following is not None and is_unfinished:
             window.outcome = "superseded"
         held = self._held_by()
         if held:
@@ -421,6 +415,7 @@ class ModernReplay:
     def told(self) -> None:
         """The epoch that was waiting is told of: hold on to it, and to none before."""
         self.reconciliations.forget(self.windows[self.settled].began)
+        self.moves.forget(self.windows[self.settled].began)
         del self.windows[: self.settled]
         self.dropped += self.settled
         self.settled = 1
@@ -483,6 +478,8 @@ _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
     "GroupEpochBumped": ModernReplay._bumped,
     "TargetComputed": ModernReplay._targeted,
     "ModernMemberMoved": ModernReplay._moved,
+    "StreamsMemberDescribed": ModernReplay._described,
+    "StreamsTopologyChecked": ModernReplay._topology,
     "GroupConverted": ModernReplay._converted,
 }
 

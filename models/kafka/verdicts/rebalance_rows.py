@@ -19,7 +19,8 @@ from models.kafka.hypotheses.window import RebalanceContext, evidence_events
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Member, Roster
-from models.kafka.reconstruction.epoch_log import EpochWindow, ModernReplay
+from models.kafka.reconstruction.epoch_log import ModernReplay
+from models.kafka.reconstruction.epoch_windows import EpochWindow
 from models.kafka.verdicts.blockers import blockers
 from models.kafka.verdicts.damaged_logs import weigh_damage
 from models.kafka.verdicts.history import GroupHistory
@@ -323,7 +324,7 @@ class HistoryWriter:
             started_at=started,
             joined_at=targeted,
             ended_at=reached,
-            initial_delay_seconds=0.0,
+            initial_delay_seconds=_initial_delay(window, verdict.cause, seconds(started, targeted)),
             join_seconds=None if set_back else seconds(started, targeted),
             sync_seconds=None,
             reconcile_seconds=seconds(targeted, reached),
@@ -410,3 +411,9 @@ def _stopped(before: int | None, after: int | None, duration: float | None, dela
         return None
     members = max(before or 0, after or 0)
     return round(members * max(0.0, duration - (delay or 0.0)), 6) if members else 0.0
+
+
+def _initial_delay(window: EpochWindow, cause: Cause, seconds_to_target: float | None) -> float:
+    """How long a new streams group waited for more members."""
+    waits = window.protocol == "streams" and cause is Cause.NEW_GROUP
+    return seconds_to_target or 0.0 if waits else 0.0

@@ -20,6 +20,8 @@ GROUP = "orders"
 UUID = "00000000-0000-4000-8000-{:012d}"
 NUMBERS = {"generation", "partition", "member_count", "session_timeout_ms", "rebalance_timeout_ms", "error_code", "total_ms"}
 NUMBERS |= {"delay_ms", "response_generation", "max_poll_interval_ms", "offsets_retention_minutes", "offsets_count"}
+NUMBERS |= {"member_epoch", "previous_epoch", "topology_epoch", "offset"}
+SHOWN_INCIDENTS = {"topology_not_ready", "poison_record"}
 
 
 def member(name: str) -> str:
@@ -88,6 +90,9 @@ def show(history: GroupHistory) -> Iterator[str]:
         yield f"move {move.from_node} -> {move.to_node} gap={_seconds(move.gap_seconds)}"
     for lost in history.offset_expirations:
         yield f"offsets {'lost' if lost.lost else 'at risk'} after {_seconds(lost.retention_seconds)} s"
+    for incident in history.incidents:
+        if incident.kind in SHOWN_INCIDENTS:
+            yield f"incident {incident.kind} {incident.severity} {incident.headline}{'' if incident.ended_at else ', lasts'}"
     for divergence in history.divergences:
         yield f"divergence expected {divergence.expected}, observed {divergence.observed}"
 

@@ -1,0 +1,145 @@
+"""Conditions that stop a group without a rebalance.
+
+Topics that a streams group's topology needs are missing, so that nobody gets tasks; records of a share group that no
+member can process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from models.events import Event
+from models.evidence import evidence, line_of
+from models.ids import make_id
+from models.incidents.refusals import LINES_MAX
+from models.rows import KAFKA, Incident
+from models.units import US_PER_SECOND
+
+NOT_READY, POISON = "topology_not_ready", "poison_record"
+
+NOT_READY_MIN_US = 10 * US_PER_SECOND
+"""Two heartbeat intervals of streams members (group.streams.heartbeat.interval.ms).
+
+Internal topics of a new application are missing for less, until the broker has created them.
+"""
+
+_TOLD = {
+    "internal_topics_missing": "internal topics are missing ({})",
+    "source_topics_missing": "source topics are missing ({})",
+    "partitions_differ": "a topic has another number of partitions than its topology needs ({})",
+}
+
+
+@dataclass(slots=True)
+class Condition:
+    """One condition of a group.
+
+    Times are microseconds; `ended_at` is None while it lasts.
+    """
+
+    kind: str
+    ordinal: int
+    told: str
+    first_at: int
+    last_at: int
+    ended_at: int | None = None
+    count: int = 1
+    lines: list[Event] = field(default_factory=list)
+
+    def add(self, event: Event, at: int) -> None:
+        """Take one more line about it."""
+        self.last_at = max(self.last_at, at)
+        if len(self.lines) < LINES_MAX:
+            self.lines.append(line_of(event))
+
+
+@dataclass(slots=True)
+class StandingConditions:
+    """Conditions of one group that last, or that a later line may still join."""
+
+    topology: Condition | None = None
+    over: list[Condition] = field(default_factory=list)
+    records: dict[str, Condition] = field(default_factory=dict)
+    """Records on their last delivery attempt, by partition."""
+    ordinal: int = 0
+
+    def feed(self, event: Event) -> None:
+        """Take an event."""
+        if event.name == "StreamsTopologyChecked":
+            self._topology(event, str(event.fields.get("topology_state") or ""))
+        elif event.name == "ShareRecordOnLastAttempt" and event.topic is not None:
+            self._record(event, f"{event.topic}-{event.partition}")
+
+    def _topology(self, event: Event, state: str) -> None:
+        at = event.time_us
+        if state not in _TOLD:
+            if self.topology is not None:
+                self.topology.ended_at = at
+                self.topology.add(event, at)
+                self.over.append(self.topology)
+            self.topology = None
+            return
+        if self.topology is None:
+            self.topology = self._begun(NOT_READY, at)
+        self.topology.told = _TOLD[state].format(str(event.fields.get("detail") or "not named").rstrip("."))
+        self.topology.add(event, at)
+
+    def _record(self, event: Event, partition: str) -> None:
+        known = self.records.get(partition)
+        if known is None:
+            known = self.records[partition] = self._begun(POISON, event.time_us)
+        told = f"offset {event.fields.get('offset')} of {partition}"
+        known.count += bool(known.told) and known.told != told
+        known.told = told
+        known.add(event, event.time_us)
+
+    def _begun(self, kind: str, at: int) -> Condition:
+        self.ordinal += 1
+        return Condition(kind, self.ordinal, "", at, at)
+
+    def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, Condition]]:
+        """Remove and yield conditions that are over, each with its time."""
+        ended, self.over = self.over, []
+        for each in ended:
+            if each.ended_at is not None and each.ended_at - each.first_at >= NOT_READY_MIN_US:
+                yield each.ended_at + 1, each
+        for partition, each in sorted(self.records.items(), key=lambda item: (item[1].last_at, item[0])):
+            over_at = each.last_at + gap_us + 1
+            if over_at <= until:
+                del self.records[partition]
+                yield over_at, each
+
+    def lasting(self, until: int) -> Iterator[Condition]:
+        """Conditions that last when the logs end."""
+        if self.topology is not None and until - self.topology.first_at >= NOT_READY_MIN_US:
+            yield self.topology
+
+
+def condition_incident(cluster: str, group: str, condition: Condition) -> Incident:
+    """A condition as an incident."""
+    return Incident(
+        cluster=cluster,
+        system=KAFKA,
+        incident_id=make_id("incident", make_id("condition", cluster, group, condition.kind, condition.ordinal)),
+        kind=condition.kind,
+        severity="critical" if condition.kind == NOT_READY else "warning",
+        groups=[group],
+        started_at=condition.first_at,
+        ended_at=condition.ended_at if condition.kind == NOT_READY else condition.last_at,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=None,
+        worst_offender=None,
+        headline=f"{group}: {_headline(condition)}",
+        rebalance_ids=[],
+        outage_ids=[],
+        evidence=evidence(condition.lines),
+    )
+
+
+def _headline(condition: Condition) -> str:
+    if condition.kind == NOT_READY:
+        return f"nobody gets tasks; {condition.told}"
+    others = f" and {condition.count - 1} other records" if condition.count > 1 else ""
+    return f"{condition.told}{others} failed on every delivery attempt but the last, after which a record is archived"

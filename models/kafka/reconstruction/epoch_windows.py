@@ -1,0 +1,56 @@
+"""What raises the epoch of a group of the newer protocols, and one epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.causes import Cause
+from models.events import Event
+from models.rows import Person
+
+
+@dataclass(slots=True)
+class EpochChange:
+    """Something that raises the epoch."""
+
+    cause: Cause
+    reason: str
+    event: Event
+
+
+@dataclass(slots=True)
+class EpochWindow:
+    """One group epoch. Times are microseconds."""
+
+    epoch: int | None
+    epoch_before: int | None
+    started: Event
+    changes: list[EpochChange] = field(default_factory=list)
+    bumped: Event | None = None
+    targeted: Event | None = None
+    reached_at: int | None = None
+    was_empty: bool = False
+    outcome: str = "open"
+    events: list[Event] = field(default_factory=list)
+    members_before: int | None = None
+    members_after: int | None = None
+    assignor: str | None = None
+    protocol: str = "consumer"
+    came: frozenset[str] = frozenset()
+    went: frozenset[str] = frozenset()
+    """Members that were not there in the epoch before, and those that were and are not: many epochs of a large group may wait."""
+    members: frozenset[str] = frozenset()
+    """Who was there; known once it is the turn of the epoch to be told of."""
+    blockers: list[Person] = field(default_factory=list)
+    closes: bool = False
+    """One of the leaves by which a whole group was closed."""
+
+    @property
+    def began(self) -> int:
+        """When the epoch was raised."""
+        return self.started.time_us
+
+    @property
+    def leaves(self) -> bool:
+        """A member left, and so raised the epoch."""
+        return bool(self.changes) and self.changes[0].cause is Cause.MEMBER_LEAVE
