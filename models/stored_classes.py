@@ -35,6 +35,8 @@ STORED: Mapping[str, str] = {
     "Divergence": "models.rows:Divergence",
     "Draft": "models.kafka.reconstruction.classic_log:RebalanceWindow",
     "MemberSteps": "models.kafka.reconstruction.member_steps:MemberSteps",
+    "EpochStates": "models.kafka.groups.epoch_states:EpochStates",
+    "MemberEpoch": "models.kafka.groups.epoch_states:MemberEpoch",
     "EpochDraft": "models.kafka.reconstruction.epoch_windows:EpochWindow",
     "Event": "models.events:Event",
     "ExpiryBurst": "models.kafka.cluster.expiry_bursts:ExpiryBurst",

@@ -23,6 +23,7 @@ from models.kafka.conformance.view import MemberView, TimerView, View, view_of
 from models.kafka.conformance.weights import BURST_GAP_MS
 from models.kafka.coordinator.announcements import RULES
 from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, parse_version, policy_for
+from models.kafka.groups.epoch_states import EPOCH_EVENTS, EpochStates
 from models.rows import KAFKA, GroupState, GroupStateMember, GroupStateTimer
 from models.units import US_PER_MS
 
@@ -53,7 +54,10 @@ class ModelStates:
     """The last row, to tell whether something has changed."""
     written: int = 0
     is_modern: bool = False
-    """Whether it uses a newer protocol, which is not followed here."""
+    """Whether it uses a newer protocol, whose lines tell its states one by one."""
+    epochs: EpochStates = field(default_factory=EpochStates)
+    told_rows: list[GroupState] = field(default_factory=list)
+    """Rows of such a group that are not written yet."""
 
     def feed(self, event: Event, version: str | None) -> None:
         """Take a line; `version` is that of its file, if known."""
@@ -61,6 +65,10 @@ class ModelStates:
             return
         if event.name in MODERN:
             self.is_modern, self.snapshot, self.lines = event.fields.get("to_type") != "classic", None, []
+        if event.name == "GroupConverted":
+            self.epochs = EpochStates()
+        if self.is_modern and event.name in EPOCH_EVENTS and self.epochs.feed(event):
+            self.told_rows += self._compared(self.epochs.row(self.cluster, self.group, event))
         elif event.name in FOLLOWED and not self.is_modern:
             self.lines.append(event)
             self.told = version or self.told
@@ -68,6 +76,8 @@ class ModelStates:
     @property
     def due_at(self) -> int | None:
         """When the lines can be followed, None while more of them are awaited."""
+        if self.told_rows:
+            return self.told_rows[-1].changed_at + GAP_US + 1
         if not self.lines or (self.lines[-1].name not in SETTLING and len(self.lines) < LINES_HELD):
             return None
         if len(self.lines) >= 2 * LINES_HELD:
@@ -76,13 +86,16 @@ class ModelStates:
 
     def settle(self) -> list[GroupState]:
         """Follow what was collected, and go on from there."""
+        if self.told_rows:
+            told, self.told_rows = self.told_rows, []
+            return told
         tracker, rows = self._follow()
         self.snapshot, self.lines = snapshot_of(tracker.best), []
         return rows
 
     def rest(self) -> list[GroupState]:
         """Rows of lines that the group has not settled after."""
-        return self._follow()[1] if self.lines else []
+        return [*self.told_rows, *(self._follow()[1] if self.lines else [])]
 
     def _follow(self) -> tuple[Tracker, list[GroupState]]:
         tracker = Tracker.of(self._model())
@@ -121,7 +134,9 @@ class ModelStates:
 
     def _changed(self, line: Event, view: View, best: Explanation) -> Iterator[GroupState]:
         """The row of a line, if anything is another than in the one before."""
-        row = self._row(line, view, best)
+        return self._compared(self._row(line, view, best))
+
+    def _compared(self, row: GroupState) -> Iterator[GroupState]:
         before = self.shown
         if before is None or any(getattr(row, name) != getattr(before, name) for name in COMPARED):
             row.group_state_id = make_id("state", self.cluster, self.group, self.written)
@@ -153,7 +168,7 @@ class ModelStates:
         )
 
 
-MODERN = frozenset({"GroupConverted", "GroupEpochBumped", "TargetComputed", "ModernMemberJoined"})
+MODERN = EPOCH_EVENTS | {"GroupConverted"}
 """Events of groups of the newer protocols."""
 COMPARED = (
     "state", "state_certainty", "generation", "generation_certainty", "leader", "leader_certainty", "member_count",

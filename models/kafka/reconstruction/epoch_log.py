@@ -16,7 +16,7 @@ from models.kafka.observations.reconciliation import Reconciliations, reached_at
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
-from models.kafka.reconstruction.epoch_windows import EpochChange, EpochWindow
+from models.kafka.reconstruction.epoch_windows import ACTS_OF, GONE, EpochChange, EpochWindow
 from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
 from models.kafka.reconstruction.member_steps import MemberSteps
 from models.rows import Person
@@ -56,6 +56,8 @@ class ModernReplay:
     protocol: str = "consumer"
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
     moves: MemberSteps = field(default_factory=MemberSteps)
+    asking: dict[str | None, Event] = field(default_factory=dict)
+    """Joins of streams members, which a group may refuse after the line; then no line about their epoch follows."""
     topology_state: str | None = None
     """What the last check of a streams group's topics found."""
     subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
@@ -84,6 +86,8 @@ class ModernReplay:
         self.seen = True
         self.last_at = max(self.last_at, event.time_us)
         self.protocol = text_field(event, "group_type") or self.protocol
+        if event.member_id in self.asking and event.name in {"GroupEpochBumped", "ModernMemberMoved"}:
+            self._admit(self.asking.pop(event.member_id))
         handler(self, event)
         return True
 
@@ -123,9 +127,19 @@ class ModernReplay:
             return
         if event.member_id in self.members:
             self._again = [EpochChange(Cause.MEMBER_JOIN, "joined", event)]
-            return
+        elif self.protocol != "streams":
+            self._admit(event)
+        else:
+            self.asking[event.member_id] = event
+            if len(self.asking) > PENDING_MAX:
+                del self.asking[next(iter(self.asking))]
+
+    def _admit(self, event: Event) -> None:
+        """A member joined; of a streams group it is known only after what its request found of topics."""
         self._change(Cause.MEMBER_JOIN, "joined", event)
-        self.members[event.member_id] = event.client_id
+        if self.protocol == "streams":
+            self._pending.insert(0, self._pending.pop())
+        self.members[event.member_id or ""] = event.client_id
 
     def _left(self, event: Event) -> None:
         if event.fields.get("temporarily"):
@@ -161,7 +175,7 @@ class ModernReplay:
             member_id = change.event.member_id or ""
             if change.cause is Cause.MEMBER_JOIN:
                 self.members.pop(member_id, None)
-            elif change.cause in _GONE:
+            elif change.cause in GONE:
                 self.members[member_id] = change.event.client_id
         self._count_before = len(self.members)
 
@@ -267,7 +281,7 @@ class ModernReplay:
             member_id = change.event.member_id or ""
             if change.cause is Cause.MEMBER_JOIN:
                 self.members[member_id] = change.event.client_id
-            elif change.cause in _GONE:
+            elif change.cause in GONE:
                 self.members.pop(member_id, None)
 
     def _targeted(self, event: Event) -> None:
@@ -319,8 +333,7 @@ class ModernReplay:
 
     def _described(self, event: Event) -> None:
         """A member of a streams group said who it is; one that did before has changed."""
-        joined = {change.event.member_id for change in self._pending}
-        if event.member_id not in joined:
+        if event.member_id not in self.asking:
             self._change(Cause.TOPOLOGY_CHANGE, "described itself anew", event)
         if event.member_id in self.members and event.client_id:
             self.members[event.member_id] = event.client_id
@@ -451,23 +464,13 @@ class ModernReplay:
         """Members whose act of the cause's kind raised the epoch; none for changes of topics."""
         if cause in {Cause.METADATA_CHANGE, Cause.UNKNOWN}:
             return []
-        kinds = _ACTS_OF.get(cause, frozenset()) | {cause}
+        kinds = ACTS_OF.get(cause, frozenset()) | {cause}
         acting = [change for change in window.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
         return [
             self.roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
             for index, change in enumerate(acting)
         ]
 
-
-_GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
-"""Causes by which members go."""
-
-_ACTS_OF: dict[Cause, frozenset[Cause]] = {
-    Cause.NEW_GROUP: frozenset({Cause.MEMBER_JOIN}),
-    Cause.POLL_TIMEOUT: frozenset({Cause.MEMBER_LEAVE}),
-    Cause.PROTOCOL_MIGRATION: frozenset({Cause.MEMBER_JOIN, Cause.MEMBER_LEAVE}),
-}
-"""Acts whose members are the offenders of a cause, beside acts of its own name."""
 
 _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
     "ModernMemberJoined": ModernReplay._joined,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from models.causes import Cause
@@ -54,3 +55,14 @@ class EpochWindow:
     def leaves(self) -> bool:
         """A member left, and so raised the epoch."""
         return bool(self.changes) and self.changes[0].cause is Cause.MEMBER_LEAVE
+
+
+GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
+"""Causes by which members go."""
+
+ACTS_OF: Mapping[Cause, frozenset[Cause]] = {
+    Cause.NEW_GROUP: frozenset({Cause.MEMBER_JOIN}),
+    Cause.POLL_TIMEOUT: frozenset({Cause.MEMBER_LEAVE}),
+    Cause.PROTOCOL_MIGRATION: frozenset({Cause.MEMBER_JOIN, Cause.MEMBER_LEAVE}),
+}
+"""Acts whose members are the offenders of a cause, beside acts of its own name."""

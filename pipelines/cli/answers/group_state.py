@@ -134,8 +134,6 @@ def check_group(lines: GroupLines, group: str) -> None:
         hint = f"; did you mean {near[0]}?" if near else ""
         known = " beside lines of its clients" if group in lines.groups else ""
         raise UsageError(f"no line of a coordinator tells of group {group!r}{known}{hint}")
-    if is_modern(own):
-        raise UsageError(f"group {group!r} is of a newer protocol; states are shown of classic groups only")
 
 
 def is_modern(own: Iterable[Event]) -> bool:
@@ -154,6 +152,8 @@ def shown_at(lines: GroupLines, group: str, at_us: int | None, step: int) -> Sta
     if not 1 <= number <= len(own):
         where = "before its first" if number < 1 else "behind its last"
         raise UsageError(f"that is {where} line: {len(own)} lines of its coordinator tell of group {group!r}")
+    if is_modern(own[:number]):
+        return _by_epochs(lines, group, own[:number], len(own))
     return _followed(lines, group, own[number - 1], number, len(own), None if step else at_us)
 
 
@@ -174,6 +174,25 @@ def _followed(lines: GroupLines, group: str, wanted: Event, number: int, total: 
     began = changed["state"].time_us if "state" in changed else wanted.time_us
     view = course.witnesses.applied(view_of(course.tracker), max(at_us or 0, wanted.time_us), began)
     return StateView(group, course.version, course.is_told, number, total, wanted, view, changed, best.unexplained, best.missing)
+
+
+def _by_epochs(lines: GroupLines, group: str, own: Sequence[Event], total: int) -> StateView:
+    """State of a group of a newer protocol."""
+    from models.kafka.conformance.version_hints import policy_of
+    from models.kafka.groups.epoch_states import EpochStates
+
+    states = EpochStates()
+    changed: dict[str, Event] = {}
+    known: dict[str, object] = {}
+    for line in own:
+        if line.name == "GroupConverted":
+            states = EpochStates()
+        states.feed(line)
+        for name, value in (("state", states.state), ("generation", states.epoch), ("members", tuple(sorted(states.members)))):
+            if known.get(name, ...) != value:
+                known[name], changed[name] = value, line
+    version = lines.version or policy_of(own, None).version
+    return StateView(group, version, lines.version is not None, len(own), total, own[-1], states.view(), changed, 0, 0)
 
 
 @dataclass(slots=True)

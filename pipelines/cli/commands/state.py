@@ -31,10 +31,11 @@ def state(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
-    """Show the state of a classic group at a moment: state, generation, leader, members, who is awaited, timers.
+    """Show the state of a group at a moment: members, epoch, who is awaited.
 
     The model of the coordinator follows the lines of the real one up to the last line by --at, or to the end. What is
-    certain, inferred and unknown is told apart.
+    certain, inferred and unknown is told apart. Of consumer-protocol, share and streams groups the lines tell the epochs,
+    and who has reached the target stands under `rejoined`.
     """
     from conf.settings import load_settings
     from pipelines.cli.answers.group_state import check_group, read_lines, shown_at
