@@ -65,6 +65,8 @@ def heartbeat(shard: Shard, request: StreamsHeartbeat) -> None:
     _answer(shard, beat, after, configured)
     if beat.is_new_group:
         group.forget_unwritten()
+    elif beat.replaced is not None and len(group.members) == 1:
+        group.shutdown_requested_by = None  # the old member is removed before the new one counts
 
 
 def _answer(shard: Shard, beat: _Beat, after: Member, configured: Configured) -> None:
