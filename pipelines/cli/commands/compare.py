@@ -39,7 +39,10 @@ Between = Annotated[
         autocompletion=completion.clusters,
     ),
 ]
-LONG = ("system", "group", "cause", "expected", "count_before", "count_after", "stopped_seconds_before", "stopped_seconds_after")
+LONG = (
+    "system", "group", "cause", "expected", "count_before", "count_after", "stopped_seconds_before", "stopped_seconds_after",
+    "per_hour_before", "per_hour_after",
+)  # fmt: skip
 """Columns of CSV and of the list `changes`."""
 
 
@@ -181,7 +184,8 @@ def ready(found: Comparison) -> dict[str, Any]:
 
 def _changes(found: Comparison) -> Iterable[dict[str, Any]]:
     for one in found.changes:
-        values = (one.system, one.group, one.cause, one.expected, *one.counts, *one.stopped_seconds)
+        rates = (side.per_hour(count) for side, count in zip(found.sides, one.counts, strict=True))
+        values = (one.system, one.group, one.cause, one.expected, *one.counts, *one.stopped_seconds, *rates)
         yield dict(zip(LONG, values, strict=True))
 
 
@@ -213,7 +217,7 @@ def _show(console: Console, found: Comparison, source: Source, limit: int) -> No
         screens.say(console, "No rebalance on either side.")
         return
     if not found.alike:
-        screens.say(console, "The two do not last equally long: hold numbers per hour against each other.", style="dim")
+        screens.say(console, "The two do not last equally long: compare the numbers per hour.", style="dim")
     console.print()
     shown = found.changes[: limit or None]
     columns = [
@@ -221,6 +225,7 @@ def _show(console: Console, found: Comparison, source: Source, limit: int) -> No
         Column("cause", [one.cause.replace("_", " ") for one in shown], least=15),
         Column(names[0], [f"{one.counts[0]:,}" for one in shown], right=True),
         Column(names[1], [f"{one.counts[1]:,}" for one in shown], right=True),
+        Column("an hour", [] if found.alike else [_rates(found, one.counts) for one in shown], rank=2, right=True),
         Column("change", [f"{one.counts[1] - one.counts[0]:+,}" if one.counts[0] != one.counts[1] else "=" for one in shown], right=True),
         Column("stopped " + names[0], [duration(one.stopped_seconds[0]) for one in shown], rank=1, right=True),
         Column("stopped " + names[1], [duration(one.stopped_seconds[1]) for one in shown], rank=1, right=True),
@@ -235,6 +240,12 @@ def _show(console: Console, found: Comparison, source: Source, limit: int) -> No
 def _in(found: Comparison, number: int) -> str:
     name = found.sides[number].name
     return name if name in ("before", "after") else f"in {name}"
+
+
+def _rates(found: Comparison, counts: tuple[int, int]) -> str:
+    """Rebalances an hour on both sides."""
+    rates = [side.per_hour(count) for side, count in zip(found.sides, counts, strict=True)]
+    return " → ".join("?" if rate is None else f"{rate:,.1f}" for rate in rates)
 
 
 def _rate(per_hour: float | None) -> str:

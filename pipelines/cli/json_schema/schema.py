@@ -197,6 +197,8 @@ COMPARISON: dict[str, Any] = {
                 "count_after": _COUNT,
                 "stopped_seconds_before": _SECONDS,
                 "stopped_seconds_after": _SECONDS,
+                "per_hour_before": {"type": ["number", "null"], "minimum": 0},
+                "per_hour_after": {"type": ["number", "null"], "minimum": 0},
             }
         ),
     },
