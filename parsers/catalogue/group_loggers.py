@@ -2,7 +2,7 @@
 
 What they say and no entry knows is shown as unknown. An area of the catalogue may say so of its own loggers, at any level.
 Of the packages listed as `group_loggers`, lines from INFO on count. What is listed as `ignored` is passed over, with the reason: all that
-some loggers say, or only some of their `texts`.
+some loggers say, or only some of their `texts`; texts without loggers are passed over of all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 DETAILED = frozenset({"DEBUG", "TRACE"})
 PARTS_MIN = 2
 """Parts of a logger below which its class alone decides."""
+ANY_LOGGER = ""
+"""Stands for all loggers where ignored texts name none."""
 
 
 class _Package(NamedTuple):
@@ -37,8 +39,8 @@ class GroupLoggers:
         self._ignored_loggers = frozenset(logger for each in source["ignored"] if "texts" not in each for logger in each["loggers"])
         self._ignored_texts: dict[str, tuple[str, ...]] = {}
         for each in source["ignored"]:
-            for logger in each["loggers"] if "texts" in each else ():
-                self._ignored_texts[logger] = (*self._ignored_texts.get(logger, ()), *each["texts"])
+            for logger in each.get("loggers", (ANY_LOGGER,)):
+                self._ignored_texts[logger] = (*self._ignored_texts.get(logger, ()), *each.get("texts", ()))
 
     def add(self, segments: frozenset[str]) -> None:
         """Take the loggers of an area, by their last segments."""
@@ -52,7 +54,8 @@ class GroupLoggers:
         """Whether a line that no entry knows is shown as unknown."""
         if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):
             return False
-        return segment not in self._ignored_loggers and not any(text in message for text in self._ignored_texts.get(segment, ()))
+        texts = (*self._ignored_texts.get(segment, ()), *self._ignored_texts.get(ANY_LOGGER, ()))
+        return segment not in self._ignored_loggers and not any(text in message for text in texts)
 
     def _in_package(self, logger: str, segment: str) -> bool:
         parts = logger.split(".")[:-1]
