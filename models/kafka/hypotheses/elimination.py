@@ -116,7 +116,8 @@ def _polled_late(context: RebalanceContext) -> list[Hypothesis]:
     if context.window.witness is not Witness.CLIENT:
         return []
     began, until = context.start - CLOCK_TOLERANCE_US, context.start + CLOCK_TOLERANCE_US
-    late = list(context.actions_of(ActionKind.POLL_TIMEOUT, start=began, end=until))
+    over = context.window.open_until
+    late = list(context.actions_of(ActionKind.POLL_TIMEOUT, start=began, end=until if over is None else min(until, over)))
     sure = priors.POLL_TIMEOUT_NOTICED.value
     return [Hypothesis(Cause.POLL_TIMEOUT, sure, late), Hypothesis(Cause.MEMBER_LEAVE, 1 - sure, late)] if late else []
 
