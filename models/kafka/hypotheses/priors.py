@@ -259,7 +259,7 @@ NO_ACT_OF_OLDER_STREAMS = Shares(
 )
 NO_ACT_OF_SHARES = Shares(
     {Cause.SHARE_PARTITIONS_READY: 0.95, Cause.METADATA_CHANGE: 0.03, Cause.SUBSCRIPTION_CHANGE: 0.02},
-    "every such epoch in 1,200 recorded traces of 4.1 to 4.4 follows an initialisation (tests/recording); lines may be missing",
+    "assumed: without a member's act only an initialisation raises the epoch (ShareGroup, 4.1 to 4.4); lines may be missing",
 )
 EPOCH_TWO_SINCE_4_3 = Prior(0.95, "a group is made at epoch 1 since 4.3 (GroupMetadataManager); earlier lines may be missing")
 EPOCH_TWO_BEFORE_4_3 = Prior(0.02, "a group is made at epoch 0")
