@@ -29,10 +29,7 @@ class Witness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """Position of a record.
-
-    Path of the file, line number from 1, byte offset in the decompressed file.
-    """
+    """Path of a record's file, line from 1, byte offset in the decompressed file."""
 
     file: str
     line: int
@@ -86,10 +83,7 @@ def when(event: Event | None) -> int | None:
 
 
 BEFORE_ANY_TIME_US = 1_000_000
-"""Limit of the orders of events before any time of a file.
-
-They are counted up from 0.
-"""
+"""Greatest order, counted from 0, of events before any time."""
 
 
 def told_at(event: Event | None) -> int | None:

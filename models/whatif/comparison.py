@@ -1,4 +1,4 @@
-"""Two runs beside each other: what another configuration changes about each logged rebalance."""
+"""Compares two runs: what another configuration changes about each rebalance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of messages: what each log line of each version looks like, and what it means.
+"""What each log line of each version looks like, and what it means.
 
 Entries are data (`messages/*.yaml`). An entry's text is what the product prints, with typed slots; the same
 text reads lines and writes them. A line is looked up by its prefix (`[GroupCoordinator 1]: `) and the first
@@ -37,7 +37,10 @@ MAX_PREFIXES_CACHED = 16_384
 MAX_WHOLE_LINES = 64
 """Lines of a message that are read as one."""
 MAX_OPENINGS = 32
-"""Closing brackets at which a prefix is tried to end; with more of them a line is ambiguous."""
+"""Closing brackets at which a prefix may end.
+
+With more of them a line is ambiguous.
+"""
 
 _MASKS = (
     (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<*>"),
@@ -161,7 +164,10 @@ class Catalogue:
         return self._thorough(head, segment, message, offsets_partitions) if found is None else found
 
     def _quick(self, head: str, segment: str, message: str) -> Match | None:
-        """The reading of an ordinary line: one prefix fits, and the fixed words stand in one way only."""
+        """The reading of an ordinary line.
+
+        One prefix fits, and the fixed words stand in one way only.
+        """
         bucket, at = self.plain, 0
         columns: dict[str, Any] = {}
         said: dict[str, Any] = {}
@@ -204,7 +210,10 @@ class Catalogue:
         return None
 
     def openings(self, bucket: Bucket, head: str, at: int) -> tuple[Opening, ...]:
-        """Prefixes that end at the first closing bracket, with their end; cached by their text."""
+        """Prefixes that end at the first closing bracket, with their end.
+
+        Cached by their text.
+        """
         close = head.find("]", at)
         if close < 0:
             return ()
@@ -233,7 +242,10 @@ class Catalogue:
                 yield Opening(self._buckets[name], values, stop)
 
     def marked(self, head: str) -> list[Opening]:
-        """Prefixes that are told by words in their middle, wherever they end. Raises TooManyReadings."""
+        """Prefixes known by words in their middle, wherever they end.
+
+        Raises TooManyReadings.
+        """
         found: list[Opening] = []
         for prefix in self._marked:
             if any(mark in head for mark in prefix.marks):
@@ -244,7 +256,7 @@ class Catalogue:
         return found
 
     def all_openings(self, bucket: Bucket, head: str, at: int) -> Iterator[Opening]:
-        """Prefixes of any length: an id in them may hold a closing bracket."""
+        """Prefixes of any length: an id may hold a closing bracket."""
         yield Opening(bucket, {}, at)
         if not at:
             yield from self.marked(head)
@@ -277,7 +289,10 @@ class Catalogue:
         return ambiguous(readings) if readings else None
 
     def allows(self, message: Message, segment: str) -> bool:
-        """Whether a record of this logger may be this message; a logger that no entry names says nothing."""
+        """Whether a record of this logger may be this message.
+
+        A logger that no entry names says nothing.
+        """
         if segment in message.loggers:
             return True
         if message.needs_logger:
@@ -311,7 +326,10 @@ class Catalogue:
         return self._requests.unread(message)
 
     def refuses_number(self, logger: str | None, message: str) -> bool:
-        """Whether a message that `match` makes nothing of is one of the catalogue's, but for a number beyond the bounds of its type."""
+        """Whether only a number out of bounds hides a known message.
+
+        `match` makes nothing of such a message.
+        """
         head = message.partition("\n")[0].rstrip()
         if logger is None or LARGE_NUMBER.search(head) is None:
             return False
@@ -350,7 +368,10 @@ class Catalogue:
 
     @staticmethod
     def mask(message: str) -> str:
-        """The message's first line with ids, numbers, UUIDs and quoted text as `<*>`: a template to count unknown lines by."""
+        """Template of a line, by which unknown lines are counted.
+
+        The message's first line with ids, numbers, UUIDs and quoted text as `<*>`.
+        """
         text = message.split("\n", 1)[0][:2000]
         for pattern, by in _MASKS:
             text = pattern.sub(by, text)
@@ -368,7 +389,7 @@ class Catalogue:
         ]
 
     def render(self, message_id: str, version: str, fields: Mapping[str, Any]) -> str:
-        """The line that a version prints for a message: the wording that says most of `fields`.
+        """The line of a version: the wording that says most of `fields`.
 
         Raises KeyError where the version has no wording of the message for which all fields are given.
         """
@@ -385,7 +406,10 @@ class Catalogue:
         return "".join(reversed(parts))
 
     def _before(self, pattern: Pattern, given: frozenset[str]) -> Iterator[Template]:
-        """The prefixes of a pattern, innermost first, each in the form that says most of what is given."""
+        """The prefixes of a pattern, innermost first.
+
+        Each in the form that says most of what is given.
+        """
         name = pattern.prefix
         while name:
             prefix = self.prefixes[name]
@@ -399,7 +423,7 @@ class Catalogue:
 
     @staticmethod
     def fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
-        """Whether a wording says what the fields do: its fixed values are theirs."""
+        """Whether a wording's fixed values equal those of the fields."""
         return all(fields.get(name, value) == value for name, value in pattern.constants.items())
 
 

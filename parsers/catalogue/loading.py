@@ -68,7 +68,10 @@ def lean(node: Any) -> Any:
 
 
 def deciding(document: Any) -> Any:
-    """What of a YAML document decides anything: of the catalogue's own, what matching needs, with its keys in order."""
+    """The parts of a YAML document that decide anything.
+
+    Of the catalogue's own, what matching needs, with its keys in order.
+    """
     if not isinstance(document, dict) or not document.keys() & _PARTS:
         return document
     return orjson.loads(orjson.dumps(lean(document), option=orjson.OPT_SORT_KEYS))

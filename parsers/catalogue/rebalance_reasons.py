@@ -28,7 +28,7 @@ class Reasons:
         self._by_word: dict[str, list[tuple[str, Template]]] = {}
         self.templates: list[tuple[str, Template]] = []
         self.wordings: dict[str, list[tuple[tuple[str, ...], Template]]] = {}
-        """Wordings of each reason, with the first and the last version that have them."""
+        """Wordings of each reason, with their first and last version."""
         for entry in entries:
             for pattern in entry["patterns"]:
                 template = compile_template(pattern["text"])

@@ -96,7 +96,7 @@ class ExcerptReader:
                 yield from self._plain(raw[first:stop], first)
 
     def _plain(self, raw: list[str], first: int) -> Iterator[Excerpt]:
-        """Records in lines of text, of which the first has this number."""
+        """Records in lines of text; the first line has this number."""
         lines = [(number, part) for number, line in enumerate(raw) for part in cleaned(line).split("\n")]
         widths = [len(line) for line in raw]
         at = begin = 0
@@ -180,7 +180,7 @@ class ExcerptReader:
             yield text, ends
 
     def _opens_over(self, line: str, following: str) -> bool:
-        """Whether the first words of a message stand on both sides of a line's end."""
+        """Whether a line's end parts the first words of a message."""
         ends, begins = line.rstrip()[-_EDGE:], following.lstrip()[:_EDGE]
         return any(self.openings.places(f"{ends}{glue}{begins}") for glue in ("", " "))
 
@@ -277,13 +277,13 @@ class ExcerptReader:
 
 
 def _braced(text: str) -> str:
-    """A text from its first key on to its last brace, with the first brace that may be lost."""
+    """A text from its first key to its last brace, completed in front."""
     key = _FIRST_KEY.search(text)
     return "{" + text[key.start() : text.rfind("}") + 1] if key is not None else ""
 
 
 def _emptied(text: str) -> str:
-    """A text whose last value is empty, as it was before a line's end lost its blank."""
+    """A text whose last value is empty, with the blank that was lost."""
     bare = bare_end(text)
     return f"{bare} " if bare.endswith(":") else bare
 

@@ -1,4 +1,4 @@
-"""How the content of a file is to be read: encoding, envelopes around the lines, layout of the records."""
+"""How to read a file's content: encoding, envelopes, layout."""
 
 from __future__ import annotations
 
@@ -29,10 +29,16 @@ _BOMS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 _ENCODINGS = ("gb18030", "shift_jis", "euc_kr", "cp1252", "cp1251")
-"""Encodings that a JVM writes logs in by default, where its platform is not one of UTF-8; all have newlines as ASCII has them."""
+"""Default log encodings of a JVM on platforms without UTF-8.
+
+All have newlines as ASCII has them.
+"""
 
 _ANY_BYTES = "latin_1"
-"""Where none of them fits: each byte is a character, so that no two names become one."""
+"""Encoding where none fits: each byte is a character.
+
+No two names become one.
+"""
 
 _TELLING_BYTES = 8192
 _TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x00")
@@ -40,7 +46,10 @@ _TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x00")
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """Form of a file, told by its first lines. Small, hashable and picklable: it travels to workers."""
+    """Form of a file, by its first lines.
+
+    Small, hashable and picklable: it travels to workers.
+    """
 
     layout_name: str
     encoding: str = "utf-8"
@@ -70,7 +79,10 @@ class Teller(Protocol):
 
 
 def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
-    """The form of a file that begins with `sample`, or why it is none: `binary`, `no header`."""
+    """The form of a file that begins with `sample`.
+
+    Or why it has none: `binary`, `no header`.
+    """
     encoding, bom_bytes = _encoding(sample)
     body = sample[bom_bytes:].lstrip(b"\x00") if encoding == "utf-8" else sample[bom_bytes:]
     if encoding == "utf-8" and _looks_binary(body):
@@ -88,7 +100,10 @@ def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
 
 
 def _samples(text: str, *, complete: bool) -> Iterator[list[bytes]]:
-    """Lines that may tell the layout: the first ones, then those that follow where a date is first met behind these."""
+    """Lines that may show the layout.
+
+    The first ones, then those that follow the first date behind these.
+    """
     lines = text.split("\n")
     if not complete and len(lines) > 1:
         lines.pop()
@@ -107,7 +122,10 @@ def _samples(text: str, *, complete: bool) -> Iterator[list[bytes]]:
 
 
 def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vote]:
-    """The envelopes and the layout with which most headers can be seen; the fewer envelopes the better."""
+    """The envelopes and the layout that show most headers.
+
+    The fewer envelopes the better.
+    """
     best = vote(line.decode("utf-8", "replace") for line in lines)
     names: tuple[str, ...] = ()
     plain = best.layout is None or best.layout.name != "json"
@@ -127,7 +145,10 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
 
 
 def _joined(lines: list[bytes]) -> list[str]:
-    """Lines that a terminal may have wrapped, each from one header to the next; none when no line follows a header."""
+    """Lines that a terminal may have wrapped.
+
+    Each from one header to the next; none when no line follows a header.
+    """
     joined: list[str] = []
     for line in lines:
         text = line.decode("utf-8", "replace")
@@ -139,7 +160,10 @@ def _joined(lines: list[bytes]) -> list[str]:
 
 
 def _peeled(wrapper: Wrapper, lines: list[bytes]) -> list[bytes]:
-    """Lines without an envelope; a line that goes on in the next envelope is joined with it."""
+    """Lines without an envelope.
+
+    A line that goes on in the next envelope is joined with it.
+    """
     inner: list[bytes] = []
     goes_on = False
     for line in lines:
@@ -153,7 +177,10 @@ def _peeled(wrapper: Wrapper, lines: list[bytes]) -> list[bytes]:
 
 
 def _documents(lines: list[bytes]) -> list[str]:
-    """JSON documents that are spread over lines, each beginning with a brace in the first column."""
+    """JSON documents over several lines, each from a brace onwards.
+
+    The brace stands in the first column.
+    """
     text = b"\n".join(lines).decode("utf-8", "replace")
     return [part.strip().rstrip(",") for part in _DOCUMENT.split(text) if part.startswith("{")]
 
@@ -187,7 +214,10 @@ def _encoding(sample: bytes) -> tuple[str, int]:
 
 
 def _text_encoding(body: bytes, *, complete: bool) -> str:
-    """UTF-8, or another encoding of bytes in which most lines that are not ASCII are no UTF-8."""
+    """The text encoding: UTF-8, or that of most other lines.
+
+    Another encoding of bytes is taken where most lines that are not ASCII are no UTF-8.
+    """
     lines = [line for line in (body if complete else body[: body.rfind(b"\n") + 1]).split(b"\n") if not line.isascii()]
     other = [line for line in lines if not _is_utf8(line)]
     if 2 * len(other) <= len(lines):

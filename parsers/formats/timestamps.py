@@ -1,4 +1,4 @@
-"""Time stamps of log lines: Java date patterns as regular expressions, and their text as microseconds.
+"""Time stamps: Java date patterns compiled, and their text as microseconds.
 
 A stamp gives local microseconds (the wall clock counted as if it were UTC), the offset from UTC where the
 stamp states one, and whether it holds a date at all.
@@ -18,7 +18,10 @@ _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abb
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 DAY_US = 86_400_000_000
 CALENDAR_US = range((1 - _EPOCH_DAY + 1) * DAY_US, (date.max.toordinal() - _EPOCH_DAY) * DAY_US)
-"""Times that every library can show in any zone: the years 1 to 9999, less a day at each end."""
+"""Times that every library can show in any zone.
+
+The years 1 to 9999, less a day at each end.
+"""
 _DIGITS_MAX = 18
 
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|(?:UTC|GMT)?[+-]\d{2}(?::?\d{2})?))?"
@@ -61,7 +64,10 @@ _LETTERS: tuple[tuple[str, str], ...] = (
 
 
 class TimeStamp(NamedTuple):
-    """A read time stamp. `local_us` is None when the text is no valid time (month 13)."""
+    """A time stamp; `local_us` is None when it is no valid time.
+
+    Such as one of month 13.
+    """
 
     local_us: int | None
     offset_us: int | None
@@ -69,7 +75,10 @@ class TimeStamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DateFormat:
-    """A way to write times. `iso` stamps begin with `yyyy-MM-dd HH:mm:ss` at fixed places."""
+    """A way to write times.
+
+    `iso` stamps begin with `yyyy-MM-dd HH:mm:ss` at fixed places.
+    """
 
     pattern: str
     regex: str
@@ -84,7 +93,7 @@ class DateFormat:
 
 
 def offset_us(text: str) -> int | None:
-    """`Z`, `+01:00`, `+0100`, `GMT+8`; None for a zone name that is not an offset."""
+    """Offset of `Z`, `+01:00`, `+0100`, `GMT+8`; None for other names."""
     bare = text.upper()
     for name in ("UTC", "GMT"):
         bare = bare.removeprefix(name)
@@ -106,7 +115,10 @@ def _day_us(year: int, month: int, day: int) -> int | None:
 
 
 def civil_us(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int | None:
-    """Local microseconds, or None for what no calendar has. Second 60 (a leap second) counts as the next minute."""
+    """Local microseconds, or None for what no calendar has.
+
+    Second 60 (a leap second) counts as the next minute.
+    """
     if hour > 23 or minute > 59 or second > 60:
         return None
     day_us = _day_us(year, month, day)
@@ -115,7 +127,10 @@ def civil_us(year: int, month: int, day: int, hour: int, minute: int, second: in
 
 @lru_cache(maxsize=1 << 16)
 def _iso_second(text: str) -> int | None:
-    """`yyyy-MM-dd HH:mm:ss` (the blank may be a T). Log lines come many to the second."""
+    """Read `yyyy-MM-dd HH:mm:ss`, fast: log lines come many a second.
+
+    The blank may be a T.
+    """
     try:
         return civil_us(int(text[:4]), int(text[5:7]), int(text[8:10]), int(text[11:13]), int(text[14:16]), int(text[17:19]))
     except ValueError:
@@ -209,7 +224,10 @@ def _java_regex(pattern: str) -> str:
 
 @lru_cache(maxsize=64)
 def date_format(pattern: str) -> DateFormat:
-    """Compile what stands in `%d{...}`: a name of log4j's, `UNIX`, `UNIX_MILLIS`, or a Java date pattern."""
+    """Compile the text in `%d{...}`.
+
+    A name of log4j's, `UNIX`, `UNIX_MILLIS`, or a Java date pattern.
+    """
     if pattern in _ISO_NAMES:
         return DateFormat(pattern, _without_names(_ISO), read_iso, dated=True, iso=True)
     if pattern == "UNIX":
@@ -225,7 +243,10 @@ def date_format(pattern: str) -> DateFormat:
 
 
 def _zoned(pattern: str, offset: int | None) -> DateFormat:
-    """Logback's date with a zone of its own, `%d{yyyy-MM-dd HH:mm:ss,GMT+8}`: the offset is in no stamp and holds for all."""
+    """Compile logback's date with a zone of its own.
+
+    `%d{yyyy-MM-dd HH:mm:ss,GMT+8}`: the offset is in no stamp and holds for all.
+    """
     source = _java_regex(pattern)
     iso = pattern.startswith("yyyy-")
     regex = re.compile(source)

@@ -71,7 +71,7 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
 
 
 def _unread(part: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | str:
-    """The known layout, or why a text with known words gives no record: the first line that holds them."""
+    """The known layout, or why known words give no record."""
     if told != _NO_HEADER or not complete:
         return told
     lines = _text(part, told).split("\n")

@@ -1,4 +1,7 @@
-"""Files to events in one process, without a JVM: discovery, then chunk after chunk in order."""
+"""Reads files to events in one process, chunk after chunk.
+
+Without a JVM; discovery comes first.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,20 @@ CHUNK_BYTES = FOLD_BLOCK_BYTES
 # Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
 _LOOKAHEAD_BYTES = 1 << 16
 CHANGED = "it changed while it was read"
-"""Reason of a report on a file that is not what was found: its records are of no use."""
+"""Reason of a report on a file that changed while being read.
+
+Its records are of no use.
+"""
 _NEVER = -(1 << 62)
 _TELLING = frozenset({"KafkaVersion", "ClientStarted", "ClusterId"})
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read. Each rule is (glob or None for all files, value); the last glob that matches a file counts."""
+    """How to read.
+
+    Each rule is (glob or None for all files, value); the last glob that matches a file counts.
+    """
 
     log_tz: Sequence[tuple[str | None, str]] = ()
     clusters: Sequence[tuple[str | None, str]] = ()
@@ -63,19 +72,22 @@ class ReadOptions:
         return (rule.value, rule.named) if rule else ("UTC", False)
 
     def cluster_of(self, relative: str) -> str | None:
-        """The cluster that the rules give a file; None if they are silent."""
+        """The cluster that the rules give a file; None if silent."""
         rule = Rules(self.clusters).of(relative)
         return rule.value if rule else None
 
     def version_of(self, relative: str) -> str | None:
-        """Kafka's version that the rules give a file; None if they are silent."""
+        """The Kafka version that the rules give a file; None if silent."""
         rule = Rules(self.kafka_versions).of(relative)
         return rule.value if rule else None
 
 
 def find_files(paths: Sequence[str], options: ReadOptions | None = None, before: Mapping[str, Inspection] | None = None) -> Discovery:
-    """Look at all paths: what can be read, what is skipped and why, which paths do not exist. Files that are as an earlier look found
-    them are not opened; `before` has these by name, as `Discovery.looks` gave them."""
+    """Find what can be read at all paths, and what is skipped.
+
+    With the reason, and paths that do not exist. Files that are as an earlier look found them are not opened; `before` has these by name,
+    as `Discovery.looks` gave them.
+    """
     options = options or ReadOptions()
     check_zones(options.log_tz)
     known = before or {}
@@ -99,7 +111,10 @@ def _hidden(skip: SkippedFile, redaction: Redaction) -> SkippedFile:
 
 
 def _reason(reason: str, redaction: Redaction | None) -> str:
-    """Why a file is not read, without names of what is in it. The words that we say ourselves, and look for, are plain ones."""
+    """Why a file is not read, without names from its content.
+
+    The words that we say ourselves, and look for, are plain ones.
+    """
     return reason if redaction is None else redaction.text(reason, {}, strict=True)
 
 
@@ -116,12 +131,14 @@ def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
 
 
 def read_file(source: SourceFile, options: ReadOptions | None = None, catalogue: Catalogue | None = None) -> FileReader:
-    """An iterator over the chunks of a file; its `report` is complete when the iterator is at its end."""
+    """An iterator over a file's chunks; its `report` completes with it."""
     return FileReader(source, options or ReadOptions(), catalogue)
 
 
 class FileReader:
-    """Reads one file from start to end, or the records that begin in a range of a plain file.
+    """Reads one file, or the records that begin in a range.
+
+    A range is one of a plain file, else the file is read from start to end.
 
     `line` is the number of the line that holds the byte before `start`.
     """
@@ -221,7 +238,7 @@ class FileReader:
         yield chunk
 
     def _open(self) -> tuple[Stream, MarkedStream | None]:
-        """The content, and what is known of it as it passes where it can only be read forward."""
+        """Open the content, and watch it where only reading forward works."""
         stream = self._source.open()
         if self._source.plain:
             return stream, None
@@ -287,7 +304,7 @@ class FileReader:
             parsed.rejected = redacted(redaction, "rejected", parsed.rejected)
 
     def _note_versions(self, events: pa.RecordBatch) -> None:
-        """Keep what events say of the version and the cluster of their file."""
+        """Keep what events say of their file's version and cluster."""
         for event, fields in zip(events.column("event").to_pylist(), events.column("fields").to_pylist(), strict=True):
             if event in _TELLING:
                 value = orjson.loads(fields).get("cluster_id" if event == "ClusterId" else "version")
@@ -295,7 +312,10 @@ class FileReader:
                     (self._cluster_ids if event == "ClusterId" else self._versions)[str(value)] = None
 
     def _ordered(self, events: pa.RecordBatch) -> pa.RecordBatch:
-        """The events with `order_at`: the running maximum of `at`, over those without a time as well."""
+        """The events with `order_at`, the running maximum of `at`.
+
+        Over those without a time as well.
+        """
         at = events.column("at")
         values = np.where(known_of(at), integers_of(at), _NEVER)
         known = values[values != _NEVER]

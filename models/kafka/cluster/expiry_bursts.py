@@ -1,4 +1,4 @@
-"""Members of several groups that one coordinator takes for dead at the same moment.
+"""Sessions of several groups that one coordinator ends at once.
 
 A session ends one timeout after its own last heartbeat, and heartbeats of different groups come at different times. Where the
 sessions of several groups end together, they were overdue: the coordinator itself stood still, as in a long collection of
@@ -49,7 +49,7 @@ class ExpiryBurst:
     quiet_seconds: float | None
     """Silence of the broker's log before the first one, if it was long."""
     told_by: str
-    """The group with the incident in its history, so that there is one."""
+    """The group that has the incident, so that there is one."""
 
     def holds(self, group: str, at: int) -> bool:
         """Whether a line of a group at a time is about these expiries."""
@@ -64,7 +64,7 @@ def bursts_near(bursts: Sequence[ExpiryBurst], at: int) -> Sequence[ExpiryBurst]
 
 
 def told_by_one_of(burst: ExpiryBurst, groups: Collection[str]) -> ExpiryBurst:
-    """The burst, told by the first of these groups that is in it."""
+    """The burst, for the first of these groups that is in it."""
     return replace(burst, told_by=next((group for group in burst.groups if group in groups), burst.told_by))
 
 

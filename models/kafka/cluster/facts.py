@@ -152,7 +152,7 @@ class ClusterFacts:
     kept: list[Event] = field(default_factory=list)
     broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
     capped: dict[tuple[str, str], Event] = field(default_factory=dict)
-    """Last line about a group's setting that a bound of the broker's overrides, by group and setting."""
+    """Last line about each setting of a group that the broker bounds."""
     versions: dict[str, str] = field(default_factory=dict)
     offsets_partitions: int | None = None
     initial_delay_ms: int = DEFAULT_INITIAL_DELAY_MS

@@ -45,4 +45,4 @@ A group without a known rebalance, or with one that never ends, has that many.
 """
 
 STRETCHES_MAX = 2_000
-"""States of clients that a group holds of which no rebalance is known."""
+"""States held of clients in a group without known rebalances."""

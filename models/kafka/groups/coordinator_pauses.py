@@ -1,4 +1,4 @@
-"""Pauses of a coordinator, told by sessions of several groups that end together."""
+"""Infers a coordinator's pauses from sessions of several groups ending together."""
 
 from __future__ import annotations
 

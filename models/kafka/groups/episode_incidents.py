@@ -1,4 +1,4 @@
-"""Incidents of a group's episodes: which rebalances belong together, and what lies behind them."""
+"""Incidents of a group's episodes: their rebalances and what caused them."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class ModelStates:
 
     @property
     def due_at(self) -> int | None:
-        """When the lines can be followed, None while more of them are awaited."""
+        """When the lines can be followed; None while more are awaited."""
         if self.told_rows:
             return self.told_rows[-1].changed_at + GAP_US + 1
         if not self.lines or (self.lines[-1].name not in SETTLING and len(self.lines) < LINES_HELD):
@@ -133,7 +133,7 @@ class ModelStates:
             return policy_for(self.version, java=self.is_java or None)
 
     def _changed(self, line: Event, view: View, best: Explanation) -> Iterator[GroupState]:
-        """The row of a line, if anything is another than in the one before."""
+        """The row of a line that changes anything, else None."""
         return self._compared(self._row(line, view, best))
 
     def _compared(self, row: GroupState) -> Iterator[GroupState]:

@@ -1,4 +1,4 @@
-"""When the offsets of a group without members go, and groups whose offsets are gone.
+"""When offsets of groups without members expire, and ended groups.
 
 Since 2.1 they are kept for offsets.retention.minutes from when the group went empty (KIP-211); before, from each commit,
 so that the time told here is the latest that they can last.
@@ -24,7 +24,10 @@ from models.units import US_PER_SECOND
 def expiration(
     cluster: str, system: str, key: str, group: str, facts: ClusterFacts, empty: Event | None, lost_by: Event | None
 ) -> OffsetExpiration:
-    """An end of a group, with which its offsets went; without the line that says so, when they will go."""
+    """An end of a group, with which its offsets went.
+
+    Without the line that says so, when they will go.
+    """
     retention = facts.offsets_retention_seconds
     empty_since = when(empty)
     expires = empty_since + int(retention * US_PER_SECOND) if empty_since is not None else None
@@ -43,7 +46,7 @@ def empty_at_the_end(classic: ClassicReplay, modern: ModernReplay) -> Event | No
 
 
 End = tuple[Event | None, Event | None]
-"""The lines by which a group went empty, and by which it was removed."""
+"""The lines by which a group went empty and was removed."""
 
 DELETED = "kafka.group.deleted"
 """Message of a deletion on request."""

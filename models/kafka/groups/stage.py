@@ -57,11 +57,7 @@ from models.units import FOREVER
 
 
 def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts, limits: Limits | None = None) -> GroupHistory:
-    """Replay one group.
-
-    `events` are those of the group alone, ordered by (`order_us`, file, byte offset). Never raises for what a
-    log may hold; what the model could not explain is in `divergences`.
-    """
+    """Replay one group by its own events, ordered by (`order_us`, file, byte offset)."""
     stage = GroupStage(cluster, group, facts, limits or Limits())
     for event in events:
         stage.feed(event)
@@ -135,11 +131,9 @@ class GroupStage:
 
     @classmethod
     def resumed(cls, cluster: str, group: str, facts: ClusterFacts, state: str, limits: Limits | None = None) -> GroupStage:
-        """The stage as it was when `state` was taken, without the rows that were final by then.
+        """Restore the stage of a checkpoint, without rows final by then.
 
-        `facts` may tell more by now, but of what came later only; `limits` are those that it was taken with.
-
-        Raises UnreadableState where the text is no state of these models.
+        `facts` may tell more by now, but only of what came later; `limits` are those of then. Raises UnreadableState.
         """
         stage = cls(cluster, group, facts, limits or Limits())
         held = state_text.read(state, {_FACTS: facts})

@@ -1,4 +1,4 @@
-"""Rows of what the lines about a group state by themselves: its states, its coordinators, its ends, and what was not expected.
+"""Rows of what lines state by themselves: states, coordinators, ends, divergences.
 
 Rows are numbered on, so that a group can let go of those that nothing later will change.
 """
@@ -23,7 +23,7 @@ from models.units import US_PER_SECOND
 
 @dataclass(slots=True)
 class TransitionRows:
-    """Writes these rows of one group. What is written once is not written again."""
+    """Writes these rows of one group, each once."""
 
     cluster: str
     group: str
@@ -76,7 +76,7 @@ class TransitionRows:
             )
 
     def zones(self, skews: Skews) -> Iterator[Divergence]:
-        """Logs whose events match the coordinator's but for whole quarters of an hour."""
+        """Logs whose events match the coordinator's but for quarter hours."""
         for (log, node), bounds in skews.other_zones():
             minutes = abs(bounds.quarters) * 15
             offset = f"{minutes // 60:02d}:{minutes % 60:02d}"
@@ -94,7 +94,9 @@ class TransitionRows:
             )
 
     def expirations(self, ends: Sequence[tuple[Event | None, Event | None]]) -> Iterator[OffsetExpiration]:
-        """Ends of the group, with which its offsets went: since when it was empty, and the line that says that it is gone.
+        """Ends of the group, with which its offsets went.
+
+        Since when it was empty, and the line that says that it is gone.
 
         Without that line, when the offsets will go.
         """
@@ -110,8 +112,11 @@ class TransitionRows:
             yield Divergence(self.cluster, KAFKA, key, self.group, event.time_us, finding.expected, finding.observed, evidence([event]))
 
     def clocks(self, skews: Skews, gone: Container[str] | None = None) -> Iterator[Divergence]:
-        """Clients whose clock is not the coordinator's; what they say was put onto its clock. Of all logs, or of those that are gone:
-        if they come back, their clocks are told of once more."""
+        """Clients whose clock differs from the coordinator's.
+
+        What they say was put onto its clock. Of all logs, or of those that are gone: if they come back, their clocks are reported once
+        more.
+        """
         for (log, node), bounds in skews.proven():
             if gone is not None and log not in gone:
                 continue

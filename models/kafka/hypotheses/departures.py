@@ -1,4 +1,7 @@
-"""Why members go: by their own will, because they polled too late, by an administrator, or because they fell silent."""
+"""Why members go.
+
+By their own will, because they polled too late, by an administrator, or because they fell silent.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from models.kafka.observations.actions import ActionKind, MemberAction
 
 
 def left(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    """A member left: by its own will, because it polled too late, or by an administrator."""
+    """Weigh why a member left.
+
+    By its own will, because it polled too late, or by an administrator.
+    """
     leaves = {actor: a for actor, a in context.by_actor(ActionKind.LEAVE).items() if context.is_effective(a)}
     if action is None and leaves:
         action = min(leaves.values(), key=lambda a: abs(a.at - context.start))
@@ -37,7 +43,10 @@ def left(context: RebalanceContext, action: MemberAction | None) -> list[Hypothe
 def _unless_it_returned(
     context: RebalanceContext, action: MemberAction | None, hypotheses: list[Hypothesis], usual: float
 ) -> list[Hypothesis]:
-    """The hypotheses, and that it was a restart, as likely as what is not told leaves room for it."""
+    """Add to the hypotheses that it was a restart.
+
+    As likely as what is not known leaves room for it.
+    """
     actor = context.actor(action) if action is not None else None
     share = usual if context.is_ambiguous(actor) else _unseen_return(context, actor, usual)
     if share:
@@ -48,7 +57,7 @@ def _unless_it_returned(
 
 
 def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -> float:
-    """How likely it is that whoever went was back before the rebalance was over, though no line says that it joined."""
+    """How likely an unlogged return before the end of the rebalance is."""
     would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
     if would_tell or context.known.requests or context.window.joined is None or context.window.outcome == "empty":
         return 0.0
@@ -63,7 +72,7 @@ def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -
 def _leavers_alike(
     context: RebalanceContext, cause: Cause, action: MemberAction | None, leaves: dict[str, MemberAction]
 ) -> list[MemberAction]:
-    """All that left in the same way in this rebalance; the one that started it comes first."""
+    """Members that left in the same way here, the initiator first."""
     alike = [a for actor, a in leaves.items() if kind_of_leave(context, actor, a).best.cause is cause]
     first = context.actor(action) if action else None
     same = sorted(alike, key=lambda a: (context.actor(a) != first, a.at))
@@ -81,7 +90,7 @@ _LEAVE_WHY: tuple[tuple[str, Cause], ...] = (
 
 
 def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> Ranking:
-    """Tell a graceful leave from an exceeded poll interval and from an administrator's removal."""
+    """Classify a leave: graceful, poll interval exceeded, or an administrator's removal."""
     whys = [a.why for a in context.actions_of(ActionKind.LEAVE) if a.why and context.actor(a) == actor]
     if action is not None and action.why:
         whys.append(action.why)
@@ -112,7 +121,10 @@ def _shared_out(shares: priors.Shares) -> Ranking:
 
 
 def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> float:
-    """How likely a leave that nothing explains is that of a heartbeat thread, for a consumer that polled too late."""
+    """How likely an unexplained leave is that of a late poll.
+
+    It is the heartbeat thread that leaves for a consumer that polled too late.
+    """
     often = 0 if all_left(context) else poll_rhythm(context)
     if often:
         return priors.LEAVE_RHYTHM[min(often, len(priors.LEAVE_RHYTHM)) - 1].value
@@ -122,7 +134,10 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
 
 
 def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: MemberAction) -> MemberAction | None:
-    """The client's own line that it polled too late. One that does not say whose it is must stand right before the leave."""
+    """The client's own line that it polled too late.
+
+    One that does not say whose it is must stand right before the leave.
+    """
     for noticed in context.actions:
         if noticed.kind is ActionKind.POLL_TIMEOUT:
             whose, away = context.actor(noticed), action.at - noticed.at
@@ -132,13 +147,18 @@ def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: 
 
 
 def _is_static(context: RebalanceContext, action: MemberAction) -> bool:
-    """Static members send no LeaveGroup of their own (KIP-345), so one that left was removed."""
+    """Whether it is static; such members send no LeaveGroup (KIP-345).
+
+    One that left was removed.
+    """
     member = context.roster.members.get(action.member_id or "")
     return bool(action.instance_id or (member and member.instance_id))
 
 
 def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
-    """After a poll timeout the same process goes on: it joins again without looking for its coordinator.
+    """Whether the same process joins again without looking for its coordinator.
+
+    It does so after a poll timeout.
 
     It may subscribe to other topics before it does; who leaves because it unsubscribes says so. Where another process follows,
     and the log tells of closes but of none that belongs to this leave, the one before polled too late and then died.
@@ -167,7 +187,10 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
 
 
 def all_left(context: RebalanceContext) -> bool:
-    """A group of several was closed: that all of them poll too late at once is rare."""
+    """Weigh that a group of several was closed.
+
+    That all of them poll too late at once is rare.
+    """
     return context.window.outcome == "empty" and (context.window.members_before or 0) > 1
 
 

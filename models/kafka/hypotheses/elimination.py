@@ -1,4 +1,7 @@
-"""What is left where no line names a trigger: causes that nothing excludes, with their usual shares."""
+"""Causes that nothing excludes where no line names a trigger.
+
+With their usual shares.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,32 @@ from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.units import US_PER_MS
 
 INITIAL_DELAY_OVERRUN = 0.02
-"""By this share of it a join phase may last longer than the initial delay that ends it: a busy broker's timer."""
+"""Share by which a join phase may overrun its initial delay.
+
+The timer of a busy broker.
+"""
 
 LINE_LAG_US = 500_000
 """How long after its last request a client may write of it."""
 
 AT_ONCE_US = 20_000
-"""A write that fails at once, with too few replicas in sync, is over within this time (before 2.1 nothing tells of it)."""
+"""Longest duration of a write that fails at once.
+
+Too few replicas are in sync; before 2.1 nothing tells of it.
+"""
 
 TROUBLE_US = 60_000_000
-"""A failed write follows trouble among the brokers: one that left or came, offsets partitions that moved."""
+"""How far trouble among the brokers explains a failed write.
+
+One that left or came, or offsets partitions that moved.
+"""
 
 
 def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
-    """No line names a trigger. What did not happen leaves a few causes, with their usual shares."""
+    """Weigh the causes that are left where no line names one.
+
+    With their usual shares.
+    """
     window = context.window
     if context.was_empty:
         return first_of_empty(context, list(context.joiners.values()), priors.FIRST_OF_EMPTY.value)
@@ -71,7 +86,10 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
 
 
 def _emptied(context: RebalanceContext, leaves: list[MemberAction], expiries: list[MemberAction]) -> list[Hypothesis]:
-    """The group went empty: the only members can leave it unlogged, but never expire so."""
+    """Weigh why the group went empty.
+
+    The only members can leave it unlogged, but never expire so.
+    """
     if leaves or not expiries:
         late = priors.ALL_POLLED_LATE.value if all_left(context) else priors.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
         by_will = priors.EMPTIED_BY_LEAVE[Cause.MEMBER_LEAVE] - late
@@ -146,7 +164,7 @@ def _put_out_and_back(context: RebalanceContext) -> list[Hypothesis]:
 
 
 def by_members_put_out(context: RebalanceContext) -> list[Hypothesis]:
-    """Hypotheses where members' logs alone show that members were put out; none elsewhere."""
+    """Weigh removals that only members' logs show; none elsewhere."""
     put_out = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
     shares = priors.HEARD_TOO_LATE if len(put_out) < 2 else priors.HEARD_TOO_LATE_TOGETHER
     return [Hypothesis(cause, share, put_out, EARLIER_LINES) for cause, share in shares.of.items()] if put_out else []
@@ -179,7 +197,7 @@ def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
 
 
 def _right_after_assignment(context: RebalanceContext) -> bool:
-    """The leader's assignment was hardly there when all was to begin anew: most often it could not be written."""
+    """Weigh that the assignment of moments ago could not be written."""
     previous = context.previous
     if sync_given_up(context):
         return True
@@ -189,7 +207,7 @@ def _right_after_assignment(context: RebalanceContext) -> bool:
 
 
 def start_not_seen(context: RebalanceContext) -> list[Hypothesis]:
-    """The log begins inside the rebalance, or lost its beginning: whatever started it stands in lines that are not there."""
+    """Weigh that the start lies before the log, or in a gap."""
     lines = EARLIER_LINES
     if context.window.outcome == "empty":
         expired = list(context.by_actor(ActionKind.EXPIRE).values())
@@ -202,7 +220,10 @@ def start_not_seen(context: RebalanceContext) -> list[Hypothesis]:
 
 
 def _timed_out(context: RebalanceContext) -> bool:
-    """The join phase ran into the rebalance timeout: who is missing then did not rejoin, which started nothing."""
+    """Weigh that a member missed the rebalance timeout.
+
+    The join phase ran into it; who is missing then did not rejoin, which started nothing.
+    """
     if phase_deadline_us(context) is not None:
         return True
     timeout = rebalance_timeout_us(context)
@@ -210,14 +231,20 @@ def _timed_out(context: RebalanceContext) -> bool:
 
 
 def _initial_delay_seen(context: RebalanceContext) -> bool:
-    """Brokers that print no reason (before 2.1) wait for it once at generations above 0, however many join meanwhile."""
+    """Whether one initial delay passed; brokers before 2.1 print no reason.
+
+    They wait for it once at generations above 0, however many join meanwhile.
+    """
     duration = (context.window.open_until or context.start) - context.start
     delay = context.facts.initial_delay_ms * US_PER_MS
     return bool(delay) and 0 <= duration - delay <= delay * INITIAL_DELAY_OVERRUN
 
 
 def store_failed_silently(context: RebalanceContext) -> bool:
-    """A rebalance one commit timeout after the assignment, that nobody asked for (before 2.1 the failure is not logged)."""
+    """Weigh that the assignment's write failed silently.
+
+    A rebalance one commit timeout after it, that nobody asked for (before 2.1 the failure is not logged).
+    """
     previous = context.previous
     if sync_given_up(context):
         return True
@@ -253,7 +280,7 @@ def sync_given_up(context: RebalanceContext) -> bool:
 
 
 def _as_if_timed_out(context: RebalanceContext) -> bool:
-    """Whether the rebalance began when a write of the assignment before it would have been given up."""
+    """Whether the previous assignment's write would have been given up then."""
     ended_at = context.previous.ended_at if context.previous is not None else None
     return ended_at is not None and STORE_TIMEOUT_US <= context.start - ended_at <= STORE_TIMEOUT_US + STORE_SLACK_US
 
@@ -271,7 +298,10 @@ _STORE_ERRORS = (
 
 
 def _sync_refused(context: RebalanceContext) -> bool:
-    """Members were told, instead of their assignment, that the coordinator could not store it (appendForGroup's errors)."""
+    """Whether members were answered that the assignment could not be stored.
+
+    The errors of appendForGroup.
+    """
     began = context.window.previous_joined_at
     refused = context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US)
     return began is not None and any(action.why and any(error in action.why for error in _STORE_ERRORS) for action in refused)
@@ -295,7 +325,7 @@ def _usual_shares(context: RebalanceContext, expiries: list[MemberAction]) -> li
 
 
 def _with_poll_timeout(shares: Mapping[Cause, float], share: float) -> dict[Cause, float]:
-    """The shares if a poll timeout has this one: the others keep their proportions."""
+    """Set the share of a poll timeout; the others keep proportions."""
     others = {cause: value for cause, value in shares.items() if cause is not Cause.POLL_TIMEOUT}
     left = (1 - share) / sum(others.values())
     return {cause: value * left for cause, value in others.items()} | {Cause.POLL_TIMEOUT: share}

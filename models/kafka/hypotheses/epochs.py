@@ -25,7 +25,10 @@ class EpochVerdict:
 
 
 def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
-    """Judge one epoch by the first change that raised it (GroupMetadataManager, 3.7 and later)."""
+    """Judge one epoch by the first change that raised it.
+
+    GroupMetadataManager, 3.7 and later.
+    """
     if not window.changes:
         left = _without_act(window, facts)
         return _topics_or_subscription(modern, window, known, facts) if left is None else _likeliest(left)
@@ -45,13 +48,19 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
 
 
 def _is_first_seen(modern: ModernReplay, window: EpochWindow) -> bool:
-    """The first line of the group in these logs raises the epoch to 2: it is new where epochs begin at 1, else an epoch is missing."""
+    """Whether the first line of the group raises its epoch to 2.
+
+    The group is new where epochs begin at 1, else an epoch is missing.
+    """
     return window.epoch == SECOND_EPOCH and modern.ordinal == 0 and window.members_before is None
 
 
 SECOND_EPOCH = 2
 FIRST_EPOCH_IS_ONE = (4, 3)
-"""Since this version a group is made at epoch 1, so that its first member raises it to 2 (GroupMetadataManager)."""
+"""First version that makes a group at epoch 1.
+
+Its first member raises it to 2 (GroupMetadataManager).
+"""
 
 
 WARMS_UP_SINCE = (4, 4)
@@ -90,7 +99,10 @@ def _likeliest(shares: priors.Shares) -> EpochVerdict:
 
 
 def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
-    """Since 4.0 changes of subscriptions and of topics are logged at DEBUG only: what other lines leave of the two."""
+    """Weigh topics against subscriptions by what other lines leave.
+
+    Since 4.0 both changes are logged at DEBUG only.
+    """
     began = window.started.time_us
     if facts.topic_changes_between(began - NOTICED_US, began):
         return _shared_out(priors.EPOCH_AFTER_TOPIC_CHANGE)
@@ -101,7 +113,10 @@ def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: Gr
 
 
 def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> EpochVerdict:
-    """The coordinator prints the same line for close() and for an exceeded poll interval, after which a client keeps its id."""
+    """Weigh close() against an exceeded poll interval.
+
+    The coordinator prints the same line for both; after the second a client keeps its id.
+    """
     event = window.changes[0].event
     client = event.client_id or modern.roster.client_of(event.member_id)
     at = event.time_us
@@ -124,7 +139,10 @@ def _shared_out(shares: priors.Shares, settled_by: Settles | None = None) -> Epo
 
 
 NOTICED_US = 10_000_000
-"""A coordinator sees new partitions at once and raises the epoch with the next heartbeat of any member, every 5 s by default."""
+"""Longest delay until new partitions raise the epoch.
+
+The next heartbeat of any member does, every 5 s by default.
+"""
 
 STALE_US = 3_000_000
-"""The client notes its poll timeout just before it sends the leaving heartbeat."""
+"""Longest time from a client's poll timeout to its leaving heartbeat."""

@@ -1,4 +1,4 @@
-"""Hypotheses on what started a rebalance, as the rules of diagnosis give them."""
+"""Hypotheses on what started a rebalance, as the rules give them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import MemberAction
 
 PROMPT_US = 300_000
-"""A request that starts a rebalance is answered by "Preparing" within this time, slow brokers included."""
+"""Longest time from a request to its "Preparing", on slow brokers."""
 
 LOOK_BACK_US = 2_000_000
-"""A client's own explanation (poll timeout, wish to rejoin) stands this close before its request."""
+"""How long before its request a client's own explanation may stand.
+
+A poll timeout, or the wish to rejoin.
+"""
 
 
 class Settles(StrEnum):
-    """Files that would decide between causes, by the words that stand before " of " and whose they are."""
+    """Files that would decide between causes.
+
+    By the words that stand before " of " and whose they are.
+    """
 
     CLIENT_LOG = "client log at INFO"
     REQUEST_LOG = "kafka-request.log at DEBUG"
@@ -32,7 +38,7 @@ CLIENT_LOG, REQUEST_LOG, EARLIER_LINES = Settles.CLIENT_LOG, Settles.REQUEST_LOG
 
 @dataclass(slots=True)
 class Hypothesis:
-    """A cause with its probability, the acts that it consists of, and what would make it sure.
+    """A cause with its probability and actions, and what would settle it.
 
     `supporting_actions` are acts that only tell the cause: evidence, though nobody's offence.
     """
@@ -54,13 +60,19 @@ _PARTS = 10_000
 
 @dataclass(slots=True)
 class Ranking:
-    """The hypotheses on one rebalance, best first; probabilities add up to at most one."""
+    """The hypotheses on one rebalance, best first.
+
+    Probabilities add up to at most one.
+    """
 
     hypotheses: list[Hypothesis]
     trigger: MemberAction | None = None
 
     def shares(self) -> tuple[float, dict[str, float]]:
-        """How sure the best hypothesis is, and its rivals by cause. Rounded, they are together no surer than certain."""
+        """Confidence of the best hypothesis, and its rivals by cause.
+
+        Rounded, they are together no surer than certain.
+        """
         sure = round(min(self.best.probability, SUREST) * _PARTS)
         left, rivals = _PARTS - sure, {}
         for hypothesis in self.hypotheses[1:]:

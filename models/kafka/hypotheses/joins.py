@@ -1,4 +1,7 @@
-"""Why members join: the first of a group, a new one, one that came back, or one that joins again unasked."""
+"""Why members join.
+
+The first of a group, a new one, one that came back, or one that joins again unasked.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,20 @@ from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.units import US_PER_MS
 
 INITIAL_DELAY_OVERRUN = 0.03
-"""By this share of it a join phase may last longer than the steps of the initial delay that end it."""
+"""Share by which a join phase may overrun the initial delay."""
 
 FOLLOWUP_US = 3_000_000
-"""A cooperative follow-up starts as soon as the members have revoked: at their next poll after the assignment."""
+"""Longest time from an assignment to its cooperative follow-up.
+
+Members revoke at their next poll after the assignment.
+"""
 
 
 def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    """A new member asked to join: the first of its group, an old acquaintance, or one more."""
+    """Weigh why a new member joined.
+
+    The first of its group, an old acquaintance, or one more.
+    """
     joiners = context.joiners
     actions = with_first(action, joiners.values(), context)
     if context.was_empty:
@@ -73,7 +82,10 @@ def _former_self(context: RebalanceContext, came: MemberAction) -> MemberAction 
 
 
 def went_as_it_came(context: RebalanceContext, came: MemberAction, went: MemberAction) -> bool:
-    """Who went is the very member that had come, and not its former self: it was stopped before it got an assignment."""
+    """Whether the member that went is the one that had come.
+
+    It is not its former self: it was stopped before it got an assignment.
+    """
     are_named = bool(came.member_id and went.member_id)
     return came.member_id == went.member_id if are_named else came.at < went.at and context.actor(came) not in context.members_before
 
@@ -89,7 +101,9 @@ def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:
 
 
 def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberAction]) -> list[Hypothesis]:
-    """The log begins mid-life: an initial delay, or members that all are new, tell a group that was empty.
+    """Weigh a join where the log begins mid-life.
+
+    An initial delay, or members that all are new, show a group that was empty.
 
     Each further step of the delay takes another member that joins, and only the Java coordinator waits so above generation 0.
     """
@@ -133,7 +147,10 @@ _REJOIN_AFTER_TROUBLE = (
 
 
 def rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    """A member sent JoinGroup again unasked: its topics, their partitions or its assignment changed."""
+    """Weigh why a member sent JoinGroup again unasked.
+
+    Its topics, their partitions or its assignment changed.
+    """
     actor = context.actor(action) if action else None
     actions = [action] if action else []
     if _work_is_due(context):
@@ -168,7 +185,7 @@ def _back_after_load(actions: list[MemberAction]) -> list[Hypothesis]:
 
 
 def _why_rejoin(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> str | None:
-    """The reason that the member gave to the coordinator, else the one in its own log."""
+    """The reason given to the coordinator, else in the member's log."""
     if action is not None and action.why and action.why != "not provided":
         return action.why
     until = (action.at if action else context.start) + CLOCK_TOLERANCE_US
@@ -179,7 +196,7 @@ def _why_rejoin(context: RebalanceContext, actor: str | None, action: MemberActi
 
 
 def _rejoiners(context: RebalanceContext, first: list[MemberAction]) -> list[MemberAction]:
-    """All members that rejoin to give up partitions; the first one starts the follow-up."""
+    """All members that rejoin to give up partitions, the first ahead."""
     actors = {context.actor(action) for action in first}
     more = []
     for action in context.actions_of(ActionKind.WANTS_REJOIN):
@@ -202,7 +219,7 @@ def _subscribed(context: RebalanceContext, actor: str | None) -> bool:
 def _topics_or_metadata(
     context: RebalanceContext, actor: str | None, actions: list[MemberAction], *, said_subscription: bool
 ) -> list[Hypothesis]:
-    """Without a telling reason: did the application subscribe, did a topic change, or is it a second phase?"""
+    """Weigh new topics, changed ones and a second phase, without reason."""
     since = _settled_at(context)
     if _subscribed(context, actor):
         told = priors.SUBSCRIBED.value

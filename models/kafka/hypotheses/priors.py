@@ -1,4 +1,6 @@
-"""What rules weigh: shares of causes where lines leave several, and the timeouts of each default, each with its source.
+"""Shares of causes and usual timeouts, each with its source.
+
+Shares count where lines leave several causes. "assumed" are figures that no count stands behind yet.
 
 "assumed" are figures that no count stands behind yet.
 """
@@ -32,37 +34,58 @@ class Shares:
 
 
 UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE = 0.91
-"""Of the rebalances that a gzip file with one flipped bit still shows, 1,851 of 2,031 have the cause of the intact file: 1,000 files of
-the labelled corpora (`python -m tests.reliability flipped-bits --count 1000`)."""
+"""Share of verdicts that one flipped bit leaves unchanged.
+
+1,851 of 2,031 rebalances that a damaged gzip file still shows: 1,000 files of the labelled corpora (`python -m tests.reliability flipped-
+bits --count 1000`).
+"""
 
 
 # -- timeouts that no line tells ------------------------------------------------------------------------------
 
 DEFAULT_SESSION_TIMEOUTS_MS = (10_000, 45_000)
-"""session.timeout.ms: 10 s in 0.10.1 to 2.8, 45 s since 3.0 (ConsumerConfig, KIP-735)."""
+"""Defaults of session.timeout.ms.
+
+10 s in 0.10.1 to 2.8, 45 s since 3.0 (ConsumerConfig, KIP-735).
+"""
 
 GROUP_MIN_SESSION_US = 6 * US_PER_SECOND
 """group.min.session.timeout.ms: no member expires sooner after its last heartbeat (KafkaConfig)."""
 
 USUAL_REBALANCE_TIMEOUTS_MS = (300_000, 60_000, 120_000, 180_000, 600_000, 900_000, 1_200_000, 1_800_000, 3_600_000)
-"""max.poll.interval.ms: 300 s by default (ConsumerConfig, KIP-62); rebalance.timeout.ms of Connect: 60 s; round ones that people set:
-assumed."""
+"""Usual rebalance timeouts, the commonest first.
+
+max.poll.interval.ms: 300 s by default (ConsumerConfig, KIP-62); rebalance.timeout.ms of Connect: 60 s; round ones that people set:
+assumed.
+"""
 
 PHASE_OVERRUN_US = 50 * US_PER_MS
-"""A join phase that ends by its timeout is over this soon after: 2 to 5 ms in the corpora, more on a busy broker (assumed)."""
+"""Longest overrun of a join phase that ends by its timeout.
+
+2 to 5 ms in the corpora, more on a busy broker (assumed).
+"""
 
 PHASE_UNDERRUN_US = 2 * US_PER_MS
 """... and not before, but for the rounding of two stamps."""
 
 WHOLE_SECONDS_MIN_US = 5 * US_PER_SECOND
-"""From this length on, a join phase of whole seconds ended by its timeout: by chance one in twenty does. Longer than the initial
-delay of 3 s (KafkaConfig) and than a heartbeat interval, after which members hear of a rebalance."""
+"""Shortest join phase whose whole seconds mean its timeout.
+
+By chance one in twenty has them. Longer than the initial delay of 3 s (KafkaConfig) and than a heartbeat interval, after which members
+hear of a rebalance.
+"""
 
 ECHO_SLACK_US = 500 * US_PER_MS
-"""How much earlier than one session after the join phase an expiry must be to belong to a member that was removed: assumed."""
+"""How much short of one session a removed member's expiry may be.
+
+After the join phase; assumed.
+"""
 
 POLL_SLACK_US = 3 * US_PER_SECOND
-"""A client leaves this soon after its poll interval: its heartbeat thread looks with each heartbeat, 3 s by default."""
+"""Longest time from the poll interval's end to the leave.
+
+A heartbeat thread looks with each heartbeat, 3 s by default.
+"""
 
 CONNECT_DELAY_US = 300 * US_PER_SECOND
 """scheduled.rebalance.max.delay.ms (DistributedConfig, KIP-415).
@@ -71,10 +94,16 @@ Tasks of a worker that left are given away this long after.
 """
 
 STORE_TIMEOUT_US = 5 * US_PER_SECOND
-"""offsets.commit.timeout.ms (KafkaConfig): a write of the assignment is given up this long after it came."""
+"""offsets.commit.timeout.ms (KafkaConfig).
+
+A write of the assignment is given up this long after it came.
+"""
 
 STORE_SLACK_US = 400 * US_PER_MS
-"""... and the next rebalance stands in the log this soon after: up to 0.3 s in the corpora."""
+"""Longest time from a write given up to the next rebalance.
+
+Up to 0.3 s in the corpora.
+"""
 
 RHYTHM_MIN = 2
 """So often must it come to be a rhythm: assumed."""
@@ -168,7 +197,10 @@ POLL_RHYTHM = (
     Prior(0.75, "assumed: three times"),
     Prior(0.85, "assumed: more often"),
 )
-"""How likely a rebalance one poll interval after an assignment is a poll timeout, by how often there was one."""
+"""How likely poll timeouts are by the length of their rhythm.
+
+Of a rebalance one poll interval after an assignment.
+"""
 
 LEAVE_RHYTHM = (
     Prior(0.4, "assumed: once; not enough to say so"),

@@ -1,4 +1,4 @@
-"""Why did the group rebalance? From what was seen to a cause, its rivals and how sure we are.
+"""From what was seen of a rebalance to its cause.
 
 Three questions are kept apart: who started it (`cause`, offenders), who made the others wait (blockers)
 and what stands behind it (root cause). Each rule below returns `Hypothesis`s; the best one is the verdict,
@@ -21,7 +21,7 @@ from models.kafka.observations.actions import ActionKind, MemberAction, int_fiel
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 
 EXPIRY_LAG_US = 1_000_000
-""""has failed" may stand up to this long before "Preparing" on a busy broker."""
+"""How long an expiry's line may precede "Preparing" on busy brokers."""
 
 
 def judge(context: RebalanceContext) -> Ranking:
@@ -75,7 +75,9 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
 
 
 def find_trigger(context: RebalanceContext) -> MemberAction | None:
-    """The deed that the coordinator answered with "Preparing", for versions that print no reason (before 2.1).
+    """The action that the coordinator answered with "Preparing".
+
+    For versions that print no reason (before 2.1).
 
     An expiry is the coordinator's own and decides. Else the earliest request that came promptly before the
     line; else the last one before it. A member that rejoins because it was told to triggers nothing.
@@ -104,7 +106,10 @@ def find_trigger(context: RebalanceContext) -> MemberAction | None:
 
 
 def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[MemberAction]) -> MemberAction:
-    """The same deed by the request log, if that tells it too: a client's log does not say under which id it asks."""
+    """The same action by the request log, if it tells that too.
+
+    A client's log does not say under which id it asks.
+    """
     if first.event.witness is not Witness.CLIENT:
         return first
     alike = (action for action in actions if action.event.witness is Witness.REQUEST and context.actor(action) == context.actor(first))
@@ -124,7 +129,10 @@ def _could_trigger(context: RebalanceContext, action: MemberAction) -> bool:
 
 
 def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool:
-    """The JoinGroup was refused before the rebalance began, so that another one must have started it."""
+    """Whether the JoinGroup was refused before the rebalance began.
+
+    Another one must have started it then.
+    """
     if action.event.witness is Witness.REQUEST:
         return action.event.time_us < context.start and int_field(action.event, "error_code") not in {None, 0, MEMBER_ID_REQUIRED}
     actor = context.actor(action)
@@ -152,7 +160,7 @@ def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:
 
 
 def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
-    """The member rejoins because a heartbeat told it so, after its last join."""
+    """Whether a heartbeat told the member to rejoin, after its last join."""
     actor = context.actor(action)
     joined = max(
         (a.at for a in context.actions if a.kind is ActionKind.JOINED and context.actor(a) == actor and a.at < action.at),
@@ -218,7 +226,7 @@ _BY_DEED: dict[ActionKind, Callable[[RebalanceContext, MemberAction | None], lis
 
 
 def trigger_text(context: RebalanceContext, judgement: Ranking) -> str | None:
-    """What the coordinator printed as its reason, else the line of the deed that started it."""
+    """The coordinator's printed reason, else the starting action's line."""
     if context.reason:
         return context.reason
     if judgement.trigger is not None:

@@ -23,11 +23,14 @@ from models.units import US_PER_MS, US_PER_SECOND
 TIMEOUT_TOLERANCE_US = 250_000
 
 LAST_MOMENT_US = 150_000
-"""The join phase ends with the deed of the last member that was missing."""
+"""Longest time from the last missing member to the phase's end."""
 
 
 def rebalance_timeout_us(context: RebalanceContext) -> int | None:
-    """The longest rebalance timeout among the members, as far as lines or assumptions tell it."""
+    """The longest rebalance timeout of the members, as far as known.
+
+    From lines or assumptions.
+    """
     timeouts = [
         member.rebalance_timeout_ms
         for member_id in context.members_before.values()
@@ -38,7 +41,7 @@ def rebalance_timeout_us(context: RebalanceContext) -> int | None:
 
 
 def session_timeout_us(context: RebalanceContext) -> int:
-    """The longest session of the group's members that lines tell; without any, the default of its time."""
+    """The longest session of the members, else the default then."""
     told = [member.session_timeout_ms for member in context.roster.members.values() if member.session_timeout_ms]
     told += [settings["session_timeout_ms"] for settings in context.known.settings.values() if "session_timeout_ms" in settings]
     return max(told, default=context.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
@@ -56,7 +59,9 @@ def follows_load(context: RebalanceContext) -> bool:
 
 
 def phase_deadline_us(context: RebalanceContext) -> int | None:
-    """The rebalance timeout that the join phase ran into; None where something else may have ended it.
+    """The rebalance timeout that ended the join phase, or None.
+
+    None where something else may have ended it.
 
     From Empty a phase ends by the initial delay, which the Scala coordinator waits for once at generations above 0.
     """
@@ -81,14 +86,20 @@ def _is_just(lasted: int, timeout: int) -> bool:
 
 
 def _revealed(context: RebalanceContext, lasted: int) -> int | None:
-    """A timeout that nobody would guess, where whoever writes head counts (2.8 and later) would list those that it removed."""
+    """A timeout that nobody would guess, where removals would be listed.
+
+    Whoever writes head counts (2.8 and later) would list those that it removed.
+    """
     whole = (lasted + PHASE_UNDERRUN_US) // US_PER_SECOND * US_PER_SECOND
     evictions_listed = context.window.members_after is not None
     return whole if lasted >= WHOLE_SECONDS_MIN_US and _is_just(lasted, whole) and not evictions_listed else None
 
 
 def _ended_otherwise(context: RebalanceContext, end: int) -> bool:
-    """Whether the last one that was missing came, or went, as the phase ended; or all old members are known to have come."""
+    """Whether something else ended the join phase.
+
+    The last one that was missing came, or went, or all old members are known to have come.
+    """
     if context.by_actor(ActionKind.EVICT):
         return False
     went = [*context.gone.values(), *context.actions_of(ActionKind.ID_EXPIRED)]
@@ -104,7 +115,7 @@ def _ended_otherwise(context: RebalanceContext, end: int) -> bool:
 
 
 def evicted_unlogged(context: RebalanceContext) -> list[MemberAction]:
-    """Expiries by which 1.1 names the members that it removed as the join phase ended: their heartbeat timers go on.
+    """Expiries by which 1.1 names members removed by the join phase.
 
     Who is in the new generation has a timer that began anew with it, and can't expire within one session.
     """
@@ -116,7 +127,7 @@ def evicted_unlogged(context: RebalanceContext) -> list[MemberAction]:
 
 
 def is_echo(context: RebalanceContext, expiry: MemberAction) -> bool:
-    """Whether an expiry is of a member that the join phase before had removed."""
+    """Whether an expiry is of a member removed by the last phase."""
     previous = context.previous
     if previous is None or previous.joined_at is None or previous.started_at is None or previous.state_before is State.EMPTY:
         return False
@@ -132,7 +143,10 @@ def is_echo(context: RebalanceContext, expiry: MemberAction) -> bool:
 
 
 def poll_rhythm(context: RebalanceContext) -> int:
-    """How many rebalances of the group, this one among them, began one poll interval after an assignment; 0 if this one did not."""
+    """How many rebalances began one poll interval after an assignment.
+
+    This one among them; 0 if this one did not.
+    """
     lag = _since_assignment(context)
     if lag is None:
         return 0
@@ -143,7 +157,10 @@ def poll_rhythm(context: RebalanceContext) -> int:
 
 
 def store_rhythm(context: RebalanceContext) -> int:
-    """The same for the time after which a write of the assignment is given up."""
+    """How many rebalances began one commit timeout after an assignment.
+
+    A write of the assignment is given up then.
+    """
     lag = _since_assignment(context)
     return _alike(context, STORE_TIMEOUT_US, STORE_SLACK_US) if lag is not None and 0 <= lag - STORE_TIMEOUT_US <= STORE_SLACK_US else 0
 

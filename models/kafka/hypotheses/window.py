@@ -24,7 +24,9 @@ MEMBER_ID_REQUIRED = 79
 
 @dataclass
 class RebalanceContext:
-    """One draft and its surroundings. `actions` are ordered by time and reach beyond the draft's end.
+    """One rebalance window with the actions and members around it.
+
+    `actions` are ordered by time and reach beyond the window's end.
 
     What several rules ask for is worked out once: a group of thousands has as many actions in one rebalance.
     """
@@ -40,7 +42,7 @@ class RebalanceContext:
 
     @cached_property
     def start(self) -> int:
-        """Start of the rebalance; where its line is missing, the first line that shows it."""
+        """Start of the rebalance, or the first line that shows it."""
         at = self.window.started_at
         if at is None:
             at = self.window.open_until
@@ -48,13 +50,16 @@ class RebalanceContext:
 
     @cached_property
     def phase_began(self) -> int:
-        """End of the join phase before: actions after it belong to this rebalance."""
+        """End of the previous join phase: later actions belong to this rebalance."""
         before = self.window.previous_joined_at
         return before if before is not None else -FOREVER
 
     @cached_property
     def phase_over(self) -> int:
-        """End of this join phase (of the rebalance, if it never got so far; far away while it is open)."""
+        """End of this join phase.
+
+        Of the rebalance, if it never got so far; far away while it is open.
+        """
         until = self.window.open_until
         if until is None:
             return FOREVER
@@ -75,7 +80,10 @@ class RebalanceContext:
 
     @cached_property
     def _actors(self) -> dict[tuple[str | None, str | None, str | None], str | None]:
-        """Who was asked for before: the roster stays as it is while a rebalance is judged."""
+        """Members asked for before.
+
+        The roster stays as it is while a rebalance is judged.
+        """
         return {}
 
     @cached_property
@@ -83,7 +91,10 @@ class RebalanceContext:
         return [action.at for action in self.actions]
 
     def actions_of(self, *kinds: ActionKind, start: int | None = None, end: int | None = None) -> Iterator[MemberAction]:
-        """Actions of these kinds after the last join phase (or `start`) and up to the end of this one (or `end`)."""
+        """Actions of these kinds since the last join phase.
+
+        After its end (or `start`) and up to the end of this one (or `end`).
+        """
         low = self.phase_began if start is None else start
         high = self.phase_over if end is None else end
         first = bisect_right(self._times, low)
@@ -102,7 +113,7 @@ class RebalanceContext:
         return began is not None and began <= action.at
 
     def is_effective(self, action: MemberAction) -> bool:
-        """The coordinator still knew the member that left or expired, and was the one in charge."""
+        """Whether the coordinator in charge still knew who left or expired."""
         if action.certain and action.event.node not in {None, self.window.node}:
             return False
         if action.at < self.start - EFFECT_US:
@@ -148,7 +159,7 @@ class RebalanceContext:
         return first is None and action.member_id not in self._ids_before and bool(self.members_before)
 
     def missed_generation(self, action: MemberAction) -> bool:
-        """Whether a member was in an earlier generation, and not in the one before.
+        """Whether a member skipped the generation before this one.
 
         Told by its own log, which names each generation that it joins.
         """
@@ -167,7 +178,7 @@ class RebalanceContext:
 
     @cached_property
     def joiners(self) -> dict[str, MemberAction]:
-        """Who asked to become a member in this rebalance, by actor, with the first act of each."""
+        """First act of each new member of this rebalance, by actor."""
         found: dict[str, MemberAction] = {}
         after = self.members_after if self.knows_all_after else None
         never_came = {self.actor(action) for action in self.actions_of(ActionKind.ID_EXPIRED)}
@@ -187,13 +198,13 @@ class RebalanceContext:
 
     @property
     def latecomers(self) -> list[MemberAction]:
-        """Who asked to join as the last join phase ended, and came too late for it."""
+        """Members that asked to join too late for the last phase."""
         generation, over = self.window.generation_before, self.phase_began
         asked = self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
         return [action for action in asked if self._came_after(generation, action, self.actor(action))]
 
     def _came_after(self, generation: int | None, action: MemberAction, actor: str | None) -> bool:
-        """What came of the JoinGroup is a membership in a later generation than this one, and in this one there was none.
+        """Whether a JoinGroup led into a later generation only.
 
         A client logs a request when it is sent, and the arrival of one is known to some parts of a millisecond: as the join
         phase ends, only the answer shows whether it came in time.
@@ -205,7 +216,10 @@ class RebalanceContext:
 
     @cached_property
     def _outcomes_of_joins(self) -> dict[str | None, list[MemberAction]]:
-        """What ends a wish to join, by actor: an answer with a generation, or that no answer is waited for any more."""
+        """Ends of requests to join, by actor.
+
+        An answer with a generation, or that no answer is waited for any more.
+        """
         found: dict[str | None, list[MemberAction]] = {}
         for action in self.actions:
             if action.kind in {ActionKind.JOINED, ActionKind.LEAVE, ActionKind.LOST_COORDINATOR}:
@@ -213,7 +227,7 @@ class RebalanceContext:
         return found
 
     def _went_to_successor(self, action: MemberAction) -> bool:
-        """The request went to the coordinator that came after the one whose rebalance this is."""
+        """Whether the request went to the next coordinator of the group."""
         node = action.event.node
         if not action.certain:  # a request log does not say whose it is
             found = self._coordinators.get(self.actor(action), [])
@@ -232,7 +246,9 @@ class RebalanceContext:
 
     @cached_property
     def vanished(self) -> list[MemberAction]:
-        """Members of the generation before that no line sees off and that are in the next one no more: they left unlogged.
+        """Members of the generation before that left unlogged.
+
+        No line sees them off, and they are in the next one no more.
 
         Told only where clients' own logs show who is in both generations.
         """
@@ -268,7 +284,10 @@ class RebalanceContext:
         return bool(count) and len(self.members_after) == count
 
     def by_actor(self, *kinds: ActionKind, effective: bool = False) -> dict[str, MemberAction]:
-        """First act of each actor among actions of these kinds (that had an effect); a coordinator's line is preferred."""
+        """First effective act of each actor among actions of these kinds.
+
+        A coordinator's line is preferred.
+        """
         known = self._firsts.get((kinds, effective))
         if known is not None:
             return known
@@ -291,7 +310,7 @@ class RebalanceContext:
         return self.actions[bisect_right(self._times, at) :]
 
     def _took_effect_later(self, action: MemberAction, actor: str | None) -> bool:
-        """The coordinator itself dates a leave that others announced before: its line counts."""
+        """Whether the coordinator dates a leave later than others announced it."""
         if action.kind is not ActionKind.LEAVE or action.certain or actor is None:
             return False
         dated = self._leaves_afterwards.get(actor)
@@ -299,7 +318,7 @@ class RebalanceContext:
 
     @cached_property
     def _leaves_afterwards(self) -> dict[str, int]:
-        """When the coordinator says that somebody left, soon after this join phase; by actor."""
+        """When the coordinator logs leaves soon after this phase, by actor."""
         over = self.phase_over
         found: dict[str, int] = {}
         for action in self.since(over):
@@ -311,7 +330,10 @@ class RebalanceContext:
         return found
 
     def is_ambiguous(self, actor: str | None) -> bool:
-        """Whether several members may go by this name: of two that have it, none need be the other's former self."""
+        """Whether several members may go by this name.
+
+        Of two that have it, none need be the other's former self.
+        """
         return actor in self.known.shared or (actor is not None and is_default(actor))
 
     def has_client_log(self, actor: str | None) -> bool:
@@ -329,11 +351,14 @@ class RebalanceContext:
         return text_field(self.window.started, "reason") if self.window.started else None
 
     def reason_acts(self, kind: ActionKind, event: Event) -> list[MemberAction]:
-        """The members that the reason of this line lists, where it lists several, as acts at the start of the rebalance."""
+        """Members that this line's reason lists, as acts at the start."""
         return [MemberAction(kind, event.time_us, member, None, None, None, None, event) for member in names_field(event, "reason_members")]
 
     def reason_act(self, event: Event) -> MemberAction | None:
-        """The member that the reason of this line names, as an act at the start of the rebalance."""
+        """The member that this line's reason names, as an act.
+
+        At the start of the rebalance.
+        """
         member_id = text_field(event, "reason_member_id")
         if member_id is None:
             return None
@@ -345,12 +370,17 @@ class RebalanceContext:
 
 
 def _was_only_given_an_id(action: MemberAction) -> bool:
-    """The answer to a first JoinGroup that is no join yet: come back with this member id (KIP-394)."""
+    """Whether the first JoinGroup was answered with an id only.
+
+    Come back with this member id (KIP-394): that is no join yet.
+    """
     return int_field(action.event, "error_code") == MEMBER_ID_REQUIRED
 
 
 def is_afterthought(action: MemberAction) -> bool:
-    """The line of a leave that is written after "Preparing" or "Stabilized": GroupCoordinator.scala, 3.0 to 3.9.
+    """Whether a leave is logged after "Preparing" or "Stabilized".
+
+    GroupCoordinator.scala, 3.0 to 3.9.
 
     It is the wording that prints the whole member.
     """
@@ -358,7 +388,10 @@ def is_afterthought(action: MemberAction) -> bool:
 
 
 def evidence_events(context: RebalanceContext, actions: Sequence[MemberAction]) -> list[Event]:
-    """Events that a verdict stands on: the coordinator's own lines and those of the acts, in order, once each."""
+    """Events that a verdict stands on, in order, once each.
+
+    The coordinator's own lines and those of the acts.
+    """
     window = context.window
     events = [event for event in (window.started, window.joined, window.ended, *window.extra) if event is not None]
     events += [action.event for action in actions]

@@ -1,4 +1,4 @@
-"""Classic groups, replayed: the coordinator's lines become states, generations and drafts of rebalances.
+"""Replays the lines of classic groups into states, generations and rebalance windows.
 
 A draft is one entry into PreparingRebalance with what followed. Who caused it is decided later, by
 `models.kafka.hypotheses.ranking`, when enough of what came after it is known.
@@ -19,7 +19,10 @@ from models.times import first_known
 
 @dataclass(slots=True)
 class RebalanceWindow:
-    """One rebalance as far as the coordinator's lines tell it. Times are microseconds."""
+    """One rebalance as far as the coordinator's lines show it.
+
+    Times are microseconds.
+    """
 
     ordinal: int
     generation_before: int | None
@@ -70,7 +73,7 @@ class RebalanceWindow:
 
     @property
     def open_until(self) -> int | None:
-        """When the join phase was over, or the whole rebalance if that is all that is known."""
+        """End of the join phase, or of the rebalance if unknown."""
         return self.joined_at if self.joined is not None else self.ended_at
 
 
@@ -86,18 +89,24 @@ class StateChange:
     member_count: int | None
     leader: str | None
     taken_back: bool = False
-    """What was not finished got lost with its coordinator: no step that a coordinator takes."""
+    """Whether unfinished work was lost with its coordinator.
+
+    No coordinator takes this step.
+    """
 
     @property
     def trigger(self) -> str:
-        """What changed the state: the event, but not where it only shows that the coordinator was lost."""
+        """The event that changed the state.
+
+        None where it only shows that the coordinator was lost.
+        """
         return COORDINATOR_LOST if self.taken_back else self.event.name
 
 
 COORDINATOR_LOST = "CoordinatorLost"
 
 INFERRING = frozenset({Witness.REQUEST, Witness.CLIENT})
-"""Witnesses that show what a coordinator did without being told so by it."""
+"""Witnesses that show a coordinator's acts without its own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorRelocation:
-    """The group's coordinator is another node. `left` is the line that sees it off, where there is one."""
+    """A move of the group's coordinator to another node.
+
+    `left` is the line by which the old one gave it up, where there is one.
+    """
 
     from_node: str | None
     to_node: str | None
@@ -132,7 +144,10 @@ class ClassicReplay:
     moves: list[CoordinatorRelocation] = field(default_factory=list)
     empty_since: Event | None = None
     deaths: list[tuple[Event | None, Event]] = field(default_factory=list)
-    """Ends of the group: since when it was empty, where the logs show it, and the line that says that it is gone."""
+    """Ends of the group: its line, and when it went empty.
+
+    The second where the logs show it.
+    """
     _unloaded: Event | None = None
     _loaded: Event | None = None
     _last_joined_at: int | None = None
@@ -141,12 +156,12 @@ class ClassicReplay:
     _loaded_members: dict[str, int | None] = field(default_factory=dict)
     _ended_again: bool = False
     _clients_node: str | None = None
-    """The coordinator by members' logs, used while no coordinator's own line is known."""
+    """The coordinator by members' logs, until its own lines are known."""
     _lost: Event | None = None
     """First line of a member that lost this coordinator."""
 
     def feed(self, event: Event) -> bool:
-        """Take one event; True where it is a line of the classic coordinator."""
+        """Process one event; True for a line of the classic coordinator."""
         handler = _HANDLERS.get(event.name)
         if handler is None:
             return False
@@ -170,7 +185,10 @@ class ClassicReplay:
         self._last_ended_at = window.ended_at
 
     def converted(self, event: Event) -> None:
-        """The group goes on as one of the consumer protocol (KIP-848): what was under way ends with it."""
+        """End what is under way: the group becomes a consumer group.
+
+        KIP-848.
+        """
         if self.current is not None:
             self._close(self.current, "superseded", event)
 
@@ -214,7 +232,10 @@ class ClassicReplay:
         return window
 
     def _open_unseen(self, event: Event) -> RebalanceWindow:
-        """A rebalance whose beginning is not in the log; further ones may be missing before it."""
+        """Open a rebalance whose start is not in the log.
+
+        Further ones may be missing before it.
+        """
         before = event.generation - 1 if event.generation is not None else None
         known = self.group.generation
         if known is not None and before is not None and before != known:
@@ -224,7 +245,10 @@ class ClassicReplay:
         return window
 
     def _arrive_at(self, event: Event) -> None:
-        """Follow the group to the node that writes now; a rebalance left open there lost its coordinator."""
+        """Follow the group to the node that writes now.
+
+        A rebalance left open there lost its coordinator.
+        """
         if event.node is None or event.node == self.node:
             return
         if self.node is not None:
@@ -260,7 +284,10 @@ class ClassicReplay:
             window.state_before = State(reason_state)
 
     def _take_assignment_back(self) -> None:
-        """The assignment that was received could not be written, so that the group has never been Stable (storeGroup)."""
+        """Undo an assignment that could not be written.
+
+        The group has never been Stable (storeGroup).
+        """
         last = self.changes[-1] if self.changes else None
         window = self.windows[-1] if self.windows else None
         if last is None or window is None or window.outcome != "stable" or window.ended is not last.event:
@@ -271,7 +298,10 @@ class ClassicReplay:
         self._last_ended_at = window.previous_ended_at
 
     def _meet_other_generation(self, event: Event, known: int, generation: int) -> State | None:
-        """The group is not at the generation that was seen last: a new life, a failover, or lost lines."""
+        """Handle a generation that does not follow the last one.
+
+        A new life, a failover, or lost lines.
+        """
         if generation == 0:
             self.group.state = State.EMPTY  # generations begin anew only with a new group object
             return State.EMPTY
@@ -286,7 +316,10 @@ class ClassicReplay:
         return None
 
     def _joining(self, event: Event) -> RebalanceWindow:
-        """The rebalance whose join phase an event ends; one that nothing was seen of where none is in that phase."""
+        """The rebalance whose join phase an event ends.
+
+        One that nothing was seen of where none is in that phase.
+        """
         window = self.current
         if window is not None and window.joined is None:
             return window
@@ -388,7 +421,9 @@ class ClassicReplay:
         self.group.leader = None
 
     def _members_not_rejoined(self, event: Event) -> None:
-        """Members were removed as a phase ended; of one that was over before, the timer was tried again.
+        """Note members removed as a phase ended.
+
+        Of a phase that was over before, the timer was tried again.
 
         The Java coordinator does so while replicas don't confirm its writes: the generation rises, and no line says that
         (EventBasedCoordinatorTimer, ClassicGroup.initNextGeneration).
@@ -415,7 +450,7 @@ class ClassicReplay:
         self._clients_node, self._lost = event.node, None
 
     def load_before(self, at: int) -> Event | None:
-        """The last load of the group, if it was known by a time."""
+        """The last load of the group before a time, if known."""
         return self._loaded if self._loaded is not None and self._loaded.time_us <= at else None
 
     def _member_hint(self, event: Event) -> None:

@@ -27,7 +27,7 @@ _BETWEEN: dict[tuple[State, State], tuple[State, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class StateStep:
-    """One step between two states. `before` is None for the first state that a log shows."""
+    """One step between two states; `before` is None for the first."""
 
     before: State | None
     after: State
@@ -36,7 +36,7 @@ class StateStep:
 
 @dataclass(slots=True)
 class Group:
-    """A classic group as its coordinator sees it: state and generation, None while unknown."""
+    """A classic group by its coordinator: state and generation, if known."""
 
     state: State | None = None
     generation: int | None = None
@@ -45,7 +45,9 @@ class Group:
 
 
 def move(group: Group, after: State) -> list[StateStep]:
-    """Put the group into `after` and return the steps taken, unseen ones first and marked as inferred.
+    """Put the group into `after` and return the steps taken.
+
+    Unseen ones come first and are marked as inferred.
 
     Dead is left by a new life of the group: its next state follows a fresh Empty.
     """

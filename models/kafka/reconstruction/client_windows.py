@@ -26,7 +26,7 @@ The coordinator's clock may be behind theirs.
 """
 
 OPENINGS_MAX = 1_000
-"""Openings held of one client; of one that asks endlessly, the first ones."""
+"""Openings held of one client; the first of an endless number."""
 
 CLIENTS_MAX = 10_000
 """Clients whose openings are held. Beyond it the first ones go."""
@@ -57,7 +57,7 @@ A wish to join may have been refused.
 """
 
 _GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT})
-"""Actions by which a member is known to be out of its generation."""
+"""Actions that show a member out of its generation."""
 
 MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
 """States of a member by the consumer protocol (MemberState).
@@ -327,7 +327,7 @@ class ClientWindows:
 
     @property
     def due_at(self) -> int | None:
-        """When the next window may be told; None where the logs' end decides."""
+        """When the next window is final; None if at the logs' end."""
         if self._waiting:
             return self._waiting[0].last_at + HOLD_US + 1
         if self._last is None or self._empty:

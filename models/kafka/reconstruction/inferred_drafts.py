@@ -60,7 +60,7 @@ def _is_the_same(window: RebalanceWindow, client_window: ClientWindow) -> bool:
 
 
 def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, before: RebalanceWindow | None) -> RebalanceWindow:
-    """A new draft in its place; an open one before it ended unseen."""
+    """Insert a window in its place; an earlier open one ended unseen."""
     started = (
         _inferred("RebalanceStarted", client_window.started, client_window.generation_before) if client_window.started is not None else None
     )

@@ -102,7 +102,7 @@ class Membership:
             peer.heard, peer.heard_at = line_of(event), at
 
     def hand_out(self, event: Event, at: int) -> None:
-        """Note a member id that was given out with the request to come back."""
+        """Note a member id given out with the request to return."""
         if event.member_id:
             session = int_field(event, "session_timeout_ms")
             self.handed_out[event.member_id] = Peer(line_of(event), at, session * US_PER_MS if session is not None else None)
@@ -126,13 +126,13 @@ class Membership:
         return peer.heard_at + (peer.session_us or self.session_us or ASSUMED_SESSION_US)
 
     def silent(self, by: int) -> Iterator[tuple[str, RequestSign]]:
-        """Members that did not leave and whose session had run out by a time."""
+        """Members whose session ran out by a time without a leave."""
         for member, peer in self.peers.items():
             if member not in self.gone and self.deadline(peer) <= by:
                 yield member, RequestSign(self.deadline(peer), peer.heard)
 
     def unused(self, by: int) -> Iterator[tuple[str, RequestSign]]:
-        """Member ids that were given out and expired by a time without being used."""
+        """Member ids given out that expired unused by a time."""
         for member, peer in self.handed_out.items():
             if self.deadline(peer) <= by:
                 yield member, RequestSign(self.deadline(peer), peer.heard)

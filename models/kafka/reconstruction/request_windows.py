@@ -50,13 +50,16 @@ _READ = frozenset(
 
 @dataclass(slots=True)
 class RequestWindows:
-    """Follows the requests of one group. Times are microseconds on the broker's clock."""
+    """Follows the requests of one group.
+
+    Times are microseconds on the broker's clock.
+    """
 
     generation: int | None = None
     members: Membership = field(default_factory=Membership)
     leader: str | None = None
     joined_at: int | None = None
-    """When the generation began; when its first request came, where the log begins later."""
+    """Start of the generation, or its first request in the log."""
     begins_midway: bool = True
     """No line shows how the generation began."""
     is_synced: bool = False

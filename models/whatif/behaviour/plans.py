@@ -64,7 +64,7 @@ class Restart:
 
 
 def paced(behaviour: Behaviour, pause_ms: int) -> Behaviour:
-    """Behaviour whose rolling restarts pause between one member's return and the next member's end."""
+    """Behaviour with a pause between one member's return and the next's end."""
     members = {name: replace(member, lives=[replace(life) for life in member.lives]) for name, member in behaviour.members.items()}
     for roll in _rolls(_restarts(behaviour)):
         back_ms: int | None = None

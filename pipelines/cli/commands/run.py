@@ -141,9 +141,7 @@ def run(
     from pipelines.jobs.run import RunOptions
 
     require("spark")
-    if every and (once or rebuild):
-        raise UsageError(f"--every and --{'once' if once else 'rebuild'} can't be had at once")
-    seconds = span_seconds(every) if every else None
+    seconds = _interval(every, once=once, rebuild=rebuild)
     loaded = load_settings(settings)
     place = _place(warehouse or loaded.warehouse.uri)
     given = analyze_options(loaded, ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, lasting=True))
@@ -167,6 +165,13 @@ def run(
     followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
+
+
+def _interval(every: str | None, *, once: bool, rebuild: bool) -> float | None:
+    """Seconds between runs; None for a single one."""
+    if every and (once or rebuild):
+        raise UsageError(f"--every and --{'once' if once else 'rebuild'} can't be had at once")
+    return span_seconds(every) if every else None
 
 
 def _place(warehouse: str) -> str:
