@@ -52,12 +52,6 @@ class QuietCluster(Cluster):
             # What members have is accepted: brokers may be set to take other sessions than the default allows.
             shard.settings = replace(shard.settings, min_session_ms=0, max_session_ms=FOREVER_MS)
 
-    def next_ms(self) -> int | None:
-        """Deadline of the coordinator's next timer, None without timers."""
-        for seat in self.seats.values():
-            return seat.coordinator.next_ms()
-        return None
-
     def ask(self, request: Request, receive: Receive) -> None:
         """Let a request arrive now; `receive` gets the response when it is given."""
         seat, now_ms = self.seats[request.group], self.world.now_ms
@@ -68,6 +62,7 @@ class QuietCluster(Cluster):
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
         """Pass on a coordinator's events and responses."""
+        seat.note_due()
         for change in outcome.changes:
             self.watch(change)
         for answer in outcome.answers:
