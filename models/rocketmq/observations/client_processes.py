@@ -176,6 +176,8 @@ class Registry:
     def life_at(self, event: Event) -> ClientProcess:
         """Client process of a by-topic event, once the rest was read."""
         lives = self._by_file[event.place.log, event.group or ""]
+        if not lives:
+            return self._begin(event.group or "", event, event.time_us)
         return lives[0] if len(lives) == 1 else lives[bisect_right(lives, event.place.position, key=_begun_in) - 1]
 
     def finish(self) -> None:

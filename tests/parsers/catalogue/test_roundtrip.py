@@ -158,6 +158,8 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
         return st.fixed_dictionaries({"silent": voters, "refusing": nodes})
     if kind in {"queue", "go_queue"}:
         return st.fixed_dictionaries({"topic": names, "broker": names, "partition": st.integers(-1, 9999)})
+    if kind == "share_partition":
+        return st.fixed_dictionaries({"group": topics, "topic": topics, "partition": st.integers(0, 9999)})
     if kind == "stream_client":
         return st.fixed_dictionaries({"group": topics})
     if kind == "stream_thread":
