@@ -12,6 +12,9 @@ from models.kafka.hypotheses.priors import PHASE_OVERRUN_US, PHASE_UNDERRUN_US, 
 from models.kafka.observations.actions import int_field, text_field
 from models.units import US_PER_MS
 
+UNSEEN_MAX = 10_000
+"""Newcomers proposed at most, whatever count a line states."""
+
 DEADLINE = HiddenInput("end_join_phase")
 """Comes for whoever has not joined."""
 
@@ -70,6 +73,7 @@ def _joined_unseen(scene: Scene, count: int) -> Iterator[HiddenInput]:
 
     Ids that were handed out, as far as they reach, else unnamed ones.
     """
+    count = min(count, UNSEEN_MAX)
     group = scene.group
     pending = sorted(each for each in group.pending_join if is_named(each)) if group is not None else []
     named = tuple(pending) if len(pending) <= count else ()
