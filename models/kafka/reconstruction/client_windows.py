@@ -153,7 +153,7 @@ class ClientWindows:
     _unjoined: dict[str, int] = field(default_factory=dict)
     """Member ids that lines name, and when, of members that nobody saw join."""
     _is_told: bool = False
-    """A coordinator told of the group's present life."""
+    """A coordinator told of the group."""
     _empty: bool = False
     """All of the last generation have left, and that has a window."""
 
@@ -179,15 +179,15 @@ class ClientWindows:
 
     def ended(self) -> None:
         """The group's life is over, or was."""
-        self._last, self._empty, self._is_told = None, False, False
+        self._last, self._empty = None, False
         self._waiting.clear()
         self._unjoined.clear()
         self._announced.clear()
 
     def feed(self, event: Event, actions: Iterable[MemberAction], roster: Roster) -> None:
         """Take an event and its actions, on the coordinator's clock."""
+        self._is_told = self._is_told or event.name in _ANNOUNCEMENTS
         if event.name in _ANNOUNCEMENTS and event.generation is not None:
-            self._is_told = True
             self._announced.pop(event.generation, None)
             self._announced[event.generation] = event.time_us
             while event.time_us - self._announced[next(iter(self._announced))] > 2 * NEAR_US or len(self._announced) > ANNOUNCED_MAX:

@@ -25,6 +25,8 @@ def adopt(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> No
     at = bisect_right(replay.windows, client_window.began, lo=min(judged, len(replay.windows)), key=lambda window: window.began)
     before = replay.windows[at - 1] if at else None
     is_last = at == len(replay.windows)
+    if not is_last and client_window.outcome == "open":
+        return  # the coordinator's later lines show that it ended, and what became of it
     window = (
         before if is_last and before is not None and _is_the_same(before, client_window) else _inserted(replay, client_window, at, before)
     )
