@@ -6,7 +6,9 @@ Java itself prints, whatever is configured, is left out on its way.
 
 from __future__ import annotations
 
+import atexit
 import os
+import select
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -17,6 +19,8 @@ LOG_OPTIONS = "SPARK_SUBMIT_OPTS"
 _CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 _EXPECTED = b"WARNING: Using incubator modules: jdk.incubator.vector"
 """Printed at each start, because Spark asks for these modules."""
+_LOOK_SECONDS = 0.005
+"""Wait between looks at the thread that copies, as this process ends."""
 
 
 def quiet_environment(environment: Mapping[str, str], conf_dir: Path) -> dict[str, str]:
@@ -43,7 +47,10 @@ def jvm_talks_to_stderr() -> Iterator[None]:
     os.dup2(write, 1)
     os.dup2(write, 2)
     os.close(write)
-    threading.Thread(target=_pass_on, args=(read, os.dup(kept[1])), name="jvm-output", daemon=True).start()
+    copying = threading.Lock()
+    thread = threading.Thread(target=_pass_on, args=(read, os.dup(kept[1]), copying), name="jvm-output", daemon=True)
+    thread.start()
+    atexit.register(_drain, read, thread, copying)
     try:
         yield
     finally:
@@ -53,16 +60,30 @@ def jvm_talks_to_stderr() -> Iterator[None]:
             os.close(descriptor)
 
 
-def _pass_on(source: int, target: int) -> None:
+def _drain(source: int, thread: threading.Thread, copying: threading.Lock) -> None:
+    """Let the copying thread finish what has been printed so far."""
+    with suppress(OSError, ValueError):  # closed by the thread
+        while thread.is_alive():
+            with copying:
+                if not select.select([source], [], [], 0)[0]:
+                    return
+            thread.join(_LOOK_SECONDS)
+
+
+def _pass_on(source: int, target: int, copying: threading.Lock) -> None:
     """Copy lines as they come until the last writer is gone."""
     with open(source, "rb", buffering=0) as lines, open(target, "wb", buffering=0) as out:
         rest = b""
-        while data := lines.read(1 << 16):
-            *whole, rest = (rest + data).split(b"\n")
-            kept = b"".join(line + b"\n" for line in whole if line.rstrip() != _EXPECTED)
-            if rest and not _EXPECTED.startswith(rest[: len(_EXPECTED)]):
-                kept, rest = kept + rest, b""
-            with suppress(OSError):  # a closed standard error must not block the JVM
-                out.write(kept)
+        while select.select([source], [], []):
+            with copying:
+                data = lines.read(1 << 16)
+                if not data:
+                    break
+                *whole, rest = (rest + data).split(b"\n")
+                kept = b"".join(line + b"\n" for line in whole if line.rstrip() != _EXPECTED)
+                if rest and not _EXPECTED.startswith(rest[: len(_EXPECTED)]):
+                    kept, rest = kept + rest, b""
+                with suppress(OSError):  # a closed standard error must not block the JVM
+                    out.write(kept)
         with suppress(OSError):
             out.write(rest)

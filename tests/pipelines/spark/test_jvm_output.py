@@ -32,7 +32,6 @@ SAID = {
 }
 
 
-@pytest.mark.xfail(reason="what a JVM prints in the moment in which this process ends can be lost", strict=False)
 @pytest.mark.parametrize("case", SAID)
 def test_what_a_jvm_prints_goes_to_standard_error(case: str) -> None:
     child, expected = SAID[case]
