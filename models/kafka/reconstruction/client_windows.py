@@ -139,7 +139,7 @@ class ClientWindows:
     _waiting: list[ClientSight] = field(default_factory=list)
     _openings: dict[str | None, list[MemberAction]] = field(default_factory=dict)
     """Actions that may begin a rebalance, by who did them."""
-    _announced: dict[int, int] = field(default_factory=dict)
+    _announced: dict[int | None, int] = field(default_factory=dict)
     """Generations that a coordinator announced, and when."""
     _cut_off: set[str | None] = field(default_factory=set)
     """Clients that lost their coordinator and found none since.
@@ -186,8 +186,8 @@ class ClientWindows:
 
     def feed(self, event: Event, actions: Iterable[MemberAction], roster: Roster) -> None:
         """Take an event and its actions, on the coordinator's clock."""
-        self._is_told = self._is_told or event.name in _ANNOUNCEMENTS
-        if event.name in _ANNOUNCEMENTS and event.generation is not None:
+        if event.name in _ANNOUNCEMENTS:
+            self._is_told = True
             self._announced.pop(event.generation, None)
             self._announced[event.generation] = event.time_us
             while event.time_us - self._announced[next(iter(self._announced))] > 2 * NEAR_US or len(self._announced) > ANNOUNCED_MAX:

@@ -12,6 +12,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MemberAction
 from models.kafka.reconstruction.classic_log import ClassicReplay, Finding, RebalanceWindow, StateChange
 from models.kafka.reconstruction.client_windows import ClientWindow
+from models.units import FOREVER
 
 _ENDS = {"stable": State.STABLE, "empty": State.EMPTY}
 _OUTCOME_STATES = {**_ENDS, "open": State.PREPARING_REBALANCE}
@@ -71,7 +72,7 @@ def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, befor
     window = RebalanceWindow(
         replay.next_ordinal(client_window.generation_before),
         client_window.generation_before,
-        _state_before(client_window, before),
+        _state_before(replay, client_window, before),
         started=started,
     )
     window.witness = Witness.CLIENT
@@ -83,12 +84,18 @@ def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, befor
     return window
 
 
-def _state_before(client_window: ClientWindow, before: RebalanceWindow | None) -> State | None:
-    if client_window.from_empty:
+def _state_before(replay: ClassicReplay, client_window: ClientWindow, before: RebalanceWindow | None) -> State | None:
+    """State as the window began; Empty in a new life."""
+    last_seen = before.began if before is not None else -FOREVER
+    has_died = any(last_seen <= death.time_us <= client_window.began for _, death in replay.deaths)
+    is_dead = replay.group.state is State.DEAD and before is (replay.windows[-1] if replay.windows else None)
+    if client_window.from_empty or has_died or is_dead:
         return State.EMPTY
     known = client_window.generation_before
     follows = before is not None and (known is not None or before.is_inferred) and before.generation_after == known
-    return _ENDS.get(before.outcome, State.COMPLETING_REBALANCE) if follows and before is not None else None
+    if not follows or before is None or (before.outcome not in _ENDS and before.joined is None):
+        return None
+    return _ENDS.get(before.outcome, State.COMPLETING_REBALANCE)
 
 
 def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[StateChange]:
