@@ -1,4 +1,4 @@
-"""Build the wheel: the five packages go below `groupscope`, so that their common names are nobody else's.
+"""Build the wheel with the five packages below `groupscope`.
 
 In the repository `parsers`, `models`, `pipelines`, `dashboards` and `conf` lie at the top. In site-packages these names
 would take the place of a project's own. So a wheel holds `groupscope/_packages/parsers` and so on, and each import and
@@ -62,7 +62,10 @@ def written(root: Path, folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def plotly_js() -> Path:
-    """Plotly's script for pages; a wheel holds it instead of the package around it, which is ten times as large."""
+    """Plotly's script for pages.
+
+    A wheel holds it instead of the package around it, which is ten times as large.
+    """
     import plotly
 
     return Path(plotly.__file__).parent / "package_data" / "plotly.min.js"

@@ -21,7 +21,7 @@ def page(text: str) -> str:
 
 
 def rows() -> Iterator[str]:
-    """One row a library: its versions, how many wordings are known, and what it is inside of."""
+    """Rows of libraries: versions, known wordings, programs that contain them."""
     yield "| library | versions seen | wordings | also in; what its logs lack |"
     yield "| --- | --- | --- | --- |"
     named = [area for area in read_yaml()["areas"] if "library" in area]

@@ -1,4 +1,4 @@
-"""Writes states.md beside this file: diagrams drawn from the tables that the models run on."""
+"""Writes states.md: diagrams drawn from the models' own tables."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def section(table: Table) -> list[str]:
 
 
 def meaning(column: Column) -> str:
-    """Description, followed by the closed list of values and the bounds where there are such."""
+    """Description, closed list of values and bounds of a column."""
     values = ", ".join(f"`{value}`" for value in column.values)
     bounds = [f"{word} {bound}" for word, bound in (("at least", column.least), ("at most", column.greatest)) if bound is not None]
     told = (f" One of {values}." if values else "") + (f" {', '.join(bounds).capitalize()}." if bounds else "")

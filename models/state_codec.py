@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from models.stored_classes import class_of, name_of
+from models.stored_classes import ADDED_FIELDS, class_of, name_of
 
 FORMAT = 1
 """Raised when older checkpoints can't be read any more."""
@@ -172,9 +172,20 @@ class _Reader:
 def _filled(kind: type, names: tuple[str, ...], values: list[Any]) -> object:
     """Create a dataclass with these fields, without running its `__init__`."""
     found: object = object.__new__(kind)
+    if len(values) < len(names):
+        names = _without_added(kind, names, len(names) - len(values), found)
     for name, value in zip(names, values, strict=True):
         object.__setattr__(found, name, value)
     return found
+
+
+def _without_added(kind: type, names: tuple[str, ...], count: int, found: object) -> tuple[str, ...]:
+    """Give the last fields that a class got their defaults; the other names."""
+    added = ADDED_FIELDS.get(name_of(kind), ())[-count:]
+    for each in fields(kind):
+        if each.name in added:
+            object.__setattr__(found, each.name, each.default if each.default_factory is MISSING else each.default_factory())
+    return tuple(name for name in names if name not in added)
 
 
 def _names(kind: type) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from parsers.formats.cleaning import cleaned
-from parsers.formats.layouts import field_of, json_document, load_yaml
+from parsers.formats.json_documents import field_of, json_document
+from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")

@@ -1,4 +1,4 @@
-"""Record headers: how products write time, level, thread, logger and message of a log record.
+"""Record headers: time, level, thread, logger and place of the message.
 
 A layout is data (`layouts/*.yaml`): a pattern in log4j's notation with sample lines that a test holds it
 to. It compiles to a regular expression for what stands before the message, one for what stands after it,
@@ -7,7 +7,6 @@ and, where the line begins with an ISO time, to a probe that numpy can test on a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +14,10 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-import orjson
 import yaml
 
 from parsers.formats import logfmt
+from parsers.formats.json_documents import field_of, json_document
 from parsers.formats.structured import Structure, with_keys
 from parsers.formats.timestamps import DateFormat, date_format
 
@@ -61,7 +60,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # A header must show itself within this many bytes of its line, however long the line is.
 HEADER_BYTES = 4096
 _MILLIS_END, _NO_TIME = 253_402_300_800_000, "no time"
-"""The end of the year 9999 in epoch milliseconds, and what stands for a number beyond."""
+"""End of the year 9999 in epoch milliseconds; sign of greater numbers."""
 
 
 # What any header has: a level within the first few hundred characters.
@@ -80,7 +79,10 @@ def level_named(name: str) -> str:
 
 
 class Header(NamedTuple):
-    """What a layout reads from the text of a record. The message may have several lines."""
+    """What a layout reads from the text of a record.
+
+    The message may have several lines.
+    """
 
     stamp: str | None
     level: str | None
@@ -110,7 +112,10 @@ class Layout:
     begins: str = ""  # how a message must begin, where the rest of the header is too plain to tell the layout
 
     def read(self, text: str, end: int | None = None) -> Header | None:
-        """Read one record whose first line ends at `end`; the message may go on over further lines."""
+        """Read one record whose first line ends at `end`.
+
+        The message may go on over further lines.
+        """
         found = self.head.match(text, 0, HEADER_BYTES)
         if found is None:
             return None
@@ -131,7 +136,10 @@ class Layout:
 
 
 def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first_end: int) -> re.Match[str] | None:
-    """The part after the message: at the end of the first line, else of a later one (messages of several lines)."""
+    """The part after the message.
+
+    At the end of the first line, else of a later one (messages of several lines).
+    """
     end = first_end
     while True:
         mark = text.rfind(tail_mark, start, end)
@@ -154,7 +162,10 @@ def _literal(text: str) -> str:
 
 
 def _before_message(literal: str, rest: str) -> str:
-    """A thread's name. Right before the message it must not be mistaken for the message's own `[Consumer clientId=a]`."""
+    """A thread's name, which must not swallow the message's own brackets.
+
+    Right before the message it could be mistaken for `[Consumer clientId=a]`.
+    """
     name = r"[^\]=\n]*" if literal == "] " and rest.startswith("] %m") else _up_to(literal)
     return r"(?!\d{4}-\d\d-\d\d)" + name  # a time in brackets is no thread but the line of another envelope
 
@@ -229,7 +240,10 @@ def compile_layout(
     loggers: str = "",
     begins: str = "",
 ) -> Layout:
-    """Compile a pattern such as `[%d] %p %m (%c)`. Raises ValueError when it holds no message."""
+    """Compile a pattern such as `[%d] %p %m (%c)`.
+
+    Raises ValueError when it holds no message.
+    """
     compiler = _Compiler(pattern)
     compiler.run()
     if compiler.after is None:
@@ -275,7 +289,10 @@ def layouts() -> tuple[Layout, ...]:
 
 
 def begins_record(line: str) -> bool:
-    """Whether a line begins with the header of any layout with a date, or with one whose time is broken."""
+    """Whether a line begins with a dated header of any layout.
+
+    Or with one whose time is broken.
+    """
     if _SHAPED.search(line) is None:
         return _unshaped().match(line) is not None
     dated = (each for each in layouts() if each.date is not None and each.date.dated)
@@ -284,7 +301,7 @@ def begins_record(line: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _unshaped() -> re.Pattern[str]:
-    """Headers that say their level by a number, and show themselves by how their messages begin."""
+    """Headers with a numeric level, known by how messages begin."""
     heads = (each.head.pattern for each in layouts() if each.begins and each.date is not None)
     return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", head) for head in heads), re.ASCII)
 
@@ -361,7 +378,7 @@ def _level_name(value: Any) -> str | None:
 
 
 def _json_stamp(value: Any) -> str | None:
-    """Text, or epoch milliseconds; a number that is no time is one that no date format reads."""
+    """Text, or epoch milliseconds; impossible numbers as unreadable text."""
     if isinstance(value, dict):
         seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond", 0)
         return _millis(seconds * 1000 + nanos // 1_000_000) if isinstance(seconds, int) and isinstance(nanos, int) else None
@@ -376,56 +393,20 @@ def _millis(value: float) -> str:
     return str(int(value)) if 0 <= value < _MILLIS_END else _NO_TIME
 
 
-def json_document(text: str | bytes) -> dict[str, Any] | None:
-    """A JSON object that stands on a line, perhaps as an item of a list."""
-    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
-    raw = raw.strip().lstrip(b"[,").lstrip()
-    if not raw.startswith(b"{"):
-        return None
-    if not raw.endswith(b"}"):
-        raw = raw.rstrip(b",] \t\r\n")
-    try:
-        found = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        found = _lenient(raw.decode("utf-8", "replace"))
-    return found if isinstance(found, dict) else None
-
-
-_LENIENT = json.JSONDecoder(strict=False)
-_BRACKETS = " \t\r\n,}]"
-"""What may follow a document that was copied out of another one."""
-
-
-def _lenient(text: str) -> Any:
-    """The document at the start of a text, also with raw control characters."""
-    try:
-        found, end = _LENIENT.raw_decode(text)
-    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError, too
-        return None
-    return found if not text[end:].strip(_BRACKETS) else None
-
-
-def field_of(document: Any, path: str) -> Any:
-    """A field by its name, or by a path with dots into nested objects."""
-    if not isinstance(document, dict):
-        return None
-    if path in document:
-        return document[path]
-    head, dot, rest = path.partition(".")
-    return field_of(document.get(head), rest) if dot else None
-
-
 AnyLayout = Layout | JsonLayout
 
 
 def load_yaml(text: str) -> Any:
-    """Data of a YAML text, by the fast loader where libyaml is there."""
+    """Data of a YAML text, by libyaml's loader where present."""
     return yaml.load(text, Loader=_LOADER)  # noqa: S506 - it is the safe loader
 
 
 @lru_cache(maxsize=1)
 def json_layout() -> JsonLayout:
-    """Records that are JSON documents, with the names that their parts have (`layouts/json_records.yaml`)."""
+    """Layout of records that are JSON documents.
+
+    With the names that their parts have (`layouts/json_records.yaml`).
+    """
     data = load_yaml(files("parsers.formats").joinpath("data", "json_records.yaml").read_text(encoding="utf-8"))
     names = {name: data[name] for name in data if name not in ("structured", "samples")}
     return JsonLayout("json", names, tuple(map(Structure.of, data["structured"])), tuple(data["samples"]))
@@ -440,7 +421,10 @@ def logfmt_layout() -> JsonLayout:
 
 _UNDATED_SHARE = 0.2
 ANY_PRODUCT = "any"
-"""Product of layouts that name no logger: they fit whatever has a time and a level."""
+"""Product of layouts that name no logger.
+
+They fit whatever has a time and a level.
+"""
 # What a header counts in a layout without loggers, against 1 for one that lacks its end: so a log of wrapped or cut
 # lines is told by the few that are whole, and a log without loggers not by a message that happens to end like one.
 _ANY_SCORE = 1.2
@@ -461,7 +445,10 @@ class Vote(NamedTuple):
 
 
 def vote(lines: Iterable[str]) -> Vote:
-    """The layout that explains most of these lines; ties go to the one listed first."""
+    """The layout that explains most of these lines.
+
+    Ties go to the one listed first.
+    """
     kept = [line for line in lines if line]
     best = Vote(None, 0, 0)
     every: tuple[AnyLayout, ...] = (*layouts(), json_layout(), logfmt_layout())
@@ -471,7 +458,10 @@ def vote(lines: Iterable[str]) -> Vote:
 
 
 def _better(layout: AnyLayout, lines: Sequence[str], best: Vote) -> Vote | None:
-    """How well a layout fits, if better than the best so far. Gives up where the lines that are left can't make it better."""
+    """How well a layout fits, if better than the best.
+
+    Gives up where the lines that are left can't make it better.
+    """
     most = _ANY_SCORE if layout.product == ANY_PRODUCT else layout.fields
     headers, score = 0, 0.0
     for left, line in zip(range(len(lines), 0, -1), lines, strict=True):

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups import stage as replay
-from models.kafka.groups.stage import SETTLE_DRAFTS, GroupStage, replay_group
+from models.kafka.groups.stage import SETTLE_DRAFTS, GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Rebalance
+from tests.replaying import replay_group
 
 US = 1_000_000
 FACTS = ClusterFacts("c")

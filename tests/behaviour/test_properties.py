@@ -13,9 +13,9 @@ from models.events import EVENTS, Event, LogPosition, Witness
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.facts import learn, partition_for
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
-from models.kafka.groups.stage import replay_group
 from models.kafka.reconstruction.classic_states import Group, move
 from models.kafka.verdicts.history import GroupHistory
+from tests.replaying import replay_group
 
 GROUP = "g"
 MEMBERS = [

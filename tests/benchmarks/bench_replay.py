@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups.stage import replay_group
+from tests.replaying import replay_group
 
 UUID = "00000000-0000-4000-8000-{:012d}"
 

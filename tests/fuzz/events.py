@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from models.events import COMMON_FIELDS, EVENTS, Event, LogPosition
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
-from models.kafka.groups.stage import replay_group
 from models.kafka.outages.stage import replay_outages
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rocketmq.event_partitions import ROCKET_EVENTS, EventParts
 from models.rocketmq.history import history_of
 from pipelines.schema.row_conversion import to_batch
 from tests.fuzz.lines import Tally
+from tests.replaying import replay_group
 
 VERSIONS = ("0.11.0.3", "1.1.1", "2.8.2", "3.9.1", "4.1.1")
 KINDS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.roster import Member
+from models.kafka.partitions.controllers import Controllers, ControllerTerm
 from models.state_codec import UnreadableState, read, write
 
 EVENT = Event(
@@ -113,3 +115,18 @@ def test_a_format_of_another_time_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(state_text, "FORMAT", 2)
     with pytest.raises(UnreadableState, match="format 1: this version reads 2"):
         read(text, {})
+
+
+def test_fields_that_a_class_got_later_have_their_defaults() -> None:
+    format_, names, objects, place = json.loads(write(Controllers([ControllerTerm("1", 5, EVENT)], [EVENT]), {}))
+    index = next(number for number, (kind, *_) in enumerate(objects) if kind == names.index("Controllers"))
+    shorter = [*objects[:index], objects[index][:-1], *objects[index + 1 :]]
+
+    assert read(json.dumps([format_, names, shorter, place]), {}) == Controllers([ControllerTerm("1", 5, EVENT)], [])
+
+
+def test_a_class_that_lacks_other_fields_is_refused() -> None:
+    format_, names, objects, place = json.loads(write(Member("m-1"), {}))
+
+    with pytest.raises(UnreadableState):
+        read(json.dumps([format_, names, [each[:-1] for each in objects], place]), {})

@@ -1,4 +1,4 @@
-"""States of a group that works by heartbeats, followed by its coordinator's lines.
+"""Follows the states of a heartbeat-based group by its coordinator's lines.
 
 Lines tell the epochs, the members and, at INFO for share and streams groups, each member's step. What they leave open is
 marked as inferred or unknown: members that were there before the first line, and steps that are logged at DEBUG only.
@@ -17,7 +17,10 @@ from models.kafka.observations.actions import text_field
 from models.rows import KAFKA, GroupState, GroupStateMember
 
 FIRST_EPOCHS = (1, 2)
-"""Epoch to which the first member raises a new group: 1, and 2 since 4.2 (streams) or 4.3."""
+"""Epochs to which the first member may raise a new group.
+
+1, and 2 since 4.2 (streams) or 4.3.
+"""
 
 
 @dataclass(slots=True)
@@ -59,7 +62,10 @@ class EpochStates:
         return True
 
     def _joined(self, event: Event) -> None:
-        """Take a member in; streams groups may still refuse it, and if so no line about its epoch follows."""
+        """Take a member in; a streams group may still refuse it.
+
+        If so, no line about its epoch follows.
+        """
         if self.group_type == "streams" and event.member_id:
             self.asking = event
         else:
@@ -156,7 +162,10 @@ class EpochStates:
         )
 
     def _arrival(self, member: MemberEpoch) -> Fact[bool]:
-        """Whether a member has all of the target, which stands for a classic member's rejoining."""
+        """Whether a member has all of its target.
+
+        This stands for a classic member's rejoining.
+        """
         if not self.tells_steps or self.target_epoch is None:
             return Fact(None, UNKNOWN)
         return Fact(member.has_reached(self.target_epoch), CERTAIN)

@@ -55,15 +55,6 @@ from models.kafka.verdicts.rebalance_rows import HistoryWriter
 from models.rows import KAFKA
 from models.units import FOREVER
 
-
-def replay_group(cluster: str, group: str, events: Iterable[Event], facts: ClusterFacts, limits: Limits | None = None) -> GroupHistory:
-    """Replay one group by its own events, ordered by (`order_us`, file, byte offset)."""
-    stage = GroupStage(cluster, group, facts, limits or Limits())
-    for event in events:
-        stage.feed(event)
-    return stage.finish()
-
-
 _FACTS = "facts"
 
 _HELD = (
@@ -71,12 +62,15 @@ _HELD = (
     "skews", "impact", "client_states", "states", "refusals", "returns", "conditions", "event_count", "_skew_of_log", "_behind", "_settled",
     "_over", "_judged_at", "_now",
 )  # fmt: skip
-"""What a state holds of a stage: all but the names, the facts and the limits, which it is given, and rows that are final."""
+"""Fields of a stage that a checkpoint holds.
+
+All but the names, the facts and the limits, which it is given, and rows that are final.
+"""
 
 
 @dataclass(slots=True)
 class GroupStage:
-    """Holds what is open of one group; settles drafts as their surroundings become known."""
+    """Holds what is open of one group; closes windows in order."""
 
     cluster: str
     group: str
@@ -90,7 +84,7 @@ class GroupStage:
     writer: HistoryWriter = field(init=False)
     chronicle: TransitionRows = field(init=False)
     open: GroupHistory = field(default_factory=GroupHistory)
-    """Rebalances that were judged, of an episode that is not known to be over."""
+    """Judged rebalances of an episode that may still go on."""
     final: GroupHistory = field(default_factory=GroupHistory)
     """Rows that nothing later changes."""
     actions: list[MemberAction] = field(default_factory=list)
@@ -107,7 +101,7 @@ class GroupStage:
     conditions: StandingConditions = field(default_factory=StandingConditions)
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
-    """Logs that proved another difference than the one by which their lines in `actions` are put right, which is told here."""
+    """Logs whose clock difference changed after it was put right."""
     _told_apart: deque[Event] = field(init=False)
     event_count: int = 0
     """Events that were taken."""
@@ -147,12 +141,15 @@ class GroupStage:
         return stage
 
     def state(self) -> str:
-        """All that later events build on; `resumed` goes on from it. To be taken between events of different times, after `catch_up`."""
+        """The checkpoint that `resumed` goes on from.
+
+        To be taken between events of different times, after `catch_up`.
+        """
         return state_text.write({name: getattr(self, name) for name in _HELD}, {_FACTS: self.facts})
 
     @property
     def row_count(self) -> int:
-        """Rows that are not final yet: a state is as large as they are."""
+        """Number of rows that are not final: a checkpoint's size."""
         return len(self.open.rebalances) + len(self.open.rebalance_members) + len(self.classic.changes) + len(self.modern.windows)
 
     def feed(self, event: Event) -> None:
@@ -258,8 +255,7 @@ class GroupStage:
             yield rows
 
     def finish(self) -> GroupHistory:
-        """Judge what is still open and return all rows but those that were let out; of a stage that was resumed, those that were not
-        final then.
+        """Judge what is open and return all rows not drained.
 
         What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach.
         """
@@ -301,7 +297,7 @@ class GroupStage:
         rows.incidents.extend(removal_incidents(ends, expired, self.facts))
 
     def _end_of_life(self) -> None:
-        """Generations begin anew when the group does: judge what belongs to the old life first."""
+        """End a life of the group: judge its windows first."""
         while self._take_windows(FOREVER):
             pass
         self.windows.ended()
@@ -374,7 +370,7 @@ class GroupStage:
         return True
 
     def _relieve(self) -> None:
-        """Judge the oldest rebalances with what is known where too much is held."""
+        """Judge the oldest rebalances early where too much is held."""
         while (window := self._waiting) is not None and window.outcome != "open":
             if len(self.classic.windows) - self._settled <= SETTLE_DRAFTS and len(self.actions) <= ACTS_HELD_MAX:
                 break
@@ -448,7 +444,10 @@ class GroupStage:
             self._close(at, before=(at if waiting is None else min(waiting, at)) - SETTLE_US)
 
     def _close(self, at: int, before: int) -> None:
-        """Let go of the episode. Nothing asks any more for members and lines from `before` a time, unless something still names them."""
+        """Close the episode.
+
+        Members and lines from `before` a time are dropped unless something still names them.
+        """
         rows, classic = self.open, self.classic
         rows.group_transitions.extend(self.chronicle.transitions(classic.changes[:-1]))  # the last one may be taken back
         del classic.changes[:-1]
@@ -482,12 +481,12 @@ class GroupStage:
         return named | {action.member_id for action in self.actions} | self.modern.named()
 
     def _gone_clients(self, before: int) -> set[tuple[str, str]]:
-        """Clients, each by its log and client id, of which nothing was heard for long by a time and that no deed is of."""
+        """Clients, by log and client id, silent for long."""
         logs = {log_of(action.event.place.file) for action in self.actions}
         return {key for key in self.client_states.gone(before) if key[0] not in logs}
 
     def _forget_clients(self, clients: set[tuple[str, str]]) -> None:
-        """All that is known of these is told, and what their logs say of clocks."""
+        """Report all that is known of these clients and their clocks."""
         if not clients:
             return
         logs = self.client_states.forget(clients)

@@ -286,7 +286,10 @@ def _as_if_timed_out(context: RebalanceContext) -> bool:
 
 
 NOT_STORED = "COORDINATOR_NOT_AVAILABLE"
-"""Error of a SyncGroup whose write too few replicas confirmed; a coordinator that moved has another (appendForGroup)."""
+"""Error of a SyncGroup whose write too few replicas confirmed.
+
+A coordinator that moved has another (appendForGroup).
+"""
 
 _STORE_ERRORS = (
     "COORDINATOR_NOT_AVAILABLE",

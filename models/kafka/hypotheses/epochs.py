@@ -64,7 +64,10 @@ Its first member raises it to 2 (GroupMetadataManager).
 
 
 WARMS_UP_SINCE = (4, 4)
-"""Since this version a streams group's epoch rises with warm-up progress, without a new target (GroupMetadataManager)."""
+"""First version whose streams epochs rise with warm-up progress.
+
+Without a new target (GroupMetadataManager).
+"""
 
 
 def _versions(facts: ClusterFacts) -> list[tuple[int, int]]:
@@ -81,7 +84,10 @@ def _began_at_one(facts: ClusterFacts) -> float:
 
 
 def _without_act(window: EpochWindow, facts: ClusterFacts) -> priors.Shares | None:
-    """What raises the epoch of share and streams groups when no line tells; they log acts and topics at INFO."""
+    """Weigh what raised a share or streams epoch without a line.
+
+    They log acts and topics at INFO.
+    """
     if window.protocol == "share":
         return priors.NO_ACT_OF_SHARES
     if window.protocol == "streams":

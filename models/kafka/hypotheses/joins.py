@@ -72,7 +72,10 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
 
 
 def _former_self(context: RebalanceContext, came: MemberAction) -> MemberAction | None:
-    """Who went under the name of one that came; the new one may be gone again, too."""
+    """The member that went under the name of one that came.
+
+    The new one may have gone again, too.
+    """
     actor = context.actor(came)
     first = context.gone.get(actor or "")
     if first is None:

@@ -41,7 +41,7 @@ def judge(context: RebalanceContext) -> Ranking:
 
 
 def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> bool:
-    """Whether members without a log may have begun what another one seems to have begun."""
+    """Whether members without a log may have started the rebalance."""
     window = context.window
     if window.witness is not Witness.CLIENT or not window.generation_before or context.was_empty:
         return False

@@ -151,7 +151,7 @@ class ClientWindows:
     _consumers: set[str | None] = field(default_factory=set)
     """Clients that are members by the consumer protocol."""
     _unjoined: dict[str, int] = field(default_factory=dict)
-    """Member ids that lines name, and when, of members that nobody saw join."""
+    """Member ids that lines name without a join, with the time."""
     _is_told: bool = False
     """A coordinator told of the group."""
     _empty: bool = False

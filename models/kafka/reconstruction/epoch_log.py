@@ -16,22 +16,21 @@ from models.kafka.observations.reconciliation import Reconciliations, reached_at
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
-from models.kafka.reconstruction.epoch_windows import ACTS_OF, GONE, EpochChange, EpochWindow
+from models.kafka.reconstruction.epoch_windows import GONE, EpochChange, EpochWindow
 from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
 from models.kafka.reconstruction.member_steps import MemberSteps
-from models.rows import Person
 
 SAME_CHANGE_US = 1_500_000
-"""What raises an epoch is logged with it, by the same request. A member that only confirms its place raises none."""
+"""Longest time from a change to the epoch that it raises."""
 
 SAME_REQUEST_US = 50_000
-"""Lines of one request stand together; one request is done before the next one begins (CoordinatorRuntime)."""
+"""Longest time between lines of one request."""
 
 READY = "ready"
 """State of a topology whose topics all exist."""
 
 REACHES_US = 3_600_000_000
-"""A member that moves so long after an epoch began moves for another one, which the logs don't show."""
+"""Longest time after which a member still moves for an epoch."""
 
 PENDING_MAX = 20_000
 """Changes of one group that wait for the epoch that they raise."""
@@ -39,15 +38,18 @@ PENDING_MAX = 20_000
 
 @dataclass(slots=True)
 class ModernReplay:
-    """Replays one group of the newer protocols. Feed events in order; `settle` what is `waiting`, and tell of it."""
+    """Replays one group of the newer protocols.
+
+    Feed events in order, `settle` what is `waiting`, then report it.
+    """
 
     roster: Roster
     windows: list[EpochWindow] = field(default_factory=list)
-    """Epochs that wait to be told of, behind the last one that was."""
+    """Epochs that are not reported yet, behind the last reported one."""
     settled: int = 0
     """Drafts that were told of."""
     dropped: int = 0
-    """Drafts that were told of and are not held any more: ordinals of epochs go on from them."""
+    """Windows reported and dropped; ordinals of epochs go on from them."""
     last_at: int = 0
     """When anything happened last in one of these protocols; microseconds."""
     members: dict[str, str | None] = field(default_factory=dict)  # member id -> client id
@@ -57,7 +59,7 @@ class ModernReplay:
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
     moves: MemberSteps = field(default_factory=MemberSteps)
     asking: dict[str | None, Event] = field(default_factory=dict)
-    """Joins of streams members, which a group may refuse after the line; then no line about their epoch follows."""
+    """Joins of streams members that their group may still refuse."""
     topology_state: str | None = None
     """What the last check of a streams group's topics found."""
     subscriptions: list[Event] = field(default_factory=list)  # the clients' own lines
@@ -69,7 +71,7 @@ class ModernReplay:
     _last_members: frozenset[str] = frozenset()
     """Members as the last draft has them."""
     _listed: frozenset[str] = frozenset()
-    """Members of the last target, where its line lists them (3.7 to 3.9)."""
+    """Members of the last target that lists them (3.7 to 3.9)."""
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of these coordinators."""
@@ -92,13 +94,13 @@ class ModernReplay:
         return True
 
     def converted_from(self, members: Mapping[str, str | None]) -> None:
-        """A classic group becomes one of these and keeps its members (id -> client id)."""
+        """Convert a classic group, keeping its members (id -> client id)."""
         self.members = dict(members)
         self._members_known = bool(members)
         self._count_before = len(self.members)
 
     def ended(self) -> None:
-        """The group is deleted or classic from now on: its epochs begin anew, or go on from generations, and nobody is known of it."""
+        """End the group's epochs: it is deleted, or classic from now on."""
         self.epoch = None
         self.members.clear()
         self._members_known = False
@@ -114,7 +116,7 @@ class ModernReplay:
         del self._pending[:-PENDING_MAX]
 
     def joined_after(self, member_id: str | None, at: int) -> bool:
-        """Whether who left at that time came back under the same id, as no new process does."""
+        """Whether a departed member came back under the same id."""
         return self._last_joined.get(member_id or "", at) > at
 
     def _joined(self, event: Event) -> None:
@@ -135,7 +137,7 @@ class ModernReplay:
                 del self.asking[next(iter(self.asking))]
 
     def _admit(self, event: Event) -> None:
-        """A member joined; of a streams group it is known only after what its request found of topics."""
+        """Take a member in; for streams once its topics were checked."""
         self._change(Cause.MEMBER_JOIN, "joined", event)
         if self.protocol == "streams":
             self._pending.insert(0, self._pending.pop())
@@ -161,7 +163,10 @@ class ModernReplay:
             self._empty(event)
 
     def _take_back(self, window: EpochWindow) -> None:
-        """The last epoch was not written: the group is where it was before (CoordinatorRuntime.java, failCurrentBatch)."""
+        """Take back the last epoch, which was not written.
+
+        The group is where it was before (CoordinatorRuntime.java, failCurrentBatch).
+        """
         if self.waiting is None:
             self._begin_anew(window)
             return
@@ -180,14 +185,14 @@ class ModernReplay:
         self._count_before = len(self.members)
 
     def _begin_anew(self, window: EpochWindow) -> None:
-        """The epoch was told of long ago, so it was written: the group that has it again is another one."""
+        """Begin another group's epochs: the reported one was written long ago."""
         self.epoch = window.epoch_before
         if window.epoch == 1:
             self.members.clear()
             self._count_before = 0
 
     def _empty(self, event: Event) -> None:
-        """The last member is gone: the epoch rises once more, without a target."""
+        """Empty the group: the epoch rises once more, without a target."""
         epoch = self.epoch + 1 if self.epoch is not None else None
         window = self._open(event, epoch)
         window.outcome = "empty"
@@ -199,7 +204,7 @@ class ModernReplay:
         self.epoch = epoch
 
     def _leaving_together(self) -> list[EpochWindow]:
-        """The leaves, one right after the other, of which the last epoch is one; the last comes first."""
+        """Leaves that follow each other directly up to the last epoch."""
         run: list[EpochWindow] = []
         for window in reversed(self.windows):
             if not window.leaves or (run and run[-1].began - window.began > CLOSING_US):
@@ -244,7 +249,7 @@ class ModernReplay:
         return window
 
     def _fresh(self, event: Event) -> list[EpochChange]:
-        """Changes that stand with this line: those of the last request before it, if that was not long ago."""
+        """Changes of this line's request: the last ones, if recent."""
         now = event.time_us
         times = [(change, change.event.time_us) for change in self._pending]
         latest = max((at for _, at in times), default=now)
@@ -271,7 +276,10 @@ class ModernReplay:
         self.epoch = event.generation
 
     def _again_or_pending(self, last: EpochWindow) -> list[EpochChange]:
-        """What raises the same epoch once more: what has just been done, or what a member does again that it came from."""
+        """The change that raises the same epoch once more.
+
+        What has just been done, or what a member does again that it came from.
+        """
         members = {change.event.member_id for change in last.changes}
         return self._pending or [change for change in self._again if change.event.member_id in members]
 
@@ -318,7 +326,10 @@ class ModernReplay:
         self._members_known, self._count_before, self._last_members = True, len(listed), listed
 
     def _take_for_unknown(self, window: EpochWindow) -> None:
-        """Only a group with members gets a target: there are some that the logs didn't show, so it isn't known who is there."""
+        """Take members for unknown: only a group with members gets targets.
+
+        There are some that the logs didn't show.
+        """
         window.outcome, window.reached_at = "open", None
         window.members_before = window.members_after = None
         for each in self._leaving_together():
@@ -332,14 +343,14 @@ class ModernReplay:
             self.moves.feed(event)
 
     def _described(self, event: Event) -> None:
-        """A member of a streams group said who it is; one that did before has changed."""
+        """Note a streams member's description; a second one is a change."""
         if event.member_id not in self.asking:
             self._change(Cause.TOPOLOGY_CHANGE, "described itself anew", event)
         if event.member_id in self.members and event.client_id:
             self.members[event.member_id] = event.client_id
 
     def _topology(self, event: Event) -> None:
-        """The topics of a streams group's topology were checked; it is a change if they are all there for the first time."""
+        """Note a check of a topology's topics; their first completeness is a change."""
         state = text_field(event, "topology_state")
         if state == READY and self.topology_state not in (None, READY):
             self._change(Cause.TOPOLOGY_CHANGE, "all topics of the topology exist", replace(event, member_id=None))
@@ -364,27 +375,29 @@ class ModernReplay:
 
     @property
     def until(self) -> int:
-        """When what members do is no longer due to the epoch that is waiting; microseconds."""
+        """End of what members may do for the waiting epoch."""
         window, following = self.windows[self.settled], self.following
         return min(window.began + REACHES_US, following.began if following else window.began + REACHES_US)
 
     def over_at(self) -> int | None:
-        """When the epoch that is waiting was over (microseconds): the next one began, or its members arrived, or will by then, as far as
-        any log tells. None where no epoch is waiting."""
+        """End of the waiting epoch in microseconds, None without one.
+
+        The next one began, or its members arrived, or will by then, as far as any log shows.
+        """
         if self.waiting is None or self.following is not None:
             return self.following.began if self.following else None
         under_way = self.reconciliations.is_under_way(self.waiting.began, self.until) or self._awaits_moves()
         return self.until if under_way else min(self.last_at, self.until)
 
     def _awaits_moves(self) -> bool:
-        """Whether members have begun to move to the epoch that is waiting, and not all have arrived."""
+        """Whether some, but not all members have reached the waiting epoch."""
         window, members = self.windows[self.settled], self._members_of_waiting()
         if window.outcome == "empty" or not members or not self.moves.shows(window.began, self.until):
             return False
         return bool(self.moves.missing(window.epoch, window.began, self.until, members))
 
     def settle(self) -> None:
-        """Say of the epoch that is waiting when its members had arrived and who kept the others waiting, where their own logs tell it."""
+        """Note when members of the waiting epoch arrived, and its blockers."""
         window, following = self.windows[self.settled], self.following
         window.members = self._members_of_waiting()
         if window.outcome == "empty":
@@ -414,7 +427,7 @@ class ModernReplay:
             ]
 
     def _held_by(self) -> list[EpochChange]:
-        """Members that did not give up in time what others were to have since the epoch that is waiting: put out later, from before it."""
+        """Members that did not give up partitions in time."""
         window = self.windows[self.settled]
         return [
             change
@@ -426,7 +439,7 @@ class ModernReplay:
         ]
 
     def told(self) -> None:
-        """The epoch that was waiting is told of: hold on to it, and to none before."""
+        """Mark the waiting epoch as reported, and drop those before it."""
         self.reconciliations.forget(self.windows[self.settled].began)
         self.moves.forget(self.windows[self.settled].began)
         del self.windows[: self.settled]
@@ -434,42 +447,29 @@ class ModernReplay:
         self.settled = 1
 
     def named(self) -> set[str]:
-        """Ids of members that are there, or that an epoch which is waiting is about."""
+        """Ids of members of the group, or of waiting epochs."""
         windows = self.windows[self.settled :]
         changes = [*self._pending, *self._again, *(change for window in windows for change in window.changes)]
         acting = {change.event.member_id for change in changes if change.event.member_id}
         return acting.union(self.members, self._members_of_waiting() if windows else (), *(window.came for window in windows))
 
     def _members_of_waiting(self) -> frozenset[str]:
-        """Who was there in the epoch that is waiting: those of the one before it, which was told of, but for what changed."""
+        """Members of the waiting epoch, from the reported one's and changes."""
         before, window = self.windows[self.settled - 1].members if self.settled else frozenset[str](), self.windows[self.settled]
         return (before - window.went) | window.came
 
     def forget(self, members: Iterable[Member]) -> None:
-        """These members will not be told of again."""
+        """Drop members that no later row names."""
         for member in members:
             self._last_joined.pop(member.member_id, None)
             self.reconciliations.forget_member(member.member_id)
 
     def _subscribed(self, event: Event) -> None:
-        """Keep a client's own line, and of those before it what an epoch can still ask for."""
+        """Keep a client's own line, and earlier ones still needed."""
         began = min(self.waiting.began if self.waiting else event.time_us, event.time_us) - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
         while self.subscriptions and self.subscriptions[0].time_us < began:
             del self.subscriptions[0]
         self.subscriptions.append(event)
-
-    # -- verdicts ------------------------------------------------------------------------------------------
-
-    def offenders(self, window: EpochWindow, cause: Cause) -> list[Person]:
-        """Members whose act of the cause's kind raised the epoch; none for changes of topics."""
-        if cause in {Cause.METADATA_CHANGE, Cause.UNKNOWN}:
-            return []
-        kinds = ACTS_OF.get(cause, frozenset()) | {cause}
-        acting = [change for change in window.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
-        return [
-            self.roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
-            for index, change in enumerate(acting)
-        ]
 
 
 _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
@@ -488,11 +488,11 @@ _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
 
 
 SUBSCRIBED_BEFORE_US = 2_000_000
-"""A new subscription is sent with the next heartbeat, which does not wait for its time."""
+"""Longest time from a new subscription to its heartbeat."""
 
 
 def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
-    """Who subscribed just before an epoch that the coordinator gives no reason for (it logs them at DEBUG since 4.0)."""
+    """Members that subscribed just before an epoch without a reason."""
     return [event for event in modern.subscriptions if -CLOCK_TOLERANCE_US <= began - event.time_us <= SUBSCRIBED_BEFORE_US]
 
 

@@ -1,4 +1,4 @@
-"""What raises the epoch of a group of the newer protocols, and one epoch."""
+"""Epochs of the newer protocols, and what raises them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from models.causes import Cause
 from models.events import Event
+from models.kafka.observations.roster import Roster
 from models.rows import Person
 
 
@@ -39,9 +40,12 @@ class EpochWindow:
     protocol: str = "consumer"
     came: frozenset[str] = frozenset()
     went: frozenset[str] = frozenset()
-    """Members that were not there in the epoch before, and those that were and are not: many epochs of a large group may wait."""
+    """Members that went since the epoch before, and those that came.
+
+    Only the difference: many epochs of a large group may wait.
+    """
     members: frozenset[str] = frozenset()
-    """Who was there; known once it is the turn of the epoch to be told of."""
+    """Members of the epoch, known once it is its turn."""
     blockers: list[Person] = field(default_factory=list)
     closes: bool = False
     """One of the leaves by which a whole group was closed."""
@@ -56,6 +60,20 @@ class EpochWindow:
         """A member left, and so raised the epoch."""
         return bool(self.changes) and self.changes[0].cause is Cause.MEMBER_LEAVE
 
+    def offenders(self, cause: Cause, roster: Roster) -> list[Person]:
+        """Members whose act of the cause's kind raised the epoch.
+
+        None for changes of topics.
+        """
+        if cause in {Cause.METADATA_CHANGE, Cause.UNKNOWN}:
+            return []
+        kinds = ACTS_OF.get(cause, frozenset()) | {cause}
+        acting = [change for change in self.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
+        return [
+            roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
+            for index, change in enumerate(acting)
+        ]
+
 
 GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
 """Causes by which members go."""
@@ -65,4 +83,4 @@ ACTS_OF: Mapping[Cause, frozenset[Cause]] = {
     Cause.POLL_TIMEOUT: frozenset({Cause.MEMBER_LEAVE}),
     Cause.PROTOCOL_MIGRATION: frozenset({Cause.MEMBER_JOIN, Cause.MEMBER_LEAVE}),
 }
-"""Acts whose members are the offenders of a cause, beside acts of its own name."""
+"""Acts by cause whose members are offenders, beside its namesakes."""

@@ -17,7 +17,7 @@ from models.kafka.observations.roster import Roster
 from models.rows import Person
 
 UNREVOKED = "UNREVOKED"
-"""How the states begin in which a member has yet to give something up."""
+"""Prefix of states in which a member has partitions to revoke."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class MemberSteps:
         return set(members) - arrived
 
     def reached_at(self, epoch: int | None, began: int, until: int, members: Collection[str]) -> int | None:
-        """When the last member had its whole target; None if one never had."""
+        """When the last member had its whole target, None if never."""
         if epoch is None or not members or self.missing(epoch, began, until, members):
             return None
         first: dict[str, int] = {}
@@ -64,7 +64,7 @@ class MemberSteps:
         return max(first[member] for member in members)
 
     def blockers(self, began: int, until: int, roster: Roster) -> list[Person]:
-        """The member that gave up clearly later than every other what it was to lose."""
+        """The member that revoked clearly later than all others."""
         spans: dict[str, Span] = {}
         for step in self._within(began, until):
             if step.must_revoke:

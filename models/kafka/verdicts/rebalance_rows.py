@@ -336,7 +336,7 @@ class HistoryWriter:
             confidence=verdict.confidence,
             alternatives=verdict.alternatives,
             settled_by=self._settled_epoch(window, verdict.settled_by),
-            offenders=modern.offenders(window, verdict.cause),
+            offenders=window.offenders(verdict.cause, self.roster),
             blockers=window.blockers,
             members_before=window.members_before,
             members_after=window.members_after,

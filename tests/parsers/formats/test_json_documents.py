@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parsers.formats.layouts import json_document
+from parsers.formats.json_documents import json_document
 
 WHOLE = {"message": "joining group", "group": "orders"}
 

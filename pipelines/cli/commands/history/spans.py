@@ -1,4 +1,4 @@
-"""Command `groupscope spans`: rebalances as traces in OTLP's JSON form, for Tempo, Jaeger and others.
+"""Command `groupscope spans`: rebalances as traces in OTLP's JSON form.
 
 A rebalance is a span, its join and sync phases are spans below it. Ids are derived from the rebalance's id, so a
 repetition sends the same spans. Rebalances without an end are left out: a span must have one.

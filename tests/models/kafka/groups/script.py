@@ -12,9 +12,9 @@ from pathlib import Path
 
 from models.events import COMMON_FIELDS, EVENTS, Event, LogPosition
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
-from models.kafka.groups.stage import replay_group
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Person
+from tests.replaying import replay_group
 
 GROUP = "orders"
 UUID = "00000000-0000-4000-8000-{:012d}"

@@ -1,0 +1,47 @@
+"""Reads JSON documents of logs, also cut from lists or damaged."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+
+def json_document(text: str | bytes) -> dict[str, Any] | None:
+    """A JSON object on a line, perhaps an item of a list."""
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    raw = raw.strip().lstrip(b"[,").lstrip()
+    if not raw.startswith(b"{"):
+        return None
+    if not raw.endswith(b"}"):
+        raw = raw.rstrip(b",] \t\r\n")
+    try:
+        found = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        found = _lenient(raw.decode("utf-8", "replace"))
+    return found if isinstance(found, dict) else None
+
+
+_LENIENT = json.JSONDecoder(strict=False)
+_BRACKETS = " \t\r\n,}]"
+"""What may follow a document that was copied out of another one."""
+
+
+def _lenient(text: str) -> Any:
+    """The document at a text's start, also with raw control characters."""
+    try:
+        found, end = _LENIENT.raw_decode(text)
+    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError, too
+        return None
+    return found if not text[end:].strip(_BRACKETS) else None
+
+
+def field_of(document: Any, path: str) -> Any:
+    """A field by its name, or a dotted path into objects."""
+    if not isinstance(document, dict):
+        return None
+    if path in document:
+        return document[path]
+    head, dot, rest = path.partition(".")
+    return field_of(document.get(head), rest) if dot else None
