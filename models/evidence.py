@@ -24,13 +24,17 @@ A rebalance with thousands of members has more.
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
+LASTING_FIELDS = ("election", "heard", "silent", "voters")
+"""Fields that rows are made of long after their lines: how a leader was elected, and who voted."""
+
 
 def line_of(event: Event) -> Event:
-    """Reduce an event to its time and line, to save memory.
+    """Reduce an event to its time, line and lasting fields, to save memory.
 
     Lines that name thousands of partitions are cut.
     """
-    return replace(event, message="", text=event.text[:EVIDENCE_TEXT_MAX], fields=_NOTHING)
+    lasting = {name: event.fields[name] for name in LASTING_FIELDS if name in event.fields}
+    return replace(event, message="", text=event.text[:EVIDENCE_TEXT_MAX], fields=lasting or _NOTHING)
 
 
 def evidence(events: Iterable[Event], *, inferred: bool = False) -> list[Evidence]:
