@@ -118,7 +118,10 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Controllers": ("failures",),
     "PartitionHistory": ("reassigned",),
 }
-"""Fields that classes got after checkpoints were written, in the order in which they came; each has a default."""
+"""Fields that classes got after checkpoints were written, oldest first.
+
+Each has a default.
+"""
 
 _NAMED_OTHERWISE: Mapping[str, str] = {"partitions_takeovers/Move": "LeadershipMove"}
 """Exceptions for classes that once shared a name with another class.

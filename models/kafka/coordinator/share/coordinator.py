@@ -11,8 +11,9 @@ from typing import Any
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import Response
+from models.kafka.coordinator.runtime.heartbeat_coordinator import HeartbeatCoordinator
 from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy
-from models.kafka.coordinator.runtime.outcomes import Outcome, firings
+from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.runtime.timers import Timer, Timers
 from models.kafka.coordinator.share.assignor import ChooseShares, choose_shares
 from models.kafka.coordinator.share.group import ShareGroup
@@ -24,11 +25,13 @@ from models.kafka.coordinator.share.shard import Shard
 HANDLERS: Mapping[type[Request], Callable[[Shard, Any], None]] = {ShareHeartbeat: heartbeat, Initialization: initialization}
 
 
-class Coordinator:
+class Coordinator(HeartbeatCoordinator[ShareGroup]):
     """A coordinator with its share groups.
 
     `order` sorts members' timers with the same deadline.
     """
+
+    shard: Shard
 
     def __init__(
         self,
@@ -40,22 +43,14 @@ class Coordinator:
         now_ms: int = 0,
     ) -> None:
         settings = settings or ShareGroupSettings()
-        self.shard = Shard(policy, settings, choose_shares, Timers(order), now_ms, topics=dict(settings.topics))
-
-    @property
-    def now_ms(self) -> int:
-        """The virtual time."""
-        return self.shard.now_ms
-
-    @property
-    def groups(self) -> Mapping[str, ShareGroup]:
-        """The current groups, for reading only."""
-        return self.shard.groups
-
-    @property
-    def timers(self) -> Timers:
-        """The pending timers, for reading only."""
-        return self.shard.timers
+        self.shard = Shard(
+            policy=policy,
+            settings=settings,
+            choose_shares=choose_shares,
+            timers=Timers(order),
+            now_ms=now_ms,
+            topics=dict(settings.topics),
+        )
 
     def handle(self, request: Request) -> Outcome:
         """Handle a request, and timers due now."""
@@ -72,12 +67,7 @@ class Coordinator:
         Groups that subscribe to it look at it with their next heartbeat; partition counts never fall.
         """
         shard = self.shard
-        known = shard.topics.get(topic, 0)
-        if partitions > known:
-            shard.topics[topic] = partitions
-        elif partitions == 0 and known:
-            del shard.topics[topic]
-        else:
+        if not shard.change_topic(topic, partitions):
             return shard.outcome()
         for group in shard.groups.values():
             group.refresh_requested = group.refresh_requested or topic in group.topics
@@ -85,23 +75,11 @@ class Coordinator:
                 group.partitions.forget(topic, shard.now_ms)
         return shard.outcome()
 
-    def advance(self, by_ms: int) -> Outcome:
-        """Advance the clock and fire each timer at its deadline."""
-        target_ms = self.shard.now_ms + by_ms
-        self._fire_until(target_ms)
-        self.shard.now_ms = target_ms
-        return self.shard.outcome()
-
-    def _fire_until(self, target_ms: int) -> None:
-        for timer, fired in firings(self.shard.timers, target_ms):
-            self.shard.now_ms = timer.at_ms
-            self._fire(timer)
-            self.shard.fired.append(fired)
-
-    def _fire(self, timer: Timer) -> None:
+    def _fire(self, timer: Timer) -> str:
         group = self.shard.groups.get(timer.group)
         member = None if group is None else group.members.get(timer.member)
         if group is None or member is None:
-            return  # the timer outlived its group or member
+            return ""  # the timer outlived its group or member
         self.shard.tell("ModernMemberFenced", group, member, why="the member session expired.")
         self.shard.remove_member(group, member)
+        return ""

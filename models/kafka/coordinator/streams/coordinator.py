@@ -5,15 +5,15 @@ Follows GroupMetadataManager.java of 4.1 to 4.4 step by step. It does no I/O and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.protocol.errors import Error, Fault
 from models.kafka.coordinator.protocol.responses import Response
+from models.kafka.coordinator.runtime.heartbeat_coordinator import HeartbeatCoordinator
 from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy
-from models.kafka.coordinator.runtime.outcomes import Outcome, firings
+from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 from models.kafka.coordinator.streams.assignor import ChooseTasks, Refine, choose_tasks, keep_target
 from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
@@ -23,11 +23,13 @@ from models.kafka.coordinator.streams.requests import StreamsHeartbeat
 from models.kafka.coordinator.streams.shard import Shard
 
 
-class Coordinator:
+class Coordinator(HeartbeatCoordinator[StreamsGroup]):
     """A coordinator with its streams groups.
 
     `order` sorts members' timers with the same deadline.
     """
+
+    shard: Shard
 
     def __init__(
         self,
@@ -40,22 +42,15 @@ class Coordinator:
         now_ms: int = 0,
     ) -> None:
         settings = settings or StreamsGroupSettings()
-        self.shard = Shard(policy, settings, choose_tasks, refine, Timers(order), now_ms, topics=dict(settings.topics))
-
-    @property
-    def now_ms(self) -> int:
-        """The virtual time."""
-        return self.shard.now_ms
-
-    @property
-    def groups(self) -> Mapping[str, StreamsGroup]:
-        """The current groups, for reading only."""
-        return self.shard.groups
-
-    @property
-    def timers(self) -> Timers:
-        """The pending timers, for reading only."""
-        return self.shard.timers
+        self.shard = Shard(
+            policy=policy,
+            settings=settings,
+            choose_tasks=choose_tasks,
+            refine=refine,
+            timers=Timers(order),
+            now_ms=now_ms,
+            topics=dict(settings.topics),
+        )
 
     def state_of(self, group_id: str) -> GroupState | None:
         """State of a group, None if it doesn't exist."""
@@ -79,12 +74,7 @@ class Coordinator:
         Groups whose topology needs it look at it with their next heartbeat.
         """
         shard = self.shard
-        known = shard.topics.get(topic, 0)
-        if partitions > known:
-            shard.topics[topic] = partitions
-        elif partitions == 0 and known:
-            del shard.topics[topic]
-        else:
+        if not shard.change_topic(topic, partitions):
             return shard.outcome()
         for group in shard.groups.values():
             if group.topology is not None and topic in group.topology.topics:
@@ -95,19 +85,6 @@ class Coordinator:
         """Give a group a setting of its own (streams.num.standby.replicas)."""
         self.shard.standby_replicas[group_id] = replicas
         return self.shard.outcome()
-
-    def advance(self, by_ms: int) -> Outcome:
-        """Advance the clock and fire each timer at its deadline."""
-        target_ms = self.shard.now_ms + by_ms
-        self._fire_until(target_ms)
-        self.shard.now_ms = target_ms
-        return self.shard.outcome()
-
-    def _fire_until(self, target_ms: int) -> None:
-        for timer, fired in firings(self.shard.timers, target_ms):
-            self.shard.now_ms = timer.at_ms
-            fault = self._fire(timer)
-            self.shard.fired.append(replace(fired, fault=fault) if fault else fired)
 
     def _fire(self, timer: Timer) -> str:
         """Fire one timer; returns the exception that the broker's code throws."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from models.kafka.coordinator.protocol.responses import Answer, Response
+from models.kafka.coordinator.runtime.heartbeat_coordinator import HeartbeatShard
 from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy, may_compute_target
-from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, TimerFired
-from models.kafka.coordinator.runtime.timers import TimerKind, Timers
+from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.streams.assignor import ChooseTasks, Refine, Work, choose_tasks, keep_target
 from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
 from models.kafka.coordinator.streams.member import Member
@@ -15,42 +14,17 @@ from models.kafka.coordinator.streams.outcomes import StreamsGroupSettings
 from models.kafka.coordinator.streams.topology import Configured, Status
 
 
-@dataclass(slots=True)
-class Shard:
+@dataclass(slots=True, kw_only=True)
+class Shard(HeartbeatShard[StreamsGroup]):
     """State of one coordinator and the outcome of the current call."""
 
+    group_type: str = "streams"
     policy: EpochPolicy
     settings: StreamsGroupSettings
     choose_tasks: ChooseTasks = choose_tasks
     refine: Refine = keep_target
-    timers: Timers = field(default_factory=Timers)
-    now_ms: int = 0
-    groups: dict[str, StreamsGroup] = field(default_factory=dict)
-    topics: dict[str, int] = field(default_factory=dict)
     standby_replicas: dict[str, int] = field(default_factory=dict)
     """Standby replicas by group, where the group has a setting of its own."""
-    answers: list[Answer] = field(default_factory=list)
-    fired: list[TimerFired] = field(default_factory=list)
-    actions: list[LoggedChange] = field(default_factory=list)
-
-    def outcome(self) -> Outcome:
-        """Return and clear what has happened since the last call."""
-        outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.actions))
-        self.answers.clear()
-        self.fired.clear()
-        self.actions.clear()
-        return outcome
-
-    def answer(self, request_id: int, response: Response) -> None:
-        """Answer a request now."""
-        self.answers.append(Answer(request_id, self.now_ms, response))
-
-    def tell(self, event: str, group: StreamsGroup, member: Member | None = None, **fields: object) -> None:
-        """Record an event of a group that a broker logs."""
-        told = {"group_type": "streams", **fields}
-        name, instance = (None, None) if member is None else (member.id, member.instance)
-        self.actions.append(LoggedChange(event, self.now_ms, group.id, group.epoch, name, instance, told))
-
     def standby_replicas_of(self, group_id: str) -> int:
         """Standby replicas in force for a group."""
         return self.standby_replicas.get(group_id, self.settings.standby_replicas)
