@@ -25,7 +25,10 @@ A rebalance with thousands of members has more.
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 LASTING_FIELDS = ("election", "heard", "silent", "voters")
-"""Fields that rows are made of long after their lines: how a leader was elected, and who voted."""
+"""Fields that rows need long after their lines.
+
+How a leader was elected, and who voted.
+"""
 
 
 def line_of(event: Event) -> Event:
