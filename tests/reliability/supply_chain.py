@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import parse
 
+from groupscope import __version__
 from tests.conftest import ROOT
 
 LOCK = ROOT / "requirements.lock"
@@ -76,15 +77,18 @@ def _known(licence: str) -> bool:
 
 
 def direct() -> list[str]:
-    """Packages that the project names itself, without those for its development."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return sorted(str(_WORD.match(each)[0]) for each in told["dependencies"])  # type: ignore[index]
+    """Packages that the project, its build and its extras name, without those for its development."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = told["project"]
+    extras = [each for extra, named in project["optional-dependencies"].items() if extra != "dev" for each in named]
+    found = {str(_WORD.match(each)[0]) for each in [*project["dependencies"], *told["build-system"]["requires"], *extras]}  # type: ignore[index]
+    return sorted(found - {project["name"]})
 
 
 def reasons() -> dict[str, str]:
     """The reason for each dependency, from the table of the page on reliability."""
     text = PAGE.read_text(encoding="utf-8")
-    return dict(re.findall(r"^\| `([a-z0-9_\-]+)` \| ([^|]+) \|", text.partition("## Supply chain")[2], re.MULTILINE))
+    return dict(re.findall(r"^\| `([a-z0-9_.\-]+)` \| ([^|]+) \|", text.partition("## Supply chain")[2], re.MULTILINE))
 
 
 def jars() -> Iterator[tuple[str, str, str]]:
@@ -111,12 +115,12 @@ def bill() -> dict[str, Any]:
         {"type": "library", "group": group, "name": name, "version": version, "purl": f"pkg:maven/{group}/{name}@{version}"}
         for group, name, version in jars()
     ]
-    product = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    product = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {"component": {"type": "application", "name": product["name"], "version": product["version"]}},
+        "metadata": {"component": {"type": "application", "name": product, "version": __version__}},
         "components": sorted(components, key=lambda each: (each["purl"].partition("@")[0], each["version"])),
     }
 
