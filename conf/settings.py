@@ -70,7 +70,7 @@ class Report:
 class WarehouseSettings:
     uri: str
     catalog: str
-    keep_days: int
+    retention_days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,8 @@ class Settings:
 
 _SECTIONS: dict[str, Any] = get_type_hints(Settings)
 _KEYS: dict[str, dict[str, Any]] = {name: get_type_hints(section) for name, section in _SECTIONS.items()}
+FORMER_KEYS: Mapping[tuple[str, str], str] = {("warehouse", "keep_days"): "retention_days"}
+"""Section and former name -> name of keys that were renamed; both are read for one release."""
 
 
 def load_settings(path: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -154,7 +156,8 @@ def _merge(values: dict[str, dict[str, Any]], found: Mapping[str, Any], origin: 
             raise SettingsError(f"{origin}: [{section}] is not a section{_nearest(section, _KEYS)}")
         if not isinstance(entries, Mapping):
             raise SettingsError(f"{origin}: {section} is a section; write its keys below [{section}]")
-        for key, value in entries.items():
+        for name, value in entries.items():
+            key = FORMER_KEYS.get((section, name), name)
             if key not in _KEYS[section]:
                 raise SettingsError(f"{origin}: {section}.{key} is not a setting{_nearest(key, _KEYS[section])}")
             values[section][key] = _checked(_KEYS[section][key], value, f"{origin}: {section}.{key}")
@@ -169,6 +172,7 @@ def _merge_environment(values: dict[str, dict[str, Any]], variables: Mapping[str
         section, _, key = variable.removeprefix(PREFIX).lower().partition("_")
         if not variable.startswith(PREFIX) or section not in _KEYS or not key:
             continue
+        key = FORMER_KEYS.get((section, key), key)
         if key not in _KEYS[section]:
             raise SettingsError(f"{variable}: {section}.{key} is not a setting{_nearest(key, _KEYS[section])}")
         text = variables[variable]

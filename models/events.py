@@ -86,7 +86,7 @@ BEFORE_ANY_TIME_US = 1_000_000
 """Greatest order, counted from 0, of events before any time."""
 
 
-def told_at(event: Event | None) -> int | None:
+def logged_at(event: Event | None) -> int | None:
     """Time of an event, or of a line before it; None without either."""
     return None if event is None or (event.at_us is None and event.order_us < BEFORE_ANY_TIME_US) else event.time_us
 

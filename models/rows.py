@@ -161,8 +161,8 @@ class Rebalance:
     evidence: list[Evidence]
     advice_id: str | None
     pause_seconds: float | None = None
-    spike_seconds: float | None = None
-    numbers: dict[str, float] = field(default_factory=dict)
+    backlog_seconds: float | None = None
+    measurements_ms: dict[str, float] = field(default_factory=dict)
 
     @property
     def began(self) -> int:
@@ -182,7 +182,7 @@ class RebalanceMember:
     instance_id: str | None
     host: str | None
     role: str  # trigger, joined, left, blocker, leader, bystander
-    first: bool
+    is_first_of_role: bool
     join_delay_seconds: float | None
     session_before: str | None
     session_after: str | None
@@ -245,8 +245,8 @@ class Incident:
     headline: str
     rebalance_ids: list[str]
     outage_ids: list[str]
-    instances: list[str] = field(default_factory=list)
-    numbers: dict[str, float] = field(default_factory=dict)
+    restarted_members: list[str] = field(default_factory=list)
+    static_membership_effect: dict[str, float] = field(default_factory=dict)
     evidence: list[Evidence] = field(default_factory=list)
     final_at: int | None = None
 
@@ -342,7 +342,7 @@ class LeaderMove:
     moved_at: int | None
     leader_epoch: int | None
     reason: str | None
-    clean: bool | None
+    is_clean_election: bool | None
     evidence: list[Evidence]
     final_at: int | None = None
 
@@ -355,7 +355,7 @@ class BrokerOutage:
     node: str
     down_at: int | None
     up_at: int | None
-    how: str  # controlled, killed, session_expired, fenced, log_dir_failed
+    shutdown_kind: str  # controlled, killed, session_expired, fenced, log_dir_failed
     evidence: list[Evidence]
     final_at: int | None = None
 
@@ -385,7 +385,7 @@ class OffsetExpiration:
     empty_since: int | None
     expires_at: int | None
     retention_seconds: float | None
-    lost: bool
+    has_expired: bool
     evidence: list[Evidence]
     final_at: int | None = None
 

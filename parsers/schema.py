@@ -22,7 +22,7 @@ EVENT_SCHEMA: pa.Schema = pa.schema(
         *PLACE_COLUMNS,
         pa.field("byte_length", pa.int64()),
         pa.field("at", TIME),
-        pa.field("order_at", TIME),
+        pa.field("file_time_max_at", TIME),
         pa.field("ambiguous_time", pa.bool_()),
         pa.field("system", pa.string()),
         pa.field("message", pa.string()),
@@ -41,12 +41,12 @@ EVENT_SCHEMA: pa.Schema = pa.schema(
         pa.field("partition", pa.int32()),
         pa.field("fields", pa.string()),
         pa.field("text", pa.string()),
-        pa.field("cut", pa.bool_()),
+        pa.field("truncated", pa.bool_()),
     ]
 )
 """One row per recognised record, in file order.
 
-`order_at` is the running maximum of `at` in the file, including events without a time. `ambiguous_time`: the local time
+`file_time_max_at` is the running maximum of `at` in the file, including events without a time. `ambiguous_time`: the local time
 occurs twice or never in its zone (daylight saving). `cut`: the record is incomplete, because it is longer than the
 limit or was broken by a terminal.
 """

@@ -74,7 +74,8 @@ def events_of(paths: Sequence[str], options: AnalyzeOptions, found: Analysis) ->
 
 def steady(table: str, rows: Sequence[Any]) -> list[dict[str, Any]]:
     """Rows without columns that change per run, by key; events by file and message."""
-    ready = [{name: _rounded(value) for name, value in json_ready(table, row).items() if name not in OF_THIS_VERSION} for row in rows]
+    left_out = {*OF_THIS_VERSION, *TABLES[table].former_names}
+    ready = [{name: _rounded(value) for name, value in json_ready(table, row).items() if name not in left_out} for row in rows]
     ready.sort(key=lambda row: (_line([row[name] for name in TABLES[table].key]), _line(row)))
     return _summed(ready) if table == "events" else ready
 

@@ -146,7 +146,7 @@ def test_a_clock_may_be_set_back_while_a_group_is_empty(tmp_path: Path) -> None:
     )
     assert broken(found) == []
     [gone] = found.offsets_at_risk
-    assert gone.lost
+    assert gone.has_expired
     assert gone.empty_since == gone.expires_at
     [removed_group] = [row for row in found.incidents if row.kind == "offsets_lost"]
     assert removed_group.headline.startswith("g was removed; ")

@@ -182,9 +182,9 @@ def rebalance(row: Row) -> data.Rebalance:
         trigger_text=column(row, "trigger_text"),
         evidence=evidence(row),
         advice=advice,
-        numbers=dict(column(row, "numbers", None) or {}),
+        numbers=dict(column(row, "measurements_ms", None) or {}),
         pause_seconds=pause,
-        spike_seconds=column(row, "spike_seconds", None),
+        backlog_seconds=column(row, "backlog_seconds", None),
     )
 
 
@@ -290,7 +290,7 @@ def _incident(
             text
             for text in (
                 verdicts.measured.get(leading or "", (0.0, ""))[1],
-                spared(dict(column(row, "numbers", None) or {}), column(row, "rebalance_count")),
+                spared(dict(column(row, "static_membership_effect", None) or {}), column(row, "rebalance_count")),
             )
             if text
         ),
@@ -359,7 +359,7 @@ def _at_risk(row: Row) -> data.AtRisk:
         column(row, "empty_since"),
         column(row, "expires_at"),
         column(row, "retention_seconds"),
-        bool(column(row, "lost")),
+        bool(column(row, "has_expired")),
     )
 
 

@@ -23,7 +23,7 @@ def parts(rows: Iterable[Row]) -> dict[str, list[pictured.MemberPart]]:
     found: defaultdict[str, list[pictured.MemberPart]] = defaultdict(list)
     for row in rows:
         stays, delay = column(row, "session_after") is not None, column(row, "join_delay_seconds")
-        part = pictured.MemberPart(name_of(row), column(row, "role"), bool(column(row, "first")), delay, stays)
+        part = pictured.MemberPart(name_of(row), column(row, "role"), bool(column(row, "is_first_of_role")), delay, stays)
         found[column(row, "rebalance_id")].append(part)
     for members in found.values():
         members.sort(key=_by_part)
@@ -75,7 +75,7 @@ def broker_outages(rows: Iterable[Row]) -> list[pictured.BrokerOutage]:
             str(column(row, "node")),
             column(row, "down_at"),
             column(row, "up_at"),
-            column(row, "how"),
+            column(row, "shutdown_kind"),
             evidence(row),
         )
         for row in rows

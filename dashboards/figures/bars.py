@@ -197,7 +197,7 @@ def what_ifs(answer: Answer) -> Chart | None:
             "x": [round(value, 3) for value in values],
             "marker": marker,
             "customdata": [
-                [None, f"{name}<br>{title.lower()}: {duration(value)}<br>{int(item.total('avoided'))} rebalances would not have been"]
+                [None, f"{name}<br>{title.lower()}: {duration(value)}<br>{int(item.total('avoided'))} rebalances would have been avoided"]
                 for name, item, value in zip(names, shown, values, strict=True)
             ],
             "hovertemplate": "%{customdata[1]}<extra></extra>",

@@ -98,7 +98,7 @@ class Rebalance:
     advice: tuple[Advice, ...]
     numbers: Mapping[str, float] = field(default_factory=dict)
     pause_seconds: float | None = None
-    spike_seconds: float | None = None
+    backlog_seconds: float | None = None
 
     @property
     def sure(self) -> bool:

@@ -251,6 +251,6 @@ def _cost(item: Rebalance) -> str:
             parts.append(f"Work of up to {window} may be done twice: a commit was refused, as the group had gone on.")
     if item.pause_seconds:
         parts.append(f"A queue had no owner for up to {duration(item.pause_seconds)}.")
-    if item.spike_seconds:
-        parts.append(f"Messages of up to {duration(item.spike_seconds)} may have come at once afterwards.")
+    if item.backlog_seconds:
+        parts.append(f"Messages of up to {duration(item.backlog_seconds)} may have come at once afterwards.")
     return " ".join(parts)

@@ -54,7 +54,7 @@ class Absence:
     @property
     def session_ms(self) -> float | None:
         """session.timeout.ms in force, None if unknown."""
-        return self.gone.row.numbers.get("session_timeout_ms") or self.came.row.numbers.get("session_timeout_ms")
+        return self.gone.row.measurements_ms.get("session_timeout_ms") or self.came.row.measurements_ms.get("session_timeout_ms")
 
     def away_ms(self, default_session_ms: int) -> float:
         """Milliseconds in which the coordinator heard nothing of the member.
@@ -62,7 +62,7 @@ class Absence:
         A member whose session expired had been silent for a whole session timeout.
         """
         if self.gone.index == self.came.index:
-            absent = self.gone.row.numbers.get("absent_ms")
+            absent = self.gone.row.measurements_ms.get("absent_ms")
             return absent if absent is not None else (self.gone.row.duration_seconds or 0.0) * 1000
         silent = (self.session_ms or default_session_ms) if self.gone.how in {"expiry", "evicted"} else 0.0
         return max(0.0, (self.came.at - self.gone.at) / US_PER_MS + silent)

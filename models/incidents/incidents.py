@@ -79,10 +79,10 @@ def find_incidents(
 
 def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, float]) -> None:
     """Set the restarted members, and the effect of static membership."""
-    incident.instances = sorted(restarted_members(rows), key=clear)
+    incident.restarted_members = sorted(restarted_members(rows), key=clear)
     avoided = [static[row.rebalance_id] for row in rows if row.rebalance_id in static]
     if avoided or incident.kind == "rolling_restart":
-        incident.numbers = {"static_avoided": float(len(avoided)), "static_saved_seconds": round(sum(avoided), 6)}
+        incident.static_membership_effect = {"static_avoided": float(len(avoided)), "static_saved_seconds": round(sum(avoided), 6)}
 
 
 def over(row: Rebalance) -> int:

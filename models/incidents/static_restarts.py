@@ -118,7 +118,7 @@ def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident | 
         headline=f"{group}: {_taken_in_turn(name, times) if in_turn else _came_back(instances, sum(spell.counts.values()))}",
         rebalance_ids=[],
         outage_ids=[],
-        instances=instances,
+        restarted_members=instances,
         evidence=evidence(spell.lines),
     )
 

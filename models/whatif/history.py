@@ -164,7 +164,7 @@ def _heartbeats_ms(
 
 
 def _session_ms(rows: Sequence[Rebalance]) -> int | None:
-    return next((int(row.numbers["session_timeout_ms"]) for row in rows if row.numbers.get("session_timeout_ms")), None)
+    return next((int(row.measurements_ms["session_timeout_ms"]) for row in rows if row.measurements_ms.get("session_timeout_ms")), None)
 
 
 def _usual_session_ms(groups: Iterable[Sequence[Rebalance]]) -> int | None:

@@ -33,7 +33,7 @@ class Damage:
 
 def some_of(events: pa.RecordBatch) -> Iterator[tuple[int, int]]:
     """Places and times of some events of a chunk."""
-    order = events["order_at"]
+    order = events["file_time_max_at"]
     step = max(1, events.num_rows // PLACES_OF_A_CHUNK)
     for row in range(0, events.num_rows, step):
         if order[row].is_valid:
@@ -54,7 +54,7 @@ def damage_chunk(damage: Damage, context: ChunkContext, system: str) -> ParsedCh
         "byte_offset": damage.end,
         "byte_length": 0,
         "at": damage.until,
-        "order_at": damage.until,
+        "file_time_max_at": damage.until,
         "ambiguous_time": False,
         "system": system,
         "message": MESSAGE,
@@ -62,7 +62,7 @@ def damage_chunk(damage: Damage, context: ChunkContext, system: str) -> ParsedCh
         "witness": "broker",
         "fields": canonical_json({"begins_at_byte": damage.begin, "since_us": damage.since}),
         "text": f"{damage.problem}: any line of the bytes {damage.begin} to {damage.end} may be changed, and others may be missing",
-        "cut": False,
+        "truncated": False,
     }
     return ParsedChunk(
         events=pa.RecordBatch.from_pylist([row], schema=EVENT_SCHEMA),

@@ -63,7 +63,7 @@ class ReadOptions:
     max_record_bytes: int = MAX_RECORD_BYTES
     chunk_bytes: int = CHUNK_BYTES
     fold_runs: bool = False
-    rotated: bool = False
+    include_rotated: bool = False
     redaction: Redaction | None = None
 
     def zone_of(self, relative: str) -> tuple[str, bool]:
@@ -92,9 +92,9 @@ def find_files(paths: Sequence[str], options: ReadOptions | None = None, before:
     check_zones(options.log_tz)
     known = before or {}
     if options.redaction is None:
-        return discover(paths, rotated=options.rotated, before=known.get, tell=tell_best)
+        return discover(paths, include_rotated=options.include_rotated, before=known.get, tell=tell_best)
     path = options.redaction.path
-    found = discover(paths, rotated=options.rotated, before=lambda name: known.get(path(name)), tell=tell_best)
+    found = discover(paths, include_rotated=options.include_rotated, before=lambda name: known.get(path(name)), tell=tell_best)
     found.files = [replace(source, name=path(source.name)) for source in found.files]
     found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
     # What stands in archives has its names there.
@@ -312,7 +312,7 @@ class FileReader:
                     (self._cluster_ids if event == "ClusterId" else self._versions)[str(value)] = None
 
     def _ordered(self, events: pa.RecordBatch) -> pa.RecordBatch:
-        """The events with `order_at`, the running maximum of `at`.
+        """The events with `file_time_max_at`, the running maximum of `at`.
 
         Over those without a time as well.
         """
@@ -327,7 +327,7 @@ class FileReader:
         running = np.maximum.accumulate(np.concatenate(([_NEVER if self._newest is None else self._newest], values)))[1:]
         self._newest = None if running[-1] == _NEVER else int(running[-1])
         order = numbers(running, TIME, None if running[0] != _NEVER else running != _NEVER)
-        return events.set_column(EVENT_SCHEMA.get_field_index("order_at"), EVENT_SCHEMA.field("order_at"), order)
+        return events.set_column(EVENT_SCHEMA.get_field_index("file_time_max_at"), EVENT_SCHEMA.field("file_time_max_at"), order)
 
     def _stopped(self, status: str, reason: str) -> None:
         self.report.status, self.report.reason = status, _reason(reason, self._options.redaction)

@@ -129,7 +129,7 @@ class _Reader(DataSourceReader):
             kafka_versions=self._rules("kafka_versions"),
             max_record_bytes=self._number("max_record_bytes", MAX_RECORD_BYTES),
             fold_runs=self._flag("fold_runs"),
-            rotated=self._flag("rotated"),
+            include_rotated=self._flag("rotated"),
             redaction=self._redaction(),
         )
 

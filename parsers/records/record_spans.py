@@ -302,13 +302,13 @@ def _read_messages(units: RecordSpans, found: Candidates, records: RecordReader)
         "byte_offset": numbers(offset),
         "byte_length": numbers(stop - offset),
         "at": numbers(found.at[picked], TIME),
-        "order_at": pa.nulls(count, TIME),
+        "file_time_max_at": pa.nulls(count, TIME),
         "ambiguous_time": flags(found.odd[picked]),
         "level": picked_names(HeaderColumns.levels(), found.level[picked]),
         "logger": picked_names([loggers.get(code) for code in range(len(known))], found.tail[picked]),
         "thread": pa.nulls(count, pa.string()),
         "text": found.text if count == len(found.text) else found.text.take(numbers(picked)),
-        "cut": flags(np.zeros(count, dtype=bool)),
+        "truncated": flags(np.zeros(count, dtype=bool)),
     }
     shared = np.maximum(np.where(line > 0, lines.stop[line - 1], 0) - offset, 0)
     records.add_batch(

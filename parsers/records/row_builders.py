@@ -55,7 +55,7 @@ class EventRows:
     ready: list[pa.RecordBatch] = field(default_factory=list)  # batches built column by column
 
     def batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
-        """All rows in file order, without `order_at`.
+        """All rows in file order, without `file_time_max_at`.
 
         Only a reader of the whole file knows that column.
         """
@@ -93,7 +93,7 @@ class EventRows:
             "byte_offset": self.offset,
             "byte_length": self.length,
             "at": self.at,
-            "order_at": pa.nulls(count, EVENT_SCHEMA.field("order_at").type),
+            "file_time_max_at": pa.nulls(count, EVENT_SCHEMA.field("file_time_max_at").type),
             "ambiguous_time": self.odd_time,
             "system": [match.system for match in matches],
             "message": [match.message_id for match in matches],
@@ -105,7 +105,7 @@ class EventRows:
             **common,
             "fields": told,
             "text": self.text,
-            "cut": self.cut,
+            "truncated": self.cut,
         }
         return _batch(EVENT_SCHEMA, values)
 

@@ -67,16 +67,20 @@ class _Candidate:
 
 
 def discover(
-    paths: Sequence[str], *, rotated: bool = False, before: Callable[[str], Inspection | None] = lambda _: None, tell: Teller = tell_format
+    paths: Sequence[str],
+    *,
+    include_rotated: bool = False,
+    before: Callable[[str], Inspection | None] = lambda _: None,
+    tell: Teller = tell_format,
 ) -> Discovery:
     """Inspect all paths.
 
-    With `rotated`, named files include their rotated siblings. `before` returns an earlier run's inspection of a file
+    With `include_rotated`, named files include their rotated siblings. `before` returns an earlier run's inspection of a file
     by name; an unchanged file is not opened. `tell` tells the form of a content.
     """
     search = _Search(before, tell)
     for argument in paths:
-        candidates = list(_candidates(argument, rotated=rotated))
+        candidates = list(_candidates(argument, include_rotated=include_rotated))
         if not candidates:
             search.found.missing.append(argument)
         search.look_ahead(candidates)
@@ -86,7 +90,7 @@ def discover(
     return search.found
 
 
-def _candidates(argument: str, *, rotated: bool) -> Iterator[_Candidate]:
+def _candidates(argument: str, *, include_rotated: bool) -> Iterator[_Candidate]:
     if argument == "-":
         spooled = _spool(sys.stdin.buffer.fileno())
         yield _Candidate(spooled, "-", "-", named=True)
@@ -101,7 +105,7 @@ def _candidates(argument: str, *, rotated: bool) -> Iterator[_Candidate]:
         return
     if os.path.lexists(argument):
         yield _Candidate(argument, printable(argument), printable(os.path.basename(argument)), named=True)
-        for path in _siblings(argument) if rotated else ():
+        for path in _siblings(argument) if include_rotated else ():
             yield _Candidate(path, printable(path), printable(os.path.basename(path)), named=False)
         return
     yield from _matches(argument)
@@ -122,7 +126,7 @@ def _remote(argument: str) -> Iterator[_Candidate]:
     """Files of a store or `file:` URI, in a folder or matching a glob."""
     path = stores.local_path(argument)
     if path is not None:
-        yield from _candidates(path, rotated=False)
+        yield from _candidates(path, include_rotated=False)
     elif stores.is_folder(argument):
         for place, state in stores.walk(argument):
             yield _Candidate(place, place, place[len(argument.rstrip("/")) + 1 :], named=False, state=state)

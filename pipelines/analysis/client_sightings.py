@@ -80,14 +80,14 @@ def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[ClientSighting]:
     for batch in batches:
         told = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         kept = batch.filter(told)
-        columns = {name: kept[name] for name in ("file", "witness", "group", "client_id", "order_at")}
+        columns = {name: kept[name] for name in ("file", "witness", "group", "client_id", "file_time_max_at")}
         columns["client_number"] = _extracted(kept["fields"], CLIENT_NUMBER)
         member = pc.coalesce(kept["member_id"], _extracted(kept["fields"], REASON_MEMBER))
         own = pc.fill_null(pc.equal(columns["witness"], Witness.CLIENT.value), False)
         columns["client_id"] = pc.if_else(own, columns["client_id"], pc.coalesce(columns["client_id"], _extracted(member, MEMBER_OWNER)))
         columns["member_id"] = pc.if_else(own, member, None)
         firsts, group = alike([columns[name] for name in _KEYS])
-        times = integers_of(pc.fill_null(pc.cast(columns["order_at"], "int64"), 0))  # before the first time of a file
+        times = integers_of(pc.fill_null(pc.cast(columns["file_time_max_at"], "int64"), 0))  # before the first time of a file
         first, last = times[firsts], times[firsts]
         np.minimum.at(first, group, times)
         np.maximum.at(last, group, times)

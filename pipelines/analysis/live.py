@@ -116,4 +116,4 @@ class LiveReplay:
 
 def _named(files: Iterable[Mapping[str, Any]]) -> ClusterNames:
     """Name the clusters of the files read so far."""
-    return name_clusters(ClusterHint(row["path"], row["cluster_named"], tuple(row["cluster_ids"] or ())) for row in files)
+    return name_clusters(ClusterHint(row["path"], row["cluster_option"], tuple(row["cluster_ids"] or ())) for row in files)

@@ -24,7 +24,7 @@ def log_file_row(report: Mapping[str, Any], source: SourceFile, options: ReadOpt
 
     The cluster is missing, because it may follow from neighbouring files.
     """
-    return _row_of(report) | {"cluster_named": options.cluster_of(source.relative), "options_id": options_id(source, options)}
+    return _row_of(report) | {"cluster_option": options.cluster_of(source.relative), "options_id": options_id(source, options)}
 
 
 def refused_row(skipped: SkippedFile) -> dict[str, Any]:

@@ -33,7 +33,7 @@ RUN_BATCH_ROWS = 1_024
 ROWS_HELD_MAX = 5_000
 """Rows of one table held in memory before they go to disk."""
 
-_SORT = [("group", "ascending"), ("order_at", "ascending"), ("file", "ascending"), ("byte_offset", "ascending")]
+_SORT = [("group", "ascending"), ("file_time_max_at", "ascending"), ("file", "ascending"), ("byte_offset", "ascending")]
 """Sort order of a run: group, then the order expected by `models.kafka.groups.stage`."""
 
 _NO_TIME = 0
@@ -171,8 +171,8 @@ class BatchStore:
 
 def _in_order(table: pa.Table) -> pa.Table:
     keys = table.select([name for name, _ in _SORT])
-    known = pc.fill_null(keys["order_at"], optional_numbers([_NO_TIME], keys["order_at"].type)[0])
-    return table.take(pc.sort_indices(keys.set_column(1, "order_at", known), sort_keys=_SORT))
+    known = pc.fill_null(keys["file_time_max_at"], optional_numbers([_NO_TIME], keys["file_time_max_at"].type)[0])
+    return table.take(pc.sort_indices(keys.set_column(1, "file_time_max_at", known), sort_keys=_SORT))
 
 
 def _by_group(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -207,8 +207,8 @@ def _merged(paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
 
 
 def _key(batch: pa.RecordBatch, row: int) -> tuple[Any, ...]:
-    group, order_at, file, offset = (batch[name][row] for name, _ in _SORT)
-    return group.as_py(), order_at.value if order_at.is_valid else _NO_TIME, file.as_py(), offset.as_py()
+    group, file_time_max_at, file, offset = (batch[name][row] for name, _ in _SORT)
+    return group.as_py(), file_time_max_at.value if file_time_max_at.is_valid else _NO_TIME, file.as_py(), offset.as_py()
 
 
 def write_rows(table: str, rows: Sequence[Any], path: Path) -> None:

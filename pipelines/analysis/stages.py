@@ -76,7 +76,7 @@ ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditi
 def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:
     """Name the clusters of files analysed together, and set the column in their rows."""
     files = list(rows)
-    names = name_clusters(ClusterHint(row["path"], row["cluster_named"], tuple(row["cluster_ids"] or ())) for row in files)
+    names = name_clusters(ClusterHint(row["path"], row["cluster_option"], tuple(row["cluster_ids"] or ())) for row in files)
     for row in files:
         row["cluster"] = names.of(row["path"])
     return names

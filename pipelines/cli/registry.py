@@ -36,7 +36,7 @@ from pipelines.cli.output.console import ReaderGone
 SECTIONS = ("Arguments", *PANELS, "Options")
 EPILOG = (
     "Exit codes: 0 good, 1 findings (--fail-on), 2 usage, 3 nothing readable, 4 some input rejected, 5 quality gate failed, "
-    "6 warehouse held by another run, 70 our bug, 74 output can't be written or warehouse broken, 130 interrupted."
+    "6 warehouse held by another run, 70 internal error, 74 output can't be written or warehouse broken, 130 interrupted."
 )
 
 
@@ -115,11 +115,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("analyze", cls=Command, short_help="Who rebalanced, when, for how long, why, through whom.")(analyze.analyze)
+app.command("analyze", cls=Command, short_help="Find out which groups rebalanced, when, for how long, and why.")(analyze.analyze)
 app.command("explain", cls=Command, short_help="One rebalance as a story, with its lines.")(explain.explain)
 app.command("state", cls=Command, short_help="A group as its coordinator held it, at a moment.")(state.state)
 app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.rebalances)
-app.command("offenders", cls=Command, short_help="Rank members by the trouble that they made.")(tables.offenders)
+app.command("offenders", cls=Command, short_help="Rank members by the downtime they caused.")(tables.offenders)
 app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)
 app.command("outages", cls=Command, short_help="List partitions without leader.")(outages.outages)
 app.command("ownership", cls=Command, short_help="Show who held RocketMQ queues.")(ownership.ownership)
@@ -136,11 +136,11 @@ app.command("advise", cls=Command, short_help="Settings that would have avoided 
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
 app.command("mcp", cls=Command, short_help="Serve assistants: read-only tools (Model Context Protocol).")(mcp.mcp)
 app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
-app.command("maintain", cls=Command, short_help="Keep the files of a warehouse few.")(maintain.maintain)
+app.command("maintain", cls=Command, short_help="Compact the warehouse and delete files nobody needs.")(maintain.maintain)
 app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)
 app.command("sql", cls=Command, short_help="Answer a SELECT over the tables.")(sql.sql)
 app.command("schema", cls=Command, short_help="Print the JSON Schema of a command.")(schema.schema)
-app.command("doctor", cls=Command, short_help="Check this machine, and say how to mend it.")(doctor.doctor)
+app.command("doctor", cls=Command, short_help="Check the installation and suggest fixes.")(doctor.doctor)
 
 
 def _show_version(wanted: bool) -> None:

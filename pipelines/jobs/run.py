@@ -80,7 +80,7 @@ class RunOptions:
     """A growing file is read on from the last multiple of this."""
     stale_after: timedelta = timedelta(minutes=10)
     """Time without a heartbeat after which a run of another host counts as dead."""
-    keep: timedelta | None = None
+    retention: timedelta | None = None
     """Maximum age of content that no longer exists, None for no limit."""
     snapshots: SnapshotRules | None = None
     """When to take checkpoints of groups, None for the defaults."""
@@ -191,7 +191,7 @@ def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: 
 
 def _oldest(options: RunOptions, entry: RunEntry) -> int | None:
     """Minimum time of content to keep (microseconds), constant during the run."""
-    return None if options.keep is None else (entry.started_at - options.keep - _EPOCH) // timedelta(microseconds=1)
+    return None if options.retention is None else (entry.started_at - options.retention - _EPOCH) // timedelta(microseconds=1)
 
 
 def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str], read: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ No JVM is started: only `Table.spark_schema` imports pyspark.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,8 @@ CONFORMANCE = pa.struct([("inferred_steps", COUNT), ("unexplained_lines", COUNT)
 class Column:
     """One column.
 
-    `values` are its allowed values, `least` and `greatest` its bounds, if it has any.
+    `values` are its allowed values, `least` and `greatest` its bounds, if it has any. `former` is the name that it had
+    in schema version 3: older tables get the new one, and JSON has both for one release.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Column:
     values: tuple[str, ...] = ()
     least: int | None = None
     greatest: int | None = None
+    former: str = ""
 
     @property
     def check(self) -> str | None:
@@ -98,6 +101,15 @@ class Table:
         """Return a column by name."""
         return next(column for column in self.columns if column.name == name)
 
+    def stored_names(self, stored: Collection[str]) -> list[tuple[str, str | None]]:
+        """Each column with its name among those stored, None if it is not."""
+        return [(each.name, next((name for name in (each.name, each.former) if name in stored), None)) for each in self.columns]
+
+    @property
+    def former_names(self) -> dict[str, str]:
+        """Former name -> name, of columns that were renamed."""
+        return {column.former: column.name for column in self.columns if column.former}
+
     @property
     def check(self) -> str | None:
         """All constraints of the columns as SQL, None if there are none."""
@@ -134,9 +146,10 @@ def required(
     *,
     least: int | None = None,
     greatest: int | None = None,
+    former: str = "",
 ) -> Column:
     """A column that is never null."""
-    return Column(name, kind, description, required=True, values=values, least=least, greatest=greatest)
+    return Column(name, kind, description, required=True, values=values, least=least, greatest=greatest, former=former)
 
 
 CLUSTER = required("cluster", TEXT, "Name of the cluster.")

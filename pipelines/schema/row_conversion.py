@@ -20,13 +20,13 @@ from models.events import Event, LogPosition, Witness
 from pipelines.schema.tables import ROW_TABLES, without_run
 
 _EVENT_COLUMNS = (
-    "event", "at", "order_at", "file", "line", "byte_offset", "witness", "message", "text",
+    "event", "at", "file_time_max_at", "file", "line", "byte_offset", "witness", "message", "text",
     "node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition", "fields",
 )  # fmt: skip
 
 # Columns with few distinct values share one string object per value, because a stage may hold millions.
 _SHARED = frozenset({"event", "file", "witness", "message", "node", "group", "member_id", "client_id", "instance_id", "topic"})
-_TIMES = frozenset({"at", "order_at"})
+_TIMES = frozenset({"at", "file_time_max_at"})
 FEW_ROWS = 64
 """Below this number, a dictionary costs more than it saves."""
 

@@ -108,7 +108,8 @@ def without_run(table: str) -> pa.Schema:
 def json_ready(table: str | Table, row: object) -> dict[str, Any]:
     """Convert a row, dataclass or mapping, to its form in the JSON contract.
 
-    Contains every column in the table's order; `run_id` only if the row has it.
+    Contains every column in the table's order, then those that were renamed by their former names; `run_id` only if the
+    row has it.
     """
     return json_writer(table)(row)
 
@@ -118,12 +119,15 @@ def json_writer(table: str | Table) -> Callable[[object], dict[str, Any]]:
     declared = TABLES[table] if isinstance(table, str) else table
     names = frozenset(declared.column_names)
     members = [(column.name, writer_of(column.type)) for column in declared.columns]
+    former = declared.former_names
 
     def ready(row: Any) -> dict[str, Any]:
         values = row if isinstance(row, Mapping) else {name: getattr(row, name) for name in _names_of(row.__class__)}
         if not values.keys() <= names:
             raise ValueError(f"{declared.name} has no column {sorted(values.keys() - names)}")
         found = object_of(members, values.get)
+        for old, new in former.items():
+            found[old] = found[new]
         if "run_id" not in values:
             found.pop("run_id", None)
         return found
@@ -176,13 +180,18 @@ def _json_column(column: Column) -> dict[str, Any]:
 
 
 def _json_table(table: Table) -> dict[str, Any]:
+    former = {old: _json_column(table.column(new)) | _deprecated(new) for old, new in table.former_names.items()}
     return {
         "description": table.description,
         "type": "object",
-        "properties": {column.name: _json_column(column) for column in table.columns},
-        "required": [name for name in table.column_names if name != "run_id"],
+        "properties": {column.name: _json_column(column) for column in table.columns} | former,
+        "required": [*(name for name in table.column_names if name != "run_id"), *former],
         "additionalProperties": False,
     }
+
+
+def _deprecated(name: str) -> dict[str, Any]:
+    return {"description": f"Former name of `{name}`, for one release.", "deprecated": True}
 
 
 @cache

@@ -15,7 +15,7 @@ Parts = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def in_file_order(events: DataFrame, parts: Parts, before: Mapping[str, int]) -> DataFrame:
-    """Set `order_at` to the greatest time up to each record of the whole file.
+    """Set `file_time_max_at` to the greatest time up to each record of the whole file.
 
     A file is read in parts, and each part knows only its own times. `before` is the greatest time, in microseconds, of
     the bytes read by earlier runs. Rows stay in their partitions, because a large file does not fit into one.
@@ -28,7 +28,7 @@ def in_file_order(events: DataFrame, parts: Parts, before: Mapping[str, int]) ->
     known = F.broadcast(events.sparkSession.createDataFrame(rows))
     unit_of = F.expr(f"byte_offset DIV {unit}") if unit else F.lit(0)
     joined = events.join(known, (F.col("file") == F.col("_file")) & (unit_of == F.col("_unit")), "left")
-    return joined.withColumn("order_at", F.greatest("order_at", F.timestamp_micros("_before"))).drop(*_BEFORE.names)
+    return joined.withColumn("file_time_max_at", F.greatest("file_time_max_at", F.timestamp_micros("_before"))).drop(*_BEFORE.names)
 
 
 def _times_before(file: str, reports: Sequence[Mapping[str, Any]], before: int | None, unit: int) -> Iterator[tuple[str, int, int]]:

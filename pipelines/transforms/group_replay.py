@@ -111,7 +111,7 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
     """Rows of all STAGE_TABLES.
 
     Each has the name of its table, and the row in the column of that name. Order within a group: a checkpoint (see
-    `resumed_at`), `order_at` (null first), file, byte offset.
+    `resumed_at`), `file_time_max_at` (null first), file, byte offset.
     """
     if STATE not in events.columns:
         events = events.withColumn(STATE, F.lit(None).cast("string"))
@@ -121,7 +121,7 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
         events.where(F.col("group").isNotNull() & (F.col("event").isNotNull() | ~is_event))
         .select(*columns)
         .repartition(partitions, "cluster", "group")
-        .sortWithinPartitions("cluster", "group", is_event, F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+        .sortWithinPartitions("cluster", "group", is_event, F.col("file_time_max_at").asc_nulls_first(), "file", "byte_offset")
     )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -159,7 +159,7 @@ def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -
         events.where(F.col("event").isin(sorted(PARTITION_EVENTS)) | ~is_event)
         .select("cluster", *EVENT_SCHEMA.names, STATE)
         .repartition(partitions, "cluster")
-        .sortWithinPartitions("cluster", is_event, F.col("order_at").asc_nulls_first(), "file", "byte_offset")
+        .sortWithinPartitions("cluster", is_event, F.col("file_time_max_at").asc_nulls_first(), "file", "byte_offset")
     )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

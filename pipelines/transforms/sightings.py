@@ -27,10 +27,10 @@ def sightings_of_all(events: DataFrame) -> Iterator[ClientSighting]:
         F.when(own, F.col("client_id")).otherwise(F.coalesce("client_id", _extracted(member, MEMBER_OWNER))).alias("client_id"),
         _extracted("fields", CLIENT_NUMBER).alias("client_number"),
         F.when(own, member).alias("member_id"),
-        F.coalesce("order_at", F.timestamp_micros(F.lit(0))).alias("order_at"),  # before the first time of a file
+        F.coalesce("file_time_max_at", F.timestamp_micros(F.lit(0))).alias("seen_at"),  # before the first time of a file
     )
-    keys = [name for name in named.columns if name != "order_at"]
-    return sightings_of(named.groupBy(*keys).agg(F.min("order_at").alias("first_at"), F.max("order_at").alias("last_at")).toArrow())
+    keys = [name for name in named.columns if name != "seen_at"]
+    return sightings_of(named.groupBy(*keys).agg(F.min("seen_at").alias("first_at"), F.max("seen_at").alias("last_at")).toArrow())
 
 
 def _extracted(column: str | Column, pattern: str) -> Column:

@@ -80,9 +80,9 @@ class GroupSnapshot:
     cluster: str
     group_snapshot_id: str
     group: str
-    upto_at: int
+    covers_until_at: int
     facts_until_at: int
-    facts: str
+    facts_fingerprint: str
     state: str
     catalogue_version: str
     model_version: str
@@ -94,8 +94,8 @@ class ClusterSnapshot:
 
     cluster: str
     cluster_snapshot_id: str
-    upto_at: int
-    facts: str
+    covers_until_at: int
+    facts_fingerprint: str
     state: str
     catalogue_version: str
     model_version: str
@@ -156,8 +156,8 @@ def resumed_at(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("
     Checkpoints are rows with a `state` instead of an event. `snapshots` has at most one row per group (or other
     `keys`). Events without a time are in every checkpoint.
     """
-    reached = snapshots.select(*keys, F.col("upto_at").alias(_UPTO))
-    is_later = F.col(_UPTO).isNull() | (F.col("order_at") > F.col(_UPTO))
+    reached = snapshots.select(*keys, F.col("covers_until_at").alias(_UPTO))
+    is_later = F.col(_UPTO).isNull() | (F.col("file_time_max_at") > F.col(_UPTO))
     later = events.join(F.broadcast(reached), list(keys), "left").where(is_later)
     states = snapshots.select(*keys, STATE)
     return later.drop(_UPTO).withColumn(STATE, F.lit(None).cast("string")).unionByName(states, allowMissingColumns=True)

@@ -8,17 +8,17 @@ from pyspark.sql import functions as F
 from pipelines.transforms.ids import with_id
 
 
-def unknown_in_files(unknown: DataFrame, stretch_bytes: int) -> DataFrame:
+def unknown_in_files(unknown: DataFrame, block_bytes: int) -> DataFrame:
     """Count records by file, block and masked template.
 
     Kept so that the sums over all files can be updated if one file changes or grows. `with_unknown_id` adds the ids,
     because files can be renamed.
     """
-    stretch = F.floor(F.col("byte_offset") / F.lit(stretch_bytes)).cast("bigint")
+    block = F.floor(F.col("byte_offset") / F.lit(block_bytes)).cast("bigint")
     first = F.min_by(F.struct("level", F.col("text").alias("sample"), "line"), F.col("byte_offset"))
     counted = (
-        unknown.withColumn("stretch", stretch)
-        .groupBy("file", "file_id", "stretch", "template", "logger")
+        unknown.withColumn("block_number", block)
+        .groupBy("file", "file_id", "block_number", "template", "logger")
         .agg(
             F.count("*").alias("count"),
             F.min("at").alias("first_at"),
@@ -32,7 +32,8 @@ def unknown_in_files(unknown: DataFrame, stretch_bytes: int) -> DataFrame:
 
 def with_unknown_id(counted: DataFrame) -> DataFrame:
     """Add the ids."""
-    return with_id(counted.drop("unknown_in_file_id"), "unknown_in_file_id", "unknown_in_file", ["file", "stretch", "logger", "template"])
+    keys = ["file", "block_number", "logger", "template"]
+    return with_id(counted.drop("unknown_in_file_id"), "unknown_in_file_id", "unknown_in_file", keys)
 
 
 def unknown_messages(in_files: DataFrame) -> DataFrame:

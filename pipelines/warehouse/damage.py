@@ -26,7 +26,7 @@ _NAMED = 3
 _COUNTED = 1000
 _PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
 REGISTER = "runs"
-DISPOSABLE = frozenset({"looks"})
+DISPOSABLE = frozenset({"file_inspections"})
 """Tables that only save time and can be rebuilt."""
 
 

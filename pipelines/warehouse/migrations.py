@@ -1,7 +1,8 @@
 """Migrations of tables from older versions to the current one, forward only.
 
-Added columns need no entry; they are null in old rows. Each table stores its version in the property
-`groupscope.schema_version`, which is raised after all steps, so an interrupted migration is repeated.
+Added columns need no entry; they are null in old rows. Neither do renamed ones, which `Column.former` names. Each
+table stores its version in the property `groupscope.schema_version`, which is raised after all steps, so an interrupted
+migration is repeated.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-TABLES_VERSION = 3
+TABLES_VERSION = 4
 VERSION_PROPERTY = "groupscope.schema_version"
 
 
@@ -29,10 +30,13 @@ class Migration:
 STEPS: Mapping[int, Mapping[str, Migration]] = {
     # Reading continues at the last position, so states belong to files and clusters, and unknown records are counted
     # per block.
-    2: {"state_snapshots": Migration(remake=True), "unknown_in_files": Migration(fill=(("stretch", "0"),))},
+    2: {"state_snapshots": Migration(remake=True), "unknown_in_files": Migration(fill=(("block_number", "0"),))},
     # delta-rs finds statistics of the first 32 columns only.
     3: {"rebalances": Migration(move=(("final_at", "ended_at"),))},
 }
+
+RETIRED = ("ops/looks",)
+"""Folders of tables that no version writes any more: `looks` is `file_inspections` since version 4."""
 
 
 def steps_of(table: str, version: int) -> Iterator[Migration]:

@@ -160,11 +160,12 @@ class WarehouseReader:
     def _chosen(self, table: str, where: str, stored: str = "stored") -> str:
         """A query for all columns of a table known as `stored`.
 
-        Columns missing in an older version are null.
+        Columns of an older version have their present names; those that it lacks are null.
         """
         present = {field.name for field in self._open(table).schema().fields}
-        columns = ", ".join(f'"{name}"' if name in present else f'null as "{name}"' for name in TABLES[table].column_names)
-        return f"select {columns} from {stored} {'where ' + where if where else ''}"  # noqa: S608 - names come from the declarations
+        columns = ", ".join(f'"{old}" as "{name}"' if old else f'null as "{name}"' for name, old in TABLES[table].stored_names(present))
+        chosen = f"select {columns} from {stored}"  # noqa: S608 - names come from the declarations
+        return f"select * from ({chosen}) where {where}" if where else chosen  # noqa: S608
 
     def dataset(self, table: str) -> pads.Dataset:
         """A published table as a dataset without `run_id`, for lazy reads."""
@@ -176,6 +177,8 @@ class WarehouseReader:
         if table in self.versions:
             stored = self._open(table)
             files = files_of(stored)
+            if {field.name for field in stored.schema().fields} & TABLES[table].former_names.keys():
+                files = None  # Arrow renames no columns while it reads
             with suppress(DeltaError):  # features that Arrow cannot read, such as deletion vectors
                 if files is not None:
                     return stored.to_pyarrow_dataset(filesystem=files, schema=wanted)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql.types import StructType
 
 from pipelines.errors import TableMismatch
@@ -74,13 +74,14 @@ def brought_up_to_date(spark: SparkSession, path: str, table: Table, found: Exis
     if any(step.remake for step in steps):
         _remake(spark, path, table, wanted)
     else:
+        found = _rename_columns(spark, path, table, found)
         _add_columns(spark, path, found.schema, wanted)
     for column, value in (pair for step in steps for pair in step.fill):
         delta.update(spark, path, f"{delta.quoted(column)} IS NULL", {column: value})
     for column, before in (pair for step in steps for pair in step.move):
         spark.sql(f"ALTER TABLE {delta.table_at(path)} ALTER COLUMN {delta.quoted(column)} AFTER {delta.quoted(before)}")
     if found.tables_version < TABLES_VERSION:
-        delta.set_properties(spark, path, {VERSION_PROPERTY: str(TABLES_VERSION)})
+        delta.set_properties(spark, path, {_INDEXED: _indexed(table), VERSION_PROPERTY: str(TABLES_VERSION)})
     rechecked = _recheck(spark, path, table, found)
     described = _describe(spark, path, table, found.schema, found.description)
     return found.tables_version < TABLES_VERSION or len(found.schema) < len(wanted) or rechecked or described
@@ -127,6 +128,42 @@ def _remake(spark: SparkSession, path: str, table: Table, wanted: StructType) ->
     empty = spark.createDataFrame([], wanted)
     empty.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     delta.set_properties(spark, path, {_INDEXED: _indexed(table)})
+
+
+def _rename_columns(spark: SparkSession, path: str, table: Table, found: ExistingTable) -> ExistingTable:
+    """Rewrite a table if columns have former names; return it as it is then.
+
+    One commit holds all rows, so a crash leaves the table as it was or as it shall be. Delta's own renaming needs a
+    protocol that other readers may lack. A rewritten table has no NOT NULL, which Delta can't set again; the quality
+    gate looks for nulls in all tables.
+    """
+    if not table.former_names.keys() & set(found.schema.names):
+        return found
+    at = delta.table_at(path)
+    # Both name columns, which must exist. What they are to be is set after the last step.
+    spark.sql(f"ALTER TABLE {at} UNSET TBLPROPERTIES IF EXISTS ('{_INDEXED}')")
+    spark.sql(f"ALTER TABLE {at} DROP CONSTRAINT IF EXISTS {_CHECK_NAME}")
+    rows = spark.read.format("delta").load(path)
+    rows = rows.select(*_with_present_names(table, rows.schema))
+    rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    properties = {name: value for name, value in found.properties.items() if name != _CHECK}
+    return replace(found, schema=rows.schema, properties=properties)
+
+
+def _with_present_names(table: Table, stored: StructType) -> Iterator[Column]:
+    """Stored columns by their present names, in the stored order.
+
+    Where delta-rs added the present name beside the former one, a row has a value in one of them.
+    """
+    from pyspark.sql import functions as F
+
+    for field in stored:
+        name = table.former_names.get(field.name, field.name)
+        if name != field.name and name in stored.names:
+            continue
+        former = [old for old, new in table.former_names.items() if new == name and old in stored.names]
+        value = F.coalesce(*(F.col(delta.quoted(each)) for each in dict.fromkeys([field.name, *former])))
+        yield value.alias(name, metadata=field.metadata)
 
 
 def _add_columns(spark: SparkSession, path: str, found: StructType, wanted: StructType) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from pipelines.warehouse.commit_log import changing, commits_since
 from pipelines.warehouse.damage import DISPOSABLE, mend
 from pipelines.warehouse.delta_files import set_aside
 from pipelines.warehouse.first_seen import DerivedColumns, firsts_by_spark
+from pipelines.warehouse.migrations import RETIRED
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among
 from pipelines.warehouse.schema_upgrades import ExistingTable, brought_up_to_date, create
 from pipelines.warehouse.spark_diff import (
@@ -75,7 +77,7 @@ _PARTS_MAX = 100
 _ROWS_MAX = 250_000
 """Maximum rows per file: one row group, which readers of recent events load whole."""
 
-_FILE_BYTES = {_FINAL: 16 << 20, "order_at": 32 << 20}
+_FILE_BYTES = {_FINAL: 16 << 20, "file_time_max_at": 32 << 20}
 """Target bytes of compacted files, by time column; other tables use the default."""
 
 _METADATA_THREADS = 4
@@ -136,6 +138,9 @@ class Warehouse:
         self._published = published or {}
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
             self._versions = dict(zip(TABLES, pool.map(self._open_table, TABLES.values()), strict=True))
+        if self._local:
+            for folder in RETIRED:
+                shutil.rmtree(f"{self.uri}/{folder}", ignore_errors=True)
 
     def open_one(self, name: str) -> None:
         """Open one table as `open` does."""

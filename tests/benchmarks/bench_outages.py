@@ -128,7 +128,7 @@ def history(hours: int, partitions: int) -> None:
     found = list(replay("c", iter(batches)))
     whole = time.perf_counter() - whole
     [state] = (row.state for rows in found for row in rows.get(CLUSTER_SNAPSHOTS, ()))
-    later = [batch.filter(pc.field("order_at") > pa.scalar(boundary.upto, pa.timestamp("us", "UTC"))) for batch in batches]
+    later = [batch.filter(pc.field("file_time_max_at") > pa.scalar(boundary.upto, pa.timestamp("us", "UTC"))) for batch in batches]
     resumed = time.perf_counter()
     again = list(OutageReplay({}, {}, {})("c", iter([state_row(later[-1], state), *(batch for batch in later if batch.num_rows)])))
     resumed = time.perf_counter() - resumed

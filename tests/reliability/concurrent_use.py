@@ -79,7 +79,7 @@ def use(place: Path, writers: int, readers: int, seconds: float) -> Use:
 
 
 # Looks hold times of files; an alert or a count of a run is of that run.
-_NOT_COMPARED = (*OF_RUNS, "looks", "runs", "alerts")
+_NOT_COMPARED = (*OF_RUNS, "file_inspections", "runs", "alerts")
 
 
 def _write(site: Site, found: Use, over: threading.Event) -> None:

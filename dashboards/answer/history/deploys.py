@@ -38,7 +38,7 @@ def deploys(incidents: Iterable[Any], rebalances: Mapping[str, Rebalance]) -> li
             continue
         items = [rebalances[each] for each in column(row, "rebalance_ids") or () if each in rebalances]
         members = [item.member_seconds_stopped for item in items if item.member_seconds_stopped is not None]
-        spared = (column(row, "numbers") or {}).get("static_avoided")
+        spared = (column(row, "static_membership_effect") or {}).get("static_avoided")
         found.append(
             Deploy(
                 cluster=column(row, "cluster"),
@@ -47,7 +47,7 @@ def deploys(incidents: Iterable[Any], rebalances: Mapping[str, Rebalance]) -> li
                 incident_id=column(row, "incident_id"),
                 started_at=column(row, "started_at"),
                 ended_at=column(row, "ended_at"),
-                restarted=tuple(column(row, "instances") or ()),
+                restarted=tuple(column(row, "restarted_members") or ()),
                 rebalances=column(row, "rebalance_count"),
                 stopped_seconds=round(column(row, "stopped_seconds") or 0.0, 6),
                 member_seconds_stopped=round(sum(members), 6) if members else None,

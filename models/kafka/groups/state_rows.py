@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from models.events import Event, told_at, when
+from models.events import Event, logged_at, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
@@ -47,7 +47,7 @@ class TransitionRows:
                 self.group,
                 change.before.value if change.before else None,
                 change.after.value,
-                None if change.inferred else told_at(change.event),
+                None if change.inferred else logged_at(change.event),
                 change.trigger,
                 change.generation,
                 change.member_count,

@@ -145,7 +145,7 @@ def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident
         system=first.system,
         incident_id=make_id("incident", first.broker_outage_id),
         kind="broker_outage",
-        severity="info" if all(row.how == "controlled" for row in rows) else "warning",
+        severity="info" if all(row.shutdown_kind == "controlled" for row in rows) else "warning",
         groups=[],
         started_at=first.down_at,
         ended_at=max(ends) if len(ends) == len(rows) else None,
@@ -174,8 +174,8 @@ _HOW = {
 
 def _takeover_headline(rows: Sequence[BrokerOutage], moved: int) -> str:
     nodes = sorted({row.node for row in rows}, key=lambda node: (len(node), node))
-    hows = {row.how for row in rows}
-    how = _HOW[rows[0].how] if len(hows) == 1 else "went"
+    hows = {row.shutdown_kind for row in rows}
+    how = _HOW[rows[0].shutdown_kind] if len(hows) == 1 else "went"
     if len(nodes) > 1:
         how = how.replace("was ", "were ", 1).replace(" its ", " their ")
     who = f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)

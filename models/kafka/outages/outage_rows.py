@@ -280,7 +280,7 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
                 moved_at=each.at,
                 leader_epoch=each.epoch,
                 reason=_reason(history, brokers, before, each),
-                clean=_clean(history, vacant, each),
+                is_clean_election=_clean(history, vacant, each),
                 evidence=[*evidence(each.events, inferred=each.told is LeadershipSource.IMPLIED), *evidence(_reassigned_by(history, each))],
             )
         before, vacant = each, []
@@ -334,6 +334,6 @@ def broker_outage(cluster: str, absence: BrokerAbsence) -> BrokerOutage:
         node=absence.node,
         down_at=down_at,
         up_at=up_at,
-        how=absence.how,
+        shutdown_kind=absence.how,
         evidence=evidence([*absence.events[:6], *absence.ends[:2]]),
     )

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from models.causes import Cause, RootCause
 from models.downtime import expected_delay
-from models.events import BEFORE_ANY_TIME_US, Event, told_at, when
+from models.events import BEFORE_ANY_TIME_US, Event, logged_at, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
@@ -108,9 +108,9 @@ class HistoryWriter:
 
     def _row(self, context: RebalanceContext, judgement: Ranking, offenders: list[Person]) -> Rebalance:
         window, best = context.window, judgement.best
-        started, joined, ended = in_order(told_at(window.started), told_at(window.joined), told_at(window.ended))
+        started, joined, ended = in_order(logged_at(window.started), logged_at(window.joined), logged_at(window.ended))
         join_seconds = None if _goes_back(window.started, window.joined) else seconds(started, joined)
-        sync_seconds = None if _goes_back(window.joined, window.ended) else seconds(told_at(window.joined), told_at(window.ended))
+        sync_seconds = None if _goes_back(window.joined, window.ended) else seconds(logged_at(window.joined), logged_at(window.ended))
         duration = None if _goes_back(window.started, window.joined, window.ended) else seconds(started, ended)
         delay = self._initial_delay(context, join_seconds)
         actions = [*best.actions, *best.supporting_actions]
@@ -160,7 +160,7 @@ class HistoryWriter:
             trigger_text=trigger_text(context, judgement),
             evidence=evidence(evidence_events(context, actions), inferred=window.is_inferred),
             advice_id=(root if root in _ADVISED_ROOTS else behind_the_wait(context, waited_for)) or best.cause.value,
-            numbers=self._numbers(context, best.cause, best.actions or actions),
+            measurements_ms=self._measurements(context, best.cause, best.actions or actions),
         )
 
     def _settled_by(self, context: RebalanceContext, judgement: Ranking) -> str:
@@ -176,7 +176,7 @@ class HistoryWriter:
         client = event.client_id or self.roster.client_of(event.member_id) or event.member_id
         return settled_by(what, event.node, client, event.time_us, window.reached_at) if what is not None else None
 
-    def _numbers(self, context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> dict[str, float]:
+    def _measurements(self, context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> dict[str, float]:
         found = numbers_of(context, cause, actions, self._gone_at)
         for action in (*context.gone.values(), *actions):
             actor = context.actor(action)
@@ -221,7 +221,7 @@ class HistoryWriter:
                 instance_id=who.instance_id,
                 host=who.host,
                 role=role,
-                first=bool(row.offenders) and row.offenders[0].member_id == who.member_id and role == "trigger",
+                is_first_of_role=bool(row.offenders) and row.offenders[0].member_id == who.member_id and role == "trigger",
                 join_delay_seconds=seconds(row.started_at, arrivals.get(actor)),
                 session_before=old,
                 session_after=new,

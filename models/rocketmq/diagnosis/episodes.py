@@ -162,5 +162,5 @@ def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImp
         evidence=[line for row in rows for line in row.evidence][:EVIDENCE_MAX],
         advice_id=None,
         pause_seconds=max(pauses, default=0.0) if harm.owned else None,
-        spike_seconds=round(max(pauses, default=0.0) + twice, 6) if harm.owned else None,
+        backlog_seconds=round(max(pauses, default=0.0) + twice, 6) if harm.owned else None,
     )

@@ -62,7 +62,7 @@ def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, resta
     for actor, tenures in roll.by_actor():
         made.members[actor] = reader.member(actor, tenures)
     _fill(made, rows[0])
-    if any(row.numbers.get("session_timeout_ms") for row in rows) or made.protocol != "classic":
+    if any(row.measurements_ms.get("session_timeout_ms") for row in rows) or made.protocol != "classic":
         made.assumed.pop("session", None)
     return made
 
@@ -118,7 +118,7 @@ class Reader:
         if tenure.how == "leave":
             return _end(life, gone_ms, orderly=True)
         if tenure.how == "replaced":
-            absent_ms = round(tenure.row.numbers.get("absent_ms") or 0) if tenure.row else 0
+            absent_ms = round(tenure.row.measurements_ms.get("absent_ms") or 0) if tenure.row else 0
             return _end(life, gone_ms - max(absent_ms, 1), orderly=True)
         if tenure.how == "poll":
             life.stretches.append(self._late_poll(member, life, tenure, back_ms))
@@ -141,7 +141,7 @@ class Reader:
         if gone_ms - interval_ms < joined_ms:
             member.max_poll_ms = interval_ms = max(1, gone_ms - joined_ms - CONTACT_MS)
             self.made.assumed["poll"] = f"max.poll.interval.ms is taken to be {interval_ms / 1000:g} s: no line tells it"
-        polled_ms = tenure.row.numbers.get("polled_after_ms") if tenure.row else None
+        polled_ms = tenure.row.measurements_ms.get("polled_after_ms") if tenure.row else None
         since_ms = gone_ms - interval_ms
         return Stretch(Kind.BUSY, since_ms, since_ms + round(polled_ms) if polled_ms is not None else back_ms)
 
@@ -241,15 +241,16 @@ def _settings(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceM
     usual: dict[str, int] = {"session_timeout_ms": session_ms}
     for row in rows:
         for name in ("session_timeout_ms", "max_poll_interval_ms"):
-            value = row.numbers.get(name)
+            value = row.measurements_ms.get(name)
             if name == "max_poll_interval_ms" and value is None:
-                value = row.numbers.get("rebalance_timeout_ms")
+                value = row.measurements_ms.get("rebalance_timeout_ms")
             if value:
                 usual[name] = int(value)
         for person in row.offenders:
             actor = person.instance_id or person.client_id or person.member_id or "?"
             own = found.setdefault(actor, {})
-            own |= {name: int(row.numbers[name]) for name in ("session_timeout_ms", "max_poll_interval_ms") if row.numbers.get(name)}
+            measured = {name: row.measurements_ms.get(name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
+            own |= {name: int(value) for name, value in measured.items() if value}
     actors = {part.instance_id or part.client_id or part.member_id or "?" for own in parts.values() for part in own}
     return {actor: {**usual, **found.get(actor, {})} for actor in actors | set(found)}
 

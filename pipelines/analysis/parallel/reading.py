@@ -152,7 +152,7 @@ def _cut(source: SourceFile) -> Iterator[Range]:
 
 @dataclass(slots=True)
 class TimesSoFar:
-    """Continues `order_at` of a file from part to part.
+    """Continues `file_time_max_at` of a file from part to part.
 
     A part knows its own times only.
     """
@@ -161,12 +161,12 @@ class TimesSoFar:
 
     def put_on(self, events: pa.RecordBatch) -> pa.RecordBatch:
         """The events with the greatest time of the file up to each."""
-        order = events["order_at"]
+        order = events["file_time_max_at"]
         known = pc.max(order).cast(pa.int64()).as_py()
         if self.newest is not None:
             values = pc.fill_null(order.cast(pa.int64()), self.newest).to_numpy(zero_copy_only=False)
-            index = EVENT_SCHEMA.get_field_index("order_at")
-            events = events.set_column(index, EVENT_SCHEMA.field("order_at"), numbers(np.maximum(values, self.newest), TIME))
+            index = EVENT_SCHEMA.get_field_index("file_time_max_at")
+            events = events.set_column(index, EVENT_SCHEMA.field("file_time_max_at"), numbers(np.maximum(values, self.newest), TIME))
         if known is not None:
             self.newest = known if self.newest is None else max(known, self.newest)
         return events

@@ -122,7 +122,7 @@ def _latest(batch: pa.RecordBatch) -> int | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    latest: int | None = pc.max(batch["order_at"].cast(pa.int64())).as_py()
+    latest: int | None = pc.max(batch["file_time_max_at"].cast(pa.int64())).as_py()
     return latest
 
 

@@ -92,10 +92,11 @@ AlertForm = Annotated[
     Literal["json", "slack", "pagerduty", "alertmanager"],
     typer.Option("--alert-format", help="The form that the web hook expects; the incident's id is its key.", rich_help_panel=o.HOW),
 ]
-KeepDays = Annotated[
+RetentionDays = Annotated[
     int | None,
     typer.Option(
-        "--keep-days",
+        "--retention-days",
+        "--keep-days",  # its former name
         metavar="N",
         min=1,
         max=DAYS_MAX,
@@ -124,7 +125,7 @@ def run(
     alert: Alert = None,
     alert_at: AlertAt = "critical",
     alert_format: AlertForm = "json",
-    keep_days: KeepDays = None,
+    retention_days: RetentionDays = None,
     log_json: LogJson = False,
     as_json: o.AsJson = False,
     redact: o.Redact = None,
@@ -157,7 +158,7 @@ def run(
         rebuild=rebuild,
         thresholds=asdict(loaded.quality),
         data_docs=data_docs,
-        keep=timedelta(days=min(keep_days or loaded.warehouse.keep_days, DAYS_MAX)) or None,
+        retention=timedelta(days=min(retention_days or loaded.warehouse.retention_days, DAYS_MAX)) or None,
         catalog=catalog or loaded.warehouse.catalog,
         again=seconds is not None,
     )

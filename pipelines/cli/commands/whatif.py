@@ -82,7 +82,7 @@ def whatif(
     restart_pause: RestartPause = None,
     limit: o.Limit = 20,
 ) -> int:
-    """Say which rebalances there would not have been under another configuration, and what time that saves."""
+    """Say which rebalances another configuration would have avoided, and what time that saves."""
     from models.whatif.outlook import under
     from models.whatif.rules import Configuration
     from pipelines.cli.answers.histories import history
@@ -196,7 +196,7 @@ def _change(outlook: Outlook, change: Change) -> dict[str, Any]:
 
 
 EFFECTS = {
-    "avoided": "would not have been",
+    "avoided": "would have been avoided",
     "perhaps_avoided": "might not have been",
     "shorter": "shorter",
     "longer": "longer",
@@ -245,7 +245,7 @@ def _headline(found: list[Outlook]) -> str:
     count, avoided = sum(len(one.changes) for one in found), sum(one.count("avoided") for one in found)
     saved, stopped = sum(one.saved_seconds for one in found), sum(one.stopped_seconds for one in found)
     added = sum(one.added for one in found)
-    text = f"{avoided:,} of {counted(count, 'rebalance')} would not have been"
+    text = f"{avoided:,} of {counted(count, 'rebalance')} would have been avoided"
     text += f", and there would have been {added:,} more" if added else ""
     if saved < 0:
         return f"{text}; groups would have stood still for {duration(-saved)} more than the {duration(stopped)} that they did."

@@ -126,7 +126,7 @@ def _files_as_stored(todo: Plan, stored: Mapping[str, FileRow], found: Discovery
         return None
     here = [stored[todo.known[source.name]] for source in found.files]
     for source, row in zip(found.files, here, strict=True):
-        if row["path"] == source.name and row["cluster_named"] != options.cluster_of(source.relative):
+        if row["path"] == source.name and row["cluster_option"] != options.cluster_of(source.relative):
             return None
     for skip in found.skipped:
         if skip.name in todo.unread:

@@ -219,7 +219,7 @@ class _Ingest:
         refused = {skip.name: refused_row(skip) for skip in self.found.skipped if skip.name not in todo.unread}
         files |= refused | dict(fresh)
         for path in todo.known.keys() & files.keys():
-            files[path]["cluster_named"] = self.options.cluster_of(sources[path].relative)
+            files[path]["cluster_option"] = self.options.cluster_of(sources[path].relative)
         return files
 
     def _replace_records(self, places: _Places) -> None:
@@ -232,7 +232,7 @@ class _Ingest:
             events = events.withColumn("cluster", F.lit(""))
             unknown = unknown_in_files(records.of_kind("unknown"), self.block_bytes).withColumn("unknown_in_file_id", F.lit(""))
             refused = records.of_kind("rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")})
-        in_files = self._rows("unknown_in_files", unknown, places, "stretch", self.block_bytes)
+        in_files = self._rows("unknown_in_files", unknown, places, "block_number", self.block_bytes)
         names = {path: name for path, name in self.names.names.items() if path in places.paths}
         rejected = with_cluster(self._rows("rejected_records", refused, places, "byte_offset"), names)
         frames = {
@@ -247,9 +247,9 @@ class _Ingest:
         # Facts of a cluster are removed with the last of its files.
         touched.whole |= {row["cluster"] for row in self.stored.values()} - {row["cluster"] for row in self.files.values()}
         for table, frame in frames.items():
-            unit, position = (self.block_bytes, "stretch") if table == "unknown_in_files" else (1, "byte_offset")
+            unit, position = (self.block_bytes, "block_number") if table == "unknown_in_files" else (1, "byte_offset")
             scope = self.done.scopes[table] = places.scope(position, unit)
-            watch = Watch(("cluster", "group", "event"), "order_at", self._note_changes) if table == "events" else None
+            watch = Watch(("cluster", "group", "event"), "file_time_max_at", self._note_changes) if table == "events" else None
             count = counts.get(table)
             if table == "events" and count and warehouse.is_empty(table):  # otherwise each reading task would write a file
                 frame = frame.coalesce(-(-count // _EVENTS_A_FILE))

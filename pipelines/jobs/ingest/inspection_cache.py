@@ -1,4 +1,4 @@
-"""Cache of file inspections, in `ops.looks`.
+"""Cache of file inspections, in `ops.file_inspections`.
 
 Read before a run inspects its input, written after it is published. Only time depends on it: if the table is
 unreadable, every file is inspected, and what could not be written is inspected again.
@@ -24,7 +24,7 @@ from pipelines.storage.uris import warehouse_uri
 from pipelines.versions import catalogue_version, fingerprint_of
 from pipelines.warehouse.arrow_files import table_of
 
-LOOKS = "looks"
+INSPECTIONS = "file_inspections"
 _log = logging.getLogger(__name__)
 
 
@@ -50,7 +50,7 @@ def seen_before(place: str, redaction: Redaction | None) -> InspectionCache:
         return InspectionCache()
     same = _same(redaction)
     mine = [row for row in rows if all(row[name] == value for name, value in same.items())]
-    known = {row["path"]: Inspection.of(row["modified_ns"], row["size_bytes"], json.loads(row["parts"])) for row in mine}
+    known = {row["path"]: Inspection.of(row["modified_ns"], row["size_bytes"], json.loads(row["contents_json"])) for row in mine}
     return InspectionCache(known, rows, has_names=any(row["redaction"] != same["redaction"] for row in rows))
 
 
@@ -71,7 +71,7 @@ def note_looks(
     rows = [_row(path, look) | _same(redaction) for path, look in sorted((kept | told).items())]
     if sorted(before.stored, key=lambda row: row["path"]) == rows:
         return
-    schema = pa.schema([each.remove_metadata() for each in TABLES[LOOKS].arrow_schema()])
+    schema = pa.schema([each.remove_metadata() for each in TABLES[INSPECTIONS].arrow_schema()])
     try:
         _overwrite(_uri(place), pa.Table.from_pylist([row | {"run_id": run_id} for row in rows], schema=schema))
     except (KeyboardInterrupt, SystemExit):
@@ -94,7 +94,7 @@ def _may_be(path: str) -> bool:
 
 
 def _uri(place: str) -> str:
-    return f"{warehouse_uri(place)}/{TABLES[LOOKS].path}"
+    return f"{warehouse_uri(place)}/{TABLES[INSPECTIONS].path}"
 
 
 def _same(redaction: Redaction | None) -> dict[str, str | None]:
@@ -104,7 +104,7 @@ def _same(redaction: Redaction | None) -> dict[str, str | None]:
 
 def _row(path: str, look: Inspection) -> dict[str, Any]:
     parts = json.dumps(look.told(), sort_keys=True)
-    return {"path": path, "modified_ns": look.modified, "size_bytes": look.size_bytes, "parts": parts}
+    return {"path": path, "modified_ns": look.modified, "size_bytes": look.size_bytes, "contents_json": parts}
 
 
 def _overwrite(uri: str, rows: pa.Table) -> None:

@@ -38,8 +38,10 @@ class SentIncidents:
         self.rows = self._read()
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
-        """Rows with all their columns; tables of older versions have fewer."""
-        return {row["incident_id"]: row for row in table_of(self._table).to_pylist()}
+        """Rows by their present names; tables of older versions have fewer."""
+        rows = table_of(self._table)
+        names = [(name, stored) for name, stored in TABLES["alerts"].stored_names(rows.column_names) if stored is not None]
+        return {row["incident_id"]: row for row in rows.select([stored for _, stored in names]).rename_columns([*dict(names)]).to_pylist()}
 
     def grew(self) -> bool:
         """Read the table again; return True if another process has written."""
@@ -49,7 +51,7 @@ class SentIncidents:
         self._seen, self.rows = self._table.version(), self._read()
         return True
 
-    def write_down(self, incidents: Sequence[Mapping[str, Any]], told_as: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def write_down(self, incidents: Sequence[Mapping[str, Any]], former: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Record incidents as sent now, or as sent under a former id.
 
         Writes one commit. Raises CannotWrite.
@@ -57,7 +59,7 @@ class SentIncidents:
         from deltalake import write_deltalake
         from deltalake.exceptions import DeltaError
 
-        records = [self._record(row, (told_as or {}).get(row["incident_id"])) for row in incidents]
+        records = [self._record(row, (former or {}).get(row["incident_id"])) for row in incidents]
         schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
         try:
             # A table of an older version gets its missing columns.
@@ -71,8 +73,8 @@ class SentIncidents:
         self.rows |= {row["incident_id"]: row for row in records}
 
     def _record(self, incident: Mapping[str, Any], former: Mapping[str, Any] | None) -> dict[str, Any]:
-        told_as, told_at = (None, self._now) if former is None else (former["incident_id"], former["told_at"])
-        return {name: incident[name] for name in _KEPT} | {"told_as": told_as, "told_at": told_at, "run_id": self._run_id}
+        previous, sent_at = (None, self._now) if former is None else (former["incident_id"], former["sent_at"])
+        return {name: incident[name] for name in _KEPT} | {"previous_incident_id": previous, "sent_at": sent_at, "run_id": self._run_id}
 
     def renamed(
         self, incidents: Sequence[Mapping[str, Any]], there: Mapping[str, str], past: Callable[[], PastIncidents]
@@ -83,7 +85,7 @@ class SentIncidents:
         needed. Each alert matches one incident at most: a duplicate is better than a missing alert. It matches one of
         another cluster only if its own cluster has no incidents any more.
         """
-        followed = {row.get("told_as") for row in self.rows.values()}
+        followed = {row.get("previous_incident_id") for row in self.rows.values()}
         gone = self.rows.keys() - followed - there.keys()
         left = [self.rows[name] for name in sorted(gone) if self.rows[name].get("started_at") is not None]
         clusters, before = set(there.values()), cache(past)

@@ -181,10 +181,10 @@ def _not_renamed(
     if not new or not alerts.rows:
         return new
     there = table_of(incidents, ["incident_id", "cluster"])
-    told_as = alerts.renamed(new, dict(zip(*(there[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)), past)
-    if told_as:
-        alerts.write_down([row for row in new if row["incident_id"] in told_as], told_as)
-    return [row for row in new if row["incident_id"] not in told_as]
+    former = alerts.renamed(new, dict(zip(*(there[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)), past)
+    if former:
+        alerts.write_down([row for row in new if row["incident_id"] in former], former)
+    return [row for row in new if row["incident_id"] not in former]
 
 
 def outlived(place: str, version: int, before: datetime, now: datetime | None = None) -> set[str]:
@@ -196,7 +196,7 @@ def outlived(place: str, version: int, before: datetime, now: datetime | None = 
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
     alerts = SentIncidents(f"{uri}/{TABLES['alerts'].path}", now, "")
-    old = {name for name, row in alerts.rows.items() if row["told_at"] < before}
+    old = {name for name, row in alerts.rows.items() if row["sent_at"] < before}
     if not old:
         return set()
     rows = table_of(open_table(f"{uri}/{TABLES['incidents'].path}", version), list(_KNOWN_BY)).to_pylist()

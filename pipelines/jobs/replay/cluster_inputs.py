@@ -26,7 +26,7 @@ from pipelines.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
 
-_TIMES = ("order_at", "at")
+_TIMES = ("file_time_max_at", "at")
 """Columns that `Event.order_us` is taken from."""
 
 _PLACE = [("file", "ascending"), ("byte_offset", "ascending")]

@@ -24,7 +24,7 @@ from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.warehouse import Warehouse
 
 _KEY = "cluster_snapshot_id"
-_TOLD = (_KEY, "cluster", "upto_at", "facts", "catalogue_version", "model_version")
+_TOLD = (_KEY, "cluster", "covers_until_at", "facts_fingerprint", "catalogue_version", "model_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class ClusterSnapshots:
 
         `taken` are the new ones, `clusters` those that were replayed.
         """
-        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster")), times_of(taken, "upto_at"), strict=True)
+        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster")), times_of(taken, "covers_until_at"), strict=True)
         new = [StoredSnapshot(key, cluster, "", upto) for key, cluster, upto in names]
         replayed = set(clusters)
         stay = set[str]()
@@ -99,7 +99,7 @@ def look(
         return found
     mine = (catalogue_version(), model_version())
     rows = warehouse.rows(CLUSTER_SNAPSHOTS, scopes.among("cluster", asked), _TOLD)
-    for row, upto in zip(rows.to_pylist(), times_of(rows, "upto_at"), strict=True):
+    for row, upto in zip(rows.to_pylist(), times_of(rows, "covers_until_at"), strict=True):
         cluster = row["cluster"]
         first = touched.first_of_partitions.get(cluster)
         holds = (
@@ -107,7 +107,7 @@ def look(
             and cluster not in touched.whole
             and (first is None or upto < first)
             and (row["catalogue_version"], row["model_version"]) == mine
-            and known[cluster].until(upto) == row["facts"]
+            and known[cluster].until(upto) == row["facts_fingerprint"]
         )
         found.stored.append(StoredSnapshot(row[_KEY], cluster, "", upto, holds))
     for each in sorted(found.stored, key=lambda each: each.upto):

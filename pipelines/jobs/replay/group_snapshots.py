@@ -35,7 +35,7 @@ _LIGHT_BYTES = 32 << 20
 """Maximum number of bytes of checkpoints in the driver."""
 
 _KEY = "group_snapshot_id"
-_TOLD = (_KEY, "cluster", "group", "upto_at", "facts_until_at", "facts", "catalogue_version", "model_version")
+_TOLD = (_KEY, "cluster", "group", "covers_until_at", "facts_until_at", "facts_fingerprint", "catalogue_version", "model_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Snapshots:
         `taken` are the new ones, of groups that were replayed. Of each group the last checkpoint before each boundary
         stays, and the first one after it, because it will be the last before a later boundary.
         """
-        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), times_of(taken, "upto_at"), strict=True)
+        names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), times_of(taken, "covers_until_at"), strict=True)
         new = [StoredSnapshot(*row) for row in names]
         all_of = set(whole)
         replayed = {(each.cluster, each.group) for each in [*self.stored, *new] if _is_in(each, groups, all_of)}
@@ -154,7 +154,7 @@ def look(
         return found
     mine, all_of = (catalogue_version(), model_version()), set(whole)
     rows = warehouse.rows(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
-    times = zip(times_of(rows, "upto_at"), times_of(rows, "facts_until_at"), strict=True)
+    times = zip(times_of(rows, "covers_until_at"), times_of(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
         each = StoredSnapshot(row[_KEY], row["cluster"], row["group"], upto)
         is_asked = _is_in(each, groups, all_of)  # checkpoints of other groups stay, so their validity is not needed
@@ -180,7 +180,7 @@ def _holds(
         and each.cluster not in touched.whole
         and (least is None or each.upto < least)
         and (row["catalogue_version"], row["model_version"]) == mine
-        and known[each.cluster].until(until) == row["facts"]
+        and known[each.cluster].until(until) == row["facts_fingerprint"]
     )
 
 

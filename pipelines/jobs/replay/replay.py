@@ -227,7 +227,7 @@ class _Replay:
             self._take(table, rows, of_stage)
 
     def _groups_replayed(self, replay: GroupReplay) -> dict[str, TableRows]:
-        source, are_few = self._events(self.snapshots.later("order_at", self.groups, self.whole, partial(among, "group")))
+        source, are_few = self._events(self.snapshots.later("file_time_max_at", self.groups, self.whole, partial(among, "group")))
         if self.snapshots.chosen:  # checkpoints contain earlier rows
             states, are_light = self.snapshots.rows(self.warehouse)
             source, are_few = resumed_at(source, states), are_few and are_light
@@ -347,7 +347,7 @@ class _Replay:
         telling = with_partitions(self.warehouse, self.with_outages - resumed) | resumed
         if not telling:
             return {table: TableRows(0, few=without_run(table).empty_table()) for table in OUTAGE_STAGE_TABLES}
-        events, are_few = self._events(snapshots.later("order_at", telling) & among("event", PARTITION_EVENTS))
+        events, are_few = self._events(snapshots.later("file_time_max_at", telling) & among("event", PARTITION_EVENTS))
         if resumed:
             states, are_light = snapshots.rows(self.warehouse)
             events, are_few = resumed_at(events, states, ("cluster",)), are_few and are_light

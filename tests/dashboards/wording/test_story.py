@@ -101,7 +101,7 @@ def test_every_cause_makes_a_sentence() -> None:
 
 
 def test_what_a_pause_of_a_queue_may_bring_afterwards() -> None:
-    text = told(system="rocketmq", pause_seconds=15.0, duplicate_window=2.0, spike_seconds=17.0)
+    text = told(system="rocketmq", pause_seconds=15.0, duplicate_window=2.0, backlog_seconds=17.0)
 
     assert "For 2.0 s two members may have read the same queue." in text
     assert "A queue had no owner for up to 15 s. Messages of up to 17 s may have come at once afterwards." in text

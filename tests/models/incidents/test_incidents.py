@@ -94,7 +94,7 @@ def test_members_that_come_and_go_again_are_none_that_were_restarted() -> None:
     turns = [turn(10 + 20 * n, 1 + n, "new_member", f"{client}#1") for n, client in enumerate("bc")]
     turns += [turn(60 + 20 * n, 3 + n, "leave", f"{client}#1") for n, client in enumerate("bc")]
     (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
-    assert (incident.kind, incident.instances, incident.numbers) == ("single", [], {})
+    assert (incident.kind, incident.restarted_members, incident.static_membership_effect) == ("single", [], {})
 
 
 def test_short_times_are_told_in_milliseconds() -> None:

@@ -98,7 +98,7 @@ def test_what_a_crash_did_to_consumption() -> None:
 
     assert (row.pause_seconds, row.partition_seconds_stopped) == (15.0, 30.0)
     assert row.duplicate_window == 2.0  # read since the last report, and not reported
-    assert row.spike_seconds == 17.0
+    assert row.backlog_seconds == 17.0
 
 
 def test_two_owners_are_a_time_of_duplicates() -> None:
@@ -118,7 +118,7 @@ def test_consumers_that_read_all_are_not_measured() -> None:
     logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1)
     (row,) = logs.history(60).rebalances
 
-    assert (row.pause_seconds, row.duplicate_window, row.spike_seconds) == (None, None, None)
+    assert (row.pause_seconds, row.duplicate_window, row.backlog_seconds) == (None, None, None)
 
 
 # -- incidents -------------------------------------------------------------------------------------------------------

@@ -100,9 +100,9 @@ def test_fixed_identities_save_a_deploy_nearly_all_of_its_cost(tmp_path: Path) -
     analysis = history(read_scenario("rolling_restart"), "3.9.1", tmp_path)
     (incident,) = analysis.incidents
     assert (incident.kind, incident.rebalance_count) == ("rolling_restart", 9)
-    assert incident.instances == [f"orders-worker-{number}" for number in (1, 2, 3, 4)]
-    assert incident.numbers["static_avoided"] == 8
-    assert incident.numbers["static_saved_seconds"] == pytest.approx(incident.stopped_seconds, abs=0.1)
+    assert incident.restarted_members == [f"orders-worker-{number}" for number in (1, 2, 3, 4)]
+    assert incident.static_membership_effect["static_avoided"] == 8
+    assert incident.static_membership_effect["static_saved_seconds"] == pytest.approx(incident.stopped_seconds, abs=0.1)
 
 
 def test_members_that_are_gone_for_good_are_missed_later(tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ RESTARTED_IN_TURN = """
 
 
 def rows(story: str, **numbers: float) -> list[Rebalance]:
-    return [replace(row, numbers={**row.numbers, **numbers}) for row in replay(events_of((BEGUN + story).splitlines())).rebalances]
+    found = replay(events_of((BEGUN + story).splitlines())).rebalances
+    return [replace(row, measurements_ms={**row.measurements_ms, **numbers}) for row in found]
 
 
 def answer(found: list[Rebalance], configuration: Configuration, members: list[RebalanceMember] | None = None) -> Outlook:

@@ -260,7 +260,7 @@ def test_lines_wrapped_by_a_terminal_are_joined_or_marked(tmp_path: Path, told: 
 
     by_line = dict(zip(expected_places(told, RECORDS, made), told[id(RECORDS)].meanings(), strict=True))
     told_rows = [(row["line"], row["byte_offset"]) for row in found.rows("line", "byte_offset")]
-    whole = [row for row in found.rows() if not row["cut"]]
+    whole = [row for row in found.rows() if not row["truncated"]]
     assert len(whole) >= 0.9 * len(by_line)
     for row in whole:
         assert {name: row[name] for name in MEANING} == by_line[row["line"], row["byte_offset"]]
@@ -280,6 +280,6 @@ def test_lines_cut_by_a_terminal_are_marked_or_rejected(tmp_path: Path, told: di
     assert set(rejected.values()) == {"cut line"}
     lengths = {place: len(plain_lines(record)[0]) for place, record in zip(made.places, RECORDS, strict=True)}
     for place, row in seen.items():
-        assert row["cut"] == (lengths[place] > 140)
+        assert row["truncated"] == (lengths[place] > 140)
         assert (row["message"], row["at"]) == (meant[place]["message"], meant[place]["at"])
-        assert row["cut"] or {name: row[name] for name in MEANING} == {name: meant[place][name] for name in MEANING}
+        assert row["truncated"] or {name: row[name] for name in MEANING} == {name: meant[place][name] for name in MEANING}

@@ -134,8 +134,8 @@ def test_a_line_of_10_megabytes(tmp_path: Path, head: bytes, chunk_bytes: int) -
         assert groups(reading) == ["g-1", "g-2"]
     else:
         # It goes on the record before, which is told and marked as cut.
-        assert [(row["group"], row["cut"]) for row in reading.rows("group", "cut")][-1] == ("g-2", False)
-        assert {row["cut"] for row in reading.rows("group", "cut") if row["group"] == "g-1"} <= {True}
+        assert [(row["group"], row["truncated"]) for row in reading.rows("group", "truncated")][-1] == ("g-2", False)
+        assert {row["truncated"] for row in reading.rows("group", "truncated") if row["group"] == "g-1"} <= {True}
     assert max(len(row["text"]) for row in reading.rows("text")) <= 1 << 20
 
 

@@ -33,7 +33,7 @@ def rows(source: SourceFile, parts: list[Range]) -> tuple[list[Row], list[Row], 
             source, ReadOptions(max_record_bytes=2000, chunk_bytes=1 << 12), start=part.start or None, line=part.line, stop=part.stop
         )
         for chunk in reader:
-            events += chunk.events.drop_columns(["order_at"]).to_pylist()
+            events += chunk.events.drop_columns(["file_time_max_at"]).to_pylist()
             unknown += chunk.unknown.to_pylist()
             rejected += chunk.rejected.to_pylist()
         reports.append(report_row(reader.report, part.start))

@@ -57,8 +57,8 @@ def row(line: int, event: str | None, fields: dict[str, Any] | None, **values: A
         "witness": "client",
         "group": "g",
         "fields": "" if fields is None else orjson.dumps(fields).decode(),
-        "cut": False,
-        "order_at": START + timedelta(seconds=1_000 - line),
+        "truncated": False,
+        "file_time_max_at": START + timedelta(seconds=1_000 - line),
     }
     return dict.fromkeys(without_run("events").names) | told | values
 
@@ -70,9 +70,9 @@ def rows() -> Iterator[dict[str, Any]]:
         for number, fields in enumerate([None, *EXAMPLES, *EXAMPLES[:2]]):
             line += 1
             yield row(line, events[number % len(events)], fields, cluster=cluster, group=group)
-    timeless = {"order_at": None, "at": None}
+    timeless = {"file_time_max_at": None, "at": None}
     yield row(line + 1, "ClientSubscribed", {"topics": ["timeless"]}, **timeless)
-    yield row(line + 2, "ClientSubscribed", {"topics": ["own time"]}, order_at=None, at=START + timedelta(microseconds=7))
+    yield row(line + 2, "ClientSubscribed", {"topics": ["own time"]}, file_time_max_at=None, at=START + timedelta(microseconds=7))
     coordinators = {"witness": "coordinator", "partition": 7}
     for number, values in enumerate([{}, timeless, {"partition": 8}, {"partition": None}, {"group": None}, {"witness": "broker"}]):
         yield row(line + 3 + number, "RebalanceStarted", {}, **coordinators | values)

@@ -29,7 +29,7 @@ def event(group: str, second: int | None, file: str, offset: int) -> dict[str, A
     at = None if second is None else START + timedelta(seconds=second)
     return dict.fromkeys(EVENT_SCHEMA.names) | {
         "group": group,
-        "order_at": at,
+        "file_time_max_at": at,
         "at": at,
         "file": file,
         "byte_offset": offset,

@@ -83,12 +83,12 @@ def test_after_an_expiry_the_tables_are_those_of_the_files_that_are_left(
     shutil.rmtree(site.logs / "other" / "broker-1", ignore_errors=True)
     shutil.copytree(site.logs, fresh.logs)
     assert site.run(read=read).spared  # what was read of files that are gone stays, as long as nothing else is said
-    assert not site.run(read=read, keep=timedelta(days=36500)).changed
-    assert site.run(read=read, keep=NOW).changed
+    assert not site.run(read=read, retention=timedelta(days=36500)).changed
+    assert site.run(read=read, retention=NOW).changed
     fresh.run(read=read)
     assert site.content() == fresh.content() != before
     assert "other" not in {row["cluster"] for row in fresh.table("learned_facts")}
-    assert site.run(read=read, keep=NOW).spared
+    assert site.run(read=read, retention=NOW).spared
 
 
 @LONG
@@ -106,7 +106,7 @@ def test_an_incident_whose_first_file_expires_is_not_told_again(
     log.write_text("".join(lines[lines_gone:]))
 
     def tells(keep: timedelta | None) -> set[str]:
-        outcome = site.run(keep=keep)
+        outcome = site.run(retention=keep)
         options = AlertOptions("", "info", timedelta(days=99_999))
         tell(str(site.warehouse), outcome.table_versions, outcome.run_id, options, lambda each: told.append(each["incident_id"]))
         return {row["incident_id"] for row in site.table("incidents")}

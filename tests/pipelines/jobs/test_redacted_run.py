@@ -150,7 +150,7 @@ def test_upkeep_leaves_no_name_in_any_file_of_a_warehouse_that_had_them(
     assert site.content() == content
     assert site.run(read=ReadOptions(redaction=REDACTION)).spared
     shutil.rmtree(site.logs / "clients")
-    assert site.run(read=ReadOptions(redaction=REDACTION), keep=timedelta(0)).changed
+    assert site.run(read=ReadOptions(redaction=REDACTION), retention=timedelta(0)).changed
 
 
 def test_spark_shows_no_key_in_its_plans(spark: Any, poll_timeout: Path, capsys: pytest.CaptureFixture[str]) -> None:

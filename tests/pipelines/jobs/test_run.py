@@ -89,14 +89,14 @@ def test_a_log_that_has_grown_corrects_what_was_told_without_it(published: Site,
     # What the new half does not touch keeps the run that wrote it.
     assert len({row["run_id"] for row in site.table("events")}) == 2
     # Files that have not changed for long are known by that, and not opened again.
-    looks = site.table("looks")
+    looks = site.table("file_inspections")
     assert {row["path"] for row in looks} == {str(path.relative_to(site.place)) for path in files}
     assert {(row["modified_ns"], row["run_id"]) for row in looks} == {(1_700_000_000 * 10**9, outcome.run_id)}
     for path in files:
         path.write_bytes(bytes(path.stat().st_size))
         os.utime(path, (1_700_000_000, 1_700_000_000))
     assert site.run().spared
-    assert site.table("looks") == looks
+    assert site.table("file_inspections") == looks
 
 
 def test_logs_that_are_gone_are_not_forgotten_and_renamed_ones_are_known_by_their_new_name(published: Site, copied: Copied) -> None:

@@ -69,7 +69,7 @@ def failed(results: list[Result]) -> dict[str, Result]:
 
 
 def test_every_published_table_has_a_suite() -> None:
-    without_rows = {"runs", "alerts", "looks", "state_snapshots", "group_snapshots", "cluster_snapshots", "quality_results"}
+    without_rows = {"runs", "alerts", "file_inspections", "state_snapshots", "group_snapshots", "cluster_snapshots", "quality_results"}
     assert set(checked_tables()) == set(TABLES) - without_rows
 
 

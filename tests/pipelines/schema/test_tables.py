@@ -167,6 +167,16 @@ def test_the_contract_accepts_rows_as_json() -> None:
     check.validate(json.loads(json.dumps(document(rebalances=[row]), allow_nan=False)))
 
 
+def test_renamed_columns_have_their_former_names_for_one_release() -> None:
+    row = to_json(REBALANCE)
+    assert (row["numbers"], row["spike_seconds"]) == (row["measurements_ms"], row["backlog_seconds"])
+    declared = contract_schema()["$defs"]["rebalances"]["properties"]
+    assert declared["numbers"]["deprecated"]
+    assert declared["numbers"]["type"] == declared["measurements_ms"]["type"]
+    stored = [name for table in TABLES.values() for name in table.former_names if name in table.column_names]
+    assert not stored
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.spark
 MOUNT = "viewfs://elsewhere/mounted"
 BLOCK = 1 << 23
 UNHEARD = b"[2024-05-01 13:00:00,000] INFO [GroupCoordinator 1]: Never said before (kafka.coordinator.group.GroupCoordinator)\n"
-ORDER = re.compile(r"'order_at': [^)]*\)[^)]*\)")
+ORDER = re.compile(r"'file_time_max_at': [^)]*\)[^)]*\)")
 BY_PATH = ("learned_facts", "rejected_records", "state_snapshots")
 """Tables whose ids are made of paths."""
 

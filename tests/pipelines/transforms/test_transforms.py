@@ -55,7 +55,7 @@ def event(file: str, offset: int, seconds: float | None, **values: Any) -> dict[
         "event": "RebalanceStarted",
         "witness": "coordinator",
         "fields": "{}",
-        "cut": False,
+        "truncated": False,
     } | values  # fmt: skip
 
 
@@ -69,16 +69,16 @@ def test_order_within_a_file_never_goes_back(spark: SparkSession) -> None:
     orders = [None, 5.0, 3.0, None, 7.0, 7.0, None, 2.0]  # each part of a file is read apart, and knows its own times
     parts = {"a": [(0, 2, 5.0), (2, 1, 3.0), (3, 3, 7.0), (6, 2, 2.0)], "b": [(0, 2, 1.0)], "c": [(6, 3, 1.5)]}
     told = zip(seconds, orders, strict=True)
-    rows = [event("a", place, value, order_at=order and at(order)) for place, (value, order) in enumerate(told)]
-    rows += [event("b", 0, 1.0, order_at=at(1.0)), event("b", 1, None, order_at=at(1.0))]
-    rows += [event("c", 6, None), event("c", 7, 1.5, order_at=at(1.5)), event("c", 8, 1.5, order_at=at(1.5))]
+    rows = [event("a", place, value, file_time_max_at=order and at(order)) for place, (value, order) in enumerate(told)]
+    rows += [event("b", 0, 1.0, file_time_max_at=at(1.0)), event("b", 1, None, file_time_max_at=at(1.0))]
+    rows += [event("c", 6, None), event("c", 7, 1.5, file_time_max_at=at(1.5)), event("c", 8, 1.5, file_time_max_at=at(1.5))]
     reports = {
         file: [{"part_offset": offset, "bytes_read": size, "last_at": micros(at(last))} for offset, size, last in told]
         for file, told in parts.items()
     }
     frame = arrow(spark, rows[::-1], EVENT_SCHEMA).repartition(3)
     ordered = in_file_order(frame, reports, {"c": micros(at(1.0))})
-    found = {(row["file"], row["byte_offset"]): row["order_at"] for row in ordered.toArrow().to_pylist()}
+    found = {(row["file"], row["byte_offset"]): row["file_time_max_at"] for row in ordered.toArrow().to_pylist()}
     expected = {"a": [None, 5, 5, 5, 7, 7, 7, 7], "b": [1, 1], "c": [None] * 6 + [1, 1.5, 1.5]}
     assert found == {
         (file, place): None if value is None else at(value)
@@ -157,15 +157,15 @@ def test_unknown_records_are_summed_by_template(spark: SparkSession) -> None:
 def test_who_was_seen_where_is_the_same_in_one_process(spark: SparkSession) -> None:
     member = "app-00000000-0000-4000-8000-000000000001"
     rows = [
-        event("s.log", 0, 1, group="g", member_id=member, order_at=at(1)),
-        event("s.log", 1, 9, group="g", member_id=member[:-1] + "2", order_at=at(9)),
-        event("s.log", 5, 9, group="g", member_id="1WmGz6tDT1eMh7Qx0a0w5A", order_at=at(99)),
-        event("s.log", 2, 9, group="g", fields=f'{{"reason":"x","reason_member_id":"{member}"}}', order_at=at(12)),
-        event("s.log", 3, 9, group="g", order_at=at(13)),
+        event("s.log", 0, 1, group="g", member_id=member, file_time_max_at=at(1)),
+        event("s.log", 1, 9, group="g", member_id=member[:-1] + "2", file_time_max_at=at(9)),
+        event("s.log", 5, 9, group="g", member_id="1WmGz6tDT1eMh7Qx0a0w5A", file_time_max_at=at(99)),
+        event("s.log", 2, 9, group="g", fields=f'{{"reason":"x","reason_member_id":"{member}"}}', file_time_max_at=at(12)),
+        event("s.log", 3, 9, group="g", file_time_max_at=at(13)),
         event("s.log", 4, None, group="g", member_id=member),
-        event("a.log", 0, 2, group="g", client_id="app", fields='{"client_number":2,"why":"y"}', witness="client", order_at=at(2)),
-        event("b.log", 0, 2, group="g", witness="client", order_at=at(3)),
-        event("a.log", 1, 4, event="ClientPollTimedOut", client_id="app", witness="client", order_at=at(4)),
+        event("a.log", 0, 2, group="g", client_id="app", fields='{"client_number":2,"why":"y"}', witness="client", file_time_max_at=at(2)),
+        event("b.log", 0, 2, group="g", witness="client", file_time_max_at=at(3)),
+        event("a.log", 1, 4, event="ClientPollTimedOut", client_id="app", witness="client", file_time_max_at=at(4)),
     ]
     alone = sorted(sightings_in([pa.RecordBatch.from_pylist(rows, schema=EVENT_SCHEMA)]), key=repr)
     frame = arrow(spark, rows, EVENT_SCHEMA)
@@ -218,16 +218,16 @@ def told(cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterato
 @pytest.mark.spark
 def test_groups_are_replayed_whole_and_in_order(spark: SparkSession) -> None:
     rows = [
-        event("b", 0, 5, group="g", order_at=at(5)),
-        event("a", 10, 5, group="g", order_at=at(5)),
-        event("a", 9, 5, group="g", order_at=at(5)),
+        event("b", 0, 5, group="g", file_time_max_at=at(5)),
+        event("a", 10, 5, group="g", file_time_max_at=at(5)),
+        event("a", 9, 5, group="g", file_time_max_at=at(5)),
         event("c", 0, None, group="g"),
-        event("b", 5, 1, group="g", order_at=at(6)),
-        event("a", 20, 9, group="h", order_at=at(9)),
-        event("a", 30, 9, order_at=at(9)),
-        event("a", 40, 9, group="g", event=None, order_at=at(9)),
+        event("b", 5, 1, group="g", file_time_max_at=at(6)),
+        event("a", 20, 9, group="h", file_time_max_at=at(9)),
+        event("a", 30, 9, file_time_max_at=at(9)),
+        event("a", 40, 9, group="g", event=None, file_time_max_at=at(9)),
     ]
-    rows += [event("big", place, place, group="big 世界", order_at=at(place)) for place in range(25_000)]
+    rows += [event("big", place, place, group="big 世界", file_time_max_at=at(place)) for place in range(25_000)]
     frame = with_cluster(arrow(spark, rows[::-1], EVENT_SCHEMA), {"a": "c", "b": "c", "c": "c", "big": "d"}).repartition(5)
     found = rows_of("divergences", replayed(frame, told, 2)).toArrow().to_pylist()
     by_group: dict[tuple[str, str], list[dict[str, Any]]] = {}

@@ -251,7 +251,7 @@ def test_tables_of_the_first_version_are_brought_up_to_date(spark: SparkSession,
     states = spark.createDataFrame([], "cluster string, group string, format_version bigint, state string, positions map<string,bigint>")
     states.write.format("delta").save(place.path("state_snapshots"))
     unknown = TABLES["unknown_in_files"].spark_schema()
-    older = [name for name in TABLES["unknown_in_files"].column_names if name != "stretch"]
+    older = [name for name in TABLES["unknown_in_files"].column_names if name != "block_number"]
     spark.range(1).select(*[F.lit(None).cast(unknown[name].dataType).alias(name) for name in older]).write.format("delta").save(
         place.path("unknown_in_files")
     )
@@ -259,7 +259,7 @@ def test_tables_of_the_first_version_are_brought_up_to_date(spark: SparkSession,
         place.open_one(name)
         assert set(place.read(name).columns) == set(TABLES[name].column_names)
         assert DeltaTable(place.path(name)).metadata().configuration[VERSION_PROPERTY] == str(TABLES_VERSION)
-    assert [row.stretch for row in place.read("unknown_in_files").collect()] == [0]
+    assert [row.block_number for row in place.read("unknown_in_files").collect()] == [0]
     spark.sql(f"ALTER TABLE delta.`{place.path('unknown_in_files')}` SET TBLPROPERTIES ('groupscope.schema_version' = '99')")
     with pytest.raises(TableMismatch, match="newer version of groupscope"):
         place.open_one("unknown_in_files")

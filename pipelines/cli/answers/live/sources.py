@@ -145,4 +145,4 @@ def _tells(head: bytes, data: bytes | None) -> bool:
 
 def _row(reader: Any, source: SourceFile, options: ReadOptions) -> dict[str, Any]:
     [row] = merge_reports([report_row(reader.report)])
-    return {**row, "cluster_named": options.cluster_of(source.relative)}
+    return {**row, "cluster_option": options.cluster_of(source.relative)}

@@ -89,7 +89,7 @@ def show(history: GroupHistory) -> Iterator[str]:
     for move in history.coordinator_moves:
         yield f"move {move.from_node} -> {move.to_node} gap={_seconds(move.gap_seconds)}"
     for lost in history.offset_expirations:
-        yield f"offsets {'lost' if lost.lost else 'at risk'} after {_seconds(lost.retention_seconds)} s"
+        yield f"offsets {'lost' if lost.has_expired else 'at risk'} after {_seconds(lost.retention_seconds)} s"
     for incident in history.incidents:
         if incident.kind in SHOWN_INCIDENTS:
             yield f"incident {incident.kind} {incident.severity} {incident.headline}{'' if incident.ended_at else ', lasts'}"

@@ -21,7 +21,7 @@ def rows_of(story: str) -> list[OffsetExpiration]:
 
 def test_an_empty_group_keeps_its_offsets_for_a_week() -> None:
     (row,) = rows_of(EMPTIED)
-    assert ((row.empty_since or 0) / 1e6, (row.expires_at or 0) / 1e6, row.lost) == (60.1, 60.1 + 7 * DAY, False)
+    assert ((row.empty_since or 0) / 1e6, (row.expires_at or 0) / 1e6, row.has_expired) == (60.1, 60.1 + 7 * DAY, False)
 
 
 def test_the_brokers_own_setting_counts() -> None:
@@ -50,6 +50,6 @@ def test_each_death_is_a_loss_also_of_a_group_that_lives_again() -> None:
 800060.1 GroupEmptied generation=2
 """
     lost, at_risk = rows_of(EMPTIED + again)
-    assert (lost.lost, (lost.empty_since or 0) / 1e6, (lost.expires_at or 0) / 1e6) == (True, 60.1, 700_000.0)
-    assert (at_risk.lost, (at_risk.empty_since or 0) / 1e6) == (False, 800_060.1)
+    assert (lost.has_expired, (lost.empty_since or 0) / 1e6, (lost.expires_at or 0) / 1e6) == (True, 60.1, 700_000.0)
+    assert (at_risk.has_expired, (at_risk.empty_since or 0) / 1e6) == (False, 800_060.1)
     assert lost.offset_expiration_id != at_risk.offset_expiration_id

@@ -42,7 +42,7 @@ def test_of_two_clients_that_polled_too_late_the_one_that_left_is_told_by_its_ow
 def test_how_late_it_polled_counts_from_when_the_client_noticed() -> None:
     """Another one's line, and its own of a later time, are about something else."""
     row = left("58.000 ClientPollTimedOut client_id=c", "59.500 ClientPollTimedOut client_id=a", "90.000 ClientPollTimedOut client_id=a")
-    assert row.numbers["polled_after_ms"] == 30_000 + 15_500
+    assert row.measurements_ms["polled_after_ms"] == 30_000 + 15_500
 
 
 def test_another_clients_line_settles_nothing() -> None:

@@ -85,7 +85,7 @@ def test_the_interval_that_was_exceeded_is_among_the_numbers(tmp_path: Path) -> 
     broker.join("a")
     row = judged(broker, librdkafka(at_ms, "a#consumer-1"))
     others = [each for each in analyzed(broker.out / "server", "2.8.2").rebalances if each.cause == "poll_timeout"]
-    assert [each.numbers["max_poll_interval_ms"] for each in others] == [60_000]
+    assert [each.measurements_ms["max_poll_interval_ms"] for each in others] == [60_000]
     assert row.cause in {"member_join", "poll_timeout"}
 
 

@@ -74,7 +74,7 @@ def show(found: Outages) -> Iterator[str]:
             f" lines {','.join(str(each.line) + ('~' if each.inferred else '') for each in span.evidence)}"
         )
     for move in found.leader_moves:
-        clean = {True: "clean", False: "unclean", None: "?"}[move.clean]
+        clean = {True: "clean", False: "unclean", None: "?"}[move.is_clean_election]
         yield f"move {move.topic}-{move.partition} {seconds(move.moved_at)} {move.from_node} -> {move.to_node} {clean}, {move.reason}"
 
 

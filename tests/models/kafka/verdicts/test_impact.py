@@ -93,14 +93,14 @@ def test_a_late_poll_is_measured_against_the_interval_in_force() -> None:
     story = "\n".join([told, SETTLED.format(protocol="range"), POLLED_LATE])
     left, joined = replay(events_of(story.splitlines())).rebalances[-2:]
     assert left.cause == "poll_timeout"
-    assert left.numbers == {"polled_after_ms": 312_000, "max_poll_interval_ms": 300_000, "session_timeout_ms": 45_000}
-    assert joined.numbers["absent_ms"] == 12_000
+    assert left.measurements_ms == {"polled_after_ms": 312_000, "max_poll_interval_ms": 300_000, "session_timeout_ms": 45_000}
+    assert joined.measurements_ms["absent_ms"] == 12_000
 
 
 def test_what_no_witness_tells_is_no_number() -> None:
     story = SETTLED.format(protocol="range") + POLLED_LATE
     left = replay(events_of(story.splitlines())).rebalances[-2]
-    assert left.numbers == {}
+    assert left.measurements_ms == {}
 
 
 def test_stretches_that_are_held_no_more_are_not_added_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,13 +24,13 @@ def look(name: str = "", size: int = 9) -> Inspection:
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
     place = tmp_path / "warehouse"
-    schema = pa.schema([each.remove_metadata() for each in TABLES["looks"].arrow_schema()])
-    write_deltalake(str(place / TABLES["looks"].path), schema.empty_table())
+    schema = pa.schema([each.remove_metadata() for each in TABLES["file_inspections"].arrow_schema()])
+    write_deltalake(str(place / TABLES["file_inspections"].path), schema.empty_table())
     return place
 
 
 def rows(warehouse: Path) -> set[str]:
-    return {row["path"] for row in DeltaTable(str(warehouse / TABLES["looks"].path)).to_pyarrow_table().to_pylist()}
+    return {row["path"] for row in DeltaTable(str(warehouse / TABLES["file_inspections"].path)).to_pyarrow_table().to_pylist()}
 
 
 def test_what_is_noted_is_seen_and_written_once(warehouse: Path) -> None:
@@ -40,7 +40,7 @@ def test_what_is_noted_is_seen_and_written_once(warehouse: Path) -> None:
 
     assert seen.known == {path: each for path, each in found.items() if each is not None}
     note_looks(str(warehouse), seen, found, None, "run-2")
-    assert DeltaTable(str(warehouse / TABLES["looks"].path)).version() == 1
+    assert DeltaTable(str(warehouse / TABLES["file_inspections"].path)).version() == 1
 
 
 def test_files_of_other_inputs_stay_as_long_as_they_may_be_there(warehouse: Path, tmp_path: Path) -> None:

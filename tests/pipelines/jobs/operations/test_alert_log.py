@@ -94,7 +94,7 @@ def test_what_goes_on_without_its_beginning_is_not_told_again(schedule: Schedule
         schedule.run(minutes, other)
     assert schedule.told == ["whole", "rest"][: 1 + told_anew]
     rows = {row["incident_id"]: row for row in DeltaTable(str(schedule.place / TABLES["alerts"].path)).to_pyarrow_table().to_pylist()}
-    assert rows["rest"]["told_as"] == (None if told_anew else "whole")
+    assert rows["rest"]["previous_incident_id"] == (None if told_anew else "whole")
 
 
 @pytest.mark.parametrize(("minutes", "told_anew"), [(300, 0), (60, 0), (59, 1)])

@@ -214,7 +214,7 @@ def test_what_was_told_stands_for_one_of_its_own_cluster_first(place: Path) -> N
 @pytest.mark.parametrize(("minutes", "told_anew"), [(5, 0), (6, 1)])
 def test_where_names_were_hidden_since_what_began_then_was_told(place: Path, minutes: int, told_anew: int) -> None:
     write(place, "alerts", [{"incident_id": "clear", "cluster": "prod", "severity": "critical", "started_at": NOW - timedelta(minutes=5),
-                             "told_at": NOW, "run_id": "run-1"}])  # fmt: skip
+                             "sent_at": NOW, "run_id": "run-1"}])  # fmt: skip
     write(place, "incidents", [incident("hidden", groups=["name-x"], started_at=NOW - timedelta(minutes=minutes))])
     assert tell(str(place), LATER, "run-2", AlertOptions(""), lambda _: None, NOW).sent == told_anew
 
@@ -232,8 +232,8 @@ def test_what_was_told_by_another_id_is_not_told_again(place: Path, case: str) -
         tell(str(place), LATER | {"incidents": 2}, f"run-{run + 2}", AlertOptions(""), told.append, NOW + timedelta(hours=1))
     assert [each["incident_id"] for each in told] == ["now", "now-2"][: 1 + told_anew]
     rows = {row["incident_id"]: row for row in DeltaTable(str(place / TABLES["alerts"].path)).to_pyarrow_table().to_pylist()}
-    assert rows["now-2"]["told_as"] == (None if told_anew else "now")
-    assert rows["now-2"]["told_at"] == NOW + timedelta(hours=told_anew)
+    assert rows["now-2"]["previous_incident_id"] == (None if told_anew else "now")
+    assert rows["now-2"]["sent_at"] == NOW + timedelta(hours=told_anew)
 
 
 def test_what_was_told_stands_for_one_that_it_became_and_for_what_that_becomes(place: Path) -> None:
@@ -258,8 +258,8 @@ def test_one_that_is_there_still_stands_for_no_other(place: Path) -> None:
 
 def test_alerts_of_an_older_warehouse_get_the_columns_that_they_lack(place: Path) -> None:
     schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
-    of_before = [schema.field(name) for name in ("incident_id", "cluster", "severity", "told_at", "run_id")]
-    row = {"incident_id": "now", "cluster": "prod", "severity": "critical", "told_at": NOW, "run_id": "run-1"}
+    of_before = [schema.field(name) for name in ("incident_id", "cluster", "severity", "sent_at", "run_id")]
+    row = {"incident_id": "now", "cluster": "prod", "severity": "critical", "sent_at": NOW, "run_id": "run-1"}
     path = str(place / TABLES["alerts"].path)
     write_deltalake(path, pa.Table.from_pylist([row], schema=pa.schema(of_before)), mode="overwrite", schema_mode="overwrite")
 

@@ -127,7 +127,7 @@ MENDED: dict[str, tuple[str, Damage]] = {
     "empty commit": ("incidents", lambda table: append_commit(table, b"")),
     "torn checkpoint": ("events", tear_checkpoint),
     "torn commit of the register": ("runs", lambda table: append_commit(table, b'{"add":{"pa')),
-    "torn cache": ("looks", lambda table: last_commit(table).write_bytes(b"garbage")),
+    "torn cache": ("file_inspections", lambda table: last_commit(table).write_bytes(b"garbage")),
 }
 LOST: dict[str, tuple[str, Damage]] = {
     "garbage in a published commit": ("rebalances", lambda table: last_commit(table).write_bytes(b"\x00garbage")),

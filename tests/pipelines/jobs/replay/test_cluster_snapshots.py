@@ -61,7 +61,7 @@ def rows(site: Site) -> dict[str, list[str]]:
 
 
 def reached(site: Site) -> list[str]:
-    return sorted(f"{row['upto_at']:%H:%M}" for row in site.table(CLUSTER_SNAPSHOTS))
+    return sorted(f"{row['covers_until_at']:%H:%M}" for row in site.table(CLUSTER_SNAPSHOTS))
 
 
 def assert_as_rebuilt(site: Site) -> None:
@@ -177,7 +177,7 @@ def taken(logs: Path, rules: SnapshotRules = RULES) -> list[int]:
     end = int((START + timedelta(hours=12)).timestamp()) * 1_000_000
     boundaries = [CheckpointBoundary(end - hours * 3_600_000_000, 0, "", "", "") for hours in (1, 5)]
     replay = OutageReplay({}, {}, {}, boundaries={"c": boundaries}, rules=rules)
-    return [row.upto_at for rows in replay("c", iter(batches)) for row in rows.get(CLUSTER_SNAPSHOTS, ())]
+    return [row.covers_until_at for rows in replay("c", iter(batches)) for row in rows.get(CLUSTER_SNAPSHOTS, ())]
 
 
 def test_facts_that_change_nothing_here_leave_states_as_they_are() -> None:

@@ -73,8 +73,8 @@ def rows(site: Site) -> dict[str, list[str]]:
 def reached(site: Site) -> dict[str, list[str]]:
     """Until when the states of each group reach."""
     found: dict[str, list[str]] = {}
-    for row in sorted(site.table("group_snapshots"), key=lambda row: row["upto_at"]):
-        found.setdefault(row["group"], []).append(f"{row['upto_at']:%H:%M}")
+    for row in sorted(site.table("group_snapshots"), key=lambda row: row["covers_until_at"]):
+        found.setdefault(row["group"], []).append(f"{row['covers_until_at']:%H:%M}")
     return found
 
 
@@ -178,9 +178,9 @@ def taken(events: list[Event], *boundaries: int, rules: SnapshotRules) -> list[i
     for event in events:
         taking.feed(stage, event)
     taking.end(stage)
-    told = {(state.cluster, state.group, state.facts, state.catalogue_version, state.model_version) for state in taking.taken}
+    told = {(state.cluster, state.group, state.facts_fingerprint, state.catalogue_version, state.model_version) for state in taking.taken}
     assert told <= {("c", "g", "facts", "catalogue", "models")}
-    return [state.upto_at // US for state in taking.taken]
+    return [state.covers_until_at // US for state in taking.taken]
 
 
 def test_states_are_taken_before_each_boundary_once_there_is_enough_in_them() -> None:
@@ -222,12 +222,14 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
     names = [f"g-{number}" for number in range(20)]
     held, mine = known_facts(facts).until(60 * US), {"catalogue_version": catalogue_version(), "model_version": model_version()}
     stored = [
-        {"group_snapshot_id": f"{group} at {at}", "cluster": "c", "group": group, "upto_at": at, "facts_until_at": 60, "facts": told} | mine
+        {"group_snapshot_id": f"{group} at {at}", "cluster": "c", "group": group, "covers_until_at": at, "facts_until_at": 60}
+        | {"facts_fingerprint": told}
+        | mine
         for group in names
         for at, told in ((40, held), (50, "others"))
     ]
     rows = pa.Table.from_pylist(stored)
-    for name in ("upto_at", "facts_until_at"):
+    for name in ("covers_until_at", "facts_until_at"):
         times = pc.multiply(rows[name], US).cast(pa.timestamp("us", "UTC"))
         rows = rows.set_column(rows.schema.get_field_index(name), name, times)
     asked: list[int] = []
@@ -266,7 +268,8 @@ def test_of_each_group_those_around_the_boundaries_stay(spark: object, stored: d
         {"c": [CheckpointBoundary(at, at, "", "", "") for at in (100, 40)]}, [*held, StoredSnapshot("another's", "d", "g", 1)]
     )
     columns = {"group_snapshot_id": list(map(str, new)), "cluster": ["c"] * len(new), "group": ["g"] * len(new)}
-    rows = pa.table({**{name: pa.array(values, pa.string()) for name, values in columns.items()}, "upto_at": pa.array(new, pa.int64())})
+    texts = {name: pa.array(values, pa.string()) for name, values in columns.items()}
+    rows = pa.table({**texts, "covers_until_at": pa.array(new, pa.int64())})
     keys = pa.table({"group_snapshot_id": sorted({*map(str, stored), *columns["group_snapshot_id"]})})
     for groups, whole in (({"c": {"g"}}, ()), ({}, ("c",))):
         replaced = keys.filter(found.replaced(rows, groups, whole).arrow)
