@@ -107,7 +107,10 @@ class Settings:
 _SECTIONS: dict[str, Any] = get_type_hints(Settings)
 _KEYS: dict[str, dict[str, Any]] = {name: get_type_hints(section) for name, section in _SECTIONS.items()}
 FORMER_KEYS: Mapping[tuple[str, str], str] = {("warehouse", "keep_days"): "retention_days"}
-"""Section and former name -> name of keys that were renamed; both are read for one release."""
+"""Section and former name -> name of renamed keys.
+
+Both are read for one release.
+"""
 
 
 def load_settings(path: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:

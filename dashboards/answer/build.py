@@ -182,7 +182,7 @@ def rebalance(row: Row) -> data.Rebalance:
         trigger_text=column(row, "trigger_text"),
         evidence=evidence(row),
         advice=advice,
-        numbers=dict(column(row, "measurements_ms", None) or {}),
+        measurements_ms=dict(column(row, "measurements_ms", None) or {}),
         pause_seconds=pause,
         backlog_seconds=column(row, "backlog_seconds", None),
     )

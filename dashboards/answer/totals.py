@@ -98,7 +98,7 @@ class Verdicts:
             kind = kind_of_file(item.settled_by)
             self.settled_by[item.cause].setdefault(kind, DecidingFiles()).add(item)
         text = measured(item)
-        greatest = max((item.numbers.get(name, 0.0) for name in MEASURED), default=0.0)
+        greatest = max((item.measurements_ms.get(name, 0.0) for name in MEASURED), default=0.0)
         if text and greatest >= self.measured.get(item.cause, (-1.0, ""))[0]:
             self.measured[item.cause] = (greatest, text)
         self.waits.add(item)

@@ -96,7 +96,7 @@ class Rebalance:
     trigger_text: str | None
     evidence: tuple[Line, ...]
     advice: tuple[Advice, ...]
-    numbers: Mapping[str, float] = field(default_factory=dict)
+    measurements_ms: Mapping[str, float] = field(default_factory=dict)
     pause_seconds: float | None = None
     backlog_seconds: float | None = None
 

@@ -97,7 +97,7 @@ def act(item: Rebalance) -> str:
 def measured(item: Rebalance) -> str:
     """Measurement of the member that acted first, compared with the timeout in force."""
     first = tuple(person for person in item.offenders if person.first) or item.offenders[:1]
-    return filled(cause_entry(item.system, item.cause).measured, first[0].name, item.numbers) if first else ""
+    return filled(cause_entry(item.system, item.cause).measured, first[0].name, item.measurements_ms) if first else ""
 
 
 def filled(sentences: Sequence[str], who: str, numbers: Mapping[str, float]) -> str:

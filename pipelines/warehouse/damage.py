@@ -7,6 +7,7 @@ one message that names table and file.
 from __future__ import annotations
 
 import logging
+import shutil
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from pipelines.errors import DamagedWarehouse, JobError
 from pipelines.schema.tables import TABLES
 from pipelines.storage.uris import is_uri, warehouse_uri
 from pipelines.warehouse.delta_files import LOG_FOLDER, DeltaFiles, set_aside, set_commit_aside, why_no_parquet
+from pipelines.warehouse.migrations import RETIRED
 
 _log = logging.getLogger(__name__)
 _NAMED = 3
@@ -140,6 +142,13 @@ def mend(place: str, table: str, published: int) -> None:
         _log.warning("%s is torn, and no commit is missing without it; it is kept as %s", checkpoint, set_aside(checkpoint).name)
         (files.log / "_last_checkpoint").unlink(missing_ok=True)
     check(place, table, published)
+
+
+def remove_retired(place: str) -> None:
+    """Remove tables of former versions from a local warehouse."""
+    if not is_uri(place):
+        for folder in RETIRED:
+            shutil.rmtree(Path(warehouse_uri(place)) / folder, ignore_errors=True)
 
 
 def check(place: str, table: str, published: int) -> None:

@@ -36,7 +36,10 @@ STEPS: Mapping[int, Mapping[str, Migration]] = {
 }
 
 RETIRED = ("ops/looks",)
-"""Folders of tables that no version writes any more: `looks` is `file_inspections` since version 4."""
+"""Folders of tables that no run writes any more.
+
+`looks` is `file_inspections` since version 4.
+"""
 
 
 def steps_of(table: str, version: int) -> Iterator[Migration]:

@@ -131,9 +131,9 @@ def _remake(spark: SparkSession, path: str, table: Table, wanted: StructType) ->
 
 
 def _rename_columns(spark: SparkSession, path: str, table: Table, found: ExistingTable) -> ExistingTable:
-    """Rewrite a table if columns have former names; return it as it is then.
+    """Rewrite a table if columns have former names; return its new form.
 
-    One commit holds all rows, so a crash leaves the table as it was or as it shall be. Delta's own renaming needs a
+    One commit holds all rows, so a crash leaves either the old table or the new one. Delta's own renaming needs a
     protocol that other readers may lack. A rewritten table has no NOT NULL, which Delta can't set again; the quality
     gate looks for nulls in all tables.
     """

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -37,10 +36,9 @@ from pipelines.storage.uris import is_uri, warehouse_uri
 from pipelines.warehouse import arrow_diff as few
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since
-from pipelines.warehouse.damage import DISPOSABLE, mend
+from pipelines.warehouse.damage import DISPOSABLE, mend, remove_retired
 from pipelines.warehouse.delta_files import set_aside
 from pipelines.warehouse.first_seen import DerivedColumns, firsts_by_spark
-from pipelines.warehouse.migrations import RETIRED
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among
 from pipelines.warehouse.schema_upgrades import ExistingTable, brought_up_to_date, create
 from pipelines.warehouse.spark_diff import (
@@ -130,17 +128,14 @@ class Warehouse:
     def open(self, published: Mapping[str, int] | None = None) -> None:
         """Create missing tables, upgrade older ones, and read their versions.
 
-        Removes remains of a power cut or a full disk: tables without a first commit, and torn commits after the
-        `published` versions. Raises TableMismatch if a table's columns cannot be upgraded.
+        Removes what a power cut or a full disk left. Raises TableMismatch if a table's columns cannot be upgraded.
         """
         self._written.clear()
         self._emptied.clear()
         self._published = published or {}
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
             self._versions = dict(zip(TABLES, pool.map(self._open_table, TABLES.values()), strict=True))
-        if self._local:
-            for folder in RETIRED:
-                shutil.rmtree(f"{self.uri}/{folder}", ignore_errors=True)
+        remove_retired(self.uri)
 
     def open_one(self, name: str) -> None:
         """Open one table as `open` does."""

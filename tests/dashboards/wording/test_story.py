@@ -46,12 +46,12 @@ def test_how_it_ended(outcome: str, sentence: str) -> None:
 
 def test_what_was_measured_is_told() -> None:
     numbers = {"polled_after_ms": 312_000, "max_poll_interval_ms": 300_000}
-    sentences = told(cause="poll_timeout", numbers=numbers).splitlines()
+    sentences = told(cause="poll_timeout", measurements_ms=numbers).splitlines()
     assert "orders-worker-3 polled after 5 min 12 s, with max.poll.interval.ms of 5 min." in sentences
     assert "orders-worker-3 did not poll within max.poll.interval.ms of 5 min." in told(
-        cause="poll_timeout", numbers={"max_poll_interval_ms": 300_000}
+        cause="poll_timeout", measurements_ms={"max_poll_interval_ms": 300_000}
     )
-    assert "max.poll.interval.ms" not in told(cause="poll_timeout", numbers={})
+    assert "max.poll.interval.ms" not in told(cause="poll_timeout", measurements_ms={})
 
 
 def test_what_fixed_identities_would_have_spared() -> None:

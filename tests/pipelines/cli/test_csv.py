@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli.output.json_csv import FORMULA, cell
+from pipelines.schema.tables import TABLES
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 from tests.pipelines.cli.conftest import Cli
 from tests.pipelines.cli.test_screens import OBEYED
@@ -23,8 +24,11 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("command", LISTINGS)
 def test_the_rows_and_columns_are_those_of_json(cli: Cli, story_warehouse: Path, command: str) -> None:
+    """Without the former names of columns, which only JSON repeats."""
     asked = (command, "--warehouse", story_warehouse)
     table, rows = rows_of(cli(*asked, "--csv").out), json.loads(cli(*asked, "--json").out)[command]
+    former = TABLES["rebalances"].former_names if command == "rebalances" else {}
+    rows = [{name: value for name, value in row.items() if name not in former} for row in rows]
     assert [list(row) for row in table] == [list(row) for row in rows]
     for shown, row in zip(table, rows, strict=True):
         plain = {name: value for name, value in row.items() if not isinstance(value, list | dict)}
