@@ -115,6 +115,7 @@ STORED: Mapping[str, str] = {
 """Module and class by stable name."""
 
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "ClientWindows": ("of_epochs",),
     "Controllers": ("failures",),
     "PartitionHistory": ("reassigned",),
 }

@@ -24,8 +24,11 @@ def json_document(text: str | bytes) -> dict[str, Any] | None:
 
 
 _LENIENT = json.JSONDecoder(strict=False)
-_BRACKETS = " \t\r\n,}]"
-"""What may follow a document that was copied out of another one."""
+_BRACKETS = " \t\r,}]"
+"""What may follow, on its line, a document copied out of another one.
+
+Lines below it are other output of the program: prints, stack traces.
+"""
 
 
 def _lenient(text: str) -> Any:
@@ -34,7 +37,7 @@ def _lenient(text: str) -> Any:
         found, end = _LENIENT.raw_decode(text)
     except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError, too
         return None
-    return found if not text[end:].strip(_BRACKETS) else None
+    return found if not text[end:].partition("\n")[0].strip(_BRACKETS) else None
 
 
 def field_of(document: Any, path: str) -> Any:

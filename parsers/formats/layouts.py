@@ -138,16 +138,18 @@ class Layout:
 def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first_end: int) -> re.Match[str] | None:
     """The part after the message.
 
-    At the end of the first line, else of a later one (messages of several lines).
+    At the end of the first line, else of a later one (messages of several lines). A window may have filled lines up with
+    blanks.
     """
     end = first_end
     while True:
-        mark = text.rfind(tail_mark, start, end)
+        bare = start + len(text[start:end].rstrip(" "))
+        mark = text.rfind(tail_mark, start, bare)
         for _ in range(3):  # a thread name may hold the mark
             if mark < 0:
                 break
-            found = tail.match(text, mark, end)
-            if found is not None and found.end() == end:
+            found = tail.match(text, mark, bare)
+            if found is not None and found.end() == bare:
                 return found
             mark = text.rfind(tail_mark, start, mark)
         if end >= len(text):

@@ -280,7 +280,7 @@ class RecordReader:
         pieces = text.split("\n", MAX_FOLDS)
         for glue in ("", " "):
             for count in range(2, len(pieces) + 1):
-                joined = self.layout.read(glue.join(pieces[:count]))
+                joined = self.layout.read(glue.join(pieces[:count]).rstrip())
                 if joined is not None and joined.whole and (found := self._match(joined)) is not None:
                     return (joined, found) if glue else self._with_rest(pieces, count, joined, found)
         return header, None

@@ -193,6 +193,7 @@ class GroupStage:
         actions = [self._on_coordinators_clock(action) for action in (*actions_in(event), *self.clients.feed(event, self.knowledge.shared))]
         self._act(actions)
         if event.witness is not Witness.CLIENT or not self.skews.is_of_other_zone(log_of(event.place.file)):
+            self.windows.of_epochs = self.modern.epoch is not None
             self.windows.feed(event, actions, self.roster)
         self._relieve()
 

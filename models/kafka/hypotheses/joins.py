@@ -116,11 +116,24 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
     initial = 1 <= steps <= max(1, len(actions)) and duration - steps * delay <= delay * INITIAL_DELAY_OVERRUN
     members_after = context.window.members_after
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
-    likely = (priors.AS_FROM_EMPTY if initial or alone else priors.MID_LIFE).value
+    held = not initial and _ends_as_one_goes(context)
+    likely = (priors.HELD_UNTIL_ONE_WENT if held else priors.AS_FROM_EMPTY if initial or alone else priors.MID_LIFE).value
     return [
         Hypothesis(Cause.NEW_GROUP, likely, actions, EARLIER_LINES),
         Hypothesis(Cause.MEMBER_JOIN, 1 - likely, actions, EARLIER_LINES),
     ]
+
+
+def _ends_as_one_goes(context: RebalanceContext) -> bool:
+    """Whether the join phase ended as a member of the last generation went.
+
+    Only a phase that waits for members of the last generation ends then (GroupCoordinator.removeMemberAndUpdateGroup,
+    DelayedJoin); an initial delay runs to its end (InitialDelayedJoin).
+    """
+    until = context.window.open_until
+    came = {action.member_id for action in context.joiners.values()}
+    gone = [action for action in context.gone.values() if action.certain and action.member_id not in came]
+    return until is not None and any(0 <= until - action.at <= priors.PHASE_OVERRUN_US for action in gone)
 
 
 _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (

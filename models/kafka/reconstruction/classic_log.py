@@ -311,7 +311,11 @@ class ClassicReplay:
         self.group.state = None
         self.group.member_count = None
         current = self.current
-        if current is not None:
+        if current is not None and current.joined is None and current.generation_before == generation - 1:
+            # Its generation was reached, by lines that are missing; nothing tells when.
+            current.generation_after, current.outcome = generation, "stable"
+            current.inferred_steps += 2
+        elif current is not None:
             self._close(current, "superseded" if generation > known else "coordinator_lost", event)
         return None
 

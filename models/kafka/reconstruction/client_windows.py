@@ -156,6 +156,8 @@ class ClientWindows:
     """A coordinator told of the group."""
     _empty: bool = False
     """All of the last generation have left, and that has a window."""
+    of_epochs: bool = False
+    """A coordinator says that the group is one of the consumer protocol now."""
 
     # -- what is seen ----------------------------------------------------------------------------------------
 
@@ -220,6 +222,11 @@ class ClientWindows:
                 self._open(action, actor)
 
     @property
+    def _has_epochs(self) -> bool:
+        """Whether what classic members call generations are epochs."""
+        return self.of_epochs or bool(self._consumers)
+
+    @property
     def _newest(self) -> ClientSight | None:
         return self._waiting[-1] if self._waiting else self._last
 
@@ -237,7 +244,7 @@ class ClientWindows:
         generation = action.generation or 0
         sight = self._sight_of(generation) or self._named_at_last(action)
         if sight is None:
-            sight = ClientSight(generation, action, action.at, of_epoch=bool(self._consumers))
+            sight = ClientSight(generation, action, action.at, of_epoch=self._has_epochs)
             self._waiting.append(sight)
         elif action.at > sight.joined.at and actor in self._openings:
             # It was answered with the generation that is in force: what it asked for since began nothing.
@@ -282,7 +289,7 @@ class ClientWindows:
 
     def _joined_unnamed(self, action: MemberAction, actor: str | None) -> None:
         """Take a join or an assignment without a generation."""
-        if self._consumers:
+        if self._has_epochs:
             return
         newest = self._newest
         near = newest is not None and action.at - newest.last_at <= TOGETHER_US
@@ -364,7 +371,7 @@ class ClientWindows:
 
     def _never_joined(self) -> Iterator[ClientWindow]:
         """Rebalances that are shown, without any member's join."""
-        if self._consumers or self._is_told:
+        if self._has_epochs or self._is_told:
             return
         shown = [action for action, _ in self._candidates(-FOREVER, FOREVER, *_SHOWINGS) if action.kind in _SHOWINGS]
         last_at: int | None = None

@@ -17,6 +17,8 @@ WHOLE = {"message": "joining group", "group": "orders"}
         '{"message":"joining group","group":"orders"}]',
         '{"message":"joining group","group":"orders"}}',  # the end of what it was an item of
         '{"message":"joining group","group":"orders"}]}, ',
+        '{"message":"joining group","group":"orders"}\nreq: &kmsg.Request{Version:0}',  # what the program prints beside
+        '{"message":"joining group","group":"orders"},\n  at worker (app.js:3:1)\n}',
     ],
 )
 def test_a_document_is_read_with_the_brackets_around_it(line: str) -> None:

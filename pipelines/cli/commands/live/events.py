@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,8 @@ from pipelines.storage.uris import nothing_at
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from models.rocketmq.observations.client_groups import ClientGroups
+_NUMBER = re.compile(r'"client_number":(\d+)')
+"""A client's number among those of its id in one process, in an event's fields."""
 
 
 def events(
@@ -80,7 +82,6 @@ def _rebalances(asked: QueryOptions, *, follow: bool) -> int:
 def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | None, settings: Path | None, talk: Messenger) -> int:
     """Write the records as they are read."""
     from conf.settings import load_settings
-    from models.rocketmq.observations.client_groups import ClientGroups
     from parsers.reading.reader import find_files, read_file, unmatched_globs
     from pipelines.cli.answers.source import check_paths
     from pipelines.cli.arguments.rules import read_options, shown_as
@@ -103,9 +104,9 @@ def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | 
     with talk.progress("reading") as progress:
         for source in found.files:
             reader = read_file(source, options)
-            clients = ClientGroups()
+            known = LineGroups()
             for chunk in reader:
-                for line in event_lines(chunk.events, wanted, clients):
+                for line in event_lines(chunk.events, wanted, known):
                     stream.write(line)
                 if progress is not None:
                     done += chunk.counts.bytes
@@ -115,10 +116,37 @@ def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | 
     return codes.decisive([codes.SOME_REJECTED] if broken else [])
 
 
-def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset(), clients: ClientGroups | None = None) -> Any:
+class LineGroups:
+    """Groups of the clients' lines of one file that name none."""
+
+    def __init__(self) -> None:
+        from models.kafka.observations.group_names import GroupNames
+        from models.kafka.observations.unattributed import STRAY_EVENTS
+        from models.rocketmq.observations.client_groups import ClientGroups
+
+        self._kafka, self._rocketmq, self._of_members = GroupNames(), ClientGroups(), STRAY_EVENTS
+
+    def group_of(self, values: Mapping[str, Any]) -> str | None:
+        """The group that a line names, or that earlier lines gave to its client."""
+        group: str | None = values["group"]
+        client: str | None = values["client_id"]
+        if values["system"] == "rocketmq":
+            self._rocketmq.learn(client, group)
+            return group or self._rocketmq.group_of(client)
+        if values["witness"] != "client":
+            return group
+        number = _NUMBER.search(values["fields"] or "")
+        name = (client, number[1] if number else None, values["thread"])
+        if group:
+            self._kafka.learn(group, *name)
+            return group
+        return self._kafka.group_of(*name, of_member=bool(values["member_id"]) or values["event"] in self._of_members)
+
+
+def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset(), known: LineGroups | None = None) -> Any:
     """Encode the events of a batch as JSON lines.
 
-    `fields` is JSON already and is copied unchanged. `clients` are those of the file so far: their lines that name no group get theirs.
+    `fields` is JSON already and is copied unchanged. `known` gives groups to lines that name none.
     """
     import orjson
 
@@ -130,9 +158,8 @@ def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset(), cli
     fields = names.index("fields")
     for row in zip(*columns, strict=True):
         values = dict(zip(names, row, strict=True))
-        if clients is not None and values["system"] == "rocketmq":
-            clients.learn(values["client_id"], values["group"])
-            values["group"] = values["group"] or clients.group_of(values["client_id"])
+        if known is not None:
+            values["group"] = known.group_of(values)
         if groups and values["group"] not in groups:
             continue
         values["fields"] = orjson.Fragment(row[fields] or "{}")

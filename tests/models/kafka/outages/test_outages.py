@@ -54,7 +54,7 @@ def seconds(at: int | None) -> str:
 def show(found: Outages) -> Iterator[str]:
     """What came out, a line each."""
     for down in found.broker_outages:
-        yield f"broker {down.node} {seconds(down.down_at)}..{seconds(down.up_at)} {down.how}"
+        yield f"broker {down.node} {seconds(down.down_at)}..{seconds(down.up_at)} {down.shutdown_kind}"
     for diverging in found.divergences:
         yield f"divergence {diverging.observed}, by the clock of {diverging.expected.rpartition(' ')[-1]}"
     for row in found.partition_outages:
