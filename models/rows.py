@@ -225,6 +225,10 @@ class MemberSession:
     ended_how: str  # left, expired, evicted, replaced, fenced, removed, open
     rebalances_caused: int
     member_seconds_stopped_caused: float
+    library: str | None = None
+    client_version: str | None = None
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
     final_at: int | None = None
 
 

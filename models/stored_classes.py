@@ -24,6 +24,7 @@ STORED: Mapping[str, str] = {
     "ClassicReplay": "models.kafka.reconstruction.classic_log:ClassicReplay",
     "ClientState": "models.rows:ClientState",
     "ClientStates": "models.kafka.observations.client_states:ClientStates",
+    "ClientLog": "models.kafka.observations.roster:ClientLog",
     "ClientSight": "models.kafka.reconstruction.client_windows:ClientSight",
     "ClientWindows": "models.kafka.reconstruction.client_windows:ClientWindows",
     "Clients": "models.kafka.observations.client_ids:Clients",
@@ -117,7 +118,9 @@ STORED: Mapping[str, str] = {
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "ClientWindows": ("of_epochs",),
     "Controllers": ("failures",),
+    "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
     "PartitionHistory": ("reassigned",),
+    "Roster": ("logs",),
 }
 """Fields that classes got after checkpoints were written, oldest first.
 

@@ -199,6 +199,10 @@ GOLD = [
         required("ended_how", TEXT, "How it ended.", words.SESSION_ENDS),
         required("rebalances_caused", COUNT, "Rebalances that it caused.", least=0),
         required("member_seconds_stopped_caused", SECONDS, "Member-seconds of stopped consumption that it caused.", least=0),
+        Column("library", TEXT, "Client library by its own log, such as `java` or `librdkafka`; null without one."),
+        Column("client_version", TEXT, "Version of that library, as a start-up line of its log says."),
+        Column("session_timeout_ms", COUNT, "session.timeout.ms, as the coordinator or its own log says.", least=0),
+        Column("rebalance_timeout_ms", COUNT, "max.poll.interval.ms of a consumer, rebalance.timeout.ms of a worker.", least=0),
         _FINAL,
     ),
     _gold(

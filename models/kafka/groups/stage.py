@@ -276,7 +276,7 @@ class GroupStage:
         last = empty_at_the_end(self.classic, self.modern)
         rows.group_transitions.extend(self.chronicle.transitions(self.classic.changes))
         rows.group_states.extend(self.states.rest() if self.states is not None else ())
-        rows.member_sessions.extend(self.writer.sessions(self.roster.members.values()))
+        rows.member_sessions.extend(self.writer.sessions(self.roster.members.values(), self.knowledge.settings))
         rows.coordinator_moves.extend(self.chronicle.moves(self.classic.moves))
         self._expire(rows, [*self.classic.deaths, *([(last, None)] if last else [])])
         rows.divergences.extend(self.chronicle.findings(self.classic.findings))
@@ -464,7 +464,7 @@ class GroupStage:
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log, before, gone))
         self._forget_clients(gone)
         past = self.roster.past(before, self._named())
-        rows.member_sessions.extend(self.writer.sessions(past))
+        rows.member_sessions.extend(self.writer.sessions(past, self.knowledge.settings))
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._goings)
         self.final.take(rows, final_at=at)
         self.open, self._over = GroupHistory(), 0

@@ -99,7 +99,9 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
         roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
     if event.witness is Witness.CLIENT and event.client_id:
         knowledge.clients.add(event.client_id)
-        if event.message.rpartition(".")[0] in SILENT_LIBRARIES:
+        family = event.message.rpartition(".")[0]
+        roster.note_log(event.client_id, event.place.file, family)
+        if family in SILENT_LIBRARIES:
             knowledge.silent.add(event.client_id)
     if event.witness is Witness.REQUEST:
         knowledge.requests = True

@@ -7,7 +7,7 @@ The coordinator makes a member id from the client id (dynamic members) or from t
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -53,6 +53,22 @@ class Member:
     ended_how: str = "open"
 
 
+HOSTS = frozenset({"spring", "connect", "streams", "flink", "logstash", "vector", "karafka"})
+"""Programs around a client library, by the family of their messages."""
+
+
+LIBRARIES: Mapping[str, str] = {"client": "java", "streams_client": "java", "python": "kafka_python"}
+"""Library of a family of messages, where it has another name."""
+
+
+@dataclass(slots=True)
+class ClientLog:
+    """Where a client's own lines stand, and the library that writes them."""
+
+    file: str
+    library: str
+
+
 @dataclass(slots=True)
 class Roster:
     """All member ids seen in a group."""
@@ -60,6 +76,7 @@ class Roster:
     members: dict[str, Member] = field(default_factory=dict)
     _current: dict[str, str] = field(default_factory=dict)  # client id -> its latest member id
     _instances: dict[str, str] = field(default_factory=dict)  # instance id -> client id
+    logs: dict[str, ClientLog] = field(default_factory=dict)  # client id -> its own log, the latest
 
     def see(
         self,
@@ -89,6 +106,14 @@ class Roster:
                 self._instances[member.instance_id] = client_id
         return member
 
+    def note_log(self, client_id: str, file: str, family: str) -> None:
+        """Keep where a client writes, by the family of its message (`kafka.librdkafka`)."""
+        part = family.rpartition(".")[2]
+        library = LIBRARIES.get(part, part)
+        known = self.logs.get(client_id)
+        if known is None or (library not in HOSTS and (known.file, known.library) != (file, library)):
+            self.logs[client_id] = ClientLog(file, library)
+
     def past(self, before: int, named: Container[str | None]) -> list[Member]:
         """Members that ended or were silent for long before a time.
 
@@ -111,6 +136,7 @@ class Roster:
             del self.members[member.member_id]
             if member.client_id is not None and self._current.get(member.client_id) == member.member_id:
                 del self._current[member.client_id]
+                self.logs.pop(member.client_id, None)
                 gone.add(member.client_id)
         return gone
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -277,17 +277,22 @@ class HistoryWriter:
                 evidence([before, after]),
             )
 
-    def sessions(self, members: Iterable[Member]) -> Iterable[MemberSession]:
-        """Rows of these members, from their first line to their last."""
+    def sessions(self, members: Iterable[Member], settings: Mapping[str, Mapping[str, int]]) -> Iterable[MemberSession]:
+        """Rows of these members, from their first line to their last.
+
+        `settings` are those that clients' own logs tell, by client id.
+        """
         for member in sorted(members, key=lambda m: (m.first_seen_at or 0, m.member_id)):
             caused = self._caused.get(member.member_id, [])
+            client_id = self.roster.person(member.member_id, None, None, "").client_id
+            log, own = self.roster.logs.get(client_id or ""), settings.get(client_id or "", {})
             yield MemberSession(
                 self.cluster,
                 KAFKA,
                 make_id("session", self.cluster, self.group, member.member_id, member.first_seen_at),
                 self.group,
                 member.member_id,
-                self.roster.person(member.member_id, None, None, "").client_id,
+                client_id,
                 member.host,
                 member.instance_id,
                 member.first_seen_at,
@@ -295,6 +300,10 @@ class HistoryWriter:
                 member.ended_how,
                 len(caused),
                 sum(caused, 0.0),
+                log.library if log is not None else None,
+                self.facts.versions.get(log.file) if log is not None else None,
+                member.session_timeout_ms or own.get("session_timeout_ms"),
+                member.rebalance_timeout_ms or own.get("max_poll_interval_ms"),
             )
 
     def forget(self, members: Iterable[Member]) -> None:
