@@ -29,6 +29,9 @@ Their brokers do not log the end of a rebalance.
 SURE = 0.9
 """Minimum confidence of a cause called sure."""
 
+LIKELY = 0.6
+"""Minimum confidence of a cause that is no guess."""
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
