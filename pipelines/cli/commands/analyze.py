@@ -45,7 +45,7 @@ def analyze(
         typer.Option("--fail-on", help="End with exit code 1 if an incident is at least this bad.", rich_help_panel=o.HOW),
     ] = None,
 ) -> int:
-    """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
+    """Show which groups rebalanced, how long, why, and who caused it."""
     if markdown and form != "people":
         raise UsageError(f"--markdown and --{form} can't be had at once")
     if follow:

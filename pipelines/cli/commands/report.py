@@ -33,7 +33,7 @@ def report(
         str | None, typer.Option("--title", metavar="TEXT", help="Heading of the page; by default what was read.", rich_help_panel=o.HOW)
     ] = None,
 ) -> int:
-    """Write the answer as one self-contained HTML page, with charts, tables and evidence, to read and to send."""
+    """Write the answer as one self-contained HTML page."""
     source = open_source(asked)
     write_report(source, out, title=title or title_of(asked, source), talk=asked.talk)
     return codes.decisive(source.codes)
@@ -106,7 +106,7 @@ def what_ifs(rows: Any) -> list[WhatIf]:
 
 
 def _groups_run(rows: Any) -> list[GroupHistory]:
-    """Groups for the page, by name; of a long history the last rebalances."""
+    """Groups of the page, with the last rebalances of a long history."""
     from models.downtime import stopped_seconds
     from pipelines.cli.answers.histories import history
 

@@ -134,7 +134,7 @@ def run(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
-    """Read logs into the Delta tables of a warehouse, on Spark. A second run over the same input changes no row."""
+    """Read logs into Delta tables, with Spark; reading them twice changes nothing."""
     from conf.settings import load_settings
     from pipelines.cli.after_run import RunRecipients
     from pipelines.cli.arguments.rules import ReadArguments, analyze_options

@@ -58,7 +58,10 @@ RULINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the model says of one rebalance; `why_not` where it can say nothing."""
+    """What the model says of one rebalance.
+
+    `why_not` says why it can say nothing.
+    """
 
     why_not: str | None = None
     version: str | None = None

@@ -23,7 +23,10 @@ Budget = Annotated[
 
 @question
 def groups(asked: QueryOptions, form: o.Form, budget: Budget = None, limit: o.Limit = 50) -> int:
-    """List groups: protocol, assignor, clients, size, stopped time per week, readiness for KIP-848."""
+    """List groups with protocol, clients, cost and readiness for KIP-848.
+
+    Also assignor, size, share of static members and stopped time per week.
+    """
     from pipelines.cli.answers import history_rows as rows
     from pipelines.cli.output import history_tables as tables
 
