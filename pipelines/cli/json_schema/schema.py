@@ -64,8 +64,20 @@ def schema(
     return 0
 
 
+def schema_id(command: str) -> str:
+    """Name of a command's schema; a change that breaks readers has another."""
+    from pipelines.versions import SCHEMA_VERSION
+
+    return f"urn:groupscope:schema:{command.replace('/', '-')}:{SCHEMA_VERSION}"
+
+
 def command_schema(command: str) -> dict[str, Any]:
     """Schema of one command; for --jsonl it describes one line."""
+    found = _schema_of(command)
+    return {"$schema": found.pop("$schema"), "$id": found.pop("$id", schema_id(command)), **found}
+
+
+def _schema_of(command: str) -> dict[str, Any]:
     from pipelines.schema.tables import contract_schema
 
     contract = copy.deepcopy(contract_schema())
