@@ -36,6 +36,7 @@ TOP_LEVEL = {
     ".github",
     ".pre-commit-config.yaml",
     "hatch_build.py",
+    "mkdocs.yml",
     "pyproject.toml",
     "requirements.lock",
 }

@@ -6,7 +6,7 @@ None of it changes the published tables.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from pipelines.errors import CannotWrite, JobError
 
 if TYPE_CHECKING:
     from conf.settings import Settings
+    from dashboards.answer.history.alert_rules import AlertRule
     from parsers.redaction.pseudonyms import Redaction
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.operations.metrics import Sample
@@ -29,6 +30,25 @@ if TYPE_CHECKING:
 def code_of(error: BaseException) -> int:
     """Exit code of an error."""
     return int(getattr(error, "exit_code", codes.INTERRUPTED if isinstance(error, KeyboardInterrupt) else codes.OUR_BUG))
+
+
+def broken_rules(place: str, rules: Sequence[AlertRule]) -> list[dict[str, Any]]:
+    """Breaches of the user's own rules by the published tables, as alerts."""
+    if not rules:
+        return []
+    from datetime import timedelta
+
+    from pipelines.cli.answers.history_rows import breach_alerts, breaches
+    from pipelines.cli.answers.selection import last_record_at, select
+    from pipelines.cli.arguments.times import Moment
+    from pipelines.jobs.operations.alerts import NEWS_FOR
+    from pipelines.warehouse.reader import WarehouseReader
+
+    whole = WarehouseReader(place)
+    # A comparison needs the last span and the one before it; what is older is no news.
+    back = NEWS_FOR + timedelta(seconds=2 * max(rule.span_seconds for rule in rules))
+    rows = select(whole, None, Moment("", "UTC", back=back), None)
+    return list(breach_alerts(breaches(rows, last_record_at(whole), rules)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +141,17 @@ class RunRecipients:
     def _tell(self, outcome: RunOutcome) -> dict[str, int]:
         if self.alerts is None or self.send is None:
             return {"alerts": 0, "alerts_failed": 0}
+        from pipelines.cli.arguments.alert_rules import alert_rules
         from pipelines.jobs.operations.alerts import tell
 
-        told = tell(self.place, outcome.table_versions, outcome.run_id, self.alerts, self.send)
+        told = tell(
+            self.place,
+            outcome.table_versions,
+            outcome.run_id,
+            self.alerts,
+            self.send,
+            broken_rules=broken_rules(self.place, alert_rules(self.settings.alerts.rules)),
+        )
         if told.sent:
             self._log("alerts sent", incidents=told.sent)
         return {"alerts": told.sent, "alerts_failed": told.failed}

@@ -18,7 +18,7 @@ from pipelines.cli.output.json_log import LogEvents
 from pipelines.errors import JobError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rich.console import Console
 
@@ -162,7 +162,7 @@ def run(
         catalog=catalog or loaded.warehouse.catalog,
         again=seconds is not None,
     )
-    told, send = _alerts(alert, alert_at, alert_format)
+    told, send = _alerts(alert, alert_at, alert_format, loaded.alerts.rules)
     followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
@@ -181,7 +181,12 @@ def _place(warehouse: str) -> str:
     return warehouse
 
 
-def _alerts(url: str | None, severity: str, form: AlertFormat) -> tuple[AlertOptions, Send] | tuple[None, None]:
+def _alerts(
+    url: str | None, severity: str, form: AlertFormat, rules: Iterable[str]
+) -> tuple[AlertOptions, Send] | tuple[None, None]:
+    from pipelines.cli.arguments.alert_rules import alert_rules
+
+    alert_rules(rules)  # refused now rather than after the run
     if url is None:
         return None, None
     from pipelines.jobs.operations.alerts import AlertOptions, sender

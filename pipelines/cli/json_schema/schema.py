@@ -237,6 +237,22 @@ GATE: dict[str, Any] = {
             }
         ),
     },
+    "broken_rules": {
+        "description": "Stretches in which a group was above the limit of a rule, by time.",
+        "type": "array",
+        "items": _closed(
+            {
+                "rule": _TEXT,
+                "cluster": _TEXT,
+                "system": OFFENDER["properties"]["system"],
+                "group": _TEXT,
+                "started_at": _INSTANT,
+                "ended_at": {"description": "Null if it goes on when the logs end.", **_INSTANT},
+                "value": {"description": "The largest count or number of seconds, or the factor.", "type": "number"},
+                "text": _TEXT,
+            }
+        ),
+    },
 }
 ALLOCATION: dict[str, Any] = {
     "strategy": {"description": "As clients print it.", **_TEXT},
