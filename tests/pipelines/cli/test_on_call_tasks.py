@@ -38,7 +38,7 @@ TASKS = {
     "the last hour by the clock": Task(f"rebalances {POLL_TIMEOUT} --since now-1h --json", ('"rebalances":',)),
     "one rebalance as a story": Task(f"explain shipping-e/2 {POLL_TIMEOUT}", ("exceeded its poll interval", "Evidence", "server.log:")),
     "all rebalances of a group": Task(f"explain shipping-e {POLL_TIMEOUT}", ("0→1", "3→4")),
-    "is this line cause or effect": Task(f"explain {POLL_TIMEOUT}/broker-1/server.log:42 {POLL_TIMEOUT}", ("It is an effect of this rebalance",)),
+    "is this line cause or effect": Task(f"explain {POLL_TIMEOUT}/broker-1/server.log:42 {POLL_TIMEOUT}", ("It is an effect of",)),
     "how sure, and why not something else": Task(f"explain shipping-e/2 {POLL_TIMEOUT} --proof", ("poll timeout",)),
     "the group at a moment": Task(f"state shipping-e --at 09:08:50 {POLL_TIMEOUT}", ("Stable, generation 2",)),
     "what one member did": Task(f"rebalances {POLL_TIMEOUT} --member shipping-worker-3-*", ("poll timeout",)),
