@@ -16,7 +16,7 @@ from conf.causes import Cause
 from conf.causes import cause as cause_entry
 from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.page.tables import Table
-from dashboards.view.answer import SURE, Answer, Person, Rebalance
+from dashboards.view.answer import SURE, Answer, Lane, Person, Rebalance
 from dashboards.view.charts import MemberPart
 from dashboards.view.evidence import Line
 from dashboards.wording import story, units
@@ -65,6 +65,7 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
         "rows": _columns(answer.rebalances, pool),
         "charts": {chart.name: _chart(chart, pool) for chart in charts},
         "tables": {table.name: _table(table) for table in tables.values()},
+        "states": [_states(lane, pool) for lane in answer.lanes],
         "words": [*pool.places],
     }
     return packed(content)
@@ -153,6 +154,23 @@ def _chart(chart: Chart, pool: Pool) -> dict[str, Any]:
         "room": chart.room,
         "bins": chart.bins,
     }
+
+
+def _states(lane: Lane, pool: Pool) -> list[Any]:
+    """States of one group as columns.
+
+    [cluster, group, times, states, generations, members, inferred]; times are differences from the one before.
+    """
+    shown = lane.stretches
+    return [
+        pool(visible(lane.cluster)),
+        pool(visible(lane.group)),
+        _differences([one.started_at for one in shown]),
+        [pool(visible(one.state)) for one in shown],
+        [one.generation for one in shown],
+        [one.member_count for one in shown],
+        [int(one.inferred) for one in shown],
+    ]
 
 
 def _table(table: Table) -> dict[str, Any]:

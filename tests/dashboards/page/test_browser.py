@@ -586,3 +586,35 @@ def test_a_phone_shows_the_first_incident_at_once(opened: Any) -> None:
     one = opened(made.small_story(), viewport={"width": 390, "height": 844})
     top = one.page.evaluate("document.querySelector('.incident h3').getBoundingClientRect()")
     assert top["bottom"] <= 844
+
+
+def test_a_slider_below_the_lanes_shows_the_states_at_a_moment(opened: Any) -> None:
+    one = opened(made.small_story(), "#tz=UTC&group=orders&at=2026-03-01T10:00:05Z")
+    shown = one.page.locator("#moment-states li")
+    assert shown.count() == 1
+    first = shown.inner_text()
+    assert first.startswith("orders: ")
+    one.page.click("#moment-after")
+    assert shown.inner_text() != first
+    address = one.page.evaluate("location.hash")
+    assert "at=2026-03-01" in address
+    one.page.evaluate("document.getElementById('moment-at').value = 0")
+    one.page.locator("#moment-at").dispatch_event("input")
+    assert shown.inner_text() == "orders: not known yet"
+    one.page.click("#moment-after")
+    one.page.click("#moment-before")
+    one.page.select_option("#by-group", "")
+    settle(one.page)
+    assert shown.count() > 1
+    assert one.trouble == []
+
+
+def test_one_incident_is_printed_on_one_page(opened: Any) -> None:
+    one = opened(made.small_story(), "#tz=UTC")
+    one.page.evaluate("window.print = () => dispatchEvent(new Event('beforeprint'))")
+    one.page.locator("#i1 button.print").click()
+    paper = one.page.pdf(format="A4")
+    assert paper.count(b"/Type /Page\n") == 1
+    one.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert one.page.evaluate("document.documentElement.dataset.print") is None
+    assert one.trouble == []
