@@ -8,7 +8,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -36,8 +36,6 @@ def broken_rules(place: str, rules: Sequence[AlertRule]) -> list[dict[str, Any]]
     """Breaches of the user's own rules by the published tables, as alerts."""
     if not rules:
         return []
-    from datetime import timedelta
-
     from pipelines.cli.answers.history_rows import breach_alerts, breaches
     from pipelines.cli.answers.selection import last_record_at, select
     from pipelines.cli.arguments.times import Moment
@@ -64,6 +62,8 @@ class RunRecipients:
     alerts: AlertOptions | None = None
     send: Send | None = None
     redaction: Redaction | None = None
+    lineage: str | None = None
+    inputs: Sequence[str] = ()
 
     def succeeded(self, outcome: RunOutcome) -> None:
         """Follow up a run that published, or found nothing new."""
@@ -79,7 +79,7 @@ class RunRecipients:
         )
         counts, samples = dict(outcome.counts), None
         troubles = list(outcome.troubles)
-        for follow in (self._tell, self._publish_pages):
+        for follow in (self._tell, self._publish_pages, self._send_lineage):
             try:
                 counts |= follow(outcome)
             except Exception as error:
@@ -102,6 +102,11 @@ class RunRecipients:
         A run that gave way to another has nothing to say about the tables.
         """
         self._log("run failed", exit_code=exit_code, error=self._shown(error))
+        if exit_code != codes.WAREHOUSE_BUSY:
+            try:
+                self._send_lineage(None, self._shown(error) or type(error).__name__)
+            except CannotWrite as trouble:
+                self.talk.warn(str(trouble))
         if self.metrics is not None and exit_code != codes.WAREHOUSE_BUSY:
             try:
                 self._write_metrics(exit_code, {}, {}, None, succeeded=False)
@@ -161,6 +166,27 @@ class RunRecipients:
             from pipelines.cli.report_folder import publish_reports
 
             self._log("pages written", folder=str(self.report), pages=publish_reports(self.place, self.report, self.settings))
+        return {}
+
+    def _send_lineage(self, outcome: RunOutcome | None, error: str | None = None) -> dict[str, int]:
+        """Send the OpenLineage events of a run."""
+        if self.lineage is None:
+            return {}
+        from pipelines.jobs.operations import lineage
+
+        now, shown = datetime.now(UTC), self.redaction.path if self.redaction is not None else str
+        written = {table: c.inserted + c.updated for table, c in outcome.changes.items() if c} if outcome is not None else {}
+        facts = lineage.RunFacts(
+            run_id=outcome.run_id if outcome is not None else now.isoformat(),
+            warehouse=self.place,
+            inputs=[shown(each) for each in self.inputs],
+            started_at=now - timedelta(seconds=sum(outcome.timings.values()) if outcome is not None else 0.0),
+            ended_at=now,
+            rows_written=written,
+            table_versions=outcome.table_versions if outcome is not None else {},
+            error=error,
+        )
+        lineage.deliver(list(lineage.run_events(facts)), self.lineage)
         return {}
 
     def _samples(self, outcome: RunOutcome) -> Samples:

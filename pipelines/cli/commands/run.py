@@ -88,6 +88,10 @@ AlertAt = Annotated[
     Literal["info", "warning", "critical"],
     typer.Option("--alert-at", help="Tell of incidents from this severity on.", rich_help_panel=o.HOW),
 ]
+Lineage = Annotated[
+    str | None,
+    typer.Option("--lineage", metavar="URL|FILE", help="Send OpenLineage events of each run, or append them.", rich_help_panel=o.HOW),
+]
 AlertForm = Annotated[
     Literal["json", "slack", "pagerduty", "alertmanager"],
     typer.Option("--alert-format", help="The form that the web hook expects; the incident's id is its key.", rich_help_panel=o.HOW),
@@ -125,6 +129,7 @@ def run(
     alert: Alert = None,
     alert_at: AlertAt = "critical",
     alert_format: AlertForm = "json",
+    lineage: Lineage = None,
     retention_days: RetentionDays = None,
     log_json: LogJson = False,
     as_json: o.AsJson = False,
@@ -144,9 +149,8 @@ def run(
     require("spark")
     seconds = _interval(every, once=once, rebuild=rebuild)
     loaded = load_settings(settings)
-    place = _place(warehouse or loaded.warehouse.uri)
+    place, talk = _place(warehouse or loaded.warehouse.uri), Messenger(quiet=quiet, verbose=verbose)
     given = analyze_options(loaded, ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, lasting=True))
-    talk = Messenger(quiet=quiet, verbose=verbose)
     LogEvents.redaction = given.read.redaction
     options = RunOptions(
         inputs,
@@ -163,7 +167,7 @@ def run(
         again=seconds is not None,
     )
     told, send = _alerts(alert, alert_at, alert_format, loaded.alerts.rules)
-    followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
+    followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction, lineage, inputs)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
 

@@ -119,6 +119,12 @@ def _without_user(url: str) -> tuple[str, dict[str, str]]:
     return urlunsplit(parts._replace(netloc=host)), told
 
 
+def post(url: str, key: str, body: Any) -> None:
+    """Post JSON to a web hook; `key` marks repetitions."""
+    place, credentials = _without_user(url)
+    _post(place, credentials, key, body)
+
+
 def _post(url: str, credentials: Mapping[str, str], key: str, body: Any) -> None:
     data = json.dumps(body, ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": key, **credentials}
