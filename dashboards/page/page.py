@@ -89,7 +89,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         script=script,
         plotly=plotly.text if figures else "",
         index=payload.index(answer, clock.zone_name, figures, shown),
-        chunks=payload.details(answer.rebalances, answer.parts),
+        chunks=payload.details(answer.rebalances, answer.parts, answer.proofs),
     )
 
 

@@ -71,11 +71,14 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
     return packed(content)
 
 
-def details(rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[MemberPart]]) -> Iterator[str]:
+def details(
+    rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[MemberPart]], proofs: Mapping[str, Sequence[tuple[str, str]]]
+) -> Iterator[str]:
     """Pack stories and evidence into chunks, in the order of rows."""
     for start in range(0, len(rebalances), CHUNK):
         paths = Pool()
-        rows = [_detail(item, parts.get(item.id, ()), paths) for item in rebalances[start : start + CHUNK]]
+        shown = rebalances[start : start + CHUNK]
+        rows = [[*_detail(item, parts.get(item.id, ()), paths), *_proof(proofs.get(item.id, ()))] for item in shown]
         yield packed({"rows": rows, "paths": [*paths.places]})
 
 
@@ -192,6 +195,11 @@ def _detail(item: Rebalance, parts: Sequence[MemberPart], paths: Pool) -> list[A
         [round(value, 3) for value in (delay, item.waiting_seconds - delay, item.assignment_seconds)],
         [[visible(part.name), part.role, int(part.stays), part.join_delay_seconds] for part in parts],
     ]
+
+
+def _proof(parts: Sequence[tuple[str, str]]) -> list[Any]:
+    """The proof as the last detail, if there is one."""
+    return [[[kind, visible(text)] for kind, text in parts]] if parts else []
 
 
 def _cleaned(item: Rebalance) -> Rebalance:

@@ -484,3 +484,5 @@ class Answer:
     broker_outages: Sequence[BrokerOutage] = field(default_factory=tuple)
     what_ifs: Sequence[WhatIf] = field(default_factory=tuple)
     broker_losses: Sequence[BrokerLoss] = field(default_factory=tuple)
+    proofs: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """Proofs by rebalance id, in parts (kind, text)."""

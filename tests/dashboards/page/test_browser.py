@@ -67,9 +67,9 @@ def opened_in(browser: Browser, path: Path, fragment: str = "", *, drawn: bool =
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
     windows: list[Opened] = []
 
-    def show(story: made.Made, fragment: str = "", **options: Any) -> Opened:
+    def show(story: made.Made, fragment: str = "", proofs: Any = None, **options: Any) -> Opened:
         path = tmp_path / "report.html"
-        path.write_text(page_of(story), encoding="utf-8")
+        path.write_text(page_of(story, proofs=proofs or {}), encoding="utf-8")
         windows.append(opened_in(browser, path, fragment, **options))
         return windows[-1]
 
@@ -617,4 +617,15 @@ def test_one_incident_is_printed_on_one_page(opened: Any) -> None:
     assert paper.count(b"/Type /Page\n") == 1
     one.page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert one.page.evaluate("document.documentElement.dataset.print") is None
+    assert one.trouble == []
+
+
+def test_the_proof_of_a_verdict_stands_with_its_rebalance(opened: Any) -> None:
+    story = made.small_story()
+    said = (("said", "The model was given:"), ("heading", "Causes"), ("step", "poll timeout (93 %): fits"), ("line", PAYLOADS[0]))
+    one = opened(story, f"#tz=UTC&open={story.rebalances[0].rebalance_id}", proofs={story.rebalances[0].rebalance_id: said})
+    proof = one.page.locator("details", has_text="Proof: the coordinator")
+    proof.locator("summary").click()
+    assert "poll timeout (93 %): fits" in proof.inner_text()
+    assert proof.locator("h4").text_content() == "Causes"
     assert one.trouble == []
