@@ -18,7 +18,7 @@ SCORE ?= ../shared/tools/score.py
 # Each sample folder is a cluster of its own, and one was logged in another zone (see data_samples/README.md).
 SAMPLE_OPTIONS := --settings data_samples/settings.toml
 
-.PHONY: help setup demo test lint browser coverage corpus-score accuracy compare digests bench pictures docs lock clean
+.PHONY: help setup demo test lint browser coverage corpus-score accuracy compare digests bench pictures docs site lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -91,11 +91,16 @@ bench: $(READY) ## measure the parser against DuckDB on input of its own making
 pictures: $(READY) browser ## draw docs/pictures from the report of data_samples, light and dark
 	$(BIN)/python docs/draw_pictures.py
 
-docs: $(READY) ## write docs/tables.md from pipelines/schema/tables.py and docs/states.md from the models
+docs: $(READY) ## write the pages that are made: tables, states, commands, the manual page, clients, dbt's sources
 	$(BIN)/python docs/write_tables.py
 	$(BIN)/python docs/write_states.py
 	$(BIN)/python docs/write_dbt.py
 	$(BIN)/python docs/write_clients.py
+	$(BIN)/python docs/write_commands.py
+
+site: $(READY) ## build the site of the documentation in build/site; it needs no network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo 'Site:  build/site/index.html'
 
 RESOLVE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 

@@ -22,6 +22,7 @@ PACKAGES = ("parsers", "models", "pipelines", "dashboards", "conf")
 BELOW = "groupscope._packages."
 AS_IN_CHECKOUT = ("pipelines/versions.py",)
 """Files whose strings name modules of the checkout, also in a wheel: fingerprints are the same in both."""
+KEPT_PLOTLY = "build/plotly.min.js"
 _NAMED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?::[\w.]+)?")
 _LEFT_OUT = ("__pycache__", ".pyc", ".forms.json")
 
@@ -33,7 +34,10 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
     """Adds all packages to a wheel; an editable install uses the checkout."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if self.target_name != "wheel" or version == "editable":
+        if self.target_name != "wheel":
+            return
+        if version == "editable":
+            keep_plotly(Path(self.root))
             return
         self._folder = tempfile.TemporaryDirectory()
         for source, target in written(Path(self.root), Path(self._folder.name)):
@@ -69,6 +73,13 @@ def plotly_js() -> Path:
     import plotly
 
     return Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+
+def keep_plotly(root: Path) -> None:
+    """Keep Plotly's script for an editable install, which has no Plotly if it is not one for development."""
+    kept = root / KEPT_PLOTLY
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_bytes(plotly_js().read_bytes())
 
 
 def module_names(root: Path) -> Iterator[str]:

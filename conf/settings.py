@@ -74,6 +74,11 @@ class WarehouseSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Alerts:
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Incidents:
     episode_gap_seconds: float
     storm_count: int
@@ -100,6 +105,7 @@ class Settings:
     quality: Quality
     report: Report
     warehouse: WarehouseSettings
+    alerts: Alerts
     incidents: Incidents
     replay: Replay
 

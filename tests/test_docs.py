@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import os
 import re
 import runpy
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from pipelines.cli.json_schema.schema import COMMANDS, command_schema
 from pipelines.schema.tables import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "data_samples" / "README.md"])
+LOADED = re.compile(r"""(?:\bsrc=|<link[^>]*\bhref=|url\()["']?https?:""")
+"""What a browser would fetch from elsewhere."""
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -31,6 +40,42 @@ def test_sources_for_dbt_are_in_step_with_the_tables() -> None:
     assert {table["name"]: [column["name"] for column in table["columns"]] for table in source["tables"]} == {
         name: table.column_names for name, table in TABLES.items()
     }
+
+
+@pytest.mark.parametrize(("name", "made"), [("commands.md", "page"), ("groupscope.1", "manual")])
+def test_the_reference_is_in_step_with_the_help_of_the_commands(name: str, made: str) -> None:
+    text = runpy.run_path(str(ROOT / "docs" / "write_commands.py"))[made]()
+
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, "make docs writes it again"
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_the_manual_page_is_sound() -> None:
+    done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "docs/groupscope.1"], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--fail-on" in re.sub(".\b", "", done.stdout)
+
+
+def test_each_schema_has_a_name_of_its_own() -> None:
+    schemas = [command_schema(command) for command in COMMANDS]
+
+    assert len({schema["$id"] for schema in schemas}) == len(schemas)
+    assert all(schema["$id"].startswith("urn:groupscope:schema:") for schema in schemas)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mkdocs") is None, reason="MkDocs is not installed")
+def test_the_site_is_built_and_asks_nobody_for_anything(tmp_path: Path) -> None:
+    """Warnings, such as links that lead nowhere, end the build."""
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT), "https_proxy": "http://127.0.0.1:9"}
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (tmp_path / "site").glob("*.html")}
+
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    assert {"index.html", "commands.html", "tables.html", "schemas.html", "changelog.html"} <= pages.keys()
+    assert json.loads((tmp_path / "site" / "schemas" / "gate.json").read_text(encoding="utf-8"))["$id"] == "urn:groupscope:schema:gate:1"
+    assert [name for name, text in pages.items() if LOADED.search(text)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -36,6 +36,7 @@ TOP_LEVEL = {
     ".github",
     ".pre-commit-config.yaml",
     "hatch_build.py",
+    "mkdocs.yml",
     "pyproject.toml",
     "requirements.lock",
 }
@@ -317,7 +318,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "parsers/sources": (0, 0),
     "pipelines": (0, 0),
     "pipelines/analysis": (0, 0),
-    "pipelines/cli": (11, 2),
+    "pipelines/cli": (0, 0),
     "pipelines/jobs": (0, 0),
     "pipelines/quality": (0, 0),
     "pipelines/schema": (0, 0),
@@ -327,7 +328,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "pipelines/transforms": (0, 0),
     "pipelines/warehouse": (0, 0),
 }
-"""Long first lines and stiff phrases by sub-package; both numbers may only fall. Of `pipelines/cli` help texts are left."""
+"""Long first lines and stiff phrases by sub-package; both numbers may only fall."""
 
 
 def docstrings(path: Path) -> Iterator[str]:

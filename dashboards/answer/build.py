@@ -64,7 +64,7 @@ def build_answer(
     states = lanes(_rows(analysis, "timeline")) if with_lanes else []
     standing = conditions(_rows(analysis, "conditions"))
     made = data.Answer(
-        totals=_totals(tally, counts, len(broken), files),
+        totals=_totals(tally, counts, len(broken), files, incident_rows),
         incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], by_id, standing) for number, row in numbered],
         rebalances=tally.kept,
         offenders=tally.offenders(),
@@ -73,7 +73,7 @@ def build_answer(
         client_lanes=client_lanes(_rows(analysis, "client_states")) if with_lanes else [],
         outages=broken,
         moves=sorted(map(_move, _rows(analysis, "coordinator_moves")), key=_by_load),
-        at_risk=sorted(map(_at_risk, _rows(analysis, "offsets_at_risk")), key=lambda item: (first(item.expires_at), item.group)),
+        at_risk=at_risk(_rows(analysis, "offsets_at_risk"), files),
         conditions=standing,
         contested=contested(_rows(analysis, "ownership")),
         doubts=sorted(map(_doubt, _rows(analysis, "divergences")), key=_by_moment),
@@ -352,6 +352,25 @@ def _move(row: Row) -> data.Move:
     )
 
 
+AT_RISK_SHARE = 1 / 7
+"""Share of the retention after which an empty group counts as abandoned.
+
+It is a day of the default of seven. A group that was empty for less may work once a day, or its log merely ends.
+"""
+
+
+def at_risk(rows: Iterable[Row], files: Sequence[data.LogFile]) -> list[data.AtRisk]:
+    """Groups whose committed offsets are lost or will expire soon."""
+    ends = {item.cluster: item.last_at or 0 for item in sorted(files, key=lambda item: item.last_at or 0)}
+    found = [item for item in map(_at_risk, rows) if item.lost or _is_deserted(item, ends.get(item.cluster, 0))]
+    return sorted(found, key=lambda item: (first(item.expires_at), item.group))
+
+
+def _is_deserted(item: data.AtRisk, logs_end: int) -> bool:
+    empty_seconds = (logs_end - item.empty_since) / MICROSECONDS if item.empty_since is not None else 0.0
+    return item.retention_seconds is not None and empty_seconds >= AT_RISK_SHARE * item.retention_seconds
+
+
 def _at_risk(row: Row) -> data.AtRisk:
     return data.AtRisk(
         column(row, "cluster"),
@@ -404,13 +423,18 @@ def _log_file(row: Row) -> data.LogFile:
     )
 
 
-def _totals(tally: RebalanceTally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile]) -> data.Totals:
+def _totals(
+    tally: RebalanceTally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile], incident_rows: Sequence[Row]
+) -> data.Totals:
     sums = tally.sums
+    # Refused consumers and removed groups have incidents without rebalances; outages name groups that may have had none.
+    alone = [row for row in incident_rows if not column(row, "outage_ids")]
+    refused = {(column(row, "cluster"), group) for row in alone for group in column(row, "groups") or ()}
     times = [sums.first_at, sums.last_at]
     times += [time for item in files if item.recognised for time in (item.first_at, item.last_at)]
     known = [time for time in times if time is not None]
     return data.Totals(
-        groups=len(sums.groups),
+        groups=len(sums.groups | refused),
         rebalances=sums.count,
         unexpected=sums.unexpected,
         stopped_seconds=round(sums.stopped_seconds, 6),  # rounded, so that the order of additions does not matter

@@ -72,7 +72,7 @@ function detailOf(row) {
   const number = Math.floor(row.place / data.chunk);
   if (!unpacked.has(number)) unpacked.set(number, inflate(packs[number].textContent).then(JSON.parse));
   return unpacked.get(number).then((chunk) => {
-    const [story, said, others, evidence, more, phases, members] = chunk.rows[row.place % data.chunk];
-    return { story, said, others, evidence, more, phases, members, paths: chunk.paths };
+    const [story, said, others, evidence, more, phases, members, proof] = chunk.rows[row.place % data.chunk];
+    return { story, said, others, evidence, more, phases, members, proof, paths: chunk.paths };
   });
 }

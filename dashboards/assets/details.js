@@ -18,6 +18,7 @@ function fillDetail(holder, row, detail) {
   if (cause.advice.length) holder.append(make("h3", { textContent: "What to do" }), adviceOf(cause));
   const key = make("p", { className: "key marks" }, ...MARKED.map((className, i) => make("mark", { className, textContent: MARK_TITLES[i] })));
   holder.append(make("h3", { textContent: `Evidence (${detail.evidence.length + detail.more} lines)` }), key, evidenceOf(detail));
+  if (detail.proof) holder.append(proofOf(detail.proof));
   const link = make("a", { href: `#open=${encodeURIComponent(row.id)}`, textContent: `id ${row.id}` });
   holder.append(make("p", { className: "key" }, "Link to this rebalance: ", link));
 }
@@ -32,6 +33,12 @@ function membersOf({ members }) {
   });
   const inside = make("details", { className: "key" }, make("summary", { textContent: `The ${members.length === 1 ? "member" : `${members.length} members`} in words` }), make("p", { className: "log", textContent: list.join(", ") }));
   return inside;
+}
+
+// What the coordinator's model wrote beside the log, and how each cause fared; times are those of the page as it was written.
+function proofOf(parts) {
+  const inside = parts.map(([kind, text]) => (kind === "heading" ? make("h4", { textContent: text }) : make("p", { className: `proof ${kind}${kind === "line" ? " log" : ""}`, textContent: text })));
+  return make("details", { className: "key" }, make("summary", { textContent: `Proof: the coordinator's model beside the log (times in ${data.zone})` }), ...inside);
 }
 
 function adviceOf(cause) {

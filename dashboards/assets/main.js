@@ -26,6 +26,7 @@ function controls() {
   $("incident-chosen").hidden = !view.incident;
   $("incident-chosen").textContent = view.incident ? `incident ${view.incident} only` : "";
   showSums();
+  showMoment();
   $("passing").textContent = isFiltered() ? `${counted(selected().length)} of ${counted(rows.length)} rebalances` : "";
 }
 
@@ -174,6 +175,18 @@ for (const button of document.querySelectorAll("button.around")) {
     Object.assign(view, CLEAR, { from: from - AROUND, to: Math.max(from, to) + AROUND });
     applyFilters();
     $("filters").scrollIntoView();
+  });
+}
+for (const button of document.querySelectorAll("button.print")) {
+  button.addEventListener("click", () => {
+    const card = button.closest(".incident");
+    card.classList.add("printed");
+    document.documentElement.dataset.print = "one";
+    addEventListener("afterprint", () => {
+      card.classList.remove("printed");
+      delete document.documentElement.dataset.print;
+    }, { once: true });
+    print();
   });
 }
 // The menu moves the view and leaves the filters in the address.

@@ -3,7 +3,7 @@
 const PAGE = 100;
 const AROUND = 5 * 60 * 1000;
 const CLEAR = { find: "", group: "", cause: "", client: "", from: null, to: null, unplanned: false, incident: 0 };
-const view = { ...CLEAR, sort: "at", down: false, open: new Set(), shown: PAGE };
+const view = { ...CLEAR, sort: "at", down: false, open: new Set(), shown: PAGE, moment: null };
 
 function readAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
@@ -15,6 +15,8 @@ function readAddress() {
   view.unplanned = wanted.get("unplanned") === "1";
   view.incident = Number(wanted.get("incident")) || 0;
   readTimes(wanted.get("t") || "");
+  const moment = Date.parse(wanted.get("at") || "");
+  view.moment = Number.isNaN(moment) ? null : moment * 1000;
   if (wanted.get("tz")) setZone(wanted.get("tz"));
   for (const id of (wanted.get("open") || "").split(",")) if (byId.has(id)) view.open.add(id);
   const generation = wanted.get("gen");
@@ -36,6 +38,7 @@ function writeAddress() {
   if (view.unplanned) wanted.set("unplanned", "1");
   if (view.incident) wanted.set("incident", view.incident);
   if (view.from !== null) wanted.set("t", `${new Date(view.from).toISOString()}..${new Date(view.to).toISOString()}`);
+  if (view.moment !== null) wanted.set("at", new Date(view.moment / 1000).toISOString());
   if (zone !== data.zone) wanted.set("tz", zone);
   if (view.open.size && view.open.size <= 20) wanted.set("open", [...view.open].join(","));
   try { history.replaceState(null, "", `#${wanted}`); } catch { /* not allowed everywhere */ }

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
@@ -32,10 +33,16 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 CSP = "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js", "pictures.js", "main.js")
+SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js", "pictures.js", "moment.js", "main.js")
 """Parts of the page's script, concatenated in this order to one module."""
 
 _DASHBOARDS = __name__.rsplit(".", 2)[0]
+
+KEPT_PLOTLY = Path(__file__).parents[2] / "build" / "plotly.min.js"
+"""Plotly's script in a checkout that was installed without `dev`.
+
+`hatch_build.py` writes it.
+"""
 
 CARDS_MAX = 60
 """Maximum number of incidents with a card; the others go into a table."""
@@ -45,6 +52,12 @@ FACTS = {"trigger": "Trigger", "what it is": "What it is", "held up by": "Held u
 """Headings of the facts of an incident."""
 ROWS_WRITTEN = 50
 """Rows of each table written into the HTML for readers without scripts."""
+
+
+class MissingScript(Exception):
+    """Plotly's script is nowhere."""
+
+    exit_code = 2
 
 
 def report(answer: Answer, clock: units.Clock, *, title: str, version: str, drawn_max: int) -> str:
@@ -76,7 +89,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         script=script,
         plotly=plotly.text if figures else "",
         index=payload.index(answer, clock.zone_name, figures, shown),
-        chunks=payload.details(answer.rebalances, answer.parts),
+        chunks=payload.details(answer.rebalances, answer.parts, answer.proofs),
     )
 
 
@@ -95,9 +108,16 @@ def plotly_source() -> PlotlySource:
 
 
 def _plotly_file() -> Traversable:
-    """Plotly's script, from our wheel or from Plotly's package."""
+    """Plotly's script: of our wheel, of Plotly's package, or kept."""
     below = _DASHBOARDS.rpartition(".")[0]
-    return resources.files(below) / "plotly.min.js" if below else resources.files("plotly") / "package_data" / "plotly.min.js"
+    if below:
+        return resources.files(below) / "plotly.min.js"
+    try:
+        return resources.files("plotly") / "package_data" / "plotly.min.js"
+    except ModuleNotFoundError:
+        if not KEPT_PLOTLY.is_file():
+            raise MissingScript(f"the charts of a report need Plotly's script, and {KEPT_PLOTLY} is gone: pip install plotly") from None
+    return KEPT_PLOTLY
 
 
 @cache

@@ -16,7 +16,7 @@ from conf.causes import Cause
 from conf.causes import cause as cause_entry
 from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
 from dashboards.page.tables import Table
-from dashboards.view.answer import SURE, Answer, Person, Rebalance
+from dashboards.view.answer import SURE, Answer, Lane, Person, Rebalance
 from dashboards.view.charts import MemberPart
 from dashboards.view.evidence import Line
 from dashboards.wording import story, units
@@ -65,16 +65,20 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
         "rows": _columns(answer.rebalances, pool),
         "charts": {chart.name: _chart(chart, pool) for chart in charts},
         "tables": {table.name: _table(table) for table in tables.values()},
+        "states": [_states(lane, pool) for lane in answer.lanes],
         "words": [*pool.places],
     }
     return packed(content)
 
 
-def details(rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[MemberPart]]) -> Iterator[str]:
+def details(
+    rebalances: Sequence[Rebalance], parts: Mapping[str, Sequence[MemberPart]], proofs: Mapping[str, Sequence[tuple[str, str]]]
+) -> Iterator[str]:
     """Pack stories and evidence into chunks, in the order of rows."""
     for start in range(0, len(rebalances), CHUNK):
         paths = Pool()
-        rows = [_detail(item, parts.get(item.id, ()), paths) for item in rebalances[start : start + CHUNK]]
+        shown = rebalances[start : start + CHUNK]
+        rows = [[*_detail(item, parts.get(item.id, ()), paths), *_proof(proofs.get(item.id, ()))] for item in shown]
         yield packed({"rows": rows, "paths": [*paths.places]})
 
 
@@ -155,6 +159,23 @@ def _chart(chart: Chart, pool: Pool) -> dict[str, Any]:
     }
 
 
+def _states(lane: Lane, pool: Pool) -> list[Any]:
+    """States of one group as columns.
+
+    [cluster, group, times, states, generations, members, inferred]; times are differences from the one before.
+    """
+    shown = lane.stretches
+    return [
+        pool(visible(lane.cluster)),
+        pool(visible(lane.group)),
+        _differences([one.started_at for one in shown]),
+        [pool(visible(one.state)) for one in shown],
+        [one.generation for one in shown],
+        [one.member_count for one in shown],
+        [int(one.inferred) for one in shown],
+    ]
+
+
 def _table(table: Table) -> dict[str, Any]:
     return {"columns": [[column.title, column.kind] for column in table.columns], "rows": table.rows, "group": table.group_column}
 
@@ -174,6 +195,11 @@ def _detail(item: Rebalance, parts: Sequence[MemberPart], paths: Pool) -> list[A
         [round(value, 3) for value in (delay, item.waiting_seconds - delay, item.assignment_seconds)],
         [[visible(part.name), part.role, int(part.stays), part.join_delay_seconds] for part in parts],
     ]
+
+
+def _proof(parts: Sequence[tuple[str, str]]) -> list[Any]:
+    """The proof as the last detail, if there is one."""
+    return [[[kind, visible(text)] for kind, text in parts]] if parts else []
 
 
 def _cleaned(item: Rebalance) -> Rebalance:

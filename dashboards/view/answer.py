@@ -29,6 +29,9 @@ Their brokers do not log the end of a rebalance.
 SURE = 0.9
 """Minimum confidence of a cause called sure."""
 
+LIKELY = 0.6
+"""Minimum confidence of a cause that is no guess."""
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -481,3 +484,5 @@ class Answer:
     broker_outages: Sequence[BrokerOutage] = field(default_factory=tuple)
     what_ifs: Sequence[WhatIf] = field(default_factory=tuple)
     broker_losses: Sequence[BrokerLoss] = field(default_factory=tuple)
+    proofs: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """Proofs by rebalance id, in parts (kind, text)."""

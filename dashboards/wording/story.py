@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
-from dashboards.view.answer import NEWER_PROTOCOLS, Answer, Incident, Person, Rebalance
+from dashboards.view.answer import LIKELY, NEWER_PROTOCOLS, Answer, Incident, Person, Rebalance
 from dashboards.wording.units import Clock, counted, duration, listed, share
 
 CONTESTED_SECONDS = 60.0
@@ -70,6 +70,18 @@ def nothing_found(answer: Answer) -> str:
 
 
 _NOT_KNOWN = "whether there were any is not known. Add the server.log files of the brokers."
+
+
+def all_clear(answer: Answer) -> str:
+    """The statement if no incident needs attention, with the doubt about it."""
+    count = answer.totals.incidents
+    guesses = sum(item.confidence is not None and item.confidence < LIKELY for item in answer.incidents)
+    what = "No rebalance" if answer.outages or faults(answer) else "Nothing"
+    which = "which was" if count == 1 else "all of them"
+    if guesses:
+        some = "its cause is a guess" if count == 1 else f"{counted(guesses, 'cause')} {'is a guess' if guesses == 1 else 'are guesses'}"
+        return f"{what} seems to need attention: {counted(count, 'incident')}, {which} probably expected, but {some}."
+    return f"{what} needs attention" + (f": {counted(count, 'incident')}, {which} expected." if count else ".")
 
 
 def faults(answer: Answer) -> list[str]:
@@ -149,7 +161,7 @@ def certainty(item: Rebalance) -> list[str]:
     if item.sure:
         sentences = [f"The cause is nearly certain ({sure})" + (f"; what else would fit: {listed(rivals)}." if rivals else ".")]
     else:
-        words = "The cause is likely" if item.confidence >= 0.6 else "The cause is one of several"
+        words = "The cause is likely" if item.confidence >= LIKELY else "The cause is one of several"
         sentences = [f"{words} ({sure})" + (f"; it may also be {listed(rivals)}." if rivals else ".")]
     if item.settled_by:
         sentences.append(f"What would settle it: {item.settled_by}.")

@@ -20,7 +20,7 @@ from parsers.catalogue import partition_slots, queue_slots
 from parsers.catalogue.ambiguity import ambiguous, choose
 from parsers.catalogue.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading, marked_prefix
 from parsers.catalogue.group_loggers import GroupLoggers
-from parsers.catalogue.key_value_blocks import HEADED, SETTING, Block
+from parsers.catalogue.key_value_blocks import HEADED, SETTING, THROWN, Block
 from parsers.catalogue.loading import load
 from parsers.catalogue.rebalance_reasons import Reasons
 from parsers.catalogue.request_bodies import Bodies
@@ -312,6 +312,12 @@ class Catalogue:
             entry.block.add(message, columns, fields)
         return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
 
+    def with_exception(self, found: Match, stack: str) -> Match:
+        """The match with what its entry wants of the exception behind the message."""
+        block = self.messages[found.message_id].block if stack else None
+        said = block.read(stack) if block is not None and block.is_of_exceptions else {}
+        return found._replace(fields={**found.fields, **said}) if said else found
+
     def _request(self, head: str) -> Match | None:
         found = self._requests.read(head)
         if found is None:
@@ -435,6 +441,8 @@ def _one_line(message: str) -> str:
 def _block(entry: Mapping[str, Any]) -> Block | None:
     if "block" in entry:
         return Block(entry["block"], SETTING)
+    if "thrown" in entry:
+        return Block(entry["thrown"], THROWN)
     return Block(entry["lines"], HEADED) if "lines" in entry else None
 
 

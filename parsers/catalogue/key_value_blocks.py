@@ -1,7 +1,7 @@
 """Records with a header line and one line per value.
 
-`name = value` in configuration blocks, `Name:   value` in assignments printed by clients. Only values named by the
-catalogue are kept; all others, which may be secrets, are discarded.
+`name = value` in configuration blocks, `Name:   value` in assignments printed by clients, `Class: text` of exceptions. Only
+values named by the catalogue are kept; all others, which may be secrets, are discarded.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from parsers.catalogue.templates import COLUMNS
 
 SETTING = re.compile(r"^[ \t]*([a-z][a-zA-Z0-9._-]*) = ([^\n]*)$", re.MULTILINE)
 HEADED = re.compile(r"^\t([A-Z][A-Za-z ()-]*:) +([^\n]*)$", re.MULTILINE)
+THROWN = re.compile(r"^(?:Caused by: )?[a-z][\w.]*\.([A-Z]\w*): ([^\n]*)$", re.MULTILINE)
 
 
 class Block:
@@ -26,6 +27,11 @@ class Block:
     def __init__(self, settings: Mapping[str, str], line: re.Pattern[str]) -> None:
         self._line = line
         self._settings = {name: tuple(target.split(":")) for name, target in settings.items()}
+
+    @property
+    def is_of_exceptions(self) -> bool:
+        """Whether it reads exceptions, which no layout counts to the message."""
+        return self._line is THROWN
 
     @property
     def fields(self) -> frozenset[str]:

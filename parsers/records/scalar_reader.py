@@ -136,6 +136,7 @@ class RecordReader:
         if header.stamp is not None and at is None:
             self.reject(place, BAD_TIME, text)
         elif found is not None:
+            found = self.catalogue.with_exception(found, text.partition("\n")[2])
             self.recognise(place, header.level, header.logger, header.thread, text, at, odd, found, cut=not header.whole)
         else:
             self._unmatched(place, header, text, at)

@@ -6,9 +6,9 @@ None of it changes the published tables.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,6 +18,7 @@ from pipelines.errors import CannotWrite, JobError
 
 if TYPE_CHECKING:
     from conf.settings import Settings
+    from dashboards.answer.history.alert_rules import AlertRule
     from parsers.redaction.pseudonyms import Redaction
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.operations.metrics import Sample
@@ -29,6 +30,23 @@ if TYPE_CHECKING:
 def code_of(error: BaseException) -> int:
     """Exit code of an error."""
     return int(getattr(error, "exit_code", codes.INTERRUPTED if isinstance(error, KeyboardInterrupt) else codes.OUR_BUG))
+
+
+def broken_rules(place: str, rules: Sequence[AlertRule]) -> list[dict[str, Any]]:
+    """Breaches of the user's own rules by the published tables, as alerts."""
+    if not rules:
+        return []
+    from pipelines.cli.answers.history_rows import breach_alerts, breaches
+    from pipelines.cli.answers.selection import last_record_at, select
+    from pipelines.cli.arguments.times import Moment
+    from pipelines.jobs.operations.alerts import NEWS_FOR
+    from pipelines.warehouse.reader import WarehouseReader
+
+    whole = WarehouseReader(place)
+    # A comparison needs the last span and the one before it; what is older is no news.
+    back = NEWS_FOR + timedelta(seconds=2 * max(rule.span_seconds for rule in rules))
+    rows = select(whole, None, Moment("", "UTC", back=back), None)
+    return list(breach_alerts(breaches(rows, last_record_at(whole), rules)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +62,8 @@ class RunRecipients:
     alerts: AlertOptions | None = None
     send: Send | None = None
     redaction: Redaction | None = None
+    lineage: str | None = None
+    inputs: Sequence[str] = ()
 
     def succeeded(self, outcome: RunOutcome) -> None:
         """Follow up a run that published, or found nothing new."""
@@ -59,7 +79,7 @@ class RunRecipients:
         )
         counts, samples = dict(outcome.counts), None
         troubles = list(outcome.troubles)
-        for follow in (self._tell, self._publish_pages):
+        for follow in (self._tell, self._publish_pages, self._send_lineage):
             try:
                 counts |= follow(outcome)
             except Exception as error:
@@ -82,6 +102,11 @@ class RunRecipients:
         A run that gave way to another has nothing to say about the tables.
         """
         self._log("run failed", exit_code=exit_code, error=self._shown(error))
+        if exit_code != codes.WAREHOUSE_BUSY:
+            try:
+                self._send_lineage(None, self._shown(error) or type(error).__name__)
+            except CannotWrite as trouble:
+                self.talk.warn(str(trouble))
         if self.metrics is not None and exit_code != codes.WAREHOUSE_BUSY:
             try:
                 self._write_metrics(exit_code, {}, {}, None, succeeded=False)
@@ -121,9 +146,17 @@ class RunRecipients:
     def _tell(self, outcome: RunOutcome) -> dict[str, int]:
         if self.alerts is None or self.send is None:
             return {"alerts": 0, "alerts_failed": 0}
+        from pipelines.cli.arguments.alert_rules import alert_rules
         from pipelines.jobs.operations.alerts import tell
 
-        told = tell(self.place, outcome.table_versions, outcome.run_id, self.alerts, self.send)
+        told = tell(
+            self.place,
+            outcome.table_versions,
+            outcome.run_id,
+            self.alerts,
+            self.send,
+            broken_rules=broken_rules(self.place, alert_rules(self.settings.alerts.rules)),
+        )
         if told.sent:
             self._log("alerts sent", incidents=told.sent)
         return {"alerts": told.sent, "alerts_failed": told.failed}
@@ -133,6 +166,27 @@ class RunRecipients:
             from pipelines.cli.report_folder import publish_reports
 
             self._log("pages written", folder=str(self.report), pages=publish_reports(self.place, self.report, self.settings))
+        return {}
+
+    def _send_lineage(self, outcome: RunOutcome | None, error: str | None = None) -> dict[str, int]:
+        """Send the OpenLineage events of a run."""
+        if self.lineage is None:
+            return {}
+        from pipelines.jobs.operations import lineage
+
+        now, shown = datetime.now(UTC), self.redaction.path if self.redaction is not None else str
+        written = {table: c.inserted + c.updated for table, c in outcome.changes.items() if c} if outcome is not None else {}
+        facts = lineage.RunFacts(
+            run_id=outcome.run_id if outcome is not None else now.isoformat(),
+            warehouse=self.place,
+            inputs=[shown(each) for each in self.inputs],
+            started_at=now - timedelta(seconds=sum(outcome.timings.values()) if outcome is not None else 0.0),
+            ended_at=now,
+            rows_written=written,
+            table_versions=outcome.table_versions if outcome is not None else {},
+            error=error,
+        )
+        lineage.deliver(list(lineage.run_events(facts)), self.lineage)
         return {}
 
     def _samples(self, outcome: RunOutcome) -> Samples:

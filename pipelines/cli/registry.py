@@ -108,7 +108,7 @@ class Command(TyperCommand):
 
 app = typer.Typer(
     name="groupscope",
-    help="Tells from log files alone which consumer groups rebalanced, when, for how long, why, and through whom.",
+    help="Tells from log files alone which consumer groups rebalanced, when, for how long, why, and who caused it.",
     epilog=EPILOG,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -116,29 +116,29 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("analyze", cls=Command, short_help="Find out which groups rebalanced, when, for how long, and why.")(analyze.analyze)
-app.command("explain", cls=Command, short_help="One rebalance as a story, with its lines.")(explain.explain)
-app.command("state", cls=Command, short_help="A group as its coordinator held it, at a moment.")(state.state)
+app.command("explain", cls=Command, short_help="Explain one rebalance, with its log lines.")(explain.explain)
+app.command("state", cls=Command, short_help="Show a group's state and members at a moment.")(state.state)
 app.command("rebalances", cls=Command, short_help="List rebalances.")(tables.rebalances)
 app.command("offenders", cls=Command, short_help="Rank members by the downtime they caused.")(tables.offenders)
 app.command("timeline", cls=Command, short_help="Show the states of groups over time.")(tables.timeline)
 app.command("outages", cls=Command, short_help="List partitions without leader.")(outages.outages)
 app.command("ownership", cls=Command, short_help="Show who held RocketMQ queues.")(ownership.ownership)
 app.command("compare", cls=Command, short_help="Compare two periods or two clusters.")(compare.compare)
-app.command("gate", cls=Command, short_help="An exit code for deployments: how much rebalancing is allowed.")(gate.gate)
+app.command("gate", cls=Command, short_help="Fail a deployment that rebalanced too much.")(gate.gate)
 app.command("groups", cls=Command, short_help="List groups: protocol, clients, cost, readiness for KIP-848.")(groups.groups)
 app.command("trend", cls=Command, short_help="Show groups over weeks or releases.")(trend.trend)
 app.command("deploys", cls=Command, short_help="List rolling restarts with their cost.")(trend.deploys)
-app.command("spans", cls=Command, short_help="Rebalances as OTLP traces.")(spans.spans)
+app.command("spans", cls=Command, short_help="Print rebalances as OTLP traces.")(spans.spans)
 app.command("allocate", cls=Command, short_help="Preview shares of RocketMQ queues.")(allocate.allocate)
 app.command("report", cls=Command, short_help="Write the answer as one HTML page.")(report.report)
-app.command("whatif", cls=Command, short_help="The same history under another configuration.")(whatif.whatif)
-app.command("advise", cls=Command, short_help="Settings that would have avoided most harm.")(whatif.advise)
+app.command("whatif", cls=Command, short_help="Which rebalances another configuration would have avoided.")(whatif.whatif)
+app.command("advise", cls=Command, short_help="Which settings would have avoided most harm.")(whatif.advise)
 app.command("events", cls=Command, short_help="Print every recognised record as JSON.")(events.events)
-app.command("mcp", cls=Command, short_help="Serve assistants: read-only tools (Model Context Protocol).")(mcp.mcp)
-app.command("run", cls=Command, short_help="Keep the Delta tables of a warehouse current (Spark).")(run_job.run)
+app.command("mcp", cls=Command, short_help="Answer assistants with read-only tools (Model Context Protocol).")(mcp.mcp)
+app.command("run", cls=Command, short_help="Read logs into the Delta tables of a warehouse (Spark).")(run_job.run)
 app.command("maintain", cls=Command, short_help="Compact the warehouse and delete files nobody needs.")(maintain.maintain)
-app.command("simulate", cls=Command, short_help="Write logs of a made-up cluster, with the truth.")(simulate.simulate)
-app.command("sql", cls=Command, short_help="Answer a SELECT over the tables.")(sql.sql)
+app.command("simulate", cls=Command, short_help="Write logs of a simulated cluster, with the true causes.")(simulate.simulate)
+app.command("sql", cls=Command, short_help="Run a SELECT over the tables.")(sql.sql)
 app.command("schema", cls=Command, short_help="Print the JSON Schema of a command.")(schema.schema)
 app.command("doctor", cls=Command, short_help="Check the installation and suggest fixes.")(doctor.doctor)
 
@@ -156,7 +156,7 @@ def _options(
     context: typer.Context,
     _version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)] = False,
 ) -> None:
-    """Tells from log files alone which consumer groups rebalanced, when, for how long, why, and through whom."""
+    """Tells from log files alone which consumer groups rebalanced, and why."""
     if context.invoked_subcommand is None:
         print(context.get_help(), file=sys.stderr)
         raise typer.Exit(codes.USAGE)

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from dashboards.page import page
+from hatch_build import KEPT_PLOTLY, keep_plotly
 from pipelines.extras import EXTRAS, NEEDED_BY
+from tests.packaging.without import Blocked
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT = "tests.packaging.without"
@@ -84,6 +87,19 @@ def test_pandas_is_asked_for_by_name() -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert "pip install 'groupscope[pandas]'" in done.stderr.splitlines()[-1]
+
+
+def test_reports_need_no_plotly_once_it_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An editable install without `dev` keeps the script as it builds."""
+    keep_plotly(tmp_path)
+    monkeypatch.setattr(page, "KEPT_PLOTLY", tmp_path / KEPT_PLOTLY)
+    whole = page._plotly_file().read_bytes()
+    monkeypatch.setattr(sys, "meta_path", [Blocked(["plotly"]), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "plotly", raising=False)
+    assert page._plotly_file().read_bytes() == whole
+    (tmp_path / KEPT_PLOTLY).unlink()
+    with pytest.raises(page.MissingScript, match="pip install plotly"):
+        page._plotly_file()
 
 
 def test_extras_are_those_of_the_project() -> None:

@@ -46,6 +46,11 @@ def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def _is_metadata(name: str) -> bool:
+    """Whether a file of a wheel is none of its packages."""
+    return ".dist-info/" in name or ".data/" in name
+
+
 def in_project(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python in the project, with its own packages first."""
     path = os.pathsep.join([str(project), str(project / "site")])
@@ -54,7 +59,7 @@ def in_project(project: Path, *arguments: str) -> subprocess.CompletedProcess[st
 
 
 def test_only_one_name_is_taken(names: list[str]) -> None:
-    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"groupscope"}
+    assert {name.split("/")[0] for name in names if not _is_metadata(name)} == {"groupscope"}
 
 
 def test_every_file_of_the_packages_is_in_it(names: list[str]) -> None:
@@ -66,7 +71,7 @@ def test_every_file_of_the_packages_is_in_it(names: list[str]) -> None:
         if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith(".forms.json")
     }
 
-    assert {name for name in names if ".dist-info/" not in name} == {*wanted, f"{below}__init__.py", f"{below}plotly.min.js"}
+    assert {name for name in names if not _is_metadata(name)} == {*wanted, f"{below}__init__.py", f"{below}plotly.min.js"}
 
 
 def test_the_licence_the_commands_and_the_marker_of_types_come_along(names: list[str]) -> None:
@@ -74,6 +79,7 @@ def test_the_licence_the_commands_and_the_marker_of_types_come_along(names: list
 
     assert {"entry_points.txt", "licenses/LICENSE"} <= in_metadata
     assert "groupscope/py.typed" in names
+    assert [name for name in names if name.endswith(".data/data/share/man/man1/groupscope.1")]
 
 
 SCRIPTS = {

@@ -6,7 +6,7 @@ The reference coordinator follows the lines of the real coordinator.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +43,10 @@ class GroupLines:
     """Lines of requests and clients about the group."""
 
 
-def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress: Any = None) -> GroupLines:
-    """Read a group's lines and those about its coordinator."""
+def read_lines(
+    paths: Sequence[str], group: str, options: ReadOptions, progress: Any = None, wanted: Callable[[str], bool] | None = None
+) -> GroupLines:
+    """Read a group's lines and those about its coordinator, from the wanted files."""
     from parsers.reading.reader import find_files, read_file
 
     found = find_files(list(paths), options)
@@ -54,6 +56,8 @@ def read_lines(paths: Sequence[str], group: str, options: ReadOptions, progress:
     total, done = sum(source.size_bytes for source in found.files), 0
     versions: dict[str, str] = {}
     for source in found.files:
+        if wanted is not None and not wanted(source.name):
+            continue
         reader = read_file(source, options)
         for chunk in reader:
             _take(lines, chunk.events, group, versions)
@@ -213,7 +217,9 @@ class Course:
 
 
 def course_of(lines: GroupLines, group: str) -> Course:
-    """What follows a group's lines. Raises UsageError for a version that has no model."""
+    """The model that follows a group's lines.
+
+    Raises UsageError for a version that has no model."""
     from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
     from models.kafka.conformance.tracker import Tracker
     from models.kafka.conformance.version_hints import policy_of

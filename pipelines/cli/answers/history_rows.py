@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dashboards.answer import build
 from dashboards.view.row_access import column
+from models.ids import make_id
 from pipelines.schema.tables import instant_text
 
 if TYPE_CHECKING:
+    from dashboards.answer.history.alert_rules import AlertRule, Breach
     from dashboards.answer.history.deploys import Deploy
     from dashboards.answer.history.group_profiles import GroupProfile
     from dashboards.answer.history.held_up import Blocker
@@ -65,19 +68,24 @@ def blocker_rows(items: Iterable[Blocker]) -> Iterator[dict[str, Any]]:
         }
 
 
-def used(one: GroupProfile, budget: float | None) -> float | None:
-    """Part of a weekly budget that a group uses.
+Budget: TypeAlias = Callable[[str], float | None]
+"""Seconds that a group may stand still in a week, or None."""
+
+
+def used(one: GroupProfile, budget: Budget) -> float | None:
+    """Part of its weekly budget that a group uses.
 
     If the logs cover less than a week, the part used so far."""
     from dashboards.answer.history.group_profiles import WEEK
 
-    if not budget:
+    allowed = budget(one.group)
+    if not allowed:
         return None
     weeks = max(one.covered_seconds / WEEK, 1.0)
-    return round(one.stopped_seconds / weeks / budget, 6)
+    return round(one.stopped_seconds / weeks / allowed, 6)
 
 
-def group_rows(items: Iterable[GroupProfile], budget: float | None) -> Iterator[dict[str, Any]]:
+def group_rows(items: Iterable[GroupProfile], budget: Budget) -> Iterator[dict[str, Any]]:
     """Rows of `groups`."""
     names = ("cluster", "system", "group", "protocol", "protocol_type", "assignor", "members", "clients", "static_members", "static_share")
     for one in items:
@@ -89,7 +97,7 @@ def group_rows(items: Iterable[GroupProfile], budget: float | None) -> Iterator[
             "stopped_seconds": one.stopped_seconds,
             "covered_seconds": one.covered_seconds,
             "stopped_seconds_per_week": one.stopped_seconds_per_week,
-            "budget_seconds": budget,
+            "budget_seconds": budget(one.group),
             "budget_used": used(one, budget),
             "migration": {
                 "status": found.status,
@@ -142,6 +150,50 @@ def deploy_rows(items: Iterable[Deploy]) -> Iterator[dict[str, Any]]:
             "member_seconds_stopped": one.member_seconds_stopped,
             "spared_rebalances": one.spared_rebalances,
         }
+
+
+def breaches(rows: Any, logs_end: int | None, rules: Sequence[AlertRule]) -> list[Breach]:
+    """Breaches of the user's own rules."""
+    from dashboards.answer.history.alert_rules import breaches as found
+
+    return found(rules, rebalances_of(rows), logs_end) if rules else []
+
+
+def breach_rows(items: Iterable[Breach]) -> Iterator[dict[str, Any]]:
+    """Rows of `gate`."""
+    for one in items:
+        yield {
+            "rule": one.rule.text,
+            "cluster": one.cluster,
+            "system": one.system,
+            "group": one.group,
+            "started_at": instant_text(one.started_at),
+            "ended_at": instant_text(one.ended_at),
+            "value": one.value,
+            "text": one.headline,
+        }
+
+
+def breach_alerts(items: Iterable[Breach]) -> Iterator[dict[str, Any]]:
+    """Alerts, with the columns of incidents that alerts have."""
+    from pipelines.jobs.operations.alerts import RULE
+
+    for one in items:
+        yield {
+            "incident_id": make_id("rule", one.rule.text, one.cluster, one.system, one.group, one.started_at),
+            "cluster": one.cluster,
+            "kind": RULE,
+            "severity": "warning",
+            "groups": [one.group],
+            "started_at": _time_of(one.started_at),
+            "ended_at": _time_of(one.ended_at),
+            "root_cause": None,
+            "headline": f"{one.headline} (rule {one.rule.text!r})",
+        }
+
+
+def _time_of(micros: int | None) -> datetime | None:
+    return None if micros is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
 
 
 def reach(files: Iterable[Mapping[str, Any]]) -> tuple[int, int] | None:

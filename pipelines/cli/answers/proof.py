@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.view.row_access import column, evidence
 from pipelines.cli.answers.group_state import Course, GroupLines, course_of, is_modern, read_lines, stored_lines
-from pipelines.cli.output.proof import Proof
+from pipelines.cli.answers.selection import with_ids
+from pipelines.cli.output.proof import Part, Proof, parts
 
 if TYPE_CHECKING:
     from models.kafka.conformance.trials import Window
@@ -33,6 +34,35 @@ def proof_of(row: Any, source: Source, asked: QueryOptions) -> Proof:
     return prove(row, _lines(row, source, asked))
 
 
+PROVED_MAX = 3
+"""Incidents of a page with a proof.
+
+Each needs the lines of its group once more.
+"""
+PROVED_BYTES_MAX = 32 << 20
+"""Larger logs are not read again for a page."""
+
+
+def proofs_of(source: Source, asked: QueryOptions) -> dict[str, tuple[Part, ...]]:
+    """Proofs of the longest rebalance of each of the worst incidents, by id."""
+    if "-" in (asked.paths or ()):  # which cannot be read again
+        return {}
+    if sum(row["bytes_read"] or 0 for row in source.rows.inputs["log_files"]) > PROVED_BYTES_MAX:
+        return {}
+    grave = [row for row in source.rows.incidents if column(row, "severity") != "info" and column(row, "rebalance_ids")]
+    grave.sort(key=lambda row: (column(row, "severity") != "critical", -column(row, "stopped_seconds"), column(row, "incident_id")))
+    found = {}
+    for incident in grave[:PROVED_MAX]:
+        rows = with_ids(source.rows.rebalances, "rebalance_id", set(column(incident, "rebalance_ids")))
+        classic = [row for row in rows if column(row, "protocol") == "classic"]
+        longest = max(classic, key=lambda row: (column(row, "duration_seconds") or 0.0, column(row, "rebalance_id")), default=None)
+        if longest is not None:
+            proof = proof_of(longest, source, asked)
+            if proof.window is not None:
+                found[column(longest, "rebalance_id")] = tuple(parts(proof, source.clock))
+    return found
+
+
 def _lines(row: Any, source: Source, asked: QueryOptions) -> GroupLines:
     """Lines of the row's group, from logs or tables."""
     from pipelines.cli.arguments.rules import ReadArguments, read_options
@@ -41,9 +71,10 @@ def _lines(row: Any, source: Source, asked: QueryOptions) -> GroupLines:
     if not asked.paths:
         return stored_lines(source.whole, cluster, group)
     given = ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key)
-    with asked.talk.progress("reading") as progress:
-        lines = read_lines(list(asked.paths), group, read_options(source.settings, given, fold_runs=False), progress)
     files = {each["path"] for each in source.rows.inputs["log_files"] if each["cluster"] == cluster}
+    options, shown = read_options(source.settings, given, fold_runs=False), source.redaction.path if source.redaction is not None else str
+    with asked.talk.progress("reading") as progress:
+        lines = read_lines(list(asked.paths), group, options, progress, lambda name: shown(name) in files)
     lines.own = [event for event in lines.own if event.place.file in files]
     lines.others = [event for event in lines.others if event.place.file in files]
     return lines

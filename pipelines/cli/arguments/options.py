@@ -22,7 +22,7 @@ SHOW = "What to show"
 HOW = "How to show it"
 PANELS = (READ, SHOW, HOW)
 """Headings of help, in order."""
-AT = "The moment that is asked for: `compare` holds what was before it against what was after it, `state` shows the group then."
+AT = "A moment: `compare` compares what was before it with what was after it, `state` shows the group then."
 
 Paths = Annotated[
     list[str],
@@ -68,7 +68,7 @@ Assumptions = Annotated[
     typer.Option(
         "--assume",
         metavar="NAME=VALUE",
-        help="A timeout that the logs don't tell, such as session_timeout_ms=45000. Repeatable.",
+        help="A timeout that the logs do not state, such as session_timeout_ms=45000. Repeatable.",
         rich_help_panel=READ,
     ),
 ]

@@ -50,9 +50,9 @@ def allocate(
     ] = 10,
     as_json: o.AsJson = False,
 ) -> int:
-    """Preview shares of RocketMQ queues, and what moves when a client or a queue comes or goes.
+    """Preview shares of RocketMQ queues, and what moves.
 
-    Queues and clients are given, or taken from logs or tables as they were at the end, or at --until.
+    Clients or queues may come or go. Both are given, or taken from logs or tables at their end or at --until.
     """
     from models.rocketmq.strategies import moves
 

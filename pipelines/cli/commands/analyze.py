@@ -13,7 +13,7 @@ from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands.live.following import follow_rebalances
-from pipelines.cli.commands.report import title_of, write_report
+from pipelines.cli.commands.report import write_report
 from pipelines.cli.output.console import screen
 from pipelines.errors import UsageError
 
@@ -45,7 +45,7 @@ def analyze(
         typer.Option("--fail-on", help="End with exit code 1 if an incident is at least this bad.", rich_help_panel=o.HOW),
     ] = None,
 ) -> int:
-    """Say which groups rebalanced, when, for how long, why, and through whom; worst first."""
+    """Show which groups rebalanced, how long, why, and who caused it."""
     if markdown and form != "people":
         raise UsageError(f"--markdown and --{form} can't be had at once")
     if follow:
@@ -54,7 +54,7 @@ def analyze(
         return follow_rebalances(asked, as_lines=form == "jsonl")
     source = open_source(asked, filters)
     if report is not None:
-        write_report(source, report, title=title_of(asked, source), talk=asked.talk)
+        write_report(source, report, asked)
     if markdown:
         _write_markdown(source)
     elif form == "people":

@@ -56,7 +56,10 @@ def compare(
     clusters: Between = None,
     limit: o.Limit = 50,
 ) -> int:
-    """Compare two periods or two clusters: more or less of what, whose trouble is new, whose is gone."""
+    """Compare two periods or two clusters.
+
+    Counts by group and cause, members that are new or gone as offenders.
+    """
     from pipelines.cli.output import json_csv as answers
 
     if sum((at is not None, before is not None or after is not None, clusters is not None)) != 1 or (before is None) != (after is None):

@@ -47,7 +47,10 @@ def doctor(
     ] = None,
     as_json: o.AsJson = False,
 ) -> int:
-    """Check Python, packages, Java, Delta's jars, write access and PYSPARK_PYTHON, with the fix for each."""
+    """Check this machine, and name the fix for each problem.
+
+    Python, packages, Java, Delta's jars, write access and PYSPARK_PYTHON.
+    """
     findings = examine(warehouse)
     if as_json:
         from pipelines.cli.output.json_csv import write_object

@@ -40,9 +40,10 @@ def explain(
     ] = False,
     as_json: o.AsJson = False,
 ) -> int:
-    """Tell one rebalance as a story: what set it off, who made the others wait, how it ended, and the lines that say so.
+    """Explain one rebalance, with the log lines that prove it.
 
-    Of a line, FILE:LINE, it is told which rebalance it belongs to, and whether it is a cause of it or an effect.
+    What caused it, who kept the others waiting, and how it ended. For a line, FILE:LINE, it names the rebalance that the line
+    belongs to, and says whether the line is a cause or an effect.
     """
     from pipelines.cli.answers.log_lines import find_line, line_named
     from pipelines.cli.answers.rebalance_lookup import find_rebalance, rebalances_of_group

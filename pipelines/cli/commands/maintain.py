@@ -41,7 +41,10 @@ def maintain(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,  # noqa: ARG001 - asked where an error is shown
 ) -> int:
-    """Put small files of the tables together, and remove files and entries that nobody needs any more. No row changes."""
+    """Compact the tables of a warehouse and remove old files.
+
+    No row of what was read and found changes.
+    """
     from conf.settings import load_settings
     from pipelines.extras import require
     from pipelines.jobs.operations.maintain import MaintainOptions

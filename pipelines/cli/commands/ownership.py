@@ -21,7 +21,7 @@ def ownership(
     form: o.Form,
     limit: o.Limit = 50,
 ) -> int:
-    """Show who held each RocketMQ queue, when nobody did and when two did."""
+    """Show who held each RocketMQ queue, and when nobody or two did."""
     source = open_source(asked)
     return tables.listing(source, "ownership", "queue_ownership", _show, limit=limit, form=form)
 

@@ -29,7 +29,7 @@ def rebalances(
     filters: Filters,
     limit: o.Limit = 50,
 ) -> int:
-    """List rebalances: when, why, through whom, for how long."""
+    """List rebalances: when, why, caused by whom, for how long."""
     source = open_source(asked, filters)
     return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, form=form)
 
@@ -52,7 +52,10 @@ def offenders(
     ] = False,
     limit: o.Limit = 50,
 ) -> int:
-    """Rank the members that set rebalances off or made others wait, by the time that groups stood still."""
+    """Rank members that caused rebalances or kept others waiting.
+
+    By the time that their groups stood still.
+    """
     source = open_source(asked, filters)
     if blockers:
         return _blockers(source, by, limit=limit, form=form)

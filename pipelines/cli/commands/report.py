@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,6 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
-from pipelines.cli.output.console import Messenger
 
 if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, WhatIf, WhatIfLane
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from models.whatif.history import GroupHistory
     from models.whatif.outlook import Outlook as GroupOutlook
     from pipelines.cli.answers.source import Source
+    from pipelines.cli.output.proof import Part
 
 
 @question
@@ -33,21 +33,22 @@ def report(
         str | None, typer.Option("--title", metavar="TEXT", help="Heading of the page; by default what was read.", rich_help_panel=o.HOW)
     ] = None,
 ) -> int:
-    """Write the answer as one self-contained HTML page, with charts, tables and evidence, to read and to send."""
+    """Write the answer as one self-contained HTML page."""
     source = open_source(asked)
-    write_report(source, out, title=title or title_of(asked, source), talk=asked.talk)
+    write_report(source, out, asked, title=title)
     return codes.decisive(source.codes)
 
 
-def write_report(source: Source, path: Path, *, title: str, talk: Messenger) -> None:
+def write_report(source: Source, path: Path, asked: QueryOptions, *, title: str | None = None) -> None:
     """Write the page atomically."""
+    from pipelines.cli.answers.proof import proofs_of
     from pipelines.cli.output.atomic_write import write_text
 
-    write_text(path, page_of(source, title))
-    talk.note(f"report written: {path}")
+    write_text(path, page_of(source, title or title_of(asked, source), proofs_of(source, asked)))
+    asked.talk.note(f"report written: {path}")
 
 
-def page_of(source: Source, title: str) -> str:
+def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | None = None) -> str:
     """The answer as one HTML page."""
     from importlib.metadata import version
 
@@ -59,6 +60,7 @@ def page_of(source: Source, title: str) -> str:
         build_answer(source.rows, for_page=True),
         what_ifs=what_ifs(source.rows),
         broker_losses=broker_losses(source.layouts),
+        proofs=proofs or {},
     )
     return report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
 
@@ -106,7 +108,7 @@ def what_ifs(rows: Any) -> list[WhatIf]:
 
 
 def _groups_run(rows: Any) -> list[GroupHistory]:
-    """Groups for the page, by name; of a long history the last rebalances."""
+    """Groups of the page, with the last rebalances of a long history."""
     from models.downtime import stopped_seconds
     from pipelines.cli.answers.histories import history
 

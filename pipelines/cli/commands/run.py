@@ -18,7 +18,7 @@ from pipelines.cli.output.json_log import LogEvents
 from pipelines.errors import JobError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rich.console import Console
 
@@ -88,6 +88,10 @@ AlertAt = Annotated[
     Literal["info", "warning", "critical"],
     typer.Option("--alert-at", help="Tell of incidents from this severity on.", rich_help_panel=o.HOW),
 ]
+Lineage = Annotated[
+    str | None,
+    typer.Option("--lineage", metavar="URL|FILE", help="Send OpenLineage events of each run, or append them.", rich_help_panel=o.HOW),
+]
 AlertForm = Annotated[
     Literal["json", "slack", "pagerduty", "alertmanager"],
     typer.Option("--alert-format", help="The form that the web hook expects; the incident's id is its key.", rich_help_panel=o.HOW),
@@ -125,6 +129,7 @@ def run(
     alert: Alert = None,
     alert_at: AlertAt = "critical",
     alert_format: AlertForm = "json",
+    lineage: Lineage = None,
     retention_days: RetentionDays = None,
     log_json: LogJson = False,
     as_json: o.AsJson = False,
@@ -134,7 +139,7 @@ def run(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
-    """Read logs into the Delta tables of a warehouse, on Spark. A second run over the same input changes no row."""
+    """Read logs into Delta tables, with Spark; reading them twice changes nothing."""
     from conf.settings import load_settings
     from pipelines.cli.after_run import RunRecipients
     from pipelines.cli.arguments.rules import ReadArguments, analyze_options
@@ -144,9 +149,8 @@ def run(
     require("spark")
     seconds = _interval(every, once=once, rebuild=rebuild)
     loaded = load_settings(settings)
-    place = _place(warehouse or loaded.warehouse.uri)
+    place, talk = _place(warehouse or loaded.warehouse.uri), Messenger(quiet=quiet, verbose=verbose)
     given = analyze_options(loaded, ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, lasting=True))
-    talk = Messenger(quiet=quiet, verbose=verbose)
     LogEvents.redaction = given.read.redaction
     options = RunOptions(
         inputs,
@@ -162,8 +166,8 @@ def run(
         catalog=catalog or loaded.warehouse.catalog,
         again=seconds is not None,
     )
-    told, send = _alerts(alert, alert_at, alert_format)
-    followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction)
+    told, send = _alerts(alert, alert_at, alert_format, loaded.alerts.rules)
+    followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction, lineage, inputs)
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
 
@@ -181,7 +185,12 @@ def _place(warehouse: str) -> str:
     return warehouse
 
 
-def _alerts(url: str | None, severity: str, form: AlertFormat) -> tuple[AlertOptions, Send] | tuple[None, None]:
+def _alerts(
+    url: str | None, severity: str, form: AlertFormat, rules: Iterable[str]
+) -> tuple[AlertOptions, Send] | tuple[None, None]:
+    from pipelines.cli.arguments.alert_rules import alert_rules
+
+    alert_rules(rules)  # refused now rather than after the run
     if url is None:
         return None, None
     from pipelines.jobs.operations.alerts import AlertOptions, sender

@@ -44,7 +44,10 @@ def sql(
     form: o.Form,
     limit: o.Limit = 100,
 ) -> int:
-    """Answer a SELECT over rebalances, incidents and the other tables. It can only read them."""
+    """Run a SELECT over rebalances, incidents and the other tables.
+
+    It can only read them.
+    """
     from pipelines.cli.output import json_csv as answers
 
     source = open_source(asked)

@@ -31,10 +31,10 @@ def state(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> int:
-    """Show the state of a group at a moment: members, epoch, who is awaited.
+    """Show a group at a moment: state, members, who is awaited.
 
-    The model of the coordinator follows the lines of the real one up to the last line by --at, or to the end. What is
-    certain, inferred and unknown is told apart. Of consumer-protocol, share and streams groups the lines tell the epochs,
+    A model of the coordinator follows the lines of the real one up to the last line by --at, or to the end. What is
+    certain, inferred and unknown is marked. Of consumer-protocol, share and streams groups the lines tell the epochs,
     and who has reached the target stands under `rejoined`.
     """
     from conf.settings import load_settings

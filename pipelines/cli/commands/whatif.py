@@ -279,7 +279,7 @@ ADVICE_COLUMNS = (
 )  # fmt: skip
 """Columns of its CSV and JSON lines."""
 GROUPS_SEARCHED = 20
-"""Number of groups that are searched, those with most downtime first; --limit changes it."""
+"""Number of groups that are searched, most downtime first."""
 
 
 @question

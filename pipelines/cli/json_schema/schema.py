@@ -64,8 +64,20 @@ def schema(
     return 0
 
 
+def schema_id(command: str) -> str:
+    """Name of a command's schema; a change that breaks readers has another."""
+    from pipelines.versions import SCHEMA_VERSION
+
+    return f"urn:groupscope:schema:{command.replace('/', '-')}:{SCHEMA_VERSION}"
+
+
 def command_schema(command: str) -> dict[str, Any]:
     """Schema of one command; for --jsonl it describes one line."""
+    found = _schema_of(command)
+    return {"$schema": found.pop("$schema"), "$id": found.pop("$id", schema_id(command)), **found}
+
+
+def _schema_of(command: str) -> dict[str, Any]:
     from pipelines.schema.tables import contract_schema
 
     contract = copy.deepcopy(contract_schema())
@@ -222,6 +234,22 @@ GATE: dict[str, Any] = {
                 "rebalances": _COUNT,
                 "stopped_seconds": _SECONDS,
                 "exceeded": {"description": "Limits that it does not keep.", "type": "array", "items": {"enum": ["rebalances", "stopped"]}},
+            }
+        ),
+    },
+    "broken_rules": {
+        "description": "Stretches in which a group was above the limit of a rule, by time.",
+        "type": "array",
+        "items": _closed(
+            {
+                "rule": _TEXT,
+                "cluster": _TEXT,
+                "system": OFFENDER["properties"]["system"],
+                "group": _TEXT,
+                "started_at": _INSTANT,
+                "ended_at": {"description": "Null if it goes on when the logs end.", **_INSTANT},
+                "value": {"description": "The largest count or number of seconds, or the factor.", "type": "number"},
+                "text": _TEXT,
             }
         ),
     },

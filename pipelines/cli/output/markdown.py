@@ -25,14 +25,14 @@ def plain(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """A log line as inline code that no backtick of its own ends."""
+    """A log line as inline code, whatever backticks it has."""
     shown = shortened(visible(first_line(text)), LINE_CHARACTERS)
     fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
     return f"{fence} {shown} {fence}"
 
 
 def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
-    """Lines of the report: totals, then each problem with facts, lines and advice."""
+    """Lines of the report: totals, then each problem."""
     totals = answer.totals
     yield f"# {counted(totals.attention, 'incident')} that {'needs' if totals.attention == 1 else 'need'} attention"
     yield ""

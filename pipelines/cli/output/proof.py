@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dashboards.wording.escaping import first_line, shortened
 from dashboards.wording.units import Clock, counted, share
@@ -58,7 +58,10 @@ RULINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the model says of one rebalance; `why_not` where it can say nothing."""
+    """What the model says of one rebalance.
+
+    `why_not` says why it can say nothing.
+    """
 
     why_not: str | None = None
     version: str | None = None
@@ -181,23 +184,49 @@ def _place(event: Event) -> dict[str, Any]:
 # -- for people ---------------------------------------------------------------------------------------------------
 
 
+Part: TypeAlias = tuple[str, str]
+"""A piece of a proof with its kind, one of `LOOKS` or `heading`."""
+
+LOOKS: Mapping[str, dict[str, Any]] = {
+    "said": {},
+    "step": {"indent": 1, "hang": 2},
+    "entry": {"indent": 1, "hang": 2, "wide": True},
+    "line": {"indent": 3, "hang": 2, "style": "dim", "wide": True},
+    "failure": {"indent": 3, "hang": 2, "wide": True},
+    "note": {"indent": 3, "hang": 2},
+}
+"""How a terminal shows each kind."""
+
+
 def show(console: Console, proof: Proof, clock: Clock) -> None:
     """Show the proof for people."""
     heading(console, "Proof")
+    for kind, text in parts(proof, clock):
+        if kind == "heading":
+            heading(console, text)
+        else:
+            say(console, text, **LOOKS[kind])
+
+
+def parts(proof: Proof, clock: Clock) -> Iterator[Part]:
+    """The proof in words: inputs, what the model wrote beside the log, and causes."""
     if proof.window is None:
-        say(console, f"None: {proof.why_not}.")
+        yield "said", f"None: {proof.why_not}."
         return
     guessed = "" if proof.is_told else ", guessed from the wording"
-    say(console, f"The model of the coordinator (Kafka {proof.version}{guessed}) was given:")
+    yield "said", f"The model of the coordinator (Kafka {proof.version}{guessed}) was given:"
     for step in proof.window.inputs:
         if step.input.kind in INPUTS:
-            say(console, f"{clock.stamp(step.at_ms * US_PER_MS)} {_in_words(step)}", indent=1, hang=2)
-    heading(console, "What it wrote, beside the log")
+            yield "step", f"{clock.stamp(step.at_ms * US_PER_MS)} {_in_words(step)}"
+    yield "heading", "What it wrote, beside the log"
     for entry in proof.window.entries:
-        _show_entry(console, entry, clock)
-    heading(console, "Causes")
+        yield "entry", _entry_in_words(entry, clock)
+        if entry.line is not None:
+            place, text = entry.line.place, shortened(first_line(entry.line.text), LINE_MAX)
+            yield "line", f"{place.file}:{place.line} {text}"
+    yield "heading", "Causes"
     for trial in proof.trials:
-        _show_trial(console, trial, proof.shares, clock)
+        yield from _trial(trial, proof.shares, clock)
 
 
 def _in_words(step: InputLink) -> str:
@@ -210,13 +239,6 @@ def _in_words(step: InputLink) -> str:
     else:
         text = INPUTS[hidden.kind] + (f": {', '.join(whose)}" if whose else "")
     return text + (f" (due {step.at_ms - step.due.at_ms} ms before)" if step.due is not None else "")
-
-
-def _show_entry(console: Console, entry: Entry, clock: Clock) -> None:
-    say(console, _entry_in_words(entry, clock), indent=1, hang=2, wide=True)
-    if entry.line is not None:
-        place, text = entry.line.place, shortened(first_line(entry.line.text), LINE_MAX)
-        say(console, f"{place.file}:{place.line} {text}", indent=3, hang=2, style="dim", wide=True)
 
 
 def _entry_in_words(entry: Entry, clock: Clock) -> str:
@@ -236,15 +258,15 @@ def _told(line: ExpectedLine, seen: Event | None = None) -> str:
     return line.event + (f" ({fields})" if fields else "")
 
 
-def _show_trial(console: Console, trial: Trial, shares: Mapping[str, float], clock: Clock) -> None:
+def _trial(trial: Trial, shares: Mapping[str, float], clock: Clock) -> Iterator[Part]:
     title = trial.cause.value.replace("_", " ")
     failure = trial.failure
-    say(console, f"{title} ({share(shares.get(trial.cause.value, 0.0))}): {RULINGS[trial.ruling.value]}", indent=1, hang=2)
+    yield "step", f"{title} ({share(shares.get(trial.cause.value, 0.0))}): {RULINGS[trial.ruling.value]}"
     if trial.ruling.value == "fails" and failure is not None:
         at = f" at {failure.line.place.file}:{failure.line.place.line}" if failure.line is not None else ""
-        say(console, f"first{at}: {_entry_in_words(failure, clock)}", indent=3, hang=2, wide=True)
+        yield "failure", f"first{at}: {_entry_in_words(failure, clock)}"
     needed = _timeout(trial.overdue) if trial.overdue is not None else None
     if trial.ruling.value == "fits_if" and needed is not None:
-        say(console, f"{needed['name']} would have to be {needed['ms']}", indent=3, hang=2)
+        yield "note", f"{needed['name']} would have to be {needed['ms']}"
     if trial.ruling.value in ("fits", "fits_if") and trial.needed:
-        say(console, f"it would also have written, at a level that the log lacks: {'; '.join(map(_told, trial.needed))}", indent=3, hang=2)
+        yield "note", f"it would also have written, at a level that the log lacks: {'; '.join(map(_told, trial.needed))}"

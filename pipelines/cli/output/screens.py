@@ -33,6 +33,8 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 EVIDENCE_CHARACTERS = 2000
 _TEXT_MAX = 100
 """Maximum width of prose."""
+SHORTEST_SECONDS = 0.0005
+"""Downtimes shorter than this count as none."""
 
 
 def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: str = "", wide: bool = False) -> None:
@@ -97,22 +99,27 @@ def _opening(console: Console, answer: Answer, clock: Clock, found: Sequence[Rec
     )
     if not totals.rebalances and not totals.outages:
         say(console, story.nothing_found(answer), style="bold")
-        return
+        if not totals.incidents:
+            return
     if answer.outages:
         say(console, _leaderless(answer.outages), style="bold")
-    faults = story.faults(answer)
-    for text in faults:
+    for text in story.faults(answer):
         say(console, text, style="bold")
     if totals.attention:
         text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
         problems = sum(item.worst.severity != "info" for item in found)
         text += f", {counted(problems, 'problem')} in all" if problems < totals.attention else ""
-        stopped = f"; groups stood still for {duration(totals.stopped_seconds)} in all" if totals.rebalances else ""
-        say(console, f"{text}{stopped}.", style="bold")
+        say(console, f"{text}{_stood_still(answer)}.", style="bold")
     else:
-        which = "which was" if totals.incidents == 1 else "all of them"
-        expected = f": {counted(totals.incidents, 'incident')}, {which} expected." if totals.incidents else "."
-        say(console, ("No rebalance needs attention" if answer.outages or faults else "Nothing needs attention") + expected, style="bold")
+        say(console, story.all_clear(answer), style="bold")
+
+
+def _stood_still(answer: Answer) -> str:
+    """How long groups stood still, as a clause."""
+    if not answer.totals.rebalances:
+        return ""
+    seconds = answer.totals.stopped_seconds
+    return "; no group stood still" if seconds < SHORTEST_SECONDS else f"; groups stood still for {duration(seconds)} in all"
 
 
 def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> None:
@@ -250,7 +257,7 @@ def _certainty(console: Console, answer: Answer, *, verbose: bool) -> None:
     if not totals.rebalances:
         return
     heading(console, "How sure")
-    are = "is" if totals.sure == 1 else "are"
+    are = "is" if totals.rebalances == 1 or totals.sure == 1 else "are"
     say(console, f"{totals.sure:,} of {counted(totals.rebalances, 'cause')} {are} sure (90 % or more).", indent=1)
     for doubt in answer.unsure[: None if verbose else DOUBTS_SHOWN]:
         say(console, f"- {_doubt(doubt)}", indent=1, hang=2)

@@ -15,7 +15,7 @@ import os
 import random
 import urllib.request
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
@@ -119,6 +119,12 @@ def _without_user(url: str) -> tuple[str, dict[str, str]]:
     return urlunsplit(parts._replace(netloc=host)), told
 
 
+def post(url: str, key: str, body: Any) -> None:
+    """Post JSON to a web hook; `key` marks repetitions."""
+    place, credentials = _without_user(url)
+    _post(place, credentials, key, body)
+
+
 def _post(url: str, credentials: Mapping[str, str], key: str, body: Any) -> None:
     data = json.dumps(body, ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": key, **credentials}
@@ -137,12 +143,22 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         raise HTTPError(req.full_url, code, f"{msg} to {newurl}, where alerts would get lost; name that address", headers, fp)
 
 
+RULE = "rule"
+"""Kind of an alert about a broken rule, which is no incident."""
+
+
 def tell(
-    place: str, versions: Mapping[str, int], run_id: str, options: AlertOptions, send: Send, now: datetime | None = None
+    place: str,
+    versions: Mapping[str, int],
+    run_id: str,
+    options: AlertOptions,
+    send: Send,
+    now: datetime | None = None,
+    broken_rules: Sequence[Mapping[str, Any]] = (),
 ) -> DeliveryCounts:
     """Send the published incidents that are new; return their number.
 
-    Failures are logged.
+    `broken_rules` have the columns of incidents and are sent whatever their severity. Failures are logged.
     """
     now = now or datetime.now(UTC)
     uri = warehouse_uri(place)
@@ -151,6 +167,7 @@ def tell(
     rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
     new = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - options.news_for)]
     new = _not_renamed(new, incidents, alerts, lambda: PastIncidents(uri, versions["incidents"]))
+    new += [row for row in broken_rules if row["incident_id"] not in alerts.rows and _is_news(row, now - options.news_for)]
     left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
     sent = failed = in_a_row = 0
     while left:
@@ -164,7 +181,8 @@ def tell(
             continue
         trouble = _tell(row, send)
         if trouble is None:
-            alerts.write_down([row])
+            # Without a beginning no incident is taken for it under another id.
+            alerts.write_down([{**row, "started_at": None} if row["kind"] == RULE else row])
             sent, in_a_row = sent + 1, 0
         else:
             failed, in_a_row = failed + 1, 0 if isinstance(trouble, HTTPError) else in_a_row + 1

@@ -67,9 +67,9 @@ def opened_in(browser: Browser, path: Path, fragment: str = "", *, drawn: bool =
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
     windows: list[Opened] = []
 
-    def show(story: made.Made, fragment: str = "", **options: Any) -> Opened:
+    def show(story: made.Made, fragment: str = "", proofs: Any = None, **options: Any) -> Opened:
         path = tmp_path / "report.html"
-        path.write_text(page_of(story), encoding="utf-8")
+        path.write_text(page_of(story, proofs=proofs or {}), encoding="utf-8")
         windows.append(opened_in(browser, path, fragment, **options))
         return windows[-1]
 
@@ -586,3 +586,46 @@ def test_a_phone_shows_the_first_incident_at_once(opened: Any) -> None:
     one = opened(made.small_story(), viewport={"width": 390, "height": 844})
     top = one.page.evaluate("document.querySelector('.incident h3').getBoundingClientRect()")
     assert top["bottom"] <= 844
+
+
+def test_a_slider_below_the_lanes_shows_the_states_at_a_moment(opened: Any) -> None:
+    one = opened(made.small_story(), "#tz=UTC&group=orders&at=2026-03-01T10:00:05Z")
+    shown = one.page.locator("#moment-states li")
+    assert shown.count() == 1
+    first = shown.inner_text()
+    assert first.startswith("orders: ")
+    one.page.click("#moment-after")
+    assert shown.inner_text() != first
+    address = one.page.evaluate("location.hash")
+    assert "at=2026-03-01" in address
+    one.page.evaluate("document.getElementById('moment-at').value = 0")
+    one.page.locator("#moment-at").dispatch_event("input")
+    assert shown.inner_text() == "orders: not known yet"
+    one.page.click("#moment-after")
+    one.page.click("#moment-before")
+    one.page.select_option("#by-group", "")
+    settle(one.page)
+    assert shown.count() > 1
+    assert one.trouble == []
+
+
+def test_one_incident_is_printed_on_one_page(opened: Any) -> None:
+    one = opened(made.small_story(), "#tz=UTC")
+    one.page.evaluate("window.print = () => dispatchEvent(new Event('beforeprint'))")
+    one.page.locator("#i1 button.print").click()
+    paper = one.page.pdf(format="A4")
+    assert paper.count(b"/Type /Page\n") == 1
+    one.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert one.page.evaluate("document.documentElement.dataset.print") is None
+    assert one.trouble == []
+
+
+def test_the_proof_of_a_verdict_stands_with_its_rebalance(opened: Any) -> None:
+    story = made.small_story()
+    said = (("said", "The model was given:"), ("heading", "Causes"), ("step", "poll timeout (93 %): fits"), ("line", PAYLOADS[0]))
+    one = opened(story, f"#tz=UTC&open={story.rebalances[0].rebalance_id}", proofs={story.rebalances[0].rebalance_id: said})
+    proof = one.page.locator("details", has_text="Proof: the coordinator")
+    proof.locator("summary").click()
+    assert "poll timeout (93 %): fits" in proof.inner_text()
+    assert proof.locator("h4").text_content() == "Causes"
+    assert one.trouble == []

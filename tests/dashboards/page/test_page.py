@@ -25,8 +25,9 @@ MEBIBYTE = 1 << 20
 PACKED = re.compile(r'(<script type="text/plain" [^>]*>)[A-Za-z0-9+/=]*')
 
 
-def page_of(story: made.Made, **options: Any) -> str:
-    return report(build_answer(story, for_page=True), Clock(), **{"title": "logs", "version": "1.2.3", "drawn_max": 4000, **options})
+def page_of(story: made.Made, proofs: Any = None, **options: Any) -> str:
+    answer = replace(build_answer(story, for_page=True), proofs=proofs or {})
+    return report(answer, Clock(), **{"title": "logs", "version": "1.2.3", "drawn_max": 4000, **options})
 
 
 class Outline(HTMLParser):

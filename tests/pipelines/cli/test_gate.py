@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.cli.after_run import broken_rules
+from pipelines.cli.arguments.alert_rules import alert_rules
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, Cli
 
 LIMITS = [
@@ -47,8 +49,37 @@ def test_what_is_not_known_does_not_pass(cli: Cli, options: tuple[object, ...], 
     assert told in done.err
 
 
+RULES = [
+    ("ship*: rebalances > 3 per 1h", 1, [4.0]),
+    ("*: rebalances > 4 per 1h", 0, []),
+    ("*: stopped > 1s per 1h", 1, [1.143]),
+    ("other: rebalances > 0 per 1h", 0, []),
+]
+
+
+@pytest.mark.parametrize(("rule", "code", "values"), RULES, ids=[rule for rule, _, _ in RULES])
+def test_rules_of_the_command_line_and_of_the_settings(
+    cli: Cli, sample_warehouse: Path, tmp_path: Path, rule: str, code: int, values: list[float]
+) -> None:
+    (tmp_path / "settings.toml").write_text(f'[alerts]\nrules = ["{rule}"]\n', encoding="utf-8")
+    for source in ((POLL_TIMEOUT,), ("--warehouse", sample_warehouse)):
+        for given in (("--rule", rule), ("--settings", tmp_path / "settings.toml")):
+            done = cli("gate", *source, *given, "--json")
+            assert (done.code, [each["value"] for each in json.loads(done.out)["broken_rules"]]) == (code, values)
+
+
+def test_a_broken_rule_is_an_alert_by_a_lasting_id(sample_warehouse: Path) -> None:
+    rules = alert_rules(["*: rebalances > 3 per 1h"])
+    (first,), (second,) = broken_rules(str(sample_warehouse), rules), broken_rules(str(sample_warehouse), rules)
+
+    assert first == second
+    assert first["headline"] == "shipping-e: 4 rebalances within 1 h, more than 3 (rule '*: rebalances > 3 per 1h')"
+    assert broken_rules(str(sample_warehouse), []) == []
+
+
 def test_the_answer_is_as_its_schema_says(cli: Cli) -> None:
     from jsonschema import Draft202012Validator
 
     schema = json.loads(cli("schema", "gate").out)
     Draft202012Validator(schema).validate(json.loads(cli("gate", POLL_TIMEOUT, "--max-rebalances", 3, "--json").out))
+    Draft202012Validator(schema).validate(json.loads(cli("gate", POLL_TIMEOUT, "--rule", "*: rebalances > 1 per 1m", "--json").out))

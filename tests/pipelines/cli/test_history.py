@@ -65,6 +65,9 @@ def test_a_budget_counts_what_was_used_and_no_more(cli: Cli) -> None:
     [found] = listed(cli, "groups", "groups", POLL_TIMEOUT, "--budget", "1s")
     assert found["stopped_seconds_per_week"] is None
     assert found["budget_used"] == pytest.approx(found["stopped_seconds"])
+    [own] = listed(cli, "groups", "groups", POLL_TIMEOUT, "--budget", "1s", "--budget", "ship*=2s", "--budget", "other=9s")
+    assert own["budget_seconds"] == 2.0
+    assert own["budget_used"] == pytest.approx(found["budget_used"] / 2, abs=1e-5)
     assert cli("groups", POLL_TIMEOUT, "--budget", "soon").code == 2
 
 

@@ -36,7 +36,7 @@ class Following:
     options: AnalyzeOptions
     groups: list[str]
     since: Callable[[int | None], int | None]
-    """Start of the news, derived from the time of the last existing record."""
+    """Start of the news, after the last existing record."""
     warn: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     _newsroom: Newsroom = field(default_factory=Newsroom)

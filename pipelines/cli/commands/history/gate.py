@@ -16,6 +16,7 @@ from pipelines.cli.output.console import screen
 from pipelines.errors import NothingReadable, UsageError
 
 if TYPE_CHECKING:
+    from dashboards.answer.history.alert_rules import AlertRule, Breach
     from pipelines.cli.answers.group_sums import GroupSum
 
 MaxRebalances = Annotated[
@@ -25,26 +26,52 @@ MaxStopped = Annotated[
     str | None,
     typer.Option("--max-stopped", metavar="SPAN", help="How long each group may stand still in all, such as 10s.", rich_help_panel=o.SHOW),
 ]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        help="A rule such as 'orders*: rebalances > 3 per 1h' or '*: duration > 2x last 7d'; default: those of the settings. Repeatable.",
+        rich_help_panel=o.SHOW,
+    ),
+]
 
 
 @question
 def gate(
-    asked: QueryOptions, filters: Filters, max_rebalances: MaxRebalances = None, max_stopped: MaxStopped = None, as_json: o.AsJson = False
+    asked: QueryOptions,
+    filters: Filters,
+    max_rebalances: MaxRebalances = None,
+    max_stopped: MaxStopped = None,
+    rule: Rules = None,
+    as_json: o.AsJson = False,
 ) -> int:
     """Exit with 1 if a group rebalanced or stopped more than allowed."""
+    from conf.settings import load_settings
     from pipelines.cli.answers.group_sums import group_sums
+    from pipelines.cli.arguments.alert_rules import alert_rules
 
-    if max_rebalances is None and max_stopped is None:
-        raise UsageError("say what is allowed: --max-rebalances N, --max-stopped SPAN or both")
+    rules = alert_rules(rule or load_settings(asked.settings_file).alerts.rules)
+    if max_rebalances is None and max_stopped is None and not rules:
+        raise UsageError("say what is allowed: --max-rebalances N, --max-stopped SPAN or --rule RULE")
     seconds = None if max_stopped is None else span_seconds(max_stopped, "--max-stopped")
     source = open_source(asked, filters)
     _check_witnesses(source, asked.since)
     judged = [(one, _exceeded(one, max_rebalances, seconds)) for one in group_sums(source.rows.rebalances)]
+    broken = _breaches(source, rules)
     if as_json:
-        _write(judged, max_rebalances, seconds)
+        _write(judged, max_rebalances, seconds, broken)
     else:
-        _show(judged)
-    return codes.decisive([*source.codes, codes.FINDINGS if any(what for _, what in judged) else codes.GOOD])
+        _show(judged, broken, source)
+    is_above = bool(broken) or any(what for _, what in judged)
+    return codes.decisive([*source.codes, codes.FINDINGS if is_above else codes.GOOD])
+
+
+def _breaches(source: Source, rules: list[AlertRule]) -> list[Breach]:
+    from pipelines.cli.answers.history_rows import breaches
+    from pipelines.cli.answers.selection import last_record_at
+
+    return breaches(source.rows, last_record_at(source.whole), rules)
 
 
 def _check_witnesses(source: Source, since: str | None) -> None:
@@ -64,7 +91,10 @@ def _exceeded(one: GroupSum, rebalances_max: int | None, seconds_max: float | No
     return [name for name, value, limit in found if limit is not None and value > limit]
 
 
-def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None, seconds_max: float | None) -> None:
+def _write(
+    judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None, seconds_max: float | None, broken: list[Breach]
+) -> None:
+    from pipelines.cli.answers.history_rows import breach_rows
     from pipelines.cli.output.json_csv import write_object
 
     groups: list[dict[str, Any]] = [
@@ -78,11 +108,12 @@ def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None,
         }
         for one, what in judged
     ]
-    passed = not any(what for _, what in judged)
-    write_object({"passed": passed, "max_rebalances": rebalances_max, "max_stopped_seconds": seconds_max, "groups": groups})
+    passed = not broken and not any(what for _, what in judged)
+    limits = {"max_rebalances": rebalances_max, "max_stopped_seconds": seconds_max}
+    write_object({"passed": passed, **limits, "groups": groups, "broken_rules": list(breach_rows(broken))})
 
 
-def _show(judged: list[tuple[GroupSum, list[str]]]) -> None:
+def _show(judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], source: Source) -> None:
     from dashboards.wording.units import counted, duration
     from pipelines.cli.output import screens
 
@@ -90,5 +121,7 @@ def _show(judged: list[tuple[GroupSum, list[str]]]) -> None:
     for one, what in broken:
         text = f"{counted(one.count, 'rebalance')}, {duration(one.stopped_seconds)} stopped"
         screens.say(screen(), f"{one.group}: {text}; more than allowed: {' and '.join(what)}", style="bold")
-    if not broken:
+    for each in breaches:
+        screens.say(screen(), f"{each.headline} ({source.clock.span(each.started_at, each.ended_at)})", style="bold")
+    if not broken and not breaches:
         screens.say(screen(), f"Passed: {counted(len(judged), 'group')} with rebalances, none above the limits.")

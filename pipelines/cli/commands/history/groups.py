@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Annotated
 
@@ -11,23 +13,32 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
+from pipelines.cli.arguments.rules import rule
 from pipelines.cli.arguments.times import span_seconds
 from pipelines.cli.commands.history.listings import write_listing
 from pipelines.cli.output.console import screen
 
-Budget = Annotated[
-    str | None,
-    typer.Option("--budget", metavar="SPAN", help="How long each group may stand still in a week, such as 10m.", rich_help_panel=o.SHOW),
+Budgets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget",
+        metavar="[GLOB=]SPAN",
+        help="How long groups may stand still in a week, such as 10m or 'pay*=30s'. Repeatable, the last match counts.",
+        rich_help_panel=o.SHOW,
+    ),
 ]
 
 
 @question
-def groups(asked: QueryOptions, form: o.Form, budget: Budget = None, limit: o.Limit = 50) -> int:
-    """List groups: protocol, assignor, clients, size, stopped time per week, readiness for KIP-848."""
+def groups(asked: QueryOptions, form: o.Form, budget: Budgets = None, limit: o.Limit = 50) -> int:
+    """List groups with protocol, clients, cost and readiness for KIP-848.
+
+    Also assignor, size, share of static members and stopped time per week.
+    """
     from pipelines.cli.answers import history_rows as rows
     from pipelines.cli.output import history_tables as tables
 
-    allowed = None if budget is None else span_seconds(budget, "--budget")
+    allowed = _budget_of(budget or ())
     source = open_source(asked)
     write_listing(
         "groups",
@@ -39,3 +50,9 @@ def groups(asked: QueryOptions, form: o.Form, budget: Budget = None, limit: o.Li
         limit=limit,
     )
     return codes.decisive(source.codes)
+
+
+def _budget_of(texts: Sequence[str]) -> Callable[[str], float | None]:
+    """Seconds that a group may stand still in a week, by its name."""
+    budgets = [(glob, span_seconds(text, "--budget")) for glob, text in (rule(each, "--budget") for each in texts)]
+    return lambda group: next((seconds for glob, seconds in reversed(budgets) if glob is None or fnmatchcase(group, glob)), None)

@@ -22,7 +22,7 @@ _INTERNAL = 1
 
 @question
 def spans(asked: QueryOptions, filters: Filters) -> int:
-    """Print rebalances as OTLP spans (JSON), to post to /v1/traces of a collector."""
+    """Print rebalances as OTLP spans (JSON), for /v1/traces of a collector."""
     from importlib.metadata import version
 
     import orjson

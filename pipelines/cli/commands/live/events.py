@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NUMBER = re.compile(r'"client_number":(\d+)')
-"""A client's number among those of its id in one process, in an event's fields."""
+"""A client's number among those of its id in one process."""
 
 
 def events(

@@ -19,7 +19,10 @@ def mcp(
     redact: o.Redact = None,
     settings: o.SettingsFile = None,
 ) -> int:
-    """Serve questions of assistants (Model Context Protocol): incidents, explain, state, offenders, groups, what_if."""
+    """Answer assistants with read-only tools (Model Context Protocol).
+
+    They are incidents, explain, state, offenders, groups and what_if.
+    """
     if bool(paths) == bool(warehouse):
         raise UsageError("give either PATH... or --warehouse: what the tools answer from")
     if paths:

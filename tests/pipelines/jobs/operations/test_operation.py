@@ -137,6 +137,18 @@ def test_each_incident_is_told_once(place: Path) -> None:
     assert tell(str(place), VERSIONS, "run-3", AlertOptions("", "warning"), told.append, NOW).sent == 1
 
 
+def test_a_broken_rule_is_told_once_and_stands_for_no_incident(place: Path) -> None:
+    told: list[Any] = []
+    options = AlertOptions("")
+    rules = [incident("rule-1", "warning", groups=[], kind="rule"), incident("rule-2", "warning", NOW - timedelta(days=3), kind="rule")]
+
+    assert tell(str(place), VERSIONS, "run-1", options, told.append, NOW, rules).sent == 3
+    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW, rules).sent == 0
+    assert sorted(each["incident_id"] for each in told) == ["now", "open", "rule-1"]
+    write(place, "incidents", [incident("outage", groups=[], started_at=NOW - timedelta(minutes=9))])
+    assert tell(str(place), {**VERSIONS, "incidents": 1}, "run-3", options, told.append, NOW, rules).sent == 1
+
+
 def test_what_could_not_be_told_is_told_by_the_next_run(place: Path) -> None:
     told: list[Any] = []
 
