@@ -84,15 +84,18 @@ class Advice:
     assumed: tuple[str, ...]
 
 
-def advise(history: GroupHistory) -> Advice:
-    """Search the settings of one group."""
+def advise(history: GroupHistory, *, varied: bool = True) -> Advice:
+    """Search the settings of one group.
+
+    `varied` is whether what helps is run with delays that the logs leave open, too.
+    """
     own = replace(history, rows=history.rows[-LAST_ROWS:], _readings={}) if len(history.rows) > LAST_ROWS else history
     behaviour, settings, _ = own.reading()
     found = [Finding(each, under(own, each.configuration, varied=False)) for each in candidates(behaviour, settings, own)]
     helpful = sorted((each for each in found if each.is_worth_it), key=_best_first)
     stopped = found[0].outlook.stopped_seconds if found else under(own, Configuration()).stopped_seconds
     useless = tuple(each for each in found if not each.is_worth_it)
-    best = tuple(replace(each, outlook=under(own, each.candidate.configuration)) for each in _distinct(helpful))
+    best = tuple(replace(each, outlook=under(own, each.candidate.configuration)) if varied else each for each in _distinct(helpful))
     return Advice(own.cluster, own.group, len(own.rows), stopped, best, useless, tuple(behaviour.assumed.values()))
 
 

@@ -123,3 +123,7 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
             screens.heading(console, "The rebalance" if found.known else "What was going on")
     if row is not None:
         screens.told(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
+        if row.system == "kafka":
+            from pipelines.cli.answers.settings_search import searched, told
+
+            screens.settings_in_short(console, told(searched(source.rows, {(row.cluster, row.group)})))

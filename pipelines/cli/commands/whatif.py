@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines.cli import exit_codes as codes
+from pipelines.cli.answers.settings_search import by_harm, cost, options, sentence, turn
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
@@ -285,14 +286,12 @@ GROUPS_SEARCHED = 20
 @question
 def advise(asked: QueryOptions, form: o.Form, limit: o.Limit = GROUPS_SEARCHED) -> int:
     """Say which settings would have avoided most, with their costs."""
-    from models.downtime import stopped_seconds
     from models.whatif.advice import advise as searched
     from pipelines.cli.answers.histories import history
     from pipelines.cli.output import json_csv as answers
 
     source = open_source(asked)
-    groups = history(source.rows).groups()
-    groups.sort(key=lambda group: (-sum(map(stopped_seconds, group.rows)), -len(group.rows), group.cluster, group.group))
+    groups = by_harm(history(source.rows).groups())
     found = [searched(group) for group in groups[: limit or None]]
     if form == "people":
         _show_advice(screen(), found, len(groups))
@@ -330,31 +329,9 @@ def _finding(advice: Advice, finding: Finding, *, helps: bool) -> dict[str, Any]
         "group": advice.group,
         "advice": finding.candidate.id,
         "helps": helps,
-        "options": _options(finding),
+        "options": options(finding),
         **_effects(outlook),
     }
-
-
-OPTIONS = {
-    "session_timeout_ms": "--session-timeout",
-    "max_poll_interval_ms": "--max-poll-interval",
-    "initial_delay_ms": "--initial-delay",
-    "static_membership": "--static-membership",
-    "cooperative": "--cooperative",
-    "consumer_protocol": "--consumer-protocol",
-}
-"""Options of `groupscope whatif` that ask about a finding."""
-
-
-def _options(finding: Finding) -> str:
-    configuration, parts = finding.candidate.configuration, []
-    for name, option in OPTIONS.items():
-        value = getattr(configuration, name)
-        if value is True:
-            parts.append(option)
-        elif value:
-            parts.append(f"{option} {value // 1000}s")
-    return " ".join(parts)
 
 
 def _show_advice(console: Console, found: list[Advice], groups: int) -> None:
@@ -378,42 +355,10 @@ def _show_one(console: Console, advice: Advice) -> None:
     if not advice.helpful:
         screens.say(console, "No setting that can be tried would have avoided much.", indent=1)
     for finding in advice.helpful:
-        screens.say(console, f"- {_sentence(finding)} [{_options(finding)}]", indent=1, hang=2)
-        screens.say(console, f"It costs: {_costs(finding)}.", indent=3, hang=2, style="dim")
+        screens.say(console, f"- {sentence(finding)} [{options(finding)}]", indent=1, hang=2)
+        screens.say(console, f"It costs: {cost(finding)}.", indent=3, hang=2, style="dim")
     if advice.useless:
-        names = dict.fromkeys(_turn(each) for each in advice.useless)
+        names = dict.fromkeys(turn(each) for each in advice.useless)
         screens.say(console, f"Does not help: {'; '.join(names)}.", indent=1, hang=2, style="dim")
     for text in advice.assumed:
         screens.say(console, f"Assumed: {text}.", indent=1, hang=2, style="dim")
-
-
-def _sentence(finding: Finding) -> str:
-    from dashboards.wording.units import counted, duration
-
-    outlook = finding.outlook
-    count, left = len(outlook.changes), outlook.left
-    spared = f"{count - left:,} of {counted(count, 'rebalance')} fewer" if left < count else f"{counted(left - count, 'rebalance')} more"
-    spared = f"as many rebalances ({count:,})" if left == count else spared
-    doubt = f", perhaps {outlook.perhaps:,} fewer still" if outlook.perhaps else ""
-    return (
-        f"{_turn(finding)}: {spared}{doubt}, {duration(max(0.0, outlook.saved_seconds))} of {duration(outlook.stopped_seconds)}"
-        f" not stopped, {outlook.saved_member_seconds / 60:.1f} member-minutes less."
-    )
-
-
-def _turn(finding: Finding) -> str:
-    from conf.causes import turns
-
-    return turns()[finding.candidate.id].says.format(**_values(finding))
-
-
-def _costs(finding: Finding) -> str:
-    from conf.causes import turns
-
-    return turns()[finding.candidate.id].costs.format(**_values(finding))
-
-
-def _values(finding: Finding) -> dict[str, str]:
-    from dashboards.wording.units import duration
-
-    return {name: duration(value / 1000) for name, value in finding.candidate.values_ms.items()}

@@ -5,7 +5,7 @@ Nothing is decided here: numbers and words come from `dashboards`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
@@ -58,7 +58,16 @@ def heading(console: Console, text: str, *, space: bool = True) -> None:
     console.print(visible(text), style="bold")
 
 
-def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verbose: bool, skipped: Sequence[dict[str, Any]]) -> None:
+def analysis(
+    console: Console,
+    answer: Answer,
+    clock: Clock,
+    *,
+    limit: int,
+    verbose: bool,
+    skipped: Sequence[dict[str, Any]],
+    settings: Mapping[str, Sequence[tuple[str, str]]],
+) -> None:
     """Print the first screen.
 
     What happened, what to do, how sure; then the rebalances and the input.
@@ -71,6 +80,7 @@ def analysis(console: Console, answer: Answer, clock: Clock, *, limit: int, verb
     if shown:
         _incidents(console, shown, answer, clock, verbose=verbose)
         _advice(console, attention, verbose=verbose)
+        settings_in_short(console, settings)
         _certainty(console, answer, verbose=verbose)
     if answer.conditions or answer.contested:
         queues(console, answer, clock, verbose=verbose)
@@ -233,6 +243,18 @@ def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> No
             if_down(console, brokers, indent=3)
     if len(by_advice) > len(shown):
         say(console, f"and for {counted(len(by_advice) - len(shown), 'other cause')}; -v shows all", indent=1, style="dim")
+
+
+def settings_in_short(console: Console, found: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Print values of settings by group, each with the question that tells more."""
+    if found:
+        heading(console, "What to set, and to what value (found by running the same members again)")
+    for group, texts in found.items():
+        say(console, group, indent=1)
+        for text, command in texts:
+            say(console, f"- {text}", indent=3, hang=2, style="" if command else "dim")
+            if command:
+                say(console, command, indent=5, hang=2, style="cyan")
 
 
 def if_down(console: Console, brokers: Iterable[str], *, indent: int) -> None:

@@ -14,6 +14,7 @@ from models.whatif.advice import Advice, advise, rounded
 from models.whatif.history import History
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.cli.answers.settings_search import told
 from pipelines.cli.commands.whatif import _advice, _lines
 from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
@@ -93,3 +94,15 @@ def test_a_session_that_no_line_tells_is_named_as_an_assumption(tmp_path: Path) 
     found = analyze([str(tmp_path)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")])))
     (history,) = History(list(found.rebalances), list(found.rebalance_members)).groups()
     assert any(text.startswith("session.timeout.ms is taken to be") for text in advise(history).assumed)
+
+
+def test_an_answer_names_the_value_with_its_effect_and_cost(tmp_path: Path) -> None:
+    ((title, texts),) = told([searched(PAUSES, tmp_path)]).items()
+    assert title.startswith("orders: ")
+    text, command = texts[0]
+    assert text.startswith("session.timeout.ms of at least ") and "not stopped" in text and "It costs: a dead member is found" in text
+    assert command.startswith("groupscope whatif PATH... --group orders --session-timeout ")
+
+
+def test_nothing_is_told_of_a_group_that_no_setting_would_have_helped(tmp_path: Path) -> None:
+    assert told([replace(searched(PAUSES, tmp_path), helpful=())]) == {}

@@ -1,0 +1,116 @@
+"""Settings that would have helped a group, found by search, in words.
+
+See `models.whatif.advice`. `groupscope advise` searches at length, `analyze` and `explain` in the last rebalances of the
+groups that they speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from models.whatif.advice import Advice, Finding
+    from models.whatif.history import GroupHistory
+
+GROUPS_MAX = 3
+"""Number of groups that are searched beside an answer."""
+ROWS_MAX = 60
+"""Of each of them the last rebalances, so that the answer does not wait."""
+FINDINGS_MAX = 2
+"""Settings named for a group."""
+OPTIONS = {
+    "session_timeout_ms": "--session-timeout",
+    "max_poll_interval_ms": "--max-poll-interval",
+    "initial_delay_ms": "--initial-delay",
+    "static_membership": "--static-membership",
+    "cooperative": "--cooperative",
+    "consumer_protocol": "--consumer-protocol",
+}
+"""Options of `groupscope whatif` that ask about a finding."""
+
+
+def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
+    """Groups by downtime, most first."""
+    from models.downtime import stopped_seconds
+
+    return sorted(groups, key=lambda each: (-sum(map(stopped_seconds, each.rows)), -len(each.rows), each.cluster, each.group))
+
+
+def searched(rows: Any, wanted: Collection[tuple[str, str]]) -> list[Advice]:
+    """What would have helped some groups, by cluster and name."""
+    from models.whatif.advice import advise
+    from pipelines.cli.answers.histories import history
+
+    groups = by_harm(each for each in history(rows).groups() if (each.cluster, each.group) in wanted)
+    return [advise(replace(each, rows=each.rows[-ROWS_MAX:], _readings={}), varied=False) for each in groups[:GROUPS_MAX]]
+
+
+def told(found: Iterable[Advice]) -> dict[str, list[tuple[str, str]]]:
+    """What helps each group most and what it costs, with the question that tells more.
+
+    Groups that no setting would have helped are left out.
+    """
+    from dashboards.wording.units import counted, duration
+
+    return {
+        f"{advice.group}: {counted(advice.count, 'rebalance')}, {duration(advice.stopped_seconds)} stopped": list(_told(advice))
+        for advice in found
+        if advice.helpful
+    }
+
+
+def _told(advice: Advice) -> Iterator[tuple[str, str]]:
+    for finding in advice.helpful[:FINDINGS_MAX]:
+        yield f"{sentence(finding)} It costs: {cost(finding)}.", f"groupscope whatif PATH... --group {quote(advice.group)} {options(finding)}"
+    if advice.useless:
+        yield f"Does not help: {'; '.join(dict.fromkeys(map(turn, advice.useless)))}.", ""
+
+
+def sentence(finding: Finding) -> str:
+    """A change with the rebalances and the downtime that it avoids."""
+    from dashboards.wording.units import counted, duration
+
+    outlook = finding.outlook
+    count, left = len(outlook.changes), outlook.left
+    spared = f"{count - left:,} of {counted(count, 'rebalance')} fewer" if left < count else f"{counted(left - count, 'rebalance')} more"
+    spared = f"as many rebalances ({count:,})" if left == count else spared
+    doubt = f", perhaps {outlook.perhaps:,} fewer still" if outlook.perhaps else ""
+    return (
+        f"{turn(finding)}: {spared}{doubt}, {duration(max(0.0, outlook.saved_seconds))} of {duration(outlook.stopped_seconds)}"
+        f" not stopped, {outlook.saved_member_seconds / 60:.1f} member-minutes less."
+    )
+
+
+def turn(finding: Finding) -> str:
+    """A change in words, with its value."""
+    from conf.causes import turns
+
+    return turns()[finding.candidate.id].says.format(**_values(finding))
+
+
+def cost(finding: Finding) -> str:
+    """What a change costs."""
+    from conf.causes import turns
+
+    return turns()[finding.candidate.id].costs.format(**_values(finding))
+
+
+def options(finding: Finding) -> str:
+    """Options of `groupscope whatif` that ask about a finding."""
+    configuration, parts = finding.candidate.configuration, []
+    for name, option in OPTIONS.items():
+        value = getattr(configuration, name)
+        if value is True:
+            parts.append(option)
+        elif value:
+            parts.append(f"{option} {value // 1000}s")
+    return " ".join(parts)
+
+
+def _values(finding: Finding) -> dict[str, str]:
+    from dashboards.wording.units import duration
+
+    return {name: duration(value / 1000) for name, value in finding.candidate.values_ms.items()}
