@@ -49,7 +49,7 @@ def searched(rows: Any, wanted: Collection[tuple[str, str]]) -> list[Advice]:
 
 
 def told(found: Iterable[Advice]) -> dict[str, list[tuple[str, str]]]:
-    """What helps each group most and what it costs, with the question that tells more.
+    """What helps each group most, what it costs, and how to ask further.
 
     Groups that no setting would have helped are left out.
     """
@@ -64,7 +64,8 @@ def told(found: Iterable[Advice]) -> dict[str, list[tuple[str, str]]]:
 
 def _told(advice: Advice) -> Iterator[tuple[str, str]]:
     for finding in advice.helpful[:FINDINGS_MAX]:
-        yield f"{sentence(finding)} It costs: {cost(finding)}.", f"groupscope whatif PATH... --group {quote(advice.group)} {options(finding)}"
+        asked = f"groupscope whatif PATH... --group {quote(advice.group)} {options(finding)}"
+        yield f"{sentence(finding)} It costs: {cost(finding)}.", asked
     if advice.useless:
         yield f"Does not help: {'; '.join(dict.fromkeys(map(turn, advice.useless)))}.", ""
 

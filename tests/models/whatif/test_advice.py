@@ -100,7 +100,9 @@ def test_an_answer_names_the_value_with_its_effect_and_cost(tmp_path: Path) -> N
     ((title, texts),) = told([searched(PAUSES, tmp_path)]).items()
     assert title.startswith("orders: ")
     text, command = texts[0]
-    assert text.startswith("session.timeout.ms of at least ") and "not stopped" in text and "It costs: a dead member is found" in text
+    assert text.startswith("session.timeout.ms of at least ")
+    assert "not stopped" in text
+    assert "It costs: a dead member is found" in text
     assert command.startswith("groupscope whatif PATH... --group orders --session-timeout ")
 
 
