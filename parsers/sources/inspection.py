@@ -242,6 +242,9 @@ def _content(stream: Stream, part: ContentPart, tell: Teller) -> ContentPart:
         part = replace(part, passing=problem is not None and problem.startswith(READ_ERROR))
         if problem and not sample:
             return replace(part, reason=problem)
+        if problem and isinstance(told, str) and told != "binary":
+            # A damaged block of bzip2 is unpacked to scrambled text, whose layout says nothing of the log.
+            return replace(part, reason=problem)
         if isinstance(told, str):
             return replace(part, reason={"no header": "not a log: no line is in a known layout"}.get(told, told))
         identity = identity_of(begin, zeros)

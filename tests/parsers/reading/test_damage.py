@@ -61,6 +61,13 @@ def test_a_flipped_bit_takes_nothing_before_it(tmp_path: Path, kind: str, count:
     assert texts(reading)[: count // 2] == content.decode().splitlines()[: count // 2]
 
 
+@pytest.mark.parametrize("count", [40, 400])
+def test_a_scrambled_block_is_rejected_as_damage_and_not_for_its_layout(tmp_path: Path, count: int) -> None:
+    (tmp_path / "server.log.bz2").write_bytes(changed(bz2.compress(log(count)), 0.5))
+    (rejected,) = find(tmp_path).skipped
+    assert (rejected.reason or "").startswith("damaged bzip2 data")
+
+
 @pytest.mark.parametrize("count", [40, 20_000])
 def test_what_may_be_changed_is_told_by_an_event_with_its_beginning(tmp_path: Path, count: int) -> None:
     first, second = log(count), log(count, first=count)
