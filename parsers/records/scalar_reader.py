@@ -175,12 +175,12 @@ class RecordReader:
         ends = [0, *(found.end() for found in _LINE_ENDS.finditer(text)), len(text)]
         bytes_at = [len(text[:end].encode("utf-8", "replace")) for end in ends]
         kept = [each for each in excerpts if not self._is_quoted(each)]
+        if not kept:
+            return
         exact = not self.context.format.wrappers and self.context.format.encoding == "utf-8"
         begins = [0, *(bytes_at[each.first_line] if exact else 0 for each in kept[1:])]
         stops = [*begins[1:], place.length]
         self.counts.records += len(kept) - 1
-        if not kept:
-            self.counts.records += 1
         for each, begin, stop in zip(kept, begins, stops, strict=True):
             length = max(stop - begin, min(bytes_at[min(each.last_line + 1, len(bytes_at) - 1)], place.length) - begin)
             shared = length - (stop - begin) + (place.shared if not begin and stop else 0)

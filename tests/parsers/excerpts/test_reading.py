@@ -136,7 +136,9 @@ QUOTATIONS = {
 
 @pytest.mark.parametrize("name", QUOTATIONS)
 def test_what_a_text_quotes_counts_once(tmp_path: Path, name: str) -> None:
-    assert [row["message"] for row in read_bytes(tmp_path, QUOTATIONS[name].encode()).rows()] == MESSAGES
+    reading = read_bytes(tmp_path, QUOTATIONS[name].encode())
+    assert [row["message"] for row in reading.rows()] == MESSAGES
+    assert reading.rejected.to_pylist() == []
 
 
 @pytest.mark.parametrize("name", ["header alone", "comments at words", "array over lines", "caret colours", "table", "glued"])
