@@ -59,11 +59,14 @@ class FileFormat:
     """How records look that are found by their messages."""
     width: int = 0
     """Width at which a terminal cut such records, or 0."""
+    newest_first: bool = False
+    """Whether each record is older than the one before, as in many exports."""
 
     @property
     def name(self) -> str:
         """The layout as reports name it."""
-        return f"{MESSAGES}: {self.shape}" if self.shape else self.layout_name
+        name = f"{MESSAGES}: {self.shape}" if self.shape else self.layout_name
+        return f"{name}, newest first" if self.newest_first else name
 
     @property
     def layout(self) -> AnyLayout:

@@ -17,9 +17,10 @@ from importlib.resources import files
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import orjson
 
 from parsers.formats.cleaning import cleaned
-from parsers.formats.json_documents import field_of, json_document
+from parsers.formats.json_documents import closes_object, field_of, json_document, opens_object, text_field
 from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
 
@@ -100,8 +101,8 @@ class JsonWrapper:
 
     def peel(self, line: bytes) -> Unwrapped | None:
         document = json_document(line)
-        value = field_of(document, self.path) if document is not None else None
-        if not isinstance(value, str):
+        value = text_field(document, self.path)
+        if value is None:
             return None
         return Unwrapped(_encoded(value.rstrip("\r\n")), _json_stamp(document), self.newline and not value.endswith("\n"))
 
@@ -128,6 +129,35 @@ class CsvWrapper:
         at = self.stamp_column
         stamp = _encoded(row[at]) if at is not None and at < len(row) and row[at] else None
         return Unwrapped(_encoded(row[self.column].rstrip("\r\n")), stamp)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWrapper:
+    """An object of an indented JSON document, which becomes one line.
+
+    What stands in its known inner objects is lifted, so that it reads as a record.
+    """
+
+    name: str
+    blanks: bytes
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        text = line.strip()
+        document = json_document(text[text.find(b"{") :]) if text.endswith((b"}", b"},")) and b"{" in text else None
+        return Unwrapped(orjson.dumps(_as_record(document)), _json_stamp(document)) if document is not None else None
+
+
+def _as_record(document: dict[str, Any]) -> dict[str, Any]:
+    """A document with what its known inner objects hold, time first."""
+    roots = _data()["json"]["roots"]
+    inner = [document[root] for root in roots if root and isinstance(document.get(root), dict)]
+    stamp = _json_stamp(document)
+    record: dict[str, Any] = {"timestamp": stamp.decode("utf-8", "replace")} if stamp is not None else {}
+    record |= {key: value for part in (*inner, document) for key, value in part.items() if key not in roots}
+    line = next((text for path in envelope_fields("json", "line") if (text := text_field(document, path)) is not None), None)
+    if line is not None and line not in record.values():
+        record["message"] = line
+    return record
 
 
 def _encoded(text: str) -> bytes:
@@ -183,6 +213,8 @@ def wrapper_named(name: str) -> Wrapper:
     if kind == "json":
         path, _, flag = rest.partition(":")
         return JsonWrapper(name, path, flag == "newline")
+    if kind == "object":
+        return ObjectWrapper(name, b"\t" * int(rest[1:]) if rest.startswith("t") else b" " * int(rest))
     if kind == "csv":
         delimiter, column, stamp = rest.split(":")
         return CsvWrapper(name, "\t" if delimiter == "tab" else delimiter, int(column), int(stamp) if stamp else None)
@@ -196,8 +228,8 @@ def candidates(lines: Sequence[bytes]) -> Iterable[str]:
     document = next((found for line in lines if (found := json_document(line)) is not None), None)
     if document is not None:
         for path in envelope_fields("json", "line"):
-            if isinstance(field_of(document, path), str):
-                newline = all(str(field_of(each, path)).endswith("\n") for line in lines[:3] if (each := json_document(line)))
+            if text_field(document, path) is not None:
+                newline = all(str(text_field(each, path)).endswith("\n") for line in lines[:3] if (each := json_document(line)))
                 yield f"json:{path}:newline" if newline else f"json:{path}"
     elif lines:
         yield from _csv_candidates(lines[0])
@@ -270,7 +302,7 @@ def unwrap(outer: Lines, names: Sequence[str], limit: int, *, final: bool) -> Li
     """
     wrappers = [wrapper_named(name) for name in names]
     taker = _Taker(outer)
-    rows = _Rows(outer, limit) if isinstance(wrappers[0], CsvWrapper) else None
+    rows = _rows(wrappers[0], outer, limit)
     used = line = 0
     while line < len(outer):
         last = rows.end(line) if rows is not None else line
@@ -288,16 +320,23 @@ def unwrap(outer: Lines, names: Sequence[str], limit: int, *, final: bool) -> Li
             pieces.append(peeled.line)
         if peeled.partial and not final and sum(map(len, pieces)) <= limit:
             break
-        taker.take(line, last, b"".join(pieces), stamp, spread=rows is not None)
+        taker.take(line, last, b"".join(pieces), stamp, spread=isinstance(rows, _Rows))
         line = used = last + 1
     return taker.lines(used)
+
+
+def _rows(wrapper: Wrapper, lines: Lines, limit: int) -> _Rows | _Objects | None:
+    """What tells which lines are one envelope, where it may have several."""
+    if isinstance(wrapper, CsvWrapper):
+        return _Rows(lines, limit)
+    return _Objects(lines, limit, wrapper.blanks) if isinstance(wrapper, ObjectWrapper) else None
 
 
 def _peel(text: bytes, wrappers: Sequence[Wrapper], limit: int) -> Unwrapped:
     stamp: bytes | None = None
     partial = False
     for wrapper in wrappers:
-        if len(text) > limit and isinstance(wrapper, JsonWrapper | CsvWrapper):
+        if len(text) > limit and isinstance(wrapper, JsonWrapper | CsvWrapper | ObjectWrapper):
             break
         peeled = wrapper.peel(text)
         if peeled is None:
@@ -326,3 +365,22 @@ class _Rows:
             return None
         last = int(where[at])
         return last if self._lines.stop[last] - self._lines.offset[line] <= self._limit else line
+
+
+class _Objects:
+    """Ends of the objects of an indented document."""
+
+    def __init__(self, lines: Lines, limit: int, blanks: bytes) -> None:
+        self._lines, self._limit, self._blanks = lines, limit, blanks
+
+    def end(self, line: int) -> int | None:
+        """The last line of the object that begins here, or this line."""
+        lines = self._lines
+        if not opens_object(lines.text(line), self._blanks):
+            return line
+        for last in range(line + 1, len(lines)):
+            if lines.stop[last] - lines.offset[line] > self._limit:
+                return line
+            if closes_object(lines.text(last), self._blanks):
+                return last
+        return None

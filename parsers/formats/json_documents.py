@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import orjson
@@ -48,3 +49,31 @@ def field_of(document: Any, path: str) -> Any:
         return document[path]
     head, dot, rest = path.partition(".")
     return field_of(document.get(head), rest) if dot else None
+
+
+def text_field(document: Any, path: str) -> str | None:
+    """A text by its name, also one that journald gives as its bytes."""
+    found = field_of(document, path)
+    if isinstance(found, list) and found and all(isinstance(each, int) and 0 <= each <= 0xFF for each in found):
+        return bytes(found).decode("utf-8", "replace")
+    return found if isinstance(found, str) else None
+
+
+_OPENS = re.compile(r"^( *|\t*)(?:\"[^\"\n]*\": ?)?\{\r?$", re.MULTILINE)
+_MOST_DEPTHS = 8
+
+
+def object_depths(text: str) -> list[str]:
+    """Blanks before the objects of an indented document, innermost first."""
+    return sorted({found[1] for found in _OPENS.finditer(text)}, key=len, reverse=True)[-_MOST_DEPTHS:]
+
+
+def opens_object(line: bytes, blanks: bytes) -> bool:
+    """Whether an object begins on an indented line of its own."""
+    rest = line.removeprefix(blanks) if line.startswith(blanks) else b" "
+    return rest.rstrip().endswith(b"{") and not rest[:1].isspace()
+
+
+def closes_object(line: bytes, blanks: bytes) -> bool:
+    """Whether the object that such a line began ends here."""
+    return line.startswith(blanks + b"}") and not line[len(blanks) + 1 :].strip(b", \t\r")

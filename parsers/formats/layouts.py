@@ -59,6 +59,7 @@ _NAMES = {
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # A header must show itself within this many bytes of its line, however long the line is.
 HEADER_BYTES = 4096
+_EPOCH_DIGITS = (10, 13, 16, 19)
 _MILLIS_END, _NO_TIME = 253_402_300_800_000, "no time"
 """End of the year 9999 in epoch milliseconds; sign of greater numbers."""
 
@@ -384,11 +385,20 @@ def _json_stamp(value: Any) -> str | None:
     if isinstance(value, dict):
         seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond", 0)
         return _millis(seconds * 1000 + nanos // 1_000_000) if isinstance(seconds, int) and isinstance(nanos, int) else None
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) in _EPOCH_DIGITS:
+        value = int(value)
     if isinstance(value, int):
-        return _millis(value if value > 10**11 else value * 1000)
+        return _millis(_in_millis(value))
     if isinstance(value, float):
         return _millis(value * 1000)
     return value if isinstance(value, str) else None
+
+
+def _in_millis(value: int) -> int:
+    """A count of seconds since 1970, or of smaller units by its size."""
+    if value <= 10**11:
+        return value * 1000
+    return value // 10**6 if value > 10**17 else value // 1000 if value > 10**14 else value
 
 
 def _millis(value: float) -> str:

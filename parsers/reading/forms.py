@@ -5,7 +5,9 @@ A known layout is believed unless it reads almost none of the records that a sma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from parsers.excerpts.reader import Excerpt, ExcerptReader
 from parsers.excerpts.shapes import learned_shape, wrapped_width
 from parsers.formats.cleaning import cleaned
 from parsers.formats.detection import FileFormat, encoding_of, tell_format
+from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES
 from parsers.formats.time_zones import ZoneConverter
 from parsers.records.chunks import parse_chunk
@@ -26,6 +29,8 @@ _SMALL_BYTES = 1 << 14
 """A small sample is doubted if any line is left unread."""
 
 _MOST = 8
+_DESCENTS = 2
+"""Steps back in time, at least; one alone shows no direction."""
 _NEWLINE = 10
 _PAGE = "page"
 _NO_HEADER = "no header"
@@ -38,6 +43,7 @@ class _Yield(NamedTuple):
     timed: int
     told: int
     """Records that it does not know, or rejects with a reason."""
+    descends: bool = False
 
 
 def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
@@ -58,16 +64,30 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     if not opened:
         return told
     if not _is_doubtful(len(part), opened, before):
-        return told
+        return _directed(told, before)
     # A wrapper may have been found in what is a time: then the messages alone tell the form.
     bases = (told, "") if isinstance(told, FileFormat) and told.wrappers and not before.timed else (told,)
     forms = [form for base in bases if (form := _learned(part, base, known, complete=complete)) is not None]
+    forms += _indented(part, told)
     if not forms:
         return _unread(part, told, known, complete=complete)
     after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda each: each[0][:2])
     # One record without a time is most often what a cut has left of a line, and has no place among others.
     is_torn = after.recognised == 1 and not after.timed
-    return learned if after[:2] > before[:2] and not is_torn else _unread(part, told, known, complete=complete)
+    if after[:2] > before[:2] and not is_torn:
+        return _directed(learned, after)
+    return _directed(_unread(part, told, known, complete=complete), before)
+
+
+def _directed(told: FileFormat | str, found: _Yield) -> FileFormat | str:
+    """The form, with the direction of its records."""
+    return replace(told, newest_first=True) if found.descends and isinstance(told, FileFormat) else told
+
+
+def _descends(times: Sequence[int | None]) -> bool:
+    """Whether records go from the newest to the oldest."""
+    steps = [after - before for before, after in pairwise(time for time in times if time is not None)]
+    return max(steps, default=0) <= 0 and sum(step < 0 for step in steps) >= _DESCENTS
 
 
 def _unread(part: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | str:
@@ -123,7 +143,20 @@ def _read(part: bytes, told: FileFormat, known: Catalogue) -> _Yield:
     context = ChunkContext("", "", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, final=True)
     parsed = parse_chunk(part[told.bom_bytes :], context, known)
     events = parsed.events
-    return _Yield(events.num_rows, events.num_rows - events.column("at").null_count, parsed.counts.unknown + parsed.counts.rejected)
+    times = events.column("at").cast("int64").to_pylist()
+    other = parsed.counts.unknown + parsed.counts.rejected
+    return _Yield(events.num_rows, sum(time is not None for time in times), other, _descends(times))
+
+
+def _indented(part: bytes, told: FileFormat | str) -> list[FileFormat]:
+    """Forms that read objects of an indented JSON document as records, innermost first."""
+    text = _text(part, told)
+    if "\n " not in text and "\n\t" not in text:
+        return []
+    encoding, bom_bytes = (told.encoding, told.bom_bytes) if isinstance(told, FileFormat) else encoding_of(part, complete=True)
+    names = (f"object:t{len(blanks)}" if "\t" in blanks else f"object:{len(blanks)}" for blanks in object_depths(text))
+    shapes = (("json", ""), (MESSAGES, "{%d %p %m}"))
+    return [FileFormat(layout, encoding, bom_bytes, (name,), shape) for name in names for layout, shape in shapes]
 
 
 def _learned(part: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | None:

@@ -15,6 +15,7 @@ import orjson
 import pyarrow as pa
 
 from parsers.arrow_arrays import integers_of, known_of, numbers
+from parsers.formats.lines import Ints
 from parsers.formats.time_zones import Rules, ZoneConverter, check_zones
 from parsers.reading.damage import Damage, damage_chunk, since, some_of
 from parsers.reading.file_reports import FileReport
@@ -324,7 +325,8 @@ class FileReader:
             report = self.report
             report.first_at = first if report.first_at is None else min(first, report.first_at)
             report.last_at = last if report.last_at is None else max(last, report.last_at)
-        running = np.maximum.accumulate(np.concatenate(([_NEVER if self._newest is None else self._newest], values)))[1:]
+        before = np.concatenate(([_NEVER if self._newest is None else self._newest], values))
+        running = _descending(before) if self._source.format.newest_first else np.maximum.accumulate(before)[1:]
         self._newest = None if running[-1] == _NEVER else int(running[-1])
         order = numbers(running, TIME, None if running[0] != _NEVER else running != _NEVER)
         return events.set_column(EVENT_SCHEMA.get_field_index("file_time_max_at"), EVENT_SCHEMA.field("file_time_max_at"), order)
@@ -337,6 +339,20 @@ class FileReader:
         report.versions, report.cluster_ids = tuple(self._versions), tuple(self._cluster_ids)
         report.version_ranges = self._ranges.told()
         report.conclude()
+
+
+def _descending(values: Ints) -> Ints:
+    """Order of records from the newest to the oldest.
+
+    The first value is the time before them. Those of one time are told apart by microseconds, because the first of
+    them is the newest. One without a time stands with the one before.
+    """
+    places = np.maximum.accumulate(np.where(values != _NEVER, np.arange(len(values)), 0))
+    times = values[places][1:]
+    ends = np.concatenate((np.flatnonzero(times[:-1] != times[1:]), [len(times) - 1]))
+    numbers_left: Ints = ends[np.searchsorted(ends, np.arange(len(times)))] - np.arange(len(times))
+    order: Ints = np.where(times == _NEVER, _NEVER, times + numbers_left)
+    return order
 
 
 def _fill(stream: Stream, target: memoryview) -> int:

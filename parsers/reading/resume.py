@@ -41,11 +41,12 @@ class Start:
 def is_resumable(source: SourceFile) -> bool:
     """Return True if reading can start anywhere in the file.
 
-    Required are plain UTF-8 without envelopes, and a layout with dates.
+    Required are plain UTF-8 without envelopes, a layout with dates, and records from the oldest to the newest.
     """
     told = source.format
     dated = told.layout_name in DOCUMENTS or (told.layout.date is not None and told.layout.date.dated)
-    return source.plain and not told.wrappers and not told.shape and told.encoding == "utf-8" and dated
+    is_text = source.plain and not told.wrappers and not told.shape and told.encoding == "utf-8"
+    return is_text and dated and not told.newest_first
 
 
 def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:

@@ -230,7 +230,7 @@ class _Reading:
             times = TimesSoFar()
             for part in parts:
                 for batch in part.batches("events"):
-                    expiries += self._events(times.put_on(batch))
+                    expiries += self._events(batch if source.format.newest_first else times.put_on(batch))
                 for batch in part.batches("unknown"):
                     self._unknown(batch)
                 for batch in part.batches("rejected"):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from parsers.formats.detection import FileFormat
 from parsers.formats.layouts import MESSAGES
 from parsers.reading.forms import tell_best
+from tests.parsers.reading.source_files import read_bytes
 
 LINE = (
     b"[2026-11-21 09:07:01,040] INFO [GroupCoordinator 1]: Group orders with generation 5 is now empty (__consumer_offsets-12)"
@@ -31,3 +36,43 @@ def test_a_hole_of_zero_bytes_is_damage_and_no_layout() -> None:
 
 def test_what_a_cut_left_of_one_line_is_not_read() -> None:
     assert layout(LINE[40:]) is None
+
+
+STEPS = (
+    "Preparing to rebalance group orders in state PreparingRebalance with old generation 5 (__consumer_offsets-12) "
+    "(reason: Adding new member c1-7693ecf7-24a9-46e8-b48b-25df1c338938 with group instance id None)",
+    "Stabilized group orders generation 6 (__consumer_offsets-12) with 2 members",
+    "Assignment received from leader c0-7693ecf7-24a9-46e8-b48b-25df1c338938 for group orders for generation 6. "
+    "The group has 2 members, 0 of which are static.",
+)
+
+
+def _lines(*clocks: str) -> list[str]:
+    said = zip(clocks, STEPS, strict=True)
+    return [f"[2026-11-21 {at}] INFO [GroupCoordinator 1]: {step} (kafka.coordinator.group.GroupCoordinator)\n" for at, step in said]
+
+
+@pytest.mark.parametrize(
+    ("clocks", "is_descending"),
+    [
+        (("09:07:01,040", "09:07:02,040", "09:07:03,040"), True),
+        (("09:07:01,040", "09:07:02,040", "09:07:02,040"), False),  # one step back shows no direction
+        (("09:07:03,040", "09:07:01,040", "09:07:02,040"), False),
+    ],
+)
+def test_files_from_the_newest_record_on_are_told(clocks: tuple[str, ...], *, is_descending: bool) -> None:
+    told = tell_best("".join(reversed(_lines(*clocks))).encode(), complete=True)
+    assert isinstance(told, FileFormat)
+    assert told.newest_first is is_descending
+    assert told.name == ("kafka, newest first" if is_descending else "kafka")
+
+
+def test_records_from_the_newest_on_are_put_in_order(tmp_path: Path) -> None:
+    lines = [*_lines("09:07:01,040", "09:07:02,040", "09:07:02,040"), *_lines("09:08:01,040", "09:08:02,040", "09:08:03,040")]
+    orders = []
+    for number, text in enumerate((lines, lines[::-1])):
+        (folder := tmp_path / str(number)).mkdir()
+        rows = read_bytes(folder, "".join(text).encode()).rows("file_time_max_at", "byte_offset", "at", "message")
+        rows.sort(key=lambda row: (row["file_time_max_at"], row["byte_offset"]))
+        orders.append([(row["at"], row["message"]) for row in rows])
+    assert orders[0] == orders[1]
