@@ -12,7 +12,7 @@ import json
 import random
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,16 +108,22 @@ def compare(seed: int, score: Score) -> None:
     score.within += told.fewest <= len(happened) <= told.left
     fits = abs(stopped - foretold) <= max(SECONDS_LATE + HEARD_SECONDS * len(happened), SHARE_LATE * stopped)
     score.stops += fits
-    score.strict_stops += abs(stopped - foretold) <= max(SECONDS_LATE, SHARE_LATE * stopped)
-    if not (fits and told.fewest <= len(happened) <= told.left):
+    strictly = abs(stopped - foretold) <= max(SECONDS_LATE, SHARE_LATE * stopped)
+    score.strict_stops += strictly
+    if not (strictly and told.fewest <= len(happened) <= told.left):
         score.misses.append(
-            f"seed {seed}, {version}, {configuration}: foretold {told.fewest} to {told.left}, {foretold:.1f} s;"
+            f"seed {seed}, {version}, {_asked(configuration)}: foretold {told.fewest} to {told.left}, {foretold:.1f} s;"
             f" happened {len(happened)}, {stopped:.1f} s"
         )
 
 
 HEARD_SECONDS = 1.5
 """Half the heartbeat interval of the scenarios: when members hear of a rebalance is chance."""
+
+
+def _asked(configuration: Configuration) -> str:
+    """What a configuration changes."""
+    return ", ".join(f"{name}={value}" for name, value in asdict(configuration).items() if value)
 
 
 def main() -> None:
