@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from decimal import Decimal
 
+from models.tolerances import fraction
 from models.units import US_PER_MS, US_PER_SECOND
 
 UNITS_US = {
@@ -18,6 +19,9 @@ UNITS_US = {
     "w": 604_800 * US_PER_SECOND,
 }
 """Microseconds per unit."""
+MILLISECONDS_BELOW_SECONDS = fraction("durations.milliseconds_below_seconds")
+TENTHS_BELOW_SECONDS = fraction("durations.tenths_below_seconds")
+"""Shorter durations are told in milliseconds, or in tenths of seconds."""
 _SPAN = re.compile(r"(?P<whole>\d+)(?P<rest>(?:\.\d+)?\s*)(?P<unit>[a-z]+)")
 
 
@@ -37,9 +41,9 @@ def spell(seconds: float) -> str:
 
     It is the style of pages and screens; a test holds `dashboards.wording.units.duration` to it.
     """
-    if seconds < 0.9995:
+    if seconds < MILLISECONDS_BELOW_SECONDS:
         return f"{round(seconds * 1000)} ms"
-    if seconds < 9.95:
+    if seconds < TENTHS_BELOW_SECONDS:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     for size, unit, smaller, smaller_unit in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from models.tolerances import whole
 from models.units import US_PER_SECOND
 
-WITNESSES_US = 60_000
+WITNESSES_US = whole("times.witnesses_us")
 """How much the times of two witnesses of one moment may differ."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 US_PER_MS = 1_000
 US_PER_SECOND = 1_000_000
+SECONDS_PER_HOUR = 3_600.0
+SECONDS_PER_MINUTE = 60.0
 
 FOREVER = 1 << 62
 """Later than any time; `-FOREVER` is earlier."""

@@ -18,9 +18,10 @@ from models.ids import make_id
 from models.incidents.static_returns import spared
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
 from models.times import first_known
-from models.units import US_PER_SECOND
+from models.tolerances import fraction
+from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
-EPISODE_GAP_SECONDS = 120.0
+EPISODE_GAP_SECONDS = fraction("incidents.episode_gap_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,13 @@ class Limits:
     episode_gap_seconds: float = EPISODE_GAP_SECONDS
     storm_count: int = 6
     flapping_count: int = 3
-    slow_join_seconds: float = 5.0
-    stuck_seconds: float = 60.0
-    critical_stopped_seconds: float = 300.0
-    critical_share_of_hour: float = 0.10
-    critical_ownership_seconds: float = 60.0  # RocketMQ: a queue with two owners or none
-    handover_seconds: float = 25.0  # RocketMQ: clients look at their shares every 20 s, and then take or lock queues
-    routine_share_min: float = 0.8
+    slow_join_seconds: float = fraction("incidents.slow_join_seconds")
+    stuck_seconds: float = fraction("incidents.stuck_seconds")
+    critical_stopped_seconds: float = fraction("incidents.critical_stopped_seconds")
+    critical_share_of_hour: float = fraction("incidents.critical_share_of_hour")
+    critical_ownership_seconds: float = fraction("incidents.critical_ownership_seconds")  # RocketMQ: a queue with two owners or none
+    handover_seconds: float = fraction("incidents.handover_seconds")  # RocketMQ
+    routine_share_min: float = fraction("incidents.routine_share_min")
     group_states: bool = False
     """Whether each change of a group in its coordinator's model is kept."""
 
@@ -46,7 +47,7 @@ EXPECTED_CAUSES = frozenset(
 )
 """Causes of routine operation: deployment, scaling, shutdown."""
 
-LIKELY = 0.6
+LIKELY = fraction("incidents.likely")
 """Minimum confidence of a cause that is named without reserve."""
 
 FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
@@ -307,7 +308,7 @@ _RESTART_CAUSES = frozenset({"member_leave", "member_join", "member_restart"})
 
 def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limits) -> str:
     span = max(1.0, (over(rows[-1]) - rows[0].began) / US_PER_SECOND)
-    per_hour = stopped / max(span, 3600.0)
+    per_hour = stopped / max(span, SECONDS_PER_HOUR)
     if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
         return "critical"
     harmless = stopped < limits.stuck_seconds and not any(row.blockers and not _is_brief(row, limits) for row in rows)
@@ -425,7 +426,7 @@ def _times(cause: str, times: int) -> str:
     return f"{deed} {times} times" if times > 1 else deed
 
 
-SHORTEST_SECONDS = 0.0005
+SHORTEST_SECONDS = fraction("incidents.shortest_seconds")
 """Downtimes shorter than this count as none."""
 
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 
 from models.events import EVENTS, Event, Witness
 from models.rows import Person, Rebalance
+from models.tolerances import whole
 from models.units import US_PER_SECOND
 
-NEAR_US = 5 * US_PER_SECOND
+NEAR_US = whole("incidents.line_placement.near_us")
 """Maximum distance of client lines from the rebalance they are about.
 
 Clocks differ, and heartbeats are in between.
 """
 
-BEHIND_US = 60 * US_PER_SECOND
+BEHIND_US = whole("incidents.line_placement.behind_us")
 """Maximum time from a broker's line to its effect on groups.
 
 Sessions run out in between.

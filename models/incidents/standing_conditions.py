@@ -14,11 +14,11 @@ from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.refusals import LINES_MAX
 from models.rows import KAFKA, Incident
-from models.units import US_PER_SECOND
+from models.tolerances import whole
 
 NOT_READY, POISON = "topology_not_ready", "poison_record"
 
-NOT_READY_MIN_US = 10 * US_PER_SECOND
+NOT_READY_MIN_US = whole("incidents.standing_conditions.not_ready_min_us")
 """Two heartbeat intervals of streams members (group.streams.heartbeat.interval.ms).
 
 Internal topics of a new application are missing for less, until the broker has created them.

@@ -17,9 +17,9 @@ from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.refusals import LINES_MAX
 from models.rows import KAFKA, Incident, Person
-from models.units import US_PER_SECOND
+from models.tolerances import whole
 
-KEPT_US = 2 * US_PER_SECOND
+KEPT_US = whole("incidents.static_restarts.kept_us")
 """The line that no rebalance follows stands this soon after that of the return.
 
 The group's new metadata are stored in between.

@@ -13,8 +13,9 @@ from itertools import pairwise
 from models.downtime import stopped_seconds
 from models.incidents.absences import Act, absences_of, acts_of
 from models.rows import Rebalance, RebalanceMember
+from models.tolerances import whole
 
-DEFAULT_SESSION_MS = 45_000
+DEFAULT_SESSION_MS = whole("incidents.static_returns.default_session_ms")
 """Default of session.timeout.ms since 3.0 (KIP-735), if the actual one is unknown."""
 IN_CONSUMERS = frozenset({None, "consumer"})
 """Protocol types whose members may be static; Connect's workers cannot."""

@@ -23,9 +23,10 @@ from models.rocketmq.observations.log_files import Logs, log_of
 from models.rocketmq.observations.pop_trouble import PopTrouble
 from models.rocketmq.observations.subscriptions import TopicTable
 from models.rocketmq.observations.topic_routes import Routes
+from models.tolerances import whole
 from models.units import US_PER_SECOND
 
-LINE_OF_LOSS_US = 1_300_000
+LINE_OF_LOSS_US = whole("rocketmq.stage.line_of_loss_us")
 """Maximum time from a broker's line to the clients' notification.
 
 Brokers' lines have whole seconds, and a notification takes a few hundred milliseconds.
@@ -41,7 +42,7 @@ VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
 FLOW = frozenset({"RocketHeartbeatFailed", "RocketHeartbeatSent", "RocketSessionChanged", "RocketQueueQuiet", "RocketReceiptFailed"})
 """Lines of gRPC clients that tell whether messages flow."""
 
-BOOT_US = 8_000_000
+BOOT_US = whole("rocketmq.stage.boot_us")
 """Maximum time from a starting broker's first connection to its started line."""
 
 

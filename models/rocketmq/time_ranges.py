@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from models.units import FOREVER
+from models.units import FOREVER, US_PER_SECOND
 
 Span = tuple[int, int | None]
 
@@ -41,7 +41,7 @@ class Spans:
         while index < len(self._lows) and self._lows[index] < end:
             total += min(self._highs[index], end) - max(self._lows[index], begin)
             index += 1
-        return total / 1e6
+        return total / US_PER_SECOND
 
     def touched(self, begin: int, end: int) -> bool:
         """Whether the ranges cover any part of an interval."""

@@ -13,6 +13,7 @@ from itertools import pairwise
 from models.downtime import is_cooperative
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC
+from models.tolerances import fraction, whole
 from models.whatif.behaviour.members import Behaviour, Kind
 from models.whatif.history import GroupHistory
 from models.whatif.outlook import Outlook, under
@@ -23,19 +24,19 @@ LAST_ROWS = 400
 """Of longer histories the last rebalances are searched."""
 ROUND_MS = (1_000, 5_000, 15_000, 60_000)
 """Steps to which values are rounded up, each for values of ten and more."""
-MOST_SESSION_MS = 300_000
+MOST_SESSION_MS = whole("whatif.advice.most_session_ms")
 """Longest session that is advised: a dead member would be found later than that."""
-LONG_WAIT_MS = 20_000
+LONG_WAIT_MS = whole("whatif.advice.long_wait_ms")
 """Join phases that wait longer for one member are worth a shorter poll interval."""
 SHORTER_MS = (60_000, 30_000)
 """Poll intervals that are tried against such waits."""
-GATHERING_MS = 10_000
+GATHERING_MS = whole("whatif.advice.gathering_ms")
 """Initial delay that is tried where members start one after the other."""
-WORTH_SHARE = 0.05
+WORTH_SHARE = fraction("whatif.advice.worth_share")
 """Smallest share of the rebalances or the downtime that is worth a change."""
-NEARLY = 0.9
+NEARLY = fraction("whatif.advice.nearly")
 """Share of the best gain with which a smaller value is preferred."""
-REBALANCE_SECONDS = 1.0
+REBALANCE_SECONDS = fraction("whatif.advice.rebalance_seconds")
 """Harm of a rebalance beside its downtime, such as lost caches."""
 SINCE = {"static": "2.3", "delay": "0.11", "cooperative": "2.4", "consumer": "4.0"}
 """First version of the brokers that has what a change needs."""

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from models.downtime import goes_on, stopped_seconds
 from models.rows import Rebalance
+from models.tolerances import whole
 from models.units import US_PER_MS
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import by_time, of_runs
 from models.whatif.runs.run import Recurrence
 
-UNCHANGED_MS = 500
+UNCHANGED_MS = whole("whatif.comparison.unchanged_ms")
 """Smallest difference of a time that counts."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
+from models.tolerances import whole
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Change, Comparison, rule_of
 from models.whatif.doubt import readings, variants
@@ -19,7 +20,7 @@ from models.whatif.rules import RULES, Configuration, Rule
 from models.whatif.runs.run import Recurrence
 from models.whatif.runs.settings import changed
 
-SPARED_SHARE = 8
+SPARED_SHARE = whole("whatif.outlook.spared_share")
 """Number of answers for each one left out at either end."""
 RUN_PROTOCOLS = frozenset({"classic", "consumer"})
 

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DEFAULT_SESSION_MS = 45_000
+from models.tolerances import whole
+
+DEFAULT_SESSION_MS = whole("whatif.rules.default_session_ms")
 """Default of session.timeout.ms since 3.0 (KIP-735), if the actual one is unknown."""
 
-DEFAULT_MAX_POLL_MS = 300_000
+DEFAULT_MAX_POLL_MS = whole("whatif.rules.default_max_poll_ms")
 """Default of max.poll.interval.ms (KIP-62)."""
 
-DEFAULT_HEARTBEAT_MS = 3_000
+DEFAULT_HEARTBEAT_MS = whole("whatif.rules.default_heartbeat_ms")
 """Default of heartbeat.interval.ms."""
 
-DEFAULT_INITIAL_DELAY_MS = 3_000
+DEFAULT_INITIAL_DELAY_MS = whole("whatif.rules.default_initial_delay_ms")
 """Default of group.initial.rebalance.delay.ms (KIP-134)."""
 
-MODERN_SESSION_MS = 45_000
+MODERN_SESSION_MS = whole("whatif.rules.modern_session_ms")
 """Default of group.consumer.session.timeout.ms (KIP-848)."""
 
-MODERN_HEARTBEAT_MS = 5_000
+MODERN_HEARTBEAT_MS = whole("whatif.rules.modern_heartbeat_ms")
 """Default of group.consumer.heartbeat.interval.ms (KIP-848)."""
 
 NO_LIMIT = 2**31 - 1

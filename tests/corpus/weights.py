@@ -3,7 +3,7 @@
 Analyses the labelled Kafka corpora with all files, with the brokers' and with the members' alone, and random scenarios of which
 random witnesses are hidden. Each verdict counts for the weights that gave the best hypothesis its probability. Prints one line
 per weight: what it says, how often it decided, and how often it was right; those that are off by more than chance are marked.
-With `--write` the counts go to models/kafka/hypotheses/counts.py, beside the weights.
+With `--write` the counts go to models/weights.py, beside the weights.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from models import weights
 from models.causes import Cause
 from models.kafka.coordinator.runtime.version_policy import policy_for
-from models.kafka.hypotheses import priors
 from models.kafka.hypotheses import ranking as rules
 from models.kafka.hypotheses.hypothesis import Ranking
 from models.kafka.hypotheses.window import RebalanceContext
@@ -32,7 +32,7 @@ from pipelines.simulate.run import simulate
 from tests.hidden_witnesses import PROTOCOLS, SCORE_NAMES, hide, matches
 from tests.roundtrip import VERSIONS, random_scenario
 
-COUNTS = Path(__file__).resolve().parents[2] / "models/kafka/hypotheses/counts.py"
+WEIGHTS = Path(__file__).resolve().parents[2] / "models/weights.py"
 SELECTIONS = {"all": "**/*.log*", "server": "*/server.log*", "client": "clients/*"}
 STANDARD_ERRORS = 3
 
@@ -54,11 +54,11 @@ class Recorder:
 
     def install(self) -> None:
         """Put watched weights in the place of the rules' own."""
-        for name, value in vars(priors).copy().items():
-            if isinstance(value, priors.Prior | priors.Shares):
-                setattr(priors, name, Watched(value, name, self))
-            elif isinstance(value, tuple) and value and isinstance(value[0], priors.Prior):
-                setattr(priors, name, tuple(Watched(each, f"{name}[{index}]", self) for index, each in enumerate(value)))
+        for name, value in vars(weights).copy().items():
+            if isinstance(value, weights.Prior | weights.Shares):
+                setattr(weights, name, Watched(value, name, self))
+            elif isinstance(value, tuple) and value and isinstance(value[0], weights.Prior):
+                setattr(weights, name, tuple(Watched(each, f"{name}[{index}]", self) for index, each in enumerate(value)))
         rebalance_rows.judge = self.judge
 
     def judge(self, context: RebalanceContext) -> Ranking:
@@ -76,7 +76,7 @@ class Recorder:
 class Watched:
     """A weight that tells when it is used."""
 
-    weight: priors.Prior | priors.Shares
+    weight: weights.Prior | weights.Shares
     name: str
     recorder: Recorder
 
@@ -92,16 +92,16 @@ class Watched:
 def _says(name: str, cause: Cause, probability: float) -> bool:
     """Whether a weight gives a cause this probability."""
     weight = _weight(name)
-    if isinstance(weight, priors.Shares):
+    if isinstance(weight, weights.Shares):
         return weight.of.get(cause, -1.0) == probability
     return weight.value == probability
 
 
-def _weight(name: str) -> priors.Prior | priors.Shares:
+def _weight(name: str) -> weights.Prior | weights.Shares:
     base, _, index = name.partition("[")
-    found = getattr(priors, base)
+    found = getattr(weights, base)
     found = found[int(index.rstrip("]"))] if index else found
-    weight: priors.Prior | priors.Shares = found.weight
+    weight: weights.Prior | weights.Shares = found.weight
     return weight
 
 
@@ -163,35 +163,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, nargs="?")
     parser.add_argument("--simulated", type=int, default=1_000, metavar="N", help="random scenarios (default: 1000)")
-    parser.add_argument("--write", action="store_true", help="write models/kafka/hypotheses/counts.py")
+    parser.add_argument("--write", action="store_true", help="write the counts to models/weights.py")
     options = parser.parse_args()
     found = count(options.corpora, options.simulated)
     for name in sorted(found):
         counts = found[name]
         weight = _weight(name)
-        said = max(weight.of.values()) if isinstance(weight, priors.Shares) else weight.value
+        said = max(weight.of.values()) if isinstance(weight, weights.Shares) else weight.value
         mark = "  OFF" if is_off(said, counts["right"], counts["_"]) else ""
         causes = ", ".join(f"{cause} {n}" for cause, n in counts.most_common() if cause not in {"_", "right"})
         print(f"{name}: says {said:.3f}, right {counts['right']} of {counts['_']} ({counts['right'] / counts['_']:.3f}); {causes}{mark}")
     if options.write:
-        COUNTS.write_text(page(found), encoding="utf-8")
+        WEIGHTS.write_text(with_counts(WEIGHTS.read_text(encoding="utf-8"), found), encoding="utf-8")
 
 
-def page(found: Mapping[str, Counter[str]]) -> str:
-    """The module of counts."""
-    lines = [
-        '"""How often each weight decided a cause, and was right: written by `python -m tests.corpus.weights`."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "from collections.abc import Mapping",
-        "",
-        "COUNTS: Mapping[str, tuple[int, int]] = {",
-        *(f'    "{name}": ({found[name]["right"]}, {found[name]["_"]}),' for name in sorted(found)),
-        "}",
-        '"""Right verdicts and all verdicts by weight, from the labelled corpora and from random scenarios."""',
-    ]
-    return "\n".join(lines) + "\n"
+def with_counts(page: str, found: Mapping[str, Counter[str]]) -> str:
+    """The module of weights with other counts."""
+    head, begin, rest = page.partition("COUNTS: Mapping[str, tuple[int, int]] = {\n")
+    tail = rest[rest.index("}\n") :]
+    return head + begin + "".join(f'    "{name}": ({found[name]["right"]}, {found[name]["_"]}),\n' for name in sorted(found)) + tail
 
 
 if __name__ == "__main__":

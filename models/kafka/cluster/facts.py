@@ -16,14 +16,16 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.expiry_bursts import ExpiryBurst, bursts_of
 from models.rows import LearnedFact
+from models.tolerances import whole
+from models.units import SECONDS_PER_MINUTE
 
-DEFAULT_INITIAL_DELAY_MS = 3000
+DEFAULT_INITIAL_DELAY_MS = whole("kafka.facts.default_initial_delay_ms")
 """group.initial.rebalance.delay.ms since 0.11 (KafkaConfig)."""
 
-DEFAULT_OFFSETS_RETENTION_MINUTES = 10_080
+DEFAULT_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.default_offsets_retention_minutes")
 """offsets.retention.minutes since 2.0 (KafkaConfig, KIP-186)."""
 
-OLD_OFFSETS_RETENTION_MINUTES = 1_440
+OLD_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.old_offsets_retention_minutes")
 """offsets.retention.minutes before 2.0."""
 
 CLUSTER_EVENTS = frozenset(
@@ -156,7 +158,7 @@ class ClusterFacts:
     versions: dict[str, str] = field(default_factory=dict)
     offsets_partitions: int | None = None
     initial_delay_ms: int = DEFAULT_INITIAL_DELAY_MS
-    offsets_retention_seconds: float = DEFAULT_OFFSETS_RETENTION_MINUTES * 60.0
+    offsets_retention_seconds: float = DEFAULT_OFFSETS_RETENTION_MINUTES * SECONDS_PER_MINUTE
     retention_told: bool = False
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
@@ -282,7 +284,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.expiries.sort(key=lambda event: (event.time_us, _order(event.place)))
     facts.leaders_replaced.sort(key=lambda event: (event.time_us, _order(event.place)))
     if not facts.retention_told and _is_old(facts):
-        facts.offsets_retention_seconds = OLD_OFFSETS_RETENTION_MINUTES * 60.0
+        facts.offsets_retention_seconds = OLD_OFFSETS_RETENTION_MINUTES * SECONDS_PER_MINUTE
     facts.kept.sort(key=lambda event: (event.time_us, _order(event.place)))
     return facts
 
@@ -391,7 +393,7 @@ def _learn_settings(facts: ClusterFacts, event: Event) -> None:
         facts.initial_delay_ms = delay
     retention = _int(settings.get("offsets_retention_minutes"))
     if retention is not None:
-        facts.offsets_retention_seconds = retention * 60.0
+        facts.offsets_retention_seconds = retention * SECONDS_PER_MINUTE
         facts.retention_told = True
     facts.offsets_partitions = _int(settings.get("offsets_partitions")) or facts.offsets_partitions
 

@@ -28,7 +28,7 @@ from models.kafka.coordinator.protocol.errors import Fault
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Extension
-from models.kafka.hypotheses.priors import PHASE_UNDERRUN_US
+from models.tolerances import PHASE_UNDERRUN_US
 from models.units import US_PER_MS
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-SETTLE_US = 600_000_000
+from models.tolerances import whole
+
+SETTLE_US = whole("kafka.bounds.settle_us")
 """How far history reaches beyond a rebalance before it is judged.
 
 A member that polled too late is back by then.

@@ -18,6 +18,7 @@ from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.rows import KAFKA, Incident, OffsetExpiration
 from models.times import begin_of, in_order, seconds
+from models.tolerances import fraction, whole
 from models.units import US_PER_SECOND
 
 
@@ -51,13 +52,13 @@ End = tuple[Event | None, Event | None]
 DELETED = "kafka.group.deleted"
 """Message of a deletion on request."""
 
-CLEANUP_SECONDS = 600.0
+CLEANUP_SECONDS = fraction("kafka.offset_expiry.cleanup_seconds")
 """Longest life of an empty group that never committed.
 
 It goes with the next cleanup (offsets.retention.check.interval.ms, 10 min by default).
 """
 
-CLEANUP_US = 2 * US_PER_SECOND
+CLEANUP_US = whole("kafka.offset_expiry.cleanup_us")
 """Maximum distance between the lines of one cleanup."""
 
 

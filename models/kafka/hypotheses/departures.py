@@ -5,9 +5,9 @@ By their own will, because they polled too late, by an administrator, or because
 
 from __future__ import annotations
 
+from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis, Ranking
 from models.kafka.hypotheses.joins import restarts
 from models.kafka.hypotheses.timeouts import is_echo, poll_rhythm
@@ -29,7 +29,7 @@ def left(context: RebalanceContext, action: MemberAction | None) -> list[Hypothe
     if context.is_ambiguous(actor):
         returned = None  # another member with the same client id
     if returned is not None and context.window.outcome != "empty" and why.best.cause is not Cause.ADMIN_REMOVAL and action is not None:
-        sure = priors.LEFT_AND_SEEN_BACK.value
+        sure = weights.LEFT_AND_SEEN_BACK.value
         return [
             Hypothesis(Cause.MEMBER_RESTART, sure, [action, returned, *restarts(context, actor)]),
             Hypothesis(why.best.cause, 1 - sure, [action]),
@@ -37,7 +37,7 @@ def left(context: RebalanceContext, action: MemberAction | None) -> list[Hypothe
     hypotheses = why.hypotheses
     for hypothesis in hypotheses:
         hypothesis.actions = _leavers_alike(context, hypothesis.cause, action, leaves)
-    return _unless_it_returned(context, action, hypotheses, priors.LEFT_AND_RETURNED.value)
+    return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
 
 
 def _unless_it_returned(
@@ -65,8 +65,8 @@ def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -
     if not before or not after:
         return usual
     if before == after:
-        return priors.AS_MANY_AS_BEFORE.value
-    return priors.FEWER_WENT_THAN_LEFT.value if after > before - len(context.gone) else 0.0
+        return weights.AS_MANY_AS_BEFORE.value
+    return weights.FEWER_WENT_THAN_LEFT.value if after > before - len(context.gone) else 0.0
 
 
 def _leavers_alike(
@@ -96,27 +96,27 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
         whys.append(action.why)
     for fixed, cause in _LEAVE_WHY:
         if any(fixed in why for why in whys):
-            return Ranking([Hypothesis(cause, priors.LEAVE_REASON.value)])
+            return Ranking([Hypothesis(cause, weights.LEAVE_REASON.value)])
     noticed = _noticed_poll_timeout(context, actor, action) if action is not None else None
     if noticed is not None:
-        return Ranking([Hypothesis(Cause.POLL_TIMEOUT, priors.POLL_TIMEOUT_NOTICED.value, supporting_actions=[noticed])])
+        return Ranking([Hypothesis(Cause.POLL_TIMEOUT, weights.POLL_TIMEOUT_NOTICED.value, supporting_actions=[noticed])])
     if action is not None and _is_static(context, action):
-        return _shared_out(priors.STATIC_LEFT)
+        return _shared_out(weights.STATIC_LEFT)
     if any(why != "not provided" for why in whys):
-        return _shared_out(priors.OWN_LEAVE_REASON)
+        return _shared_out(weights.OWN_LEAVE_REASON)
     if actor in context.known.silent:
-        return _shared_out(priors.LOG_OF_SILENT_LIBRARY)
+        return _shared_out(weights.LOG_OF_SILENT_LIBRARY)
     if context.has_client_log(actor):
         if _rejoins_unasked(context, actor, action):
-            return _shared_out(priors.REJOINED_UNASKED)
-        return _shared_out(priors.OWN_LOG_SILENT)
+            return _shared_out(weights.REJOINED_UNASKED)
+        return _shared_out(weights.OWN_LOG_SILENT)
     poll = _polled_late(context, actor, action)
-    by_will, late = Hypothesis(Cause.MEMBER_LEAVE, priors.LEFT.value - poll), Hypothesis(Cause.POLL_TIMEOUT, poll)
+    by_will, late = Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT.value - poll), Hypothesis(Cause.POLL_TIMEOUT, poll)
     by_will.settled_by = late.settled_by = CLIENT_LOG
     return Ranking(sorted([by_will, late], key=lambda hypothesis: -hypothesis.probability))
 
 
-def _shared_out(shares: priors.Shares) -> Ranking:
+def _shared_out(shares: weights.Shares) -> Ranking:
     return Ranking([Hypothesis(cause, share) for cause, share in shares.of.items()])
 
 
@@ -127,10 +127,10 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
     """
     often = 0 if all_left(context) else poll_rhythm(context)
     if often:
-        return priors.LEAVE_RHYTHM[min(often, len(priors.LEAVE_RHYTHM)) - 1].value
+        return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value
     if _comes_back(context, actor, action):
-        return priors.POLLED_LATE_CAME_BACK.value
-    return (priors.ALL_POLLED_LATE if all_left(context) else priors.POLLED_LATE).value
+        return weights.POLLED_LATE_CAME_BACK.value
+    return (weights.ALL_POLLED_LATE if all_left(context) else weights.POLLED_LATE).value
 
 
 def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: MemberAction) -> MemberAction | None:
@@ -208,11 +208,11 @@ def expired(context: RebalanceContext, action: MemberAction | None) -> list[Hypo
     returned = context.joiners.get(actor) if actor and not context.is_ambiguous(actor) else None
     first = sorted(expiries.values(), key=lambda a: (context.actor(a) != actor, a.at)) or ([action] if action else [])
     if returned is not None and action is not None and context.window.outcome != "empty":
-        sure = priors.EXPIRED_AND_SEEN_BACK.value
+        sure = weights.EXPIRED_AND_SEEN_BACK.value
         again = [action, returned, *restarts(context, actor)]
         return [Hypothesis(Cause.MEMBER_RESTART, sure, again), Hypothesis(Cause.SESSION_TIMEOUT, 1 - sure, first)]
     if action is not None and is_echo(context, action):
-        return [Hypothesis(cause, share, first) for cause, share in priors.ECHO_OF_EVICTION.of.items()]
+        return [Hypothesis(cause, share, first) for cause, share in weights.ECHO_OF_EVICTION.of.items()]
     return _unless_it_returned(
-        context, action, [Hypothesis(Cause.SESSION_TIMEOUT, priors.EXPIRED.value, first)], priors.EXPIRED_AND_RETURNED.value
+        context, action, [Hypothesis(Cause.SESSION_TIMEOUT, weights.EXPIRED.value, first)], weights.EXPIRED_AND_RETURNED.value
     )

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import all_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty
-from models.kafka.hypotheses.priors import GROUP_MIN_SESSION_US, STORE_SLACK_US, STORE_TIMEOUT_US
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
     follows_load,
@@ -26,24 +25,25 @@ from models.kafka.hypotheses.timeouts import (
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, says_put_out
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
+from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, fraction, whole
 from models.units import US_PER_MS
 
-INITIAL_DELAY_OVERRUN = 0.02
+INITIAL_DELAY_OVERRUN = fraction("kafka.elimination.initial_delay_overrun")
 """Share by which a join phase may overrun its initial delay.
 
 The timer of a busy broker.
 """
 
-LINE_LAG_US = 500_000
+LINE_LAG_US = whole("kafka.elimination.line_lag_us")
 """How long after its last request a client may write of it."""
 
-AT_ONCE_US = 20_000
+AT_ONCE_US = whole("kafka.elimination.at_once_us")
 """Longest duration of a write that fails at once.
 
 Too few replicas are in sync; before 2.1 nothing tells of it.
 """
 
-TROUBLE_US = 60_000_000
+TROUBLE_US = whole("kafka.elimination.trouble_us")
 """How far trouble among the brokers explains a failed write.
 
 One that left or came, or offsets partitions that moved.
@@ -57,7 +57,7 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     """
     window = context.window
     if context.was_empty:
-        return first_of_empty(context, list(context.joiners.values()), priors.FIRST_OF_EMPTY.value)
+        return first_of_empty(context, list(context.joiners.values()), weights.FIRST_OF_EMPTY.value)
     put_out = by_members_put_out(context)
     if put_out:
         return put_out
@@ -73,14 +73,14 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     if by_members:
         return by_members
     if leaves and not context.joiners and not _timed_out(context):
-        actions = dict.fromkeys(priors.VANISHED.of, leaves)
-        return [Hypothesis(cause, share, actions[cause], REQUEST_LOG) for cause, share in priors.VANISHED.of.items()]
+        actions = dict.fromkeys(weights.VANISHED.of, leaves)
+        return [Hypothesis(cause, share, actions[cause], REQUEST_LOG) for cause, share in weights.VANISHED.of.items()]
     if _right_after_assignment(context):
-        return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in priors.STORE_FAILED_AT_ONCE.of.items()]
+        return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()]
     if window.state_before is None and _initial_delay_seen(context):
         first = list(context.joiners.values())
         return [
-            Hypothesis(c, share, first if c is Cause.NEW_GROUP else [], REQUEST_LOG) for c, share in priors.ONE_INITIAL_DELAY.of.items()
+            Hypothesis(c, share, first if c is Cause.NEW_GROUP else [], REQUEST_LOG) for c, share in weights.ONE_INITIAL_DELAY.of.items()
         ]
     return _usual_shares(context, expiries)
 
@@ -91,10 +91,10 @@ def _emptied(context: RebalanceContext, leaves: list[MemberAction], expiries: li
     The only members can leave it unlogged, but never expire so.
     """
     if leaves or not expiries:
-        late = priors.ALL_POLLED_LATE.value if all_left(context) else priors.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
-        by_will = priors.EMPTIED_BY_LEAVE[Cause.MEMBER_LEAVE] - late
+        late = weights.ALL_POLLED_LATE.value if all_left(context) else weights.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
+        by_will = weights.EMPTIED_BY_LEAVE[Cause.MEMBER_LEAVE] - late
         return [Hypothesis(Cause.MEMBER_LEAVE, by_will, leaves), Hypothesis(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
-    shares = priors.EMPTIED_BY_EXPIRY.of.items()
+    shares = weights.EMPTIED_BY_EXPIRY.of.items()
     return [Hypothesis(cause, share, expiries if cause is Cause.SESSION_TIMEOUT else [], REQUEST_LOG) for cause, share in shares]
 
 
@@ -104,22 +104,22 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     Without the coordinator's lines nothing tells of expiries.
     """
     if follows_load(context) and not (context.joiners or context.gone or context.vanished or context.appeared):
-        return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in priors.AFTER_MOVE.of.items()]
+        return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in weights.AFTER_MOVE.of.items()]
     returned = [action for actor, action in context.joiners.items() if actor in context.members_before and not context.is_ambiguous(actor)]
     if returned:
-        return [Hypothesis(cause, share, returned, EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items()]
+        return [Hypothesis(cause, share, returned, EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items()]
     silent, new = context.vanished, context.appeared
     if context.gone or context.joiners:
         return []
     if not (silent or new):
         return _work_lost(context) or _put_out_and_back(context)
     if new:
-        found = priors.APPEARED if not silent else priors.APPEARED_AND_SILENT
+        found = weights.APPEARED if not silent else weights.APPEARED_AND_SILENT
         of = {Cause.MEMBER_JOIN: new, Cause.MEMBER_RESTART: new}
         return [Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in found.of.items()]
-    shares = priors.SILENT_WHERE_LEAVES_ARE_LOGGED if context.known.leaves_logged else priors.SILENT
+    shares = weights.SILENT_WHERE_LEAVES_ARE_LOGGED if context.known.leaves_logged else weights.SILENT
     if all(context.start - last_heard(context, action) < GROUP_MIN_SESSION_US - LINE_LAG_US for action in silent):
-        shares = priors.SILENT_TOO_BRIEFLY_TO_EXPIRE if context.known.leaves_logged else priors.VANISHED
+        shares = weights.SILENT_TOO_BRIEFLY_TO_EXPIRE if context.known.leaves_logged else weights.VANISHED
     expired = [replace(action, kind=ActionKind.EXPIRE) for action in silent]
     return [
         Hypothesis(cause, share, expired if cause is Cause.SESSION_TIMEOUT else silent, EARLIER_LINES) for cause, share in shares.of.items()
@@ -136,7 +136,7 @@ def _polled_late(context: RebalanceContext) -> list[Hypothesis]:
     began, until = context.start - CLOCK_TOLERANCE_US, context.start + CLOCK_TOLERANCE_US
     over = context.window.open_until
     late = list(context.actions_of(ActionKind.POLL_TIMEOUT, start=began, end=until if over is None else min(until, over)))
-    sure = priors.POLL_TIMEOUT_NOTICED.value
+    sure = weights.POLL_TIMEOUT_NOTICED.value
     return [Hypothesis(Cause.POLL_TIMEOUT, sure, late), Hypothesis(Cause.MEMBER_LEAVE, 1 - sure, late)] if late else []
 
 
@@ -144,7 +144,7 @@ def _work_lost(context: RebalanceContext) -> list[Hypothesis]:
     """Hypotheses where Connect waits for a worker that nobody tells of."""
     if context.window.generation_after not in context.known.work_lost_in:
         return []
-    return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in priors.WORKER_LOST.of.items()]
+    return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in weights.WORKER_LOST.of.items()]
 
 
 def _put_out_and_back(context: RebalanceContext) -> list[Hypothesis]:
@@ -159,14 +159,14 @@ def _put_out_and_back(context: RebalanceContext) -> list[Hypothesis]:
     ]
     actors = {context.actor(action): action for action in reversed(back)}
     return [
-        Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in priors.RETURNED_UNSEEN.of.items() if actors
+        Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors
     ]
 
 
 def by_members_put_out(context: RebalanceContext) -> list[Hypothesis]:
     """Weigh removals that only members' logs show; none elsewhere."""
     put_out = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
-    shares = priors.HEARD_TOO_LATE if len(put_out) < 2 else priors.HEARD_TOO_LATE_TOGETHER
+    shares = weights.HEARD_TOO_LATE if len(put_out) < 2 else weights.HEARD_TOO_LATE_TOGETHER
     return [Hypothesis(cause, share, put_out, EARLIER_LINES) for cause, share in shares.of.items()] if put_out else []
 
 
@@ -211,10 +211,10 @@ def start_not_seen(context: RebalanceContext) -> list[Hypothesis]:
     lines = EARLIER_LINES
     if context.window.outcome == "empty":
         expired = list(context.by_actor(ActionKind.EXPIRE).values())
-        shares = priors.EXPIRED_WHILE_REBALANCING if expired else priors.START_NOT_SEEN_EMPTY
+        shares = weights.EXPIRED_WHILE_REBALANCING if expired else weights.START_NOT_SEEN_EMPTY
         actions = {Cause.SESSION_TIMEOUT: expired}
         return [Hypothesis(cause, share, actions.get(cause, []), lines) for cause, share in shares.of.items()]
-    unknown = priors.START_NOT_SEEN.value
+    unknown = weights.START_NOT_SEEN.value
     rivals = [Hypothesis(o.cause, o.probability * (1 - unknown), [], lines) for o in _usual_shares(context, [])]
     return [Hypothesis(Cause.UNKNOWN, unknown, settled_by=lines), *rivals]
 
@@ -255,7 +255,7 @@ def store_failed_silently(context: RebalanceContext) -> bool:
         return True
     if not _as_if_timed_out(context):
         return False
-    if store_rhythm(context) >= priors.RHYTHM_MIN:
+    if store_rhythm(context) >= RHYTHM_MIN:
         return True  # nobody acts time and again just when a write is given up
     if any(context.actions_of(ActionKind.SYNC_FAILED, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)):
         return True  # storeGroup tells REBALANCE_IN_PROGRESS of a write that timed out
@@ -311,19 +311,19 @@ def _sync_refused(context: RebalanceContext) -> bool:
 
 
 def _usual_shares(context: RebalanceContext, expiries: list[MemberAction]) -> list[Hypothesis]:
-    shares = dict(priors.USUAL.of)
+    shares = dict(weights.USUAL.of)
     changed = bool(context.facts.topic_changes_between(context.window.previous_ended_at or context.phase_began, context.start))
     if changed:
-        shares |= priors.AFTER_TOPIC_CHANGE.of
+        shares |= weights.AFTER_TOPIC_CHANGE.of
     if expiries:
-        shares |= priors.EXPIRED_MEANWHILE.of
+        shares |= weights.EXPIRED_MEANWHILE.of
     if context.window.state_before is None:
-        shares[Cause.NEW_GROUP] = priors.UNKNOWN_STATE_NEW_GROUP.value
+        shares[Cause.NEW_GROUP] = weights.UNKNOWN_STATE_NEW_GROUP.value
     elif _as_if_timed_out(context):
-        shares[Cause.ASSIGNMENT_STORE_FAILED] = priors.ONCE_AFTER_STORE_TIMEOUT.value
+        shares[Cause.ASSIGNMENT_STORE_FAILED] = weights.ONCE_AFTER_STORE_TIMEOUT.value
     often = 0 if changed or expiries else poll_rhythm(context)
     if often:
-        shares = _with_poll_timeout(shares, priors.POLL_RHYTHM[min(often, len(priors.POLL_RHYTHM)) - 1].value)
+        shares = _with_poll_timeout(shares, weights.POLL_RHYTHM[min(often, len(weights.POLL_RHYTHM)) - 1].value)
     return [Hypothesis(cause, share, expiries if cause is Cause.MEMBER_RESTART else [], REQUEST_LOG) for cause, share in shares.items()]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from models import weights
 from models.causes import Cause
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import Settles
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_windows import EpochWindow
+from models.tolerances import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,17 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
         return _topics_or_subscription(modern, window, known, facts) if left is None else _likeliest(left)
     cause = window.changes[0].cause
     if cause is Cause.MEMBER_JOIN and (window.was_empty or window.epoch == 1):  # the first member raises the epoch from 0
-        return _shared_out(priors.EPOCH_OF_EMPTY)
+        return _shared_out(weights.EPOCH_OF_EMPTY)
     if cause is Cause.MEMBER_JOIN and _is_first_seen(modern, window):
         new = _began_at_one(facts)
         causes = {Cause.NEW_GROUP: new, Cause.MEMBER_JOIN: 1 - new}
         best = max(causes, key=lambda each: causes[each])
         return EpochVerdict(best, causes[best], {each.value: causes[each] for each in causes if each is not best}, Settles.EARLIER_LINES)
     if window.changes[0].reason == OUT_OF_TARGET:
-        return _shared_out(priors.OUT_OF_TARGET, Settles.EARLIER_LINES)
+        return _shared_out(weights.OUT_OF_TARGET, Settles.EARLIER_LINES)
     if cause is Cause.MEMBER_LEAVE:
         return _left(modern, window, known)
-    return EpochVerdict(cause, priors.EPOCH_TOLD.value, {})
+    return EpochVerdict(cause, weights.EPOCH_TOLD.value, {})
 
 
 def _is_first_seen(modern: ModernReplay, window: EpochWindow) -> bool:
@@ -79,25 +80,25 @@ def _began_at_one(facts: ClusterFacts) -> float:
     """How likely it is that the group was made by this join."""
     known = _versions(facts)
     if not known:
-        return priors.EPOCH_TWO_UNKNOWN_VERSION.value
-    return (priors.EPOCH_TWO_SINCE_4_3 if max(known) >= FIRST_EPOCH_IS_ONE else priors.EPOCH_TWO_BEFORE_4_3).value
+        return weights.EPOCH_TWO_UNKNOWN_VERSION.value
+    return (weights.EPOCH_TWO_SINCE_4_3 if max(known) >= FIRST_EPOCH_IS_ONE else weights.EPOCH_TWO_BEFORE_4_3).value
 
 
-def _without_act(window: EpochWindow, facts: ClusterFacts) -> priors.Shares | None:
+def _without_act(window: EpochWindow, facts: ClusterFacts) -> weights.Shares | None:
     """Weigh what raised a share or streams epoch without a line.
 
     They log acts and topics at INFO.
     """
     if window.protocol == "share":
-        return priors.NO_ACT_OF_SHARES
+        return weights.NO_ACT_OF_SHARES
     if window.protocol == "streams":
         known = _versions(facts)
         may_warm_up = window.targeted is None and (not known or max(known) >= WARMS_UP_SINCE)
-        return priors.NO_ACT_OF_STREAMS if may_warm_up else priors.NO_ACT_OF_OLDER_STREAMS
+        return weights.NO_ACT_OF_STREAMS if may_warm_up else weights.NO_ACT_OF_OLDER_STREAMS
     return None
 
 
-def _likeliest(shares: priors.Shares) -> EpochVerdict:
+def _likeliest(shares: weights.Shares) -> EpochVerdict:
     rivals = dict(shares.of)
     best = max(rivals, key=lambda cause: rivals[cause])
     sure = rivals.pop(best)
@@ -111,11 +112,11 @@ def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: Gr
     """
     began = window.started.time_us
     if facts.topic_changes_between(began - NOTICED_US, began):
-        return _shared_out(priors.EPOCH_AFTER_TOPIC_CHANGE)
+        return _shared_out(weights.EPOCH_AFTER_TOPIC_CHANGE)
     if window.members and all(modern.roster.client_of(member) in known.clients for member in window.members):
         # Their logs would tell, unless the epoch could not be written at first.
-        return _shared_out(priors.EPOCH_ALL_LOGGED, Settles.COORDINATOR_AT_DEBUG)
-    return _shared_out(priors.EPOCH_UNTOLD, Settles.COORDINATOR_AT_DEBUG)
+        return _shared_out(weights.EPOCH_ALL_LOGGED, Settles.COORDINATOR_AT_DEBUG)
+    return _shared_out(weights.EPOCH_UNTOLD, Settles.COORDINATOR_AT_DEBUG)
 
 
 def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> EpochVerdict:
@@ -128,27 +129,27 @@ def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> E
     at = event.time_us
     stale = known.stale_at.get(client or "") or known.stale_at.get(event.member_id or "")
     if stale and any(abs(at - noticed) <= STALE_US for noticed in stale):
-        return _shared_out(priors.EPOCH_LATE_NOTICED)
+        return _shared_out(weights.EPOCH_LATE_NOTICED)
     if client and client in known.clients:
-        return _shared_out(priors.EPOCH_LEFT_LOGGED)
+        return _shared_out(weights.EPOCH_LEFT_LOGGED)
     if modern.joined_after(event.member_id, at):
-        return _shared_out(priors.EPOCH_LEFT_KEPT_ID, Settles.CLIENT_LOG)
-    late = (priors.ALL_POLLED_LATE if window.closes else priors.EPOCH_POLLED_LATE).value
-    by_will = 1 - late - priors.EPOCH_NEITHER.value
+        return _shared_out(weights.EPOCH_LEFT_KEPT_ID, Settles.CLIENT_LOG)
+    late = (weights.ALL_POLLED_LATE if window.closes else weights.EPOCH_POLLED_LATE).value
+    by_will = 1 - late - weights.EPOCH_NEITHER.value
     return EpochVerdict(Cause.MEMBER_LEAVE, by_will, {Cause.POLL_TIMEOUT.value: late}, Settles.CLIENT_LOG)
 
 
-def _shared_out(shares: priors.Shares, settled_by: Settles | None = None) -> EpochVerdict:
+def _shared_out(shares: weights.Shares, settled_by: Settles | None = None) -> EpochVerdict:
     """The likeliest of some causes, with the others as its rivals."""
     best = max(shares.of, key=lambda cause: shares[cause])
     return EpochVerdict(best, shares[best], {cause.value: share for cause, share in shares.of.items() if cause is not best}, settled_by)
 
 
-NOTICED_US = 10_000_000
+NOTICED_US = whole("kafka.epochs.noticed_us")
 """Longest delay until new partitions raise the epoch.
 
 The next heartbeat of any member does, every 5 s by default.
 """
 
-STALE_US = 3_000_000
+STALE_US = whole("kafka.epochs.stale_us")
 """Longest time from a client's poll timeout to its leaving heartbeat."""

@@ -9,11 +9,12 @@ from enum import StrEnum
 from models.causes import Cause
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import MemberAction
+from models.tolerances import fraction, whole
 
-PROMPT_US = 300_000
+PROMPT_US = whole("kafka.hypothesis.prompt_us")
 """Longest time from a request to its "Preparing", on slow brokers."""
 
-LOOK_BACK_US = 2_000_000
+LOOK_BACK_US = whole("kafka.hypothesis.look_back_us")
 """How long before its request a client's own explanation may stand.
 
 A poll timeout, or the wish to rejoin.
@@ -50,8 +51,8 @@ class Hypothesis:
     supporting_actions: list[MemberAction] = field(default_factory=list)
 
 
-SUREST = 0.99
-RIVAL_MIN = 0.01
+SUREST = fraction("kafka.hypothesis.surest")
+RIVAL_MIN = fraction("kafka.hypothesis.rival_min")
 """Rivals less likely than this are not named."""
 
 _PARTS = 10_000

@@ -5,22 +5,23 @@ The first of a group, a new one, one that came back, or one that joins again una
 
 from __future__ import annotations
 
+from models import weights
 from models.causes import Cause
 from models.downtime import is_cooperative
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles, with_first
 from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
+from models.tolerances import PHASE_OVERRUN_US, fraction, whole
 from models.units import US_PER_MS
 
-INITIAL_DELAY_OVERRUN = 0.03
+INITIAL_DELAY_OVERRUN = fraction("kafka.joins.initial_delay_overrun")
 """Share by which a join phase may overrun the initial delay."""
 
-FOLLOWUP_US = 3_000_000
+FOLLOWUP_US = whole("kafka.joins.followup_us")
 """Longest time from an assignment to its cooperative follow-up.
 
 Members revoke at their next poll after the assignment.
@@ -35,11 +36,11 @@ def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypot
     joiners = context.joiners
     actions = with_first(action, joiners.values(), context)
     if context.was_empty:
-        return first_of_empty(context, actions, priors.FIRST_MEMBER.value)
+        return first_of_empty(context, actions, weights.FIRST_MEMBER.value)
     actor = context.actor(action) if action else None
     went = _former_self(context, action) if action and actor and not context.is_ambiguous(actor) else None
     if went is not None:
-        restarted, joins = (priors.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
+        restarted, joins = (weights.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
         return [
             Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], went, *restarts(context, actor)]),
             Hypothesis(Cause.MEMBER_JOIN, joins, actions),
@@ -50,12 +51,12 @@ def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypot
         and actor in context.members_before
         and not context.is_ambiguous(actor)
     ):
-        return [Hypothesis(cause, share, actions) for cause, share in priors.RETURNED_UNSEEN.of.items()]
+        return [Hypothesis(cause, share, actions) for cause, share in weights.RETURNED_UNSEEN.of.items()]
     if context.window.state_before is None and not context.members_before:
         return _joined_in_unknown_state(context, actions)
     told = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
     twice = bool(context.known.clients or context.known.requests)
-    basis = (priors.JOIN_UNTOLD if not told else priors.JOIN_TOLD_TWICE if twice else priors.JOIN_TOLD).value
+    basis = (weights.JOIN_UNTOLD if not told else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
     return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
 
 
@@ -68,7 +69,7 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     are_all = context.knows_all_after and context.members_after.keys() <= context.joiners.keys()
     if window.witness is not Witness.CLIENT or not window.generation_before or are_all:
         return [Hypothesis(Cause.NEW_GROUP, sure, joiners)]
-    return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in priors.FIRST_OF_KNOWN.of.items()]
+    return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in weights.FIRST_OF_KNOWN.of.items()]
 
 
 def _former_self(context: RebalanceContext, came: MemberAction) -> MemberAction | None:
@@ -117,7 +118,7 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
     members_after = context.window.members_after
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
     held = not initial and _ends_as_one_goes(context)
-    likely = (priors.HELD_UNTIL_ONE_WENT if held else priors.AS_FROM_EMPTY if initial or alone else priors.MID_LIFE).value
+    likely = (weights.HELD_UNTIL_ONE_WENT if held else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
     return [
         Hypothesis(Cause.NEW_GROUP, likely, actions, EARLIER_LINES),
         Hypothesis(Cause.MEMBER_JOIN, 1 - likely, actions, EARLIER_LINES),
@@ -133,7 +134,7 @@ def _ends_as_one_goes(context: RebalanceContext) -> bool:
     until = context.window.open_until
     came = {action.member_id for action in context.joiners.values()}
     gone = [action for action in context.gone.values() if action.certain and action.member_id not in came]
-    return until is not None and any(0 <= until - action.at <= priors.PHASE_OVERRUN_US for action in gone)
+    return until is not None and any(0 <= until - action.at <= PHASE_OVERRUN_US for action in gone)
 
 
 _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
@@ -170,22 +171,22 @@ def rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hyp
     actor = context.actor(action) if action else None
     actions = [action] if action else []
     if _work_is_due(context):
-        return [Hypothesis(Cause.COOPERATIVE_FOLLOWUP, priors.WORK_DUE.value, supporting_actions=actions)]
+        return [Hypothesis(Cause.COOPERATIVE_FOLLOWUP, weights.WORK_DUE.value, supporting_actions=actions)]
     why = _why_rejoin(context, actor, action)
     unexplained = why is None or why == "not provided" or why.startswith(_REJOIN_AFTER_TROUBLE)
     if unexplained and follows_load(context) and not _subscribed(context, actor):
         return _back_after_load(actions)
     cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
-        return [Hypothesis(cause, priors.FOLLOWUP_TOLD.value, _rejoiners(context, actions))]
+        return [Hypothesis(cause, weights.FOLLOWUP_TOLD.value, _rejoiners(context, actions))]
     if cause is Cause.METADATA_CHANGE:
-        told = priors.METADATA_TOLD.value
+        told = weights.METADATA_TOLD.value
         return [Hypothesis(cause, told, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - told, actions)]
     if why and CONNECT_REJOIN in why:
-        shares = priors.CONNECT_PLANNED if ends_planned_delay(context) else priors.CONNECT_REJOIN
+        shares = weights.CONNECT_PLANNED if ends_planned_delay(context) else weights.CONNECT_REJOIN
         return [Hypothesis(each, share, actions, CLIENT_LOG) for each, share in shares.of.items()]
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
-        return [Hypothesis(Cause.UNKNOWN, priors.OWN_REASON.value, actions, Settles.APPLICATION)]
+        return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, Settles.APPLICATION)]
     return _topics_or_metadata(context, actor, actions, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
 
 
@@ -196,7 +197,7 @@ def _work_is_due(context: RebalanceContext) -> bool:
 
 def _back_after_load(actions: list[MemberAction]) -> list[Hypothesis]:
     """A live member rejoins at the new coordinator: nobody's offence."""
-    shares = priors.BACK_AFTER_LOAD.of
+    shares = weights.BACK_AFTER_LOAD.of
     return [Hypothesis(cause, share, [] if cause is Cause.COORDINATOR_FAILOVER else actions) for cause, share in shares.items()]
 
 
@@ -238,24 +239,24 @@ def _topics_or_metadata(
     """Weigh new topics, changed ones and a second phase, without reason."""
     since = _settled_at(context)
     if _subscribed(context, actor):
-        told = priors.SUBSCRIBED.value
+        told = weights.SUBSCRIBED.value
         return [Hypothesis(Cause.SUBSCRIPTION_CHANGE, told, actions), Hypothesis(Cause.METADATA_CHANGE, 1 - told, actions)]
     changed = bool(context.facts.topic_changes_between(since, context.start))
     if said_subscription:
         holds = (context.has_client_log(actor) and changed, actor in context.known.patterns, changed, True)
-        by_metadata = next(prior.value for prior, true in zip(priors.SAID_SUBSCRIPTION_CHANGED, holds, strict=True) if true)
+        by_metadata = next(prior.value for prior, true in zip(weights.SAID_SUBSCRIPTION_CHANGED, holds, strict=True) if true)
         return [Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - by_metadata, actions)]
     if _may_follow_up(context):
-        sure = (priors.FOLLOWUP_COOPERATIVE if _is_cooperative(context) else priors.FOLLOWUP).value
+        sure = (weights.FOLLOWUP_COOPERATIVE if _is_cooperative(context) else weights.FOLLOWUP).value
         return [
             Hypothesis(Cause.COOPERATIVE_FOLLOWUP, sure, _rejoiners(context, actions)),
             Hypothesis(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
             Hypothesis(Cause.METADATA_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
         ]
-    by_metadata = (priors.TOPIC_CHANGED if changed else priors.NO_TOPIC_CHANGED).value
+    by_metadata = (weights.TOPIC_CHANGED if changed else weights.NO_TOPIC_CHANGED).value
     return [
         Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions, CLIENT_LOG),
-        Hypothesis(Cause.SUBSCRIPTION_CHANGE, priors.SUBSCRIBED.value - by_metadata, actions, CLIENT_LOG),
+        Hypothesis(Cause.SUBSCRIPTION_CHANGE, weights.SUBSCRIBED.value - by_metadata, actions, CLIENT_LOG),
     ]
 
 

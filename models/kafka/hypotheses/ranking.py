@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses import priors
 from models.kafka.hypotheses.departures import expired, left
 from models.kafka.hypotheses.elimination import by_elimination, by_members_put_out, start_not_seen, store_failed_silently, sync_given_up
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis, Ranking
@@ -19,8 +19,9 @@ from models.kafka.hypotheses.joins import joined, rejoined
 from models.kafka.hypotheses.window import MEMBER_ID_REQUIRED, RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, text_field
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
+from models.tolerances import whole
 
-EXPIRY_LAG_US = 1_000_000
+EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
 """How long an expiry's line may precede "Preparing" on busy brokers."""
 
 
@@ -30,14 +31,14 @@ def judge(context: RebalanceContext) -> Ranking:
     rival = Cause.MEMBER_RESTART if context.window.outcome == "empty" else Cause.MEMBER_LEAVE
     if _others_unseen(context, trigger) and all(hypothesis.cause is not rival for hypothesis in hypotheses):
         for hypothesis in hypotheses:
-            hypothesis.probability *= priors.SEEN_FIRST.value
-        hypotheses = [*hypotheses, Hypothesis(rival, 1 - priors.SEEN_FIRST.value, settled_by=EARLIER_LINES)]
+            hypothesis.probability *= weights.SEEN_FIRST.value
+        hypotheses = [*hypotheses, Hypothesis(rival, 1 - weights.SEEN_FIRST.value, settled_by=EARLIER_LINES)]
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
     if total > 1:
         for hypothesis in ranked:
             hypothesis.probability /= total
-    return Ranking(ranked or [Hypothesis(Cause.UNKNOWN, priors.UNEXPLAINED.value)], trigger)
+    return Ranking(ranked or [Hypothesis(Cause.UNKNOWN, weights.UNEXPLAINED.value)], trigger)
 
 
 def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> bool:
@@ -170,31 +171,31 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
 
 
 def _replaced(_case: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.STATIC_MEMBER_REPLACED, priors.REPLACED.value, [action] if action else [])]
+    return [Hypothesis(Cause.STATIC_MEMBER_REPLACED, weights.REPLACED.value, [action] if action else [])]
 
 
 def _assignor_changed(_case: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.ASSIGNOR_CHANGE, priors.ASSIGNOR_CHANGED.value, [action] if action else [])]
+    return [Hypothesis(Cause.ASSIGNOR_CHANGE, weights.ASSIGNOR_CHANGED.value, [action] if action else [])]
 
 
 def _sync_missed(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     line = context.window.started
     listed = context.reason_acts(ActionKind.SYNC_MISSED, line) if line is not None else []
     missing = list(context.by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
-    return [Hypothesis(Cause.SYNC_TIMEOUT, priors.SYNC_MISSED.value, missing)]
+    return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_MISSED.value, missing)]
 
 
 def _store_failed(context: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    sure = (priors.STORE_FAILED_TOLD if context.reason_id else priors.STORE_FAILED_UNTOLD).value
+    sure = (weights.STORE_FAILED_TOLD if context.reason_id else weights.STORE_FAILED_UNTOLD).value
     return [Hypothesis(Cause.ASSIGNMENT_STORE_FAILED, sure), Hypothesis(Cause.COORDINATOR_FAILOVER, 1 - sure)]
 
 
 def _over_capacity(_case: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.COORDINATOR_FAILOVER, priors.OVER_CAPACITY.value)]
+    return [Hypothesis(Cause.COORDINATOR_FAILOVER, weights.OVER_CAPACITY.value)]
 
 
 def _downgraded(_case: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(cause, share) for cause, share in priors.DOWNGRADED.of.items()]
+    return [Hypothesis(cause, share) for cause, share in weights.DOWNGRADED.of.items()]
 
 
 _BY_REASON: dict[str, Callable[[RebalanceContext, MemberAction | None], list[Hypothesis]]] = {

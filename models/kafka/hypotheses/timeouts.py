@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from models.events import when
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.priors import (
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import ActionKind, MemberAction
+from models.tolerances import (
     CONNECT_DELAY_US,
     DEFAULT_SESSION_TIMEOUTS_MS,
     ECHO_SLACK_US,
@@ -15,14 +17,13 @@ from models.kafka.hypotheses.priors import (
     STORE_TIMEOUT_US,
     USUAL_REBALANCE_TIMEOUTS_MS,
     WHOLE_SECONDS_MIN_US,
+    whole,
 )
-from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction
 from models.units import US_PER_MS, US_PER_SECOND
 
-TIMEOUT_TOLERANCE_US = 250_000
+TIMEOUT_TOLERANCE_US = whole("kafka.timeouts.timeout_tolerance_us")
 
-LAST_MOMENT_US = 150_000
+LAST_MOMENT_US = whole("kafka.timeouts.last_moment_us")
 """Longest time from the last missing member to the phase's end."""
 
 

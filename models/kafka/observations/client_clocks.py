@@ -13,26 +13,27 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.observations.client_ids import log_of
 from models.kafka.observations.tolerances import stamp_width_us
+from models.tolerances import whole
 
-TOLERANCE_US = 60_000
+TOLERANCE_US = whole("kafka.client_clocks.tolerance_us")
 """Smaller differences come from concurrent threads, not from clocks."""
 
-LATE_US = 1_000_000
+LATE_US = whole("kafka.client_clocks.late_us")
 """Without a lower bound, answers that always take this long indicate a fast clock."""
 
-FAR_US = 300_000_000
+FAR_US = whole("kafka.client_clocks.far_us")
 """Maximum distance of lines about one generation.
 
 Generation numbers start again whenever a group is recreated.
 """
 
-QUARTER_US = 900_000_000
+QUARTER_US = whole("kafka.client_clocks.quarter_us")
 """Time zones differ by whole quarters of an hour."""
 
-ZONES_FAR_US = 26 * 3_600_000_000
+ZONES_FAR_US = whole("kafka.client_clocks.zones_far_us")
 """Maximum difference of two zones, UTC-12:00 and UTC+14:00."""
 
-ZONE_SLACK_US = 3_000_000
+ZONE_SLACK_US = whole("kafka.client_clocks.zone_slack_us")
 """Maximum distance of lines about one generation from whole quarters.
 
 Clocks differ, and answers take time.

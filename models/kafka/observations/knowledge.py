@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness
 from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, int_field, names_field, text_field
 from models.kafka.observations.roster import Member, Roster
+from models.tolerances import whole
 from models.units import US_PER_MS
 
 LAGS_HELD = 32
 """Number of remembered durations between an assignment and the next rebalance."""
 
-DUE_TOLERANCE_US = 2_000_000
+DUE_TOLERANCE_US = whole("kafka.knowledge.due_tolerance_us")
 """How much workers differ about the end of one wait: assumed."""
 
 SILENT_LIBRARIES = frozenset({"kafka.franz_go", "kafka.kafka_go", "kafka.sarama", "kafka.kafkajs", "kafka.aiokafka"})

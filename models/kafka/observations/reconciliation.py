@@ -15,10 +15,11 @@ from models.events import Event
 from models.kafka.observations.actions import text_field
 from models.kafka.observations.roster import Roster
 from models.rows import Person
+from models.tolerances import whole
 
 RECONCILING, STABLE = "RECONCILING", "STABLE"
 
-SLOW_RECONCILIATION_US = 1_500_000
+SLOW_RECONCILIATION_US = whole("kafka.reconciliation.slow_reconciliation_us")
 """Excess duration of a slow member.
 
 Other members wait for the partitions that it revokes.

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from models.rows import Person
+from models.tolerances import whole
 
-IDLE_US = 86_400_000_000
+IDLE_US = whole("kafka.roster.idle_us")
 """Time without a line after which a finished or replaced member is discarded."""
 
-LASTING_US = 30 * IDLE_US
+LASTING_US = whole("kafka.roster.lasting_us")
 """Time without a line after which a client's last open member is discarded.
 
 Members of a group at rest write nothing.

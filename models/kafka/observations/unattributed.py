@@ -17,6 +17,7 @@ from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.observations.client_ids import log_of
 from models.kafka.observations.roster import owner_of
+from models.tolerances import whole
 
 STRAY_EVENTS = frozenset(
     {
@@ -49,7 +50,7 @@ def told_apart(group: str, facts: ClusterFacts) -> deque[Event]:
     return deque(sorted([*deletions, *facts.strays.get(group, ())], key=lambda event: event.order_us))
 
 
-SLACK_US = 60_000_000
+SLACK_US = whole("kafka.unattributed.slack_us")
 """Time before its first sighting for which a client counts as present.
 
 Clocks differ, and joins take time.

@@ -16,21 +16,22 @@ from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, Rebalan
 from models.kafka.partitions.brokers import Brokers
 from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
 from models.times import first_known
+from models.tolerances import fraction, whole
 from models.units import US_PER_SECOND
 
-TAKEOVER_US = 60 * US_PER_SECOND
+TAKEOVER_US = whole("kafka.incidents.takeover_us")
 """Maximum time from a departure to the rebalances that it causes.
 
 It covers a session, a load and a client's patience.
 """
 
-CLOCKS_US = 2 * US_PER_SECOND
+CLOCKS_US = whole("kafka.incidents.clocks_us")
 """Maximum difference between a coordinator's and the controller's clock."""
 
-LASTING_US = 24 * 3600 * US_PER_SECOND
+LASTING_US = whole("kafka.incidents.lasting_us")
 """Duration after which an outage no longer extends an incident."""
 
-BRIEF_SECONDS = 3.0
+BRIEF_SECONDS = fraction("kafka.incidents.brief_seconds")
 """Vacancies shorter than this are takeovers, which clients notice as a retry."""
 
 

@@ -17,8 +17,9 @@ from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, Le
 from models.kafka.partitions.stage import PartitionStage
 from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
 from models.times import begin_of, in_order
+from models.tolerances import whole
 
-TAKEN_OVER_US = 30_000_000
+TAKEN_OVER_US = whole("kafka.outage_rows.taken_over_us")
 """Maximum time from a departure to the leader change it causes."""
 
 

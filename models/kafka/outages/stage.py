@@ -48,9 +48,10 @@ from models.rows import (
     PartitionPlacement,
     UnderReplicatedSpan,
 )
+from models.tolerances import whole
 from models.units import FOREVER, US_PER_SECOND
 
-SETTLE_US = 3_600_000_000
+SETTLE_US = whole("kafka.stage.settle_us")
 """Allowed lateness in microseconds.
 
 Lines may be late because of clocks (beyond this they count as time zones), because a broker logs after its return, and

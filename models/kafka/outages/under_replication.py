@@ -11,8 +11,9 @@ from models.kafka.partitions.history import MOMENT_US, PartitionHistory
 from models.kafka.partitions.isr import CAUGHT_UP, UNKNOWN, Shortage
 from models.rows import KAFKA, UnderReplicatedSpan
 from models.times import begin_of, in_order
+from models.tolerances import whole
 
-LAG_US = 60_000_000
+LAG_US = whole("kafka.under_replication.lag_us")
 """Maximum delay until a leader drops a follower of a stopped broker.
 
 replica.lag.time.max.ms is 10 s, since Kafka 2.5 30 s; each half of it is checked.

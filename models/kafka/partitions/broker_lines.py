@@ -5,8 +5,9 @@ from __future__ import annotations
 from models.events import Event
 from models.kafka.partitions.event_fields import named_nodes, word_field
 from models.kafka.partitions.state import PartitionState
+from models.tolerances import whole
 
-LISTENS_WITHIN_US = 10_000_000
+LISTENS_WITHIN_US = whole("kafka.broker_lines.listens_within_us")
 """Maximum time from a broker getting its leaderships to its open port."""
 
 _OF_A_START = frozenset({"BrokerStarting", "BrokerConfigured"})

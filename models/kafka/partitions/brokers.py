@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from models.events import Event
+from models.tolerances import whole
 
-SAME_GOING_US = 120_000_000
+SAME_GOING_US = whole("kafka.brokers.same_going_us")
 """Maximum time between signs of the same departure.
 
 Such as a controlled shutdown and the end of the broker's session.

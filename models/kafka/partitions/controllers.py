@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from models.events import Event
+from models.tolerances import whole
 
 QUORUM_LOST = "QuorumLost"
-LATE_US = 5_000_000
+LATE_US = whole("kafka.controllers.late_us")
 """Delay within which a new controller elects missing leaders."""
 
 

@@ -15,11 +15,12 @@ from enum import IntEnum
 
 from models.events import Event
 from models.kafka.partitions.isr import DELETED, OPEN, UNKNOWN, InSync, Shortages, follow
+from models.tolerances import whole
 
 NO_LEADER = "-1"
 """Printed value for "no leader"."""
 
-MOMENT_US = 1_000_000
+MOMENT_US = whole("kafka.history.moment_us")
 """Minimum duration of a vacancy.
 
 If the controller elects a leader within this time, clients never noticed the vacancy.

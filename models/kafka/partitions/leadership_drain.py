@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.kafka.partitions.brokers import Brokers
 from models.kafka.partitions.history import NO_LEADER, PartitionHistory
+from models.tolerances import whole
 
-WITHIN_US = 15_000_000
+WITHIN_US = whole("kafka.leadership_drain.within_us")
 """Maximum duration of a controlled shutdown's moves.
 
 Brokers are notified one after the other.
@@ -25,7 +26,7 @@ MOVES_MIN = 2
 """Minimum number of moves, since one leadership moves for many reasons."""
 
 
-FRESH_US = 600_000_000
+FRESH_US = whole("kafka.leadership_drain.fresh_us")
 """Time within which a returned broker gets its preferred leaderships back.
 
 leader.imbalance.check.interval.seconds is 300.

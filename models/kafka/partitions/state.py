@@ -12,8 +12,9 @@ from models.kafka.partitions.controllers import Controllers
 from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory, Partitions
 from models.kafka.partitions.leadership_drain import MOVES_MIN, LeadershipDrain
 from models.kafka.partitions.suspected_failures import SuspectedFailures
+from models.tolerances import whole
 
-START_LEAST_US = 3_000_000
+START_LEAST_US = whole("kafka.state.start_least_us")
 """Minimum time for a broker to stop, start and catch up."""
 
 

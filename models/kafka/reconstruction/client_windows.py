@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness
 from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, is_told, says_put_out, text_field
 from models.kafka.observations.roster import Roster
+from models.tolerances import whole
 from models.units import FOREVER
 
-HOLD_US = 60_000_000
+HOLD_US = whole("kafka.client_windows.hold_us")
 """How long a window waits for lines of coordinators and slow members.
 
 The coordinator's clock may be behind theirs.
@@ -31,13 +32,13 @@ OPENINGS_MAX = 1_000
 CLIENTS_MAX = 10_000
 """Clients whose openings are held. Beyond it the first ones go."""
 
-NEAR_US = 300_000_000
+NEAR_US = whole("kafka.client_windows.near_us")
 """A coordinator's line and a member's this near are of one generation.
 
 The number comes again in another life of the group.
 """
 
-TOGETHER_US = 5_000_000
+TOGETHER_US = whole("kafka.client_windows.together_us")
 """Most time between lines of members that joined one generation.
 
 All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each client's own pace: assumed.

@@ -1,7 +1,6 @@
 """Groups of the newer protocols (KIP-848 consumer, KIP-932 share, KIP-1071 streams), replayed.
 
-There is no join phase: each change of members or topics raises the group epoch, a target assignment follows,
-and each member moves to it on its own. One row per epoch.
+There is no join phase: each change raises the group epoch, a target assignment follows, and each member moves on its own. One row each.
 """
 
 from __future__ import annotations
@@ -19,17 +18,18 @@ from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, 
 from models.kafka.reconstruction.epoch_windows import GONE, EpochChange, EpochWindow
 from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
 from models.kafka.reconstruction.member_steps import MemberSteps
+from models.tolerances import whole
 
-SAME_CHANGE_US = 1_500_000
+SAME_CHANGE_US = whole("kafka.epoch_log.same_change_us")
 """Longest time from a change to the epoch that it raises."""
 
-SAME_REQUEST_US = 50_000
+SAME_REQUEST_US = whole("kafka.epoch_log.same_request_us")
 """Longest time between lines of one request."""
 
 READY = "ready"
 """State of a topology whose topics all exist."""
 
-REACHES_US = 3_600_000_000
+REACHES_US = whole("kafka.epoch_log.reaches_us")
 """Longest time after which a member still moves for an epoch."""
 
 PENDING_MAX = 20_000
@@ -487,7 +487,7 @@ _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
 }
 
 
-SUBSCRIBED_BEFORE_US = 2_000_000
+SUBSCRIBED_BEFORE_US = whole("kafka.epoch_log.subscribed_before_us")
 """Longest time from a new subscription to its heartbeat."""
 
 
@@ -496,5 +496,5 @@ def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
     return [event for event in modern.subscriptions if -CLOCK_TOLERANCE_US <= began - event.time_us <= SUBSCRIBED_BEFORE_US]
 
 
-CLOSING_US = 5_000_000
+CLOSING_US = whole("kafka.epoch_log.closing_us")
 """Members of a group that is closed leave this close together."""

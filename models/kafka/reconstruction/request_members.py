@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.evidence import line_of
 from models.kafka.observations.actions import int_field
-from models.units import US_PER_MS, US_PER_SECOND
+from models.tolerances import whole
+from models.units import US_PER_MS
 
-ASSUMED_SESSION_US = 45 * US_PER_SECOND
+ASSUMED_SESSION_US = whole("kafka.request_members.assumed_session_us")
 """Session timeout of members whose JoinGroup no line shows.
 
 The longest default: session.timeout.ms since 3.0 (ConsumerConfig, KIP-735).

@@ -16,9 +16,10 @@ from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import SYNC_ERRORS, answered_at, handled_at, int_field, names_field, text_field
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
-from models.units import FOREVER, US_PER_MS, US_PER_SECOND
+from models.tolerances import whole
+from models.units import FOREVER
 
-HOLD_US = US_PER_SECOND
+HOLD_US = whole("kafka.request_windows.hold_us")
 """How long a request waits before it is read.
 
 By then the other answers of its generation are logged, and the coordinator's line.
@@ -27,7 +28,7 @@ By then the other answers of its generation are logged, and the coordinator's li
 HELD_MAX = 10_000
 """Requests that wait at once; beyond it the oldest are read."""
 
-PARKED_US = 100 * US_PER_MS
+PARKED_US = whole("kafka.request_windows.parked_us")
 """Waiting time of a JoinGroup that a join phase parked: assumed."""
 
 REBALANCE_IN_PROGRESS, NOT_COORDINATOR, MEMBER_ID_REQUIRED = 27, 16, 79

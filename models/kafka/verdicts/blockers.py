@@ -16,15 +16,16 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, text_field
 from models.kafka.observations.tolerances import stamp_width_us
 from models.rows import Person
+from models.tolerances import whole
 from models.units import US_PER_MS
 
-SLOW_REJOIN_US = 1_500_000
+SLOW_REJOIN_US = whole("kafka.blockers.slow_rejoin_us")
 """Minimum delay of a blocker behind the other members.
 
 Members learn of a rebalance with their next heartbeat.
 """
 
-UNNAMED_WAIT_US = 4_000_000
+UNNAMED_WAIT_US = whole("kafka.blockers.unnamed_wait_us")
 """Minimum wait for a member that no line names.
 
 Whoever is well hears of the rebalance with its next heartbeat, 3 s by default in all libraries, and rejoins with its next

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.hypotheses.priors import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE
 from models.rows import Rebalance
+from models.weights import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE
 
 
 def weigh_damage(row: Rebalance, facts: ClusterFacts, at: int) -> None:

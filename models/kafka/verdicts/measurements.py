@@ -10,12 +10,13 @@ from models.kafka.hypotheses.timeouts import phase_deadline_us, rebalance_timeou
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Member
+from models.tolerances import whole
 from models.units import US_PER_MS
 
 LIKE_IT_MAX = 20
 """Number of other members searched for a timeout that the acting member lacks."""
 
-NOTICED_US = 5_000_000
+NOTICED_US = whole("kafka.measurements.noticed_us")
 """Maximum distance of a client's poll timeout line from its LeaveGroup."""
 
 

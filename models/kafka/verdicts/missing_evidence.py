@@ -8,9 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from models.kafka.hypotheses.hypothesis import Settles
-from models.units import US_PER_SECOND
+from models.tolerances import whole
 
-MARGIN_US = 2 * US_PER_SECOND
+MARGIN_US = whole("kafka.missing_evidence.margin_us")
 """Margin around a rebalance for its requests and clients' lines."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -13,28 +13,23 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
 from models.kafka.verdicts.blockers import AWAITED_LAST, EVICTED, EXPIRED_MEANWHILE, GHOST, LATE, NEVER_SYNCED, REJOINED_LAST
 from models.rows import Person
+from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS, US_PER_SECOND
 
-USUAL_SESSION_TIMEOUTS_MS = (6_000, 10_000, 30_000, 45_000)
-"""Minimum session timeout and defaults of clients.
-
-The minimum is group.min.session.timeout.ms. Defaults: 30 s in 0.10, 10 s to 2.8, 45 s since 3.0 (KIP-735).
-"""
-
-TAKEOVER_US = 10 * US_PER_SECOND
+TAKEOVER_US = whole("kafka.root_causes.takeover_us")
 """Time until a lost broker's partitions have new leaders.
 
 6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms.
 """
 
-RETURN_US = 300_000_000
+RETURN_US = whole("kafka.root_causes.return_us")
 """Maximum time until a paused process returns; later events are unrelated."""
 
 _TELLING = frozenset({ActionKind.LOST_COORDINATOR, ActionKind.SUBSCRIBE, ActionKind.JOIN, ActionKind.FENCED})
 """Actions that show whether a silent process was only paused."""
 
 
-HARMFUL_WAIT_US = 5 * US_PER_SECOND
+HARMFUL_WAIT_US = whole("kafka.root_causes.harmful_wait_us")
 """Minimum wait that is worse than the trigger of the rebalance."""
 
 

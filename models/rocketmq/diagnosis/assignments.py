@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
+from models import weights
 from models.events import Event
 from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.object_text import configured_in
@@ -17,16 +18,16 @@ from models.rocketmq.observations.topic_routes import Routes
 from models.rocketmq.stage import Group
 from models.rocketmq.timing import ASSIGNED_APART_US, ASSIGNMENT_US, CONSUMER_START_US
 
-STATED = 0.97
+STATED = weights.SERVER_STATES.value
 """Confidence in what a server's line states."""
 
-FORCED = 0.93
+FORCED = weights.PROXY_IS_FORCED.value
 """Confidence in the only thing that makes a proxy assign so.
 
 Source: RouteActivity.java; no server's line is there.
 """
 
-OPEN = 0.6
+OPEN = weights.COMMONER_OF_TWO.value
 """Confidence in the more frequent of two causes that look alike."""
 
 WHOLE_BROKER = ":-1"

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from models import weights
 from models.clear_names import clear
 from models.events import Event
 from models.rocketmq.diagnosis.assignments import AssignmentJudge
@@ -22,14 +23,15 @@ from models.rocketmq.observations.topic_routes import Routes
 from models.rocketmq.stage import Group
 from models.rocketmq.strategies import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.timing import NOTIFIED_US, PERIOD_US
+from models.tolerances import whole
 from models.units import US_PER_SECOND
 
-LOOK_BACK_US = 4_000_000
-FIRST_US = 10_000_000
+LOOK_BACK_US = whole("rocketmq.causes.look_back_us")
+FIRST_US = whole("rocketmq.causes.first_us")
 """Maximum time from the start to a share that belongs to it."""
 
-LATE_ROUTE_US = 3_000_000
-SLACK_US = 60_000
+LATE_ROUTE_US = whole("rocketmq.causes.late_route_us")
+SLACK_US = whole("rocketmq.causes.slack_us")
 SHARES_HELD_MAX = 4_096
 """Maximum number of combinations of lists and routes with cached shares."""
 
@@ -77,12 +79,12 @@ class Judge:
         if before is None:
             return None
         if _mode(run) != _mode(before):
-            return Verdict("message_request_mode", 0.9)
+            return Verdict("message_request_mode", weights.MODE_DIFFERS.value)
         same = (run.queues, run.clients) == (before.queues, before.clients)
         if same and run.why & {"reset", "offset_fixed"}:
-            return Verdict("offset_reset", 0.97)
+            return Verdict("offset_reset", weights.OWN_LINE_OF_RUN.value)
         if same and "pull_expired" in run.why:
-            return Verdict("pull_expired", 0.97, {run.life.client_id: "pull_expired"})
+            return Verdict("pull_expired", weights.OWN_LINE_OF_RUN.value, {run.life.client_id: "pull_expired"})
         return None
 
     def _first(self, run: AllocationRun, before: AllocationRun | None) -> Verdict | None:
@@ -94,15 +96,16 @@ class Judge:
         late = routed is not None and life.started_at is not None and routed > life.started_at + border
         own = {life.client_id: "consumer_start"}
         if late and not run.topic.startswith(RETRY) and run.topic not in life.topics:
-            return Verdict("subscription_change", 0.9, {life.client_id: "subscription_change"})
+            return Verdict("subscription_change", weights.TOPIC_AFTER_START.value, {life.client_id: "subscription_change"})
         if run.asked_at <= life.ran_at + FIRST_US and not late:
-            return Verdict("consumer_start", 0.98, own)
+            return Verdict("consumer_start", weights.RUN_AT_START.value, own)
         earlier_at = self._run_before(run, before, self._trigger(run)[1])
         told = self._primary()
         there = len(told.versions[told.index_at(earlier_at + SLACK_US)])
         enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # otherwise an earlier share may have been empty
         if not run.refused and (enough or (routed is not None and routed > earlier_at - 2 * SLACK_US)):
-            return Verdict("topic_route_appeared", 0.95, alternatives={"consumer_start": 0.05})
+            others = {"consumer_start": weights.START_BESIDE_LATE_ROUTE.value}
+            return Verdict("topic_route_appeared", weights.ROUTE_CAME_LATE.value, alternatives=others)
         return None
 
     # -- differences to the previous run ---------------------------------------------------------------------------
@@ -125,8 +128,8 @@ class Judge:
         if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
             verdict = _route_verdict(routed[-1].before, routed[-1].after, [each.event for each in routed if each.event is not None])
             if came or went:
-                verdict.alternatives = {self._members(run, came, went, told).cause: 0.3}
-                verdict.confidence = 0.7
+                verdict.alternatives = {self._members(run, came, went, told).cause: weights.MEMBERS_BESIDE_ROUTE.value}
+                verdict.confidence = weights.ROUTE_BESIDE_MEMBERS.value
             return verdict
         if not came and not went:
             came, went = self._last_change(run, before, told, seen)
@@ -136,12 +139,14 @@ class Judge:
 
     def _fallback(self, run: AllocationRun, before: AllocationRun | None) -> Verdict:
         if before is None:
-            return Verdict("consumer_start", 0.5, {run.life.client_id: "consumer_start"}, alternatives={"topic_route_appeared": 0.3})
+            own, others = {run.life.client_id: "consumer_start"}, {"topic_route_appeared": weights.ROUTE_WITHOUT_LISTS.value}
+            return Verdict("consumer_start", weights.FIRST_WITHOUT_LISTS.value, own, alternatives=others)
         if run.clients is not None and before.clients is not None and run.clients != before.clients:
-            return Verdict("consumer_start" if run.clients > before.clients else "consumer_stop", 0.4)
+            return Verdict("consumer_start" if run.clients > before.clients else "consumer_stop", weights.COUNT_OF_CLIENTS.value)
         if run.queues != before.queues:
-            return Verdict("queue_count_change", 0.5, alternatives={"broker_down": 0.2, "broker_up": 0.2})
-        return Verdict("unknown", 0.3)
+            others = dict.fromkeys(("broker_down", "broker_up"), weights.BROKER_BEHIND_QUEUES.value)
+            return Verdict("queue_count_change", weights.COUNT_OF_QUEUES.value, alternatives=others)
+        return Verdict("unknown", weights.NO_DIFFERENCE.value)
 
     def _last_change(
         self, run: AllocationRun, before: AllocationRun | None, told: ClientList, seen: tuple[str, ...] | None
@@ -167,12 +172,13 @@ class Judge:
         for deed in deeds.values():
             counts[deed] += 1
         ranked = sorted(counts, key=lambda deed: (_RANK.get(deed, 9), -counts[deed]))
-        sure = 0.97 if len(counts) == 1 else 0.75
+        sure = (weights.LISTS_DIFFER_BY_ONE_CAUSE if len(counts) == 1 else weights.LISTS_DIFFER_BY_SEVERAL).value
         others = {deed: round((1 - sure) / (len(ranked) - 1), 3) for deed in ranked[1:]}
         if ranked[0] == "consumer_crash" and not all(self.group.has_file(who) for who in went):
             # Only the client's own file would tell.
-            others = {deed: round(share * 0.8, 3) for deed, share in others.items()} | {"connection_lost": round(sure * 0.2, 3)}
-            sure = round(sure * 0.8, 3)
+            crash, closed = weights.CRASH_WITHOUT_FILE.value, weights.CONNECTION_WITHOUT_FILE.value
+            others = {deed: round(share * crash, 3) for deed, share in others.items()} | {"connection_lost": round(sure * closed, 3)}
+            sure = round(sure * crash, 3)
         lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
         return Verdict(ranked[0], sure, deeds, alternatives=others, evidence=lines)
 
@@ -209,7 +215,7 @@ class Judge:
             life.client_id for life in self.group.lives if life.begun_at <= run.at and (life.ended_at is None or life.ended_at > run.at)
         }
         missing = dict.fromkeys(sorted(alive - set(there)), "consumer_list_partial")
-        return Verdict("consumer_list_partial", 0.95, missing, evidence=[run.not_listed] if run.not_listed else [])
+        return Verdict("consumer_list_partial", weights.NOT_ON_LIST.value, missing, evidence=[run.not_listed] if run.not_listed else [])
 
     # -- which list a run used -------------------------------------------------------------------------------------
 
@@ -354,7 +360,7 @@ _RANK = {
 
 def _route_verdict(before: dict[str, int], after: dict[str, int], lines: list[Event]) -> Verdict:
     if after.keys() - before.keys():
-        return Verdict("broker_up", 0.95, evidence=lines)
+        return Verdict("broker_up", weights.ROUTE_DIFFERS.value, evidence=lines)
     if before.keys() - after.keys():
-        return Verdict("broker_down", 0.95, evidence=lines)
-    return Verdict("queue_count_change", 0.95, evidence=lines)
+        return Verdict("broker_down", weights.ROUTE_DIFFERS.value, evidence=lines)
+    return Verdict("queue_count_change", weights.ROUTE_DIFFERS.value, evidence=lines)

@@ -17,12 +17,13 @@ from models.rocketmq.stage import Group
 from models.rocketmq.time_ranges import Span, Spans
 from models.rocketmq.timing import ASSIGNED_APART_US
 from models.rows import AllocationChange, Conformance, Person, Rebalance
-from models.units import FOREVER, SURE
+from models.tolerances import whole
+from models.units import FOREVER, SURE, US_PER_SECOND
 
-QUIET_US = 2_000_000
+QUIET_US = whole("rocketmq.episodes.quiet_us")
 """Maximum gap between changes of one episode."""
 
-COMMIT_US = 5_000_000
+COMMIT_US = whole("rocketmq.episodes.commit_us")
 """Interval at which clients report offsets.
 
 Messages read by a dead client since its last report are delivered again.
@@ -81,11 +82,11 @@ class ConsumptionImpact:
     def _unreported(self, client_id: str) -> float:
         life = next((each for each in reversed(self.group.lives_of(client_id)) if each.lost_at is not None), None)
         if life is None or life.lost_at is None:
-            return COMMIT_US / 1e6
+            return COMMIT_US / US_PER_SECOND
         for at, event in reversed(self.lines.by_life.get(life, ())):
             if event.name == "RocketOffsetSent" and at <= life.lost_at:
-                return min(max(life.lost_at - last_of(event, at), 0), COMMIT_US) / 1e6
-        return COMMIT_US / 1e6
+                return min(max(life.lost_at - last_of(event, at), 0), COMMIT_US) / US_PER_SECOND
+        return COMMIT_US / US_PER_SECOND
 
 
 def episodes_of(
@@ -118,7 +119,7 @@ def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImp
     rows, first = episode.rows, episode.rows[0]
     ended = None if episode.reached_at >= FOREVER else episode.reached_at
     until = ended if ended is not None else max(row.changed_at or 0 for row in rows)
-    seconds = (until - episode.started_at) / 1e6
+    seconds = (until - episode.started_at) / US_PER_SECOND
     pauses = harm.paused(episode.started_at, until)
     twice = round(harm.doubled.seconds(episode.started_at, until) + harm.again(rows), 6)
     offenders = {person.client_id: person.reason for row in rows if row.cause == first.cause for person in row.offenders}

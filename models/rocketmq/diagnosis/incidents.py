@@ -17,7 +17,8 @@ from models.rocketmq.diagnosis.standing_faults import StandingFault
 from models.rocketmq.object_text import RETRY, named
 from models.rocketmq.time_ranges import Spans
 from models.rows import Incident, Person, Rebalance
-from models.units import US_PER_SECOND
+from models.tolerances import fraction
+from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
 PLANNED = frozenset(
     {
@@ -36,7 +37,7 @@ FAILURES = frozenset({"consumer_crash", "channel_expired", "connection_lost", "p
 
 BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
 
-GUESSED = 0.5
+GUESSED = fraction("rocketmq.incidents.guessed")
 """Minimum confidence of a window that affects an incident's severity."""
 
 _DEEDS = {
@@ -137,7 +138,7 @@ def _restarted(rows: Sequence[Rebalance]) -> bool:
 
 
 def _severity(rows: Sequence[Rebalance], kind: str, longest: float, stopped: float, span: float, limits: Limits, *, quarrel: bool) -> str:
-    long_stopped = stopped >= limits.critical_stopped_seconds or stopped / max(span, 3600.0) > limits.critical_share_of_hour
+    long_stopped = stopped >= limits.critical_stopped_seconds or stopped / max(span, SECONDS_PER_HOUR) > limits.critical_share_of_hour
     if long_stopped or longest > limits.critical_ownership_seconds:
         return "critical"
     planned = longest <= limits.handover_seconds and is_routine(rows, PLANNED, limits)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from models import weights
 from models.clear_names import clear
 from models.events import Event
 from models.rocketmq.diagnosis.unlogged_clients import UnloggedClients
@@ -17,16 +18,17 @@ from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.topic_routes import Reads, Routes
 from models.rocketmq.stage import Group
 from models.rocketmq.timing import PERIOD_US
+from models.tolerances import whole
 from models.units import FOREVER
 
-BRIEF_US = 1_500_000
+BRIEF_US = whole("rocketmq.ownership.brief_us")
 """Minimum duration of a window without exactly one owner.
 
 While a queue changes hands it has no owner, or two, for a moment.
 """
 
 
-START_US = 1_000_000
+START_US = whole("rocketmq.ownership.start_us")
 """Typical time from a consumer's start to its first share."""
 
 
@@ -53,7 +55,7 @@ class OwnershipWindow:
     started_at: int
     ended_at: int | None
     inferred: bool = False  # depends on a client without a file
-    confidence: float = 0.97
+    confidence: float = weights.OWNER_IS_LOGGED.value
 
 
 @dataclass(slots=True)
@@ -123,10 +125,10 @@ class GroupOwnership:
         return [_judged(each, self._unseen, self.end) for each in found] if self.unseen else found
 
 
-SURE_OF_UNSEEN = 0.75
+SURE_OF_UNSEEN = weights.OWNER_IS_UNSEEN.value
 """Approximate accuracy of windows that depend on a client without a file."""
 
-SURE_IN_QUARREL = 0.4
+SURE_IN_QUARREL = weights.OWNER_IN_QUARREL.value
 """As above, if its strategy is a guess because others differ."""
 
 

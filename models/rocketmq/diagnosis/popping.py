@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from models.rocketmq.diagnosis.standing_faults import StandingFault
 from models.rocketmq.observations.pop_trouble import APART_US, PopTrouble, Stretch
+from models.tolerances import whole
 
-HEARTBEAT_US = 10_000_000
+HEARTBEAT_US = whole("rocketmq.popping.heartbeat_us")
 """Period of a gRPC client's heartbeats (ClientManagerImpl.java).
 
 A proxy that answers the next one was hardly missed.
 """
 
-STALL_US = 30_000_000
+STALL_US = whole("rocketmq.popping.stall_us")
 """Minimum duration of a stall.
 
 A cache that fills up once in a while does no harm.

@@ -12,8 +12,9 @@ from models.events import Event
 from models.rocketmq.object_text import BROADCASTING, RETRY, named
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.stage import Group
+from models.tolerances import whole
 
-TOGETHER_US = 5_000_000
+TOGETHER_US = whole("rocketmq.standing_faults.together_us")
 """Minimum overlap of two processes; a shorter one is a restart."""
 
 FLIPS = 2

@@ -9,15 +9,16 @@ from models.events import Event
 from models.rocketmq.object_text import QueueText, assigned_in, queue_name, queues_in
 from models.rocketmq.observations.client_groups import SAID, is_assigned
 from models.rocketmq.observations.client_processes import ClientProcess
+from models.tolerances import whole
 
 RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"}) | SAID
 OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"})
 """Lines about queues that precede a result."""
 
-NOT_LISTED_US = 5_000_000
+NOT_LISTED_US = whole("rocketmq.allocation_runs.not_listed_us")
 """Maximum time from "not listed" to the result it belongs to."""
 
-RUN_MAX_US = 150_000_000
+RUN_MAX_US = whole("rocketmq.allocation_runs.run_max_us")
 """Maximum age of a queue's line that still belongs to a result.
 
 A dead client's locks last for a minute or two.

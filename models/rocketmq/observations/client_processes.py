@@ -16,16 +16,17 @@ from typing import Any
 from models.events import Event
 from models.rocketmq.object_text import consumers_in
 from models.rocketmq.observations.log_files import log_of
+from models.tolerances import whole
 from models.units import US_PER_SECOND
 
-QUARTER_US = 900_000_000
-NEAR_US = 120_000_000
+QUARTER_US = whole("rocketmq.client_processes.quarter_us")
+NEAR_US = whole("rocketmq.client_processes.near_us")
 """Maximum distance of a start from the broker's time, modulo zone."""
 
 NOWHERE = 1 << 62
 """Position beyond the end of any file."""
 
-LEAVER_US = 200_000
+LEAVER_US = whole("rocketmq.client_processes.leaver_us")
 """Median time from unregistering to the end of the process."""
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from models.events import Event
+from models.tolerances import whole
 
-APART_US = 120_000_000
+APART_US = whole("rocketmq.pop_trouble.apart_us")
 """Maximum time between two lines of one stretch.
 
 A client says at least every 30 s that its cache is full (ProcessQueueImpl.java).

@@ -12,17 +12,18 @@ from collections.abc import Iterable, Sequence
 
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_processes import ClientProcess
+from models.tolerances import whole
 
-AFTER_US = 50_000
+AFTER_US = whole("rocketmq.subscription_versions.after_us")
 """Maximum time from a result line to its version."""
 
-SUBSCRIBED_US = 5_000_000
+SUBSCRIBED_US = whole("rocketmq.subscription_versions.subscribed_us")
 """Maximum time from a first version to the consumer's start.
 
 A first version has the start time of the application.
 """
 
-TOGETHER_US = 1_500_000
+TOGETHER_US = whole("rocketmq.subscription_versions.together_us")
 """Distance below which versions may arrive in reverse order.
 
 The older one is then never logged.

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.rocketmq.object_text import subscription_in
+from models.tolerances import whole
 
-HEARTBEAT_US = 1_500_000
+HEARTBEAT_US = whole("rocketmq.subscriptions.heartbeat_us")
 """Maximum duration of one heartbeat's lines, which have whole seconds."""
 
 Topics = dict[str, str]

@@ -11,18 +11,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 
 from models.rows import Rebalance, RebalanceMember
+from models.tolerances import whole
+from models.weights import OTHER_HEARTBEAT, USUAL_HEARTBEAT
 from models.whatif.rules import DEFAULT_HEARTBEAT_MS
 
 USUAL_MS: Mapping[int, float] = {
-    100: 0.05, 250: 0.05, 500: 0.05, 1_000: 0.05, 2_000: 0.05, DEFAULT_HEARTBEAT_MS: 0.6, 5_000: 0.05, 10_000: 0.05, 15_000: 0.05,
-}  # fmt: skip
+    each: (USUAL_HEARTBEAT if each == DEFAULT_HEARTBEAT_MS else OTHER_HEARTBEAT).value
+    for each in (100, 250, 500, 1_000, 2_000, DEFAULT_HEARTBEAT_MS, 5_000, 10_000, 15_000)
+}
 """Intervals that are set in practice, with their weights before any observation.
 
 The default of all libraries has most, and the others have equal shares of the rest.
 """
-LATE_MS = 60
+LATE_MS = whole("whatif.heartbeats.late_ms")
 """Usual delay of a heartbeat and rejoin; recordings show 2 to 50 ms."""
-SESSION_SHARE = 3
+SESSION_SHARE = whole("whatif.heartbeats.session_share")
 """Clients recommend at most a third of the session timeout for the heartbeat interval."""
 NOT_HEARD = frozenset({"new_group", "cooperative_followup"})
 """Causes of rebalances that members know of by themselves."""

@@ -10,6 +10,8 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from models.tolerances import whole
+
 
 class Kind(StrEnum):
     """What a process does in a stretch."""
@@ -102,7 +104,7 @@ class Act:
     lasts_ms: int = 0
 
 
-FOREVER_MS = 10**12
+FOREVER_MS = whole("whatif.members.forever_ms")
 """Length of a stretch without an end."""
 
 

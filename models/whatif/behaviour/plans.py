@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from models.tolerances import whole
 from models.whatif.behaviour.members import Behaviour, Life, Member
 from models.whatif.rules import Configuration
 
-ONE_ROLL_MS = 600_000
+ONE_ROLL_MS = whole("whatif.plans.one_roll_ms")
 """Restarts of different members that are closer than this belong to one rolling restart."""
 
 

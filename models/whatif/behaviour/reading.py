@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from models.kafka.simulation.scenario import COOPERATIVE
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
+from models.tolerances import whole
 from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Nudge, Stretch
 from models.whatif.behaviour.tenures import UNNAMED, Roll, Tenure
@@ -26,9 +27,9 @@ USUAL_SESSIONS_MS = (DEFAULT_SESSION_MS, 30_000, 10_000, 6_000)
 
 Defaults of Java and librdkafka, of kafka-go and kafkajs, of Sarama and older Java, and the lower bound of brokers.
 """
-CONTACT_MS = 50
+CONTACT_MS = whole("whatif.reading.contact_ms")
 """Maximum distance of a last contact from the join phase that it was."""
-WARM_UP_MS = 30_000
+WARM_UP_MS = whole("whatif.reading.warm_up_ms")
 """Time before the logs in which members that were already there come together."""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
+from models.tolerances import whole
 from models.whatif.runs.run import Recurrence
 
 Alike = Callable[[Recurrence, Recurrence], bool]
 DEPARTURES = frozenset({"leave", "heartbeat_expiration", "pending_sync_expiration"})
 """Triggers that mean that a member is gone, however it is noticed."""
-NEAR_MS = 2_500
+NEAR_MS = whole("whatif.alignment.near_ms")
 """Maximum distance of two starts of one rebalance.
 
 A heartbeat interval, and what a busy machine adds.

@@ -11,16 +11,17 @@ from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransit
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.simulation.client import Phase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
+from models.tolerances import whole
 from models.whatif.behaviour.members import Act, Behaviour
 from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, is_steady, nothing
 
-POLL_MS = 20
+POLL_MS = whole("whatif.run.poll_ms")
 """Usual time between two polls; a poll returns early to rejoin."""
-QUIET_MS = 100
+QUIET_MS = whole("whatif.run.quiet_ms")
 """Time before an action that is always run."""
-LONG_MS = 3_600_000
+LONG_MS = whole("whatif.run.long_ms")
 """A process that is held for longer is not waited for."""
-LOOK_MS = 100
+LOOK_MS = whole("whatif.run.look_ms")
 """Time between two looks whether a group is quiet."""
 AT_REST = frozenset({State.STABLE, State.EMPTY, State.DEAD, GroupState.STABLE, GroupState.EMPTY})
 PARTITIONS_EACH = 2

@@ -13,11 +13,11 @@ from models.kafka.conformance.explanation import is_named
 from models.kafka.conformance.tracker import Tracker, bursts
 from models.kafka.conformance.version_hints import version_of
 from models.kafka.conformance.view import CERTAIN, INFERRED, UNKNOWN, View, view_of
-from models.kafka.conformance.weights import WEIGHTS
 from models.kafka.conformance.witnesses import Witnesses
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.units import US_PER_MS
+from models.weights import LIKELIHOODS
 
 GROUP = "orders"
 COLUMNS = frozenset({"generation", "member_id", "instance_id", "node"})
@@ -213,8 +213,8 @@ def test_requests_name_members_and_tell_when_they_came() -> None:
 
 
 def test_weights_have_sources_and_only_what_is_stated_costs_nothing() -> None:
-    assert all(each.source for each in WEIGHTS.values())
-    assert [name for name, each in WEIGHTS.items() if each.value >= 0] == ["stated"]
+    assert all(each.source for each in LIKELIHOODS.values())
+    assert [name for name, each in LIKELIHOODS.items() if each.value >= 0] == ["stated"]
 
 
 def test_names_that_stand_for_members_are_no_names() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import groupscope
-from models.kafka.hypotheses.priors import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE as KEPT
+from models.weights import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE as KEPT
 
 SAMPLE = "kafka/3.9.1/frozen-process/broker-1"
 
