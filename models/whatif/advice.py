@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from models.downtime import is_cooperative
+from models.downtime import is_cooperative, stopped_seconds
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC
 from models.tolerances import fraction, whole
@@ -88,9 +88,13 @@ class Advice:
 def advise(history: GroupHistory, *, varied: bool = True) -> Advice:
     """Search the settings of one group.
 
-    `varied` is whether what helps is run with delays that the logs leave open, too.
+    `varied` is whether what helps is run with delays that the logs leave open, too. A rebalance that stops the group and
+    has no end is left out: how long it lasts is unknown, so no setting can be said to spare it.
     """
-    own = replace(history, rows=history.rows[-LAST_ROWS:], _readings={}) if len(history.rows) > LAST_ROWS else history
+    rows = [row for row in history.rows if row.outcome != "open" or not stopped_seconds(row)][-LAST_ROWS:]
+    if not rows:
+        return Advice(history.cluster, history.group, 0, 0.0, (), (), ())
+    own = replace(history, rows=rows, _readings={}) if len(rows) < len(history.rows) else history
     behaviour, settings, _ = own.reading()
     found = [Finding(each, under(own, each.configuration, varied=False)) for each in candidates(behaviour, settings, own)]
     helpful = sorted((each for each in found if each.is_worth_it), key=_best_first)

@@ -1,13 +1,13 @@
 """Settings that would have helped a group, found by search, in words.
 
-See `models.whatif.advice`. `groupscope advise` searches at length, `analyze` and `explain` in the last rebalances of the
-groups that they speak of.
+See `models.whatif.advice`. `groupscope advise` searches at length, `analyze` and `explain` only in groups with few
+rebalances, because each setting is a run of them all. Groups are searched as a whole: a part of one reads otherwise.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 GROUPS_MAX = 3
 """Number of groups that are searched beside an answer."""
-ROWS_MAX = 60
-"""Of each of them the last rebalances, so that the answer does not wait."""
+ROWS_MAX = 20
+"""Rebalances of all these groups together, so that the answer does not wait."""
 FINDINGS_MAX = 2
 """Settings named for a group."""
 OPTIONS = {
@@ -32,6 +32,18 @@ OPTIONS = {
 """Options of `groupscope whatif` that ask about a finding."""
 
 
+def beside_answer(rows: Any, wanted: Collection[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """What helps the groups of an answer, and where to ask about others."""
+    from dashboards.wording.units import counted
+
+    found = searched(rows, wanted)
+    shown = told(found)
+    left = len(set(wanted) - {(advice.cluster, advice.group) for advice in found})
+    if left:
+        shown[f"{counted(left, 'group')} not searched here"] = [("A longer search covers them:", "groupscope advise PATH...")]
+    return shown
+
+
 def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
     """Groups by downtime, most first."""
     from models.downtime import stopped_seconds
@@ -40,25 +52,35 @@ def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
 
 
 def searched(rows: Any, wanted: Collection[tuple[str, str]]) -> list[Advice]:
-    """What would have helped some groups, by cluster and name."""
+    """What would have helped those of some groups that have few rebalances."""
     from models.whatif.advice import advise
     from pipelines.cli.answers.histories import history
 
-    groups = by_harm(each for each in history(rows).groups() if (each.cluster, each.group) in wanted)
-    return [advise(replace(each, rows=each.rows[-ROWS_MAX:], _readings={}), varied=False) for each in groups[:GROUPS_MAX]]
+    counts = Counter((row.cluster, row.group) for row in rows.rebalances)
+    short = {group for group in wanted if 0 < counts[group] <= ROWS_MAX}
+    if not short:
+        return []
+    found: list[Advice] = []
+    room = ROWS_MAX
+    for group in by_harm(each for each in history(rows).groups() if (each.cluster, each.group) in short):
+        if len(group.rows) <= room and len(found) < GROUPS_MAX:
+            room -= len(group.rows)
+            found.append(advise(group, varied=False))
+    return found
 
 
 def told(found: Iterable[Advice]) -> dict[str, list[tuple[str, str]]]:
     """What helps each group most, what it costs, and how to ask further.
 
-    Groups that no setting would have helped are left out.
+    Groups that no setting would have helped by as much as a rebalance costs are left out.
     """
     from dashboards.wording.units import counted, duration
+    from models.whatif.advice import REBALANCE_SECONDS
 
     return {
         f"{advice.group}: {counted(advice.count, 'rebalance')}, {duration(advice.stopped_seconds)} stopped": list(_told(advice))
         for advice in found
-        if advice.helpful
+        if any(finding.gain >= REBALANCE_SECONDS for finding in advice.helpful)
     }
 
 

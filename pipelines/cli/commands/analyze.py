@@ -102,13 +102,13 @@ def _answer(source: Source, *, kept_max: int | None, incidents_max: int | None) 
 
 
 def _show(source: Source, *, limit: int, verbose: bool) -> None:
-    from pipelines.cli.answers.settings_search import searched, told
+    from pipelines.cli.answers.settings_search import beside_answer
     from pipelines.cli.output import screens
 
     answer = _answer(source, kept_max=limit or None, incidents_max=None if verbose else RECURRING_MAX)
     grave = [item for item in answer.incidents if item.severity != "info" and item.system == "kafka"]
     harmed = {(item.cluster, group) for item in grave for group in item.groups}
-    settings = told(searched(source.rows, harmed)) if harmed else {}
+    settings = beside_answer(source.rows, harmed) if harmed else {}
     screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped, settings=settings)
 
 

@@ -124,6 +124,6 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
     if row is not None:
         screens.told(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
         if row.system == "kafka":
-            from pipelines.cli.answers.settings_search import searched, told
+            from pipelines.cli.answers.settings_search import beside_answer
 
-            screens.settings_in_short(console, told(searched(source.rows, {(row.cluster, row.group)})))
+            screens.settings_in_short(console, beside_answer(source.rows, {(row.cluster, row.group)}))

@@ -13,8 +13,9 @@ from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.advice import Advice, advise, rounded
 from models.whatif.history import History
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import AnalyzeOptions, analyze
-from pipelines.cli.answers.settings_search import told
+from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.cli.answers import settings_search
+from pipelines.cli.answers.settings_search import beside_answer, told
 from pipelines.cli.commands.whatif import _advice, _lines
 from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
@@ -90,8 +91,7 @@ def test_values_are_those_that_people_set(given: int, value: int) -> None:
 
 
 def test_a_session_that_no_line_tells_is_named_as_an_assumption(tmp_path: Path) -> None:
-    simulate(Scenario(duration_ms=200_000, closes=False, groups=(GroupPlan(),), faults=(PAUSES,)), "3.9.1", 1, tmp_path)
-    found = analyze([str(tmp_path)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")])))
+    found = analysed(tmp_path)
     (history,) = History(list(found.rebalances), list(found.rebalance_members)).groups()
     assert any(text.startswith("session.timeout.ms is taken to be") for text in advise(history).assumed)
 
@@ -104,6 +104,36 @@ def test_an_answer_names_the_value_with_its_effect_and_cost(tmp_path: Path) -> N
     assert "not stopped" in text
     assert "It costs: a dead member is found" in text
     assert command.startswith("groupscope whatif PATH... --group orders --session-timeout ")
+
+
+def analysed(out: Path) -> Analysis:
+    simulate(Scenario(duration_ms=200_000, closes=False, groups=(GroupPlan(),), faults=(PAUSES,)), "3.9.1", 1, out)
+    return analyze([str(out)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")])))
+
+
+def test_a_rebalance_without_an_end_is_no_reason_for_a_setting(tmp_path: Path) -> None:
+    """It stopped the group for an hour so far: no run can say that a setting spares it."""
+    found = analysed(tmp_path)
+    rows, members = list(found.rebalances), list(found.rebalance_members)
+    (history,) = History(rows, members).groups()
+    last = max(rows, key=lambda row: row.began)
+    open_row = replace(
+        last, rebalance_id="open", started_at=last.began + 1, ended_at=None, outcome="open", duration_seconds=None, at_least_seconds=3600.0
+    )
+    (with_open,) = History([*rows, open_row], members).groups()
+    assert advise(with_open).stopped_seconds == advise(history).stopped_seconds
+    (alone,) = History([open_row]).groups()
+    assert (advise(alone).count, advise(alone).helpful) == (0, ())
+
+
+def test_a_long_history_is_left_to_the_long_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each setting is a run of all rebalances: an answer does not wait for many."""
+    found = analysed(tmp_path)
+    wanted = {(row.cluster, row.group) for row in found.rebalances}
+    assert any("whatif" in command for texts in beside_answer(found, wanted).values() for _, command in texts)
+    monkeypatch.setattr(settings_search, "ROWS_MAX", len(found.rebalances) - 1)
+    monkeypatch.setattr(History, "groups", None)  # not even read
+    assert beside_answer(found, wanted) == {"1 group not searched here": [("A longer search covers them:", "groupscope advise PATH...")]}
 
 
 def test_nothing_is_told_of_a_group_that_no_setting_would_have_helped(tmp_path: Path) -> None:
