@@ -1,13 +1,14 @@
 """What a JVM started by this process prints: errors, to standard error.
 
-Standard output is data, and Delta's VACUUM prints. Spark's own greeting is set aside by configuration; the one line that
-Java itself prints, whatever is configured, is left out on its way.
+Standard output is data, and Delta's VACUUM prints. Spark's own greeting is set aside by configuration; what Java and Ivy
+print at each start, whatever is configured, is left out on its way.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import re
 import select
 import sys
 import threading
@@ -17,8 +18,16 @@ from pathlib import Path
 
 LOG_OPTIONS = "SPARK_SUBMIT_OPTS"
 _CONFIGURATION = Path(__file__).with_name("log4j2.properties")
-_EXPECTED = b"WARNING: Using incubator modules: jdk.incubator.vector"
-"""Printed at each start, because Spark asks for these modules."""
+_EXPECTED = re.compile(
+    rb"WARNING: Using incubator modules: jdk\.incubator\.vector"
+    rb"|:: (?:loading settings|resolving dependencies|resolution report|retrieving) :: .*"
+    rb"|Ivy Default Cache set to: .*|The jars for the packages stored in: .*|\S+#\S+ added as a dependency"
+    rb"|\tconfs: \[.*\]|\tfound \S+;\S+ in .*|downloading .* \.\.\.|\t\[SUCCESSFUL \] .*"
+    rb"|\t:: modules in use:|\t\S+;\S+ from \S+ in \[.*\]|\t-+|\t\|.*\||\t\d+ artifacts copied, .*"
+)
+"""Printed at each start: by Java, whom Spark asks for these modules, and by Ivy, which finds Delta's jars or fetches them once."""
+_MORE_SECONDS = 0.05
+"""Wait for the rest of a line, which Java may write in parts."""
 _LOOK_SECONDS = 0.005
 """Wait between looks at the thread that copies, as this process ends."""
 
@@ -74,16 +83,13 @@ def _pass_on(source: int, target: int, copying: threading.Lock) -> None:
     """Copy lines as they come until the last writer is gone."""
     with open(source, "rb", buffering=0) as lines, open(target, "wb", buffering=0) as out:
         rest = b""
-        while select.select([source], [], []):
+        while True:
+            more = select.select([source], [], [], _MORE_SECONDS if rest else None)[0]
             with copying:
-                data = lines.read(1 << 16)
-                if not data:
-                    break
-                *whole, rest = (rest + data).split(b"\n")
-                kept = b"".join(line + b"\n" for line in whole if line.rstrip() != _EXPECTED)
-                if rest and not _EXPECTED.startswith(rest[: len(_EXPECTED)]):
-                    kept, rest = kept + rest, b""
+                data = lines.read(1 << 16) if more else b""
+                *whole, rest = (rest + data).split(b"\n") if data else [rest, b""]
+                kept = b"".join(line + b"\n" for line in whole if not _EXPECTED.fullmatch(line.rstrip()))
                 with suppress(OSError):  # a closed standard error must not block the JVM
-                    out.write(kept)
-        with suppress(OSError):
-            out.write(rest)
+                    out.write(kept if data else kept.removesuffix(b"\n"))
+            if more and not data:
+                return
