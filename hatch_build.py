@@ -76,7 +76,10 @@ def plotly_js() -> Path:
 
 
 def keep_plotly(root: Path) -> None:
-    """Keep Plotly's script for an editable install, which has no Plotly if it is not one for development."""
+    """Keep Plotly's script beside the checkout for an editable install.
+
+    Plotly itself is installed for development only.
+    """
     kept = root / KEPT_PLOTLY
     kept.parent.mkdir(exist_ok=True)
     kept.write_bytes(plotly_js().read_bytes())

@@ -1,4 +1,7 @@
-"""Pages of the site that are kept elsewhere or made: README, changelog, JSON Schemas. MkDocs calls the functions below."""
+"""Site pages kept elsewhere or generated: README, changelog, JSON Schemas.
+
+MkDocs calls the functions below.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put an empty line before each list, as Python's Markdown wants it, outside of code."""
+    """Put an empty line before each list outside of code.
+
+    Python's Markdown wants it.
+    """
     parts = markdown.split("```")
     return "```".join(_spaced(part) if at % 2 == 0 else part for at, part in enumerate(parts))
 
@@ -46,7 +52,7 @@ def _spaced(text: str) -> str:
 
 
 def _led(found: re.Match[str]) -> str:
-    """A link of a page at the top, led to the page's place on the site."""
+    """Point a link of a top page to its place on the site."""
     target = found[2]
     return found[1] + KEPT_AT_THE_TOP.get(target, target.removeprefix("docs/"))
 

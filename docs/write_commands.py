@@ -1,4 +1,7 @@
-"""Writes commands.md and groupscope.1 beside this file from the command line's own help: `make docs`."""
+"""Write commands.md and groupscope.1 from the command line's own help.
+
+`make docs` calls it.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ def _in_markdown(command: Command) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Help that Markdown takes for no markup."""
+    """Escape what Markdown would take for markup."""
     return re.sub(r"([\\*_<\[])", r"\\\1", text)
 
 
@@ -88,7 +91,7 @@ def _exit_codes() -> Iterator[str]:
 
 
 def manual() -> str:
-    """The manual page (man 7 groff_man)."""
+    """The manual page, in the macros of man (groff_man(7))."""
     lines = [
         '.\\" Written by docs/write_commands.py from the help of the commands; `make docs` writes it again.',
         '.TH GROUPSCOPE 1 "" "groupscope" "User commands"',
@@ -131,7 +134,7 @@ def _last_sections() -> Iterator[str]:
 
 
 def _roff(text: str) -> str:
-    """Text in which groff obeys nothing."""
+    """Escape what groff would take for a command."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
 

@@ -1,7 +1,7 @@
 """Tolerances and thresholds of the rules, each with its value and its source.
 
 Times are in the unit that ends the name. What a rule means by one stands at the constant that the rule reads it into. "assumed" are
-those that nobody measured; `cases` counts what a measured one was measured on.
+those that nobody measured, also where a source gives the setting that they follow.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ ASSUMED = "assumed"
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """A figure, where it comes from, and the cases behind it."""
+    """A figure and where it comes from."""
 
     value: float
     source: str = ASSUMED
-    cases: int = 0
 
 
 TOLERANCES: Mapping[str, Tolerance] = {
@@ -41,11 +40,13 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "incidents.routine_share_min": Tolerance(0.8, "assumed: a default of conf/default.toml"),
     "incidents.line_placement.near_us": Tolerance(5_000_000),
     "incidents.line_placement.behind_us": Tolerance(60_000_000),
-    "incidents.standing_conditions.not_ready_min_us": Tolerance(10_000_000, "group.streams.heartbeat.interval.ms"),
+    "incidents.standing_conditions.not_ready_min_us": Tolerance(
+        10_000_000, "twice group.streams.heartbeat.interval.ms, 5 s by default (KIP-1071); the factor assumed"
+    ),
     "incidents.static_restarts.kept_us": Tolerance(2_000_000),
     "incidents.static_returns.default_session_ms": Tolerance(45_000, "KIP-735"),
-    "kafka.expiry_bursts.together_us": Tolerance(1_000_000, "ConsumerConfig"),
-    "kafka.expiry_bursts.load_us": Tolerance(60_000_000, "KIP-735"),
+    "kafka.expiry_bursts.together_us": Tolerance(1_000_000, "below the least usual heartbeat.interval.ms (ConsumerConfig); assumed"),
+    "kafka.expiry_bursts.load_us": Tolerance(60_000_000, "the default session timeout, 45 s (KIP-735), and 15 s; assumed"),
     "kafka.facts.default_initial_delay_ms": Tolerance(3_000, "KafkaConfig"),
     "kafka.facts.default_offsets_retention_minutes": Tolerance(10_080, "KafkaConfig, KIP-186"),
     "kafka.facts.old_offsets_retention_minutes": Tolerance(1_440, "KafkaConfig before 2.0"),
@@ -53,13 +54,15 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.weights.burst_gap_ms": Tolerance(2),
     "kafka.weights.fork_margin": Tolerance(2.0),
     "kafka.bounds.settle_us": Tolerance(600_000_000),
-    "kafka.offset_expiry.cleanup_seconds": Tolerance(600.0, "offsets.retention.check.interval.ms (KafkaConfig)"),
+    "kafka.offset_expiry.cleanup_seconds": Tolerance(600.0, "offsets.retention.check.interval.ms, 600 s by default (KafkaConfig)"),
     "kafka.offset_expiry.cleanup_us": Tolerance(2_000_000),
     "kafka.elimination.initial_delay_overrun": Tolerance(0.02),
     "kafka.elimination.line_lag_us": Tolerance(500_000),
     "kafka.elimination.at_once_us": Tolerance(20_000),
     "kafka.elimination.trouble_us": Tolerance(60_000_000),
-    "kafka.epochs.noticed_us": Tolerance(10_000_000, "group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848); twice that"),
+    "kafka.epochs.noticed_us": Tolerance(
+        10_000_000, "twice group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848); the factor assumed"
+    ),
     "kafka.epochs.stale_us": Tolerance(3_000_000),
     "kafka.hypothesis.prompt_us": Tolerance(300_000),
     "kafka.hypothesis.look_back_us": Tolerance(2_000_000),
@@ -217,7 +220,7 @@ def whole(name: str) -> int:
     return int(TOLERANCES[name].value)
 
 
-def fraction(name: str) -> float:
+def real(name: str) -> float:
     """The value of a tolerance that need not be whole."""
     return TOLERANCES[name].value
 

@@ -18,10 +18,10 @@ from models.ids import make_id
 from models.incidents.static_returns import spared
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
 from models.times import first_known
-from models.tolerances import fraction
+from models.tolerances import real
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
-EPISODE_GAP_SECONDS = fraction("incidents.episode_gap_seconds")
+EPISODE_GAP_SECONDS = real("incidents.episode_gap_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Limits:
     episode_gap_seconds: float = EPISODE_GAP_SECONDS
     storm_count: int = 6
     flapping_count: int = 3
-    slow_join_seconds: float = fraction("incidents.slow_join_seconds")
-    stuck_seconds: float = fraction("incidents.stuck_seconds")
-    critical_stopped_seconds: float = fraction("incidents.critical_stopped_seconds")
-    critical_share_of_hour: float = fraction("incidents.critical_share_of_hour")
-    critical_ownership_seconds: float = fraction("incidents.critical_ownership_seconds")  # RocketMQ: a queue with two owners or none
-    handover_seconds: float = fraction("incidents.handover_seconds")  # RocketMQ
-    routine_share_min: float = fraction("incidents.routine_share_min")
+    slow_join_seconds: float = real("incidents.slow_join_seconds")
+    stuck_seconds: float = real("incidents.stuck_seconds")
+    critical_stopped_seconds: float = real("incidents.critical_stopped_seconds")
+    critical_share_of_hour: float = real("incidents.critical_share_of_hour")
+    critical_ownership_seconds: float = real("incidents.critical_ownership_seconds")  # RocketMQ: a queue with two owners or none
+    handover_seconds: float = real("incidents.handover_seconds")  # RocketMQ
+    routine_share_min: float = real("incidents.routine_share_min")
     group_states: bool = False
     """Whether each change of a group in its coordinator's model is kept."""
 
@@ -47,7 +47,7 @@ EXPECTED_CAUSES = frozenset(
 )
 """Causes of routine operation: deployment, scaling, shutdown."""
 
-LIKELY = fraction("incidents.likely")
+LIKELY = real("incidents.likely")
 """Minimum confidence of a cause that is named without reserve."""
 
 FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
@@ -426,7 +426,7 @@ def _times(cause: str, times: int) -> str:
     return f"{deed} {times} times" if times > 1 else deed
 
 
-SHORTEST_SECONDS = fraction("incidents.shortest_seconds")
+SHORTEST_SECONDS = real("incidents.shortest_seconds")
 """Downtimes shorter than this count as none."""
 
 

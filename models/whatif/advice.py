@@ -13,7 +13,7 @@ from itertools import pairwise
 from models.downtime import is_cooperative, stopped_seconds
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC
-from models.tolerances import fraction, whole
+from models.tolerances import real, whole
 from models.whatif.behaviour.members import Behaviour, Kind
 from models.whatif.history import GroupHistory
 from models.whatif.outlook import Outlook, under
@@ -32,11 +32,11 @@ SHORTER_MS = (60_000, 30_000)
 """Poll intervals that are tried against such waits."""
 GATHERING_MS = whole("whatif.advice.gathering_ms")
 """Initial delay that is tried where members start one after the other."""
-WORTH_SHARE = fraction("whatif.advice.worth_share")
+WORTH_SHARE = real("whatif.advice.worth_share")
 """Smallest share of the rebalances or the downtime that is worth a change."""
-NEARLY = fraction("whatif.advice.nearly")
+NEARLY = real("whatif.advice.nearly")
 """Share of the best gain with which a smaller value is preferred."""
-REBALANCE_SECONDS = fraction("whatif.advice.rebalance_seconds")
+REBALANCE_SECONDS = real("whatif.advice.rebalance_seconds")
 """Harm of a rebalance beside its downtime, such as lost caches."""
 SINCE = {"static": "2.3", "delay": "0.11", "cooperative": "2.4", "consumer": "4.0"}
 """First version of the brokers that has what a change needs."""

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from models.downtime import goes_on, stopped_seconds
 from models.rows import Rebalance
-from models.tolerances import fraction, whole
+from models.tolerances import real, whole
 from models.units import US_PER_MS
 from models.whatif.runs.alignment import by_time
 from models.whatif.runs.run import Recurrence
 
-CHANCE_MAX = fraction("whatif.heartbeat_phases.chance_max")
+CHANCE_MAX = real("whatif.heartbeat_phases.chance_max")
 """Largest probability of such agreement by chance, the usual level of a test."""
 LATE_MS = whole("whatif.heartbeat_phases.late_ms")
 """Usual delay of a heartbeat and rejoin (`behaviour.heartbeats`)."""

@@ -242,7 +242,7 @@ class Catalogue:
                 yield Opening(self._buckets[name], values, stop)
 
     def marked(self, head: str) -> list[Opening]:
-        """Prefixes known by words in their middle, wherever they end.
+        """Openings of the prefixes known by words in their middle.
 
         Raises TooManyReadings.
         """

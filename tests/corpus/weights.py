@@ -35,6 +35,12 @@ from tests.roundtrip import VERSIONS, random_scenario
 WEIGHTS = Path(__file__).resolve().parents[2] / "models/weights.py"
 SELECTIONS = {"all": "**/*.log*", "server": "*/server.log*", "client": "clients/*"}
 STANDARD_ERRORS = 3
+DETAIL_CAUSES = {
+    "admin_remove": "admin_removal",
+    "admin_remove_all": "admin_removal",
+    "group_assignment_write_failed": "assignment_store_failed",
+}
+"""Causes that a truth names only in its detail."""
 
 
 @dataclass(slots=True)
@@ -147,10 +153,16 @@ def count(corpora: Path | None, simulated: int) -> Mapping[str, Counter[str]]:
             decided = next((each for key, each in recorder.decided.items() if key[1:] == (told.generation_before, told.began)), None)
             if cause == "unknown" or decided is None or row.get("review"):
                 continue
-            right = told.cause in {cause, *row.get("contributing_causes", ())} or (cause == "group_empty" and told.outcome == "empty")
+            right = told.cause in {cause, *accepted(row)} or (cause == "group_empty" and told.outcome == "empty")
             for name in decided.names:
                 found[name].update({"_": 1, told.cause if right else cause: 1, "right": int(right)})
     return found
+
+
+def accepted(row: Mapping[str, Any]) -> set[str]:
+    """Causes that are right beside the truth's own, as the scorer counts them."""
+    detail = DETAIL_CAUSES.get(row.get("detail", "")) if row["cause"] != "member_join" else None
+    return {SCORE_NAMES.get(cause, cause) for cause in [*row.get("contributing_causes", ()), detail] if cause}
 
 
 def is_off(said: float, right: int, decided: int) -> bool:

@@ -18,7 +18,7 @@ from models.kafka.reconstruction.classic_log import ClassicReplay
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.rows import KAFKA, Incident, OffsetExpiration
 from models.times import begin_of, in_order, seconds
-from models.tolerances import fraction, whole
+from models.tolerances import real, whole
 from models.units import US_PER_SECOND
 
 
@@ -52,7 +52,7 @@ End = tuple[Event | None, Event | None]
 DELETED = "kafka.group.deleted"
 """Message of a deletion on request."""
 
-CLEANUP_SECONDS = fraction("kafka.offset_expiry.cleanup_seconds")
+CLEANUP_SECONDS = real("kafka.offset_expiry.cleanup_seconds")
 """Longest life of an empty group that never committed.
 
 It goes with the next cleanup (offsets.retention.check.interval.ms, 10 min by default).

@@ -25,10 +25,10 @@ from models.kafka.hypotheses.timeouts import (
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, says_put_out
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
-from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, fraction, whole
+from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, real, whole
 from models.units import US_PER_MS
 
-INITIAL_DELAY_OVERRUN = fraction("kafka.elimination.initial_delay_overrun")
+INITIAL_DELAY_OVERRUN = real("kafka.elimination.initial_delay_overrun")
 """Share by which a join phase may overrun its initial delay.
 
 The timer of a busy broker.

@@ -9,7 +9,7 @@ from enum import StrEnum
 from models.causes import Cause
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import MemberAction
-from models.tolerances import fraction, whole
+from models.tolerances import real, whole
 
 PROMPT_US = whole("kafka.hypothesis.prompt_us")
 """Longest time from a request to its "Preparing", on slow brokers."""
@@ -51,8 +51,8 @@ class Hypothesis:
     supporting_actions: list[MemberAction] = field(default_factory=list)
 
 
-SUREST = fraction("kafka.hypothesis.surest")
-RIVAL_MIN = fraction("kafka.hypothesis.rival_min")
+SUREST = real("kafka.hypothesis.surest")
+RIVAL_MIN = real("kafka.hypothesis.rival_min")
 """Rivals less likely than this are not named."""
 
 _PARTS = 10_000

@@ -15,10 +15,10 @@ from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
-from models.tolerances import PHASE_OVERRUN_US, fraction, whole
+from models.tolerances import PHASE_OVERRUN_US, real, whole
 from models.units import US_PER_MS
 
-INITIAL_DELAY_OVERRUN = fraction("kafka.joins.initial_delay_overrun")
+INITIAL_DELAY_OVERRUN = real("kafka.joins.initial_delay_overrun")
 """Share by which a join phase may overrun the initial delay."""
 
 FOLLOWUP_US = whole("kafka.joins.followup_us")

@@ -16,7 +16,7 @@ from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, Rebalan
 from models.kafka.partitions.brokers import Brokers
 from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
 from models.times import first_known
-from models.tolerances import fraction, whole
+from models.tolerances import real, whole
 from models.units import US_PER_SECOND
 
 TAKEOVER_US = whole("kafka.incidents.takeover_us")
@@ -31,7 +31,7 @@ CLOCKS_US = whole("kafka.incidents.clocks_us")
 LASTING_US = whole("kafka.incidents.lasting_us")
 """Duration after which an outage no longer extends an incident."""
 
-BRIEF_SECONDS = fraction("kafka.incidents.brief_seconds")
+BRIEF_SECONDS = real("kafka.incidents.brief_seconds")
 """Vacancies shorter than this are takeovers, which clients notice as a retry."""
 
 

@@ -15,7 +15,7 @@ from models.rocketmq.object_text import RETRY, named
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.timing import PERIOD_US
-from models.tolerances import fraction
+from models.tolerances import real
 from models.units import FOREVER
 
 STEADY_US = PERIOD_US
@@ -24,7 +24,7 @@ STEADY_US = PERIOD_US
 LINES_KEPT = 8
 """Number of results before a pause with lines kept."""
 
-SKEWED = fraction("rocketmq.balance.skewed")
+SKEWED = real("rocketmq.balance.skewed")
 """Ratio to its even share above which a client has too much."""
 
 

@@ -17,7 +17,7 @@ from models.rocketmq.diagnosis.standing_faults import StandingFault
 from models.rocketmq.object_text import RETRY, named
 from models.rocketmq.time_ranges import Spans
 from models.rows import Incident, Person, Rebalance
-from models.tolerances import fraction
+from models.tolerances import real
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
 PLANNED = frozenset(
@@ -37,7 +37,7 @@ FAILURES = frozenset({"consumer_crash", "channel_expired", "connection_lost", "p
 
 BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
 
-GUESSED = fraction("rocketmq.incidents.guessed")
+GUESSED = real("rocketmq.incidents.guessed")
 """Minimum confidence of a window that affects an incident's severity."""
 
 _DEEDS = {
