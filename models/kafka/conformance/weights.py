@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.tolerances import fraction, whole
+from models.tolerances import real, whole
 from models.weights import LIKELIHOODS
 
 BURST_GAP_MS = whole("kafka.weights.burst_gap_ms")
@@ -14,7 +14,7 @@ One thread writes them one after the other, and appenders stamp whole millisecon
 BEAM = 4
 """Explanations kept side by side."""
 
-FORK_MARGIN = fraction("kafka.weights.fork_margin")
+FORK_MARGIN = real("kafka.weights.fork_margin")
 """How much worse than the best a followed proposal may be."""
 
 SCRIPTS = 6
