@@ -67,7 +67,13 @@ class Catalogue:
             if "mark" in each:
                 self.prefixes[each["name"]] = marked_prefix(each["name"], texts, each["mark"], each["over"])
             else:
-                self.prefixes[each["name"]] = Prefix(each["name"], each.get("inside", ""), each.get("instead_of", ""), texts)
+                self.prefixes[each["name"]] = Prefix(
+                    each["name"],
+                    each.get("inside", ""),
+                    each.get("instead_of", ""),
+                    texts,
+                    stands_before_all=each.get("stands_before_all", False),
+                )
         self._marked = tuple(prefix for prefix in self.prefixes.values() if prefix.mark)
         self.messages: dict[str, Message] = {}
         self.patterns: list[Pattern] = []
@@ -127,7 +133,10 @@ class Catalogue:
         bucket.open_ended = own is not None and any(slot.type.tight not in _CLOSED for form in own.texts for slot in form.slots)
         self._buckets[name] = bucket
         for prefix in [*bucket.inner, *(self._marked if not name else ())]:
-            self._build(prefix.name)
+            if prefix.stands_before_all:
+                self._buckets[prefix.name] = bucket
+            else:
+                self._build(prefix.name)
         return bucket
 
     # -- reading -------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ class Prefix:
     """A prefix of the texts in an area, in its forms.
 
     `inside` names the prefix before it, `instead_of` a shorter one with a slot that would match the fixed words of this
-    one. A prefix that does not begin with a bracket is found by its `mark`, and `over` skips what may follow it.
+    one. What `stands_before_all` is followed by any message with its own prefixes. A prefix that does not begin with a bracket is found by its `mark`, and `over` skips what may follow it.
     """
 
     name: str
@@ -79,6 +79,7 @@ class Prefix:
     """Each form with the pattern from its mark to its end."""
     marks: tuple[str, ...] = ()
     """The mark, and those of forms that have another: their first words."""
+    stands_before_all: bool = False
 
     def openings(self, head: str) -> Iterator[tuple[dict[str, Any], int]]:
         """All readings of a marked prefix: its values and the start of the message."""

@@ -34,6 +34,7 @@ Java clients show the coordinator's connection as node `Integer.MAX_VALUE - brok
 _INT = re.compile(r"-?\d{1,19}")
 _PYTHON_PARTITION = re.compile(r"TopicPartition\(topic=u?'([^']*)', partition=(\d+)\)")
 _FACILITY = re.compile(r"[A-Z0-9_]+")
+_CONNECTOR_SCOPE = re.compile(r"worker|validate|task-\d+(?:\|offsets)?")
 _EPOCH = re.compile(r"(?:Some\(|OptionalInt\[)?(-?\d{1,10})[)\]]?")
 _UUID_END = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ROLES = ("active", "standby", "warmup")
@@ -107,6 +108,10 @@ def _parse_epoch(text: str) -> Any:
 
 def _parse_facility(text: str) -> Any:
     return NO if _FACILITY.fullmatch(text) is None else text
+
+
+def _parse_connector_scope(text: str) -> Any:
+    return NO if _CONNECTOR_SCOPE.fullmatch(text) is None else text
 
 
 def _parse_leader(text: str) -> Any:
@@ -314,6 +319,8 @@ TYPES: dict[str, SlotType] = {
     "free": SlotType(r".*", None, str, spaced=True),
     "word": SlotType(r"[^ ]+", _parse_word, str, quick=str),
     "facility": SlotType(r"[A-Z0-9_]+", _parse_facility, str, filler="CGRP"),
+    "connector": SlotType(r"[^|\]]+", lambda text: NO if "|" in text or "]" in text or not text else text, str, filler="sink"),
+    "connector_scope": SlotType(r"(?:worker|validate|task-\d+(?:\|offsets)?)", _parse_connector_scope, str, filler="task-0"),
     "leader": SlotType(r"[^ ]+(?: \(me\))?", _parse_leader, str),
     "int": SlotType(r"-?\d{1,18}", parse_int, str, quick=int),
     "int32": SlotType(f"-?{_UP_TO_INT32}", parse_int32, str, quick=int),

@@ -138,10 +138,10 @@ class MessagePrefixes:
     def __init__(self, catalogue: Catalogue) -> None:
         outer = (prefix for prefix in catalogue.prefixes.values() if not prefix.inside and not prefix.mark)  # brokers print no marks
         texts = [text.literals[0] for prefix in outer for text in prefix.texts]
-        plain = (pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix)
-        texts += [text for text in plain if len(text) > 1]  # half of a broker's messages begin with a bracket
+        texts += [pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix]
+        texts = [text for text in texts if len(text) > 1]  # half of a broker's messages begin with a bracket
         # A blank: the level was padded, and the message begins later.
-        self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUESTS, " ") if text})
+        self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUESTS, " ")})
         # Open table by 16 bits of a key; colliding keys are compared each time.
         self._keys = np.zeros(1 << 16, dtype=np.uint64)
         self._known = np.zeros(1 << 16, dtype=bool)

@@ -281,6 +281,25 @@ def test_other_members_of_groups_speak_like_consumers(kind: str) -> None:
     assert found.columns == {"client_id": "connect-1", "group": "connect-cluster"}
 
 
+@pytest.mark.parametrize("scope", ["worker", "validate", "task-0", "task-12|offsets"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[Consumer clientId=connector-consumer-cdc-sink-0, groupId=connect-cdc-sink] (Re-)joining group",
+        "[Consumer instanceId=a, clientId=b, groupId=connect-cdc-sink] Lost previously assigned partitions orders-0",
+        "[Worker clientId=connect-1, groupId=workers] Rebalance started",
+        "Kafka version: 4.3.1",
+    ],
+)
+def test_what_a_connect_worker_puts_before_messages_changes_nothing(message: str, scope: str) -> None:
+    assert CATALOGUE.match(None, "INFO", f"[cdc sink|{scope}] {message}") == CATALOGUE.match(None, "INFO", message) is not None
+
+
+@pytest.mark.parametrize("before", ["[cdc|sink|task-0] ", "[|task-0] ", "[cdc|task-] ", "[cdc|other] "])
+def test_other_brackets_are_no_connector(before: str) -> None:
+    assert CATALOGUE.match(None, "INFO", f"{before}[Consumer clientId=a, groupId=b] (Re-)joining group") is None
+
+
 def test_hash_of_a_group_is_javas() -> None:
     """Values of String.hashCode: ASCII, beyond ASCII, and a pair of surrogates."""
     assert [java_hash(text) for text in ("", "orders", "é", "😀")] == [0, 3286196965, 233, 1772899]
