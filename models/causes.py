@@ -23,6 +23,8 @@ class Cause(StrEnum):
     WARMUP_STEP = "warmup_step"
     SHARE_PARTITIONS_READY = "share_partitions_ready"
     COOPERATIVE_FOLLOWUP = "cooperative_followup"
+    CONNECTOR_CONFIG_CHANGE = "connector_config_change"
+    SCHEDULED_REBALANCE = "scheduled_rebalance"
     ADMIN_REMOVAL = "admin_removal"
     GROUP_DELETED = "group_deleted"
     PROTOCOL_MIGRATION = "protocol_migration"

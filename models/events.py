@@ -291,6 +291,7 @@ EVENTS: dict[str, EventKind] = {
         "A Connect worker has its connectors and tasks; those of a lost worker wait for delay_ms.",
         f"{_CLIENT_HEAD} generation delay_ms assignment_error",
     ),
+    "ClientWorkChanged": _kind(_CLIENT, "A connector or its tasks were created, changed or deleted.", f"{_CLIENT_HEAD} connector"),
     "ClientConfigDrifted": _kind(
         _CLIENT, "Workers of a Connect cluster do not see the same configuration.", f"{_CLIENT_HEAD} own_offset group_offset"
     ),

@@ -118,6 +118,7 @@ STORED: Mapping[str, str] = {
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "ClientWindows": ("of_epochs",),
     "Controllers": ("failures",),
+    "GroupKnowledge": ("work_changed_at", "protocol_type"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
     "PartitionHistory": ("reassigned",),
     "Roster": ("logs",),

@@ -160,10 +160,18 @@ FOLLOWUP_TOLD = Prior(0.98, "the client's own reason")
 METADATA_TOLD = Prior(0.97, "the client's own reason; a pattern can word it the other way")
 OWN_REASON = Prior(0.5, "an application's own reason tells that it asked, not why: unknown is never surer than even")
 CONNECT_PLANNED = Shares(
-    {Cause.COOPERATIVE_FOLLOWUP: 0.93, Cause.METADATA_CHANGE: 0.06},
+    {Cause.SCHEDULED_REBALANCE: 0.93, Cause.CONNECTOR_CONFIG_CHANGE: 0.06},
     "assumed: one delay after an assignment; a connector may be changed at that time, too",
 )
-CONNECT_REJOIN = Shares({Cause.METADATA_CHANGE: 0.6, Cause.COOPERATIVE_FOLLOWUP: 0.38}, "assumed: a changed connector, or other tasks")
+CONNECT_REJOIN = Shares(
+    {Cause.CONNECTOR_CONFIG_CHANGE: 0.6, Cause.SCHEDULED_REBALANCE: 0.25, Cause.COOPERATIVE_FOLLOWUP: 0.13},
+    "assumed: a changed connector, the end of a wait, or other tasks",
+)
+CONNECT_FOLLOWUP = Shares(
+    {Cause.COOPERATIVE_FOLLOWUP: 0.85, Cause.CONNECTOR_CONFIG_CHANGE: 0.12},
+    "assumed: right after a rebalance; a new connector is followed by its tasks",
+)
+WORK_CHANGED = Prior(0.97, "DistributedHerder: workers log the change and rejoin at their next tick")
 SUBSCRIBED = Prior(0.97, "its own log shows the call")
 SAID_SUBSCRIPTION_CHANGED = (
     Prior(0.95, "assumed: its log shows no call, and a topic changed"),

@@ -42,6 +42,8 @@ KAFKA_CAUSES = (
     "warmup_step",
     "share_partitions_ready",
     "cooperative_followup",
+    "connector_config_change",
+    "scheduled_rebalance",
     "admin_removal",
     "group_deleted",
     "protocol_migration",

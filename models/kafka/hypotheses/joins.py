@@ -14,6 +14,7 @@ from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_B
 from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.knowledge import CONNECT
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.tolerances import PHASE_OVERRUN_US, real, whole
 from models.units import US_PER_MS
@@ -170,8 +171,10 @@ def rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hyp
     """
     actor = context.actor(action) if action else None
     actions = [action] if action else []
+    if _work_has_changed(context):
+        return [Hypothesis(Cause.CONNECTOR_CONFIG_CHANGE, weights.WORK_CHANGED.value, supporting_actions=actions)]
     if _work_is_due(context):
-        return [Hypothesis(Cause.COOPERATIVE_FOLLOWUP, weights.WORK_DUE.value, supporting_actions=actions)]
+        return [Hypothesis(Cause.SCHEDULED_REBALANCE, weights.WORK_DUE.value, supporting_actions=actions)]
     why = _why_rejoin(context, actor, action)
     unexplained = why is None or why == "not provided" or why.startswith(_REJOIN_AFTER_TROUBLE)
     if unexplained and follows_load(context) and not _subscribed(context, actor):
@@ -184,15 +187,40 @@ def rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hyp
         return [Hypothesis(cause, told, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - told, actions)]
     if why and CONNECT_REJOIN in why:
         shares = weights.CONNECT_PLANNED if ends_planned_delay(context) else weights.CONNECT_REJOIN
-        return [Hypothesis(each, share, actions, CLIENT_LOG) for each, share in shares.of.items()]
+        return [Hypothesis(each, share, settled_by=CLIENT_LOG, supporting_actions=actions) for each, share in shares.of.items()]
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
         return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, Settles.APPLICATION)]
+    if context.known.protocol_type == CONNECT:
+        return _connectors_or_followup(context, actions)
     return _topics_or_metadata(context, actor, actions, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
 
 
+def _work_has_changed(context: RebalanceContext) -> bool:
+    """Whether connectors or tasks changed right before, since the last rebalance began.
+
+    Each worker reads the change and asks for a rebalance at its next tick (DistributedHerder.java, ConfigUpdateListener).
+    """
+    since = context.previous.began if context.previous is not None else 0
+    changes = context.known.work_changed_at
+    return any(since < at <= context.start + CLOCK_TOLERANCE_US and context.start - at <= LOOK_BACK_US for at in changes)
+
+
+def _connectors_or_followup(context: RebalanceContext, actions: list[MemberAction]) -> list[Hypothesis]:
+    """Weigh what makes a Connect worker rejoin, without a word of its own.
+
+    Workers subscribe to nothing: their connectors change, or they give work back.
+    """
+    shares = weights.CONNECT_FOLLOWUP if _may_follow_up(context) else weights.CONNECT_REJOIN
+    return [Hypothesis(each, share, settled_by=CLIENT_LOG, supporting_actions=actions) for each, share in shares.of.items()]
+
+
 def _work_is_due(context: RebalanceContext) -> bool:
-    """Whether Connect's wait for a lost worker ends here (IncrementalCooperativeAssignor, scheduled.rebalance.max.delay.ms)."""
-    return any(-CLOCK_TOLERANCE_US <= context.start - due <= FOLLOWUP_US for due in context.known.work_due_at)
+    """Whether Connect's wait for a lost worker ends here, and not with the rebalance before.
+
+    See IncrementalCooperativeAssignor, scheduled.rebalance.max.delay.ms.
+    """
+    since = context.previous.began + CLOCK_TOLERANCE_US if context.previous is not None else 0
+    return any(due > since and -CLOCK_TOLERANCE_US <= context.start - due <= FOLLOWUP_US for due in context.known.work_due_at)
 
 
 def _back_after_load(actions: list[MemberAction]) -> list[Hypothesis]:

@@ -17,6 +17,12 @@ LAGS_HELD = 32
 DUE_TOLERANCE_US = whole("kafka.knowledge.due_tolerance_us")
 """How much workers differ about the end of one wait: assumed."""
 
+CHANGES_HELD = 32
+"""Number of remembered changes of connectors; each worker logs each of them."""
+
+CONNECT = "connect"
+"""Protocol type of the group of Connect's workers (WorkerCoordinator, protocolType)."""
+
 SILENT_LIBRARIES = frozenset({"kafka.franz_go", "kafka.kafka_go", "kafka.sarama", "kafka.kafkajs", "kafka.aiokafka"})
 """Libraries whose logs show neither late polls nor starts, by message id.
 
@@ -51,6 +57,10 @@ class GroupKnowledge:
     """Generations whose assignment shows first that a worker is lost."""
     assigned_at: int | None = None
     """Time of the current generation's assignment."""
+    work_changed_at: list[int] = field(default_factory=list)
+    """Times at which a connector or its tasks were changed, latest ones (microseconds)."""
+    protocol_type: str | None = None
+    """What its members are, as their requests say it: consumer, connect and so on."""
 
     def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
         """Discard knowledge about these members, clients in no generation, and old late polls.
@@ -106,6 +116,7 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
             knowledge.silent.add(event.client_id)
     if event.witness is Witness.REQUEST:
         knowledge.requests = True
+        knowledge.protocol_type = text_field(event, "protocol_type") or knowledge.protocol_type
 
 
 def end_session(roster: Roster, action: MemberAction) -> None:
@@ -186,6 +197,7 @@ def _joined(
 
 
 def _work_assigned(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    knowledge.protocol_type = CONNECT
     delay = int_field(event, "delay_ms")
     if delay is not None and delay > 0:
         due_at = event.time_us + delay * US_PER_MS
@@ -195,6 +207,12 @@ def _work_assigned(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> 
             del knowledge.work_lost_in[:-LAGS_HELD]
         knowledge.work_due_at.append(due_at)
         del knowledge.work_due_at[:-LAGS_HELD]
+
+
+def _work_changed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    knowledge.protocol_type = CONNECT
+    knowledge.work_changed_at.append(event.time_us)
+    del knowledge.work_changed_at[:-CHANGES_HELD]
 
 
 def _leaves_logged(knowledge: GroupKnowledge, _roster: Roster, _event: Event) -> None:
@@ -240,5 +258,6 @@ _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "ClientLeaveSent": _leaves_logged,
     "ClientSynced": _leaves_logged,
     "ClientWorkAssigned": _work_assigned,
+    "ClientWorkChanged": _work_changed,
 }
 """Handlers by event name; other events teach nothing about their group."""

@@ -218,7 +218,7 @@ class ClientWindows:
                 self._in_touch.add(actor)
                 self._cut_off.discard(actor)
             elif action.kind is ActionKind.JOIN_FAILED:
-                self._openings.pop(actor, None)  # what was refused began nothing
+                self._refused(actor)
             elif action.kind in _OPENINGS or is_told(action) or says_put_out(action):
                 self._open(action, actor)
 
@@ -325,6 +325,14 @@ class ClientWindows:
             held.append(action)
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
+
+    def _refused(self, actor: str | None) -> None:
+        """Forget what a client asked for since it last joined: it began nothing."""
+        sights = [*self._waiting, *([self._last] if self._last is not None else [])]
+        joined_at = max((sight.joined.at for sight in sights if actor in sight.members), default=-FOREVER)
+        kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at]
+        if kept:
+            self._openings[actor] = kept
 
     def _reaches_nobody(self, actor: str, newest: ClientSight) -> bool:
         """Whether a member, or all that tell, lost the coordinator."""

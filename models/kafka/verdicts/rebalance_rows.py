@@ -129,7 +129,7 @@ class HistoryWriter:
             group=self.group,
             topic=None,
             protocol="classic",
-            protocol_type=window.protocol_type,
+            protocol_type=window.protocol_type or context.known.protocol_type,
             assignor=context.known.assignors.get(window.generation_after) if window.generation_after is not None else None,
             generation_before=window.generation_before,
             generation_after=window.generation_after,

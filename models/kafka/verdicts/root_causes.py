@@ -201,7 +201,13 @@ def _was_removed_before(context: RebalanceContext, cause: Cause, actions: list[M
     return cause is Cause.SESSION_TIMEOUT and any(action.kind is ActionKind.EXPIRE and is_echo(context, action) for action in actions)
 
 
-_ROOTS: tuple[tuple[RootCause, Callable[[RebalanceContext, Cause, list[MemberAction]], bool]], ...] = (
+def _was_planned(_case: RebalanceContext, cause: Cause, _acts: list[MemberAction]) -> bool:
+    """Whether it is the second step of a rebalance, put off until Connect's wait was over (KIP-415)."""
+    return cause is Cause.SCHEDULED_REBALANCE
+
+
+_ROOTS: tuple[tuple[RootCause | Cause, Callable[[RebalanceContext, Cause, list[MemberAction]], bool]], ...] = (
+    (Cause.COOPERATIVE_FOLLOWUP, _was_planned),
     (RootCause.ASSIGNMENT_STORE_FAILED, _store_failed),
     (RootCause.COORDINATOR_FAILOVER, _coordinator_moved),
     (RootCause.COORDINATOR_PAUSE, _coordinator_paused),
