@@ -52,6 +52,7 @@ EMPTIED_BY_LEAVE = Shares(
 ALL_POLLED_LATE = Prior(0.03, "assumed: that all of several poll too late at once is rare")
 EMPTIED_BY_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.35}, "assumed: who expires last started nothing")
 VANISHED = Shares({Cause.MEMBER_LEAVE: 0.85, Cause.POLL_TIMEOUT: 0.12}, "assumed")
+CLOSED_AS_IT_WENT = Prior(0.9, "assumed: its own log shows that it was closed, and it is in the next generation no more")
 SILENT_WHERE_LEAVES_ARE_LOGGED = Shares(
     {Cause.SESSION_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.06, Cause.ADMIN_REMOVAL: 0.05},
     "a client that leaves says so at INFO since 2.1 (AbstractCoordinator.maybeLeaveGroup), static ones but when removed; shares: assumed",

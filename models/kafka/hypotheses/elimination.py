@@ -12,7 +12,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import all_left
-from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, REQUEST_LOG, Hypothesis
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
@@ -24,6 +24,7 @@ from models.kafka.hypotheses.timeouts import (
 )
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, says_put_out
+from models.kafka.observations.roster import TELL_LEAVES
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, real, whole
 from models.units import US_PER_MS
@@ -108,8 +109,10 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     returned = [action for actor, action in context.joiners.items() if actor in context.members_before and not context.is_ambiguous(actor)]
     if returned:
         return [Hypothesis(cause, share, returned, EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items()]
-    silent, new = context.vanished, context.appeared
-    if context.gone or context.joiners:
+    known_before = context.members_before
+    newcomers = [action for actor, action in context.joiners.items() if known_before and actor not in known_before]
+    silent, new = context.vanished, [*context.appeared, *newcomers]
+    if context.gone or len(newcomers) < len(context.joiners):
         return []
     if not (silent or new):
         return _work_lost(context) or _put_out_and_back(context)
@@ -117,13 +120,34 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
         found = weights.APPEARED if not silent else weights.APPEARED_AND_SILENT
         of = {Cause.MEMBER_JOIN: new, Cause.MEMBER_RESTART: new}
         return [Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in found.of.items()]
-    shares = weights.SILENT_WHERE_LEAVES_ARE_LOGGED if context.known.leaves_logged else weights.SILENT
+    closed = [action for action in silent if _was_closed(context, action)]
+    if closed:
+        return [Hypothesis(Cause.MEMBER_LEAVE, weights.CLOSED_AS_IT_WENT.value, closed, EARLIER_LINES)]
+    would_tell = all(_would_tell_its_leave(context, action) for action in silent)
+    shares = weights.SILENT_WHERE_LEAVES_ARE_LOGGED if would_tell else weights.SILENT
     if all(context.start - last_heard(context, action) < GROUP_MIN_SESSION_US - LINE_LAG_US for action in silent):
-        shares = weights.SILENT_TOO_BRIEFLY_TO_EXPIRE if context.known.leaves_logged else weights.VANISHED
+        shares = weights.SILENT_TOO_BRIEFLY_TO_EXPIRE if would_tell else weights.VANISHED
     expired = [replace(action, kind=ActionKind.EXPIRE) for action in silent]
     return [
         Hypothesis(cause, share, expired if cause is Cause.SESSION_TIMEOUT else silent, EARLIER_LINES) for cause, share in shares.of.items()
     ]
+
+
+def _was_closed(context: RebalanceContext, went: MemberAction) -> bool:
+    """Whether a client that is in the next generation no more was closed right before.
+
+    One that is closed without a leave, as static members and Streams are, expires a session later.
+    """
+    closings = context.actions_of(ActionKind.CLOSE, start=context.start - LOOK_BACK_US, end=context.start + CLOCK_TOLERANCE_US)
+    return any(context.actor(action) == context.actor(went) for action in closings)
+
+
+def _would_tell_its_leave(context: RebalanceContext, went: MemberAction) -> bool:
+    """Whether the member's log would show its leave, had it left."""
+    actor = context.actor(went) or ""
+    log = context.roster.logs.get(actor)
+    tells = log is not None and log.library in TELL_LEAVES
+    return tells or (context.known.leaves_logged and actor in context.known.tell_joins)
 
 
 def _polled_late(context: RebalanceContext) -> list[Hypothesis]:

@@ -250,13 +250,13 @@ class RebalanceContext:
 
         No line sees them off, and they are in the next one no more.
 
-        Told only where clients' own logs show who is in both generations.
+        Told only where clients' own logs show who is in both generations, or the leader's shows all of the later one.
         """
         event = self.window.started or self.window.joined
         after = self.members_after
         if event is None or not (after or self.window.outcome == "empty"):
             return []
-        logged = (actor for actor in self.members_before if actor in self.known.tell_joins)
+        logged = (actor for actor in self.members_before if self.knows_all_after or actor in self.known.tell_joins)
         return [
             MemberAction(ActionKind.LEAVE, self.start, self.members_before[actor], actor, None, None, None, event)
             for actor in logged

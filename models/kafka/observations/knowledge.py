@@ -109,14 +109,19 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     if reason_member:
         roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
     if event.witness is Witness.CLIENT and event.client_id:
-        knowledge.clients.add(event.client_id)
-        family = event.message.rpartition(".")[0]
-        roster.note_log(event.client_id, event.place.file, family)
-        if family in SILENT_LIBRARIES:
-            knowledge.silent.add(event.client_id)
+        _hear(knowledge, roster, event, event.client_id)
     if event.witness is Witness.REQUEST:
         knowledge.requests = True
         knowledge.protocol_type = text_field(event, "protocol_type") or knowledge.protocol_type
+
+
+def _hear(knowledge: GroupKnowledge, roster: Roster, event: Event, client: str) -> None:
+    """Note that a client's own log is there, and by which library it is."""
+    knowledge.clients.add(client)
+    family = event.message.rpartition(".")[0]
+    roster.note_log(client, event.place.file, family)
+    if family in SILENT_LIBRARIES:
+        knowledge.silent.add(client)
 
 
 def end_session(roster: Roster, action: MemberAction) -> None:
@@ -142,8 +147,11 @@ _ENDINGS = {
 
 def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     _joined_with(knowledge, roster, event, event.generation)
-    if event.client_id and event.generation is not None:
-        knowledge.tell_joins.add(event.client_id)
+    client = event.client_id or roster.client_of(event.member_id, event.instance_id)
+    if client is not None:
+        _hear(knowledge, roster, event, client)
+        if event.generation is not None:
+            knowledge.tell_joins.add(client)
 
 
 def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:

@@ -62,6 +62,13 @@ LIBRARIES: Mapping[str, str] = {"client": "java", "streams_client": "java", "pyt
 """Library of a family of messages, where it has another name."""
 
 
+TELL_LEAVES = frozenset({"sarama", "franz_go", "kafka_go", "kafkajs", "aiokafka", "kafka_python", "brod", "ruby_kafka"})
+"""Libraries that log a leave or a close as they are set up by default, in all of their versions.
+
+Their messages in the catalogue emit ClientLeaveSent or ClientClosed. librdkafka does so in debug output only, Java since 2.1.
+"""
+
+
 @dataclass(slots=True)
 class ClientLog:
     """Where a client's own lines stand, and the library that writes them."""

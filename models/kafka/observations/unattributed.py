@@ -21,6 +21,7 @@ from models.tolerances import whole
 
 STRAY_EVENTS = frozenset(
     {
+        "ClientClosed",
         "ClientCommitFailed",
         "ClientCoordinatorLost",
         "ClientFenced",

@@ -12,7 +12,7 @@ the generation that others name at that time; where nobody names one, they are o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
 from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, is_told, says_put_out, text_field
@@ -46,6 +46,9 @@ All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each
 
 ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
+
+MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"
+"""Error with which a new member gets its id; it joins again at once, and not every library says so (KIP-394)."""
 
 _OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT})
 
@@ -219,6 +222,8 @@ class ClientWindows:
                 self._cut_off.discard(actor)
             elif action.kind is ActionKind.JOIN_FAILED:
                 self._refused(actor)
+                if MEMBER_ID_REQUIRED in (action.why or ""):
+                    self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or is_told(action) or says_put_out(action):
                 self._open(action, actor)
 
