@@ -40,6 +40,11 @@ class Person:
     reason: str
     first: bool = False
 
+    @property
+    def act(self) -> str:
+        """The reason without what the member's own log adds to it."""
+        return self.reason.partition(": ")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Conformance:

@@ -132,6 +132,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     ),
     "kafka.measurements.noticed_us": Tolerance(5_000_000),
     "kafka.missing_evidence.margin_us": Tolerance(2_000_000),
+    "kafka.rejoin_delays.least_us": Tolerance(1_500_000, "as kafka.blockers.slow_rejoin_us"),
     "kafka.root_causes.takeover_us": Tolerance(10_000_000, "6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms"),
     "kafka.root_causes.return_us": Tolerance(300_000_000),
     "kafka.root_causes.harmful_wait_us": Tolerance(5_000_000),

@@ -43,7 +43,10 @@ class Limits:
 
 
 EXPECTED_CAUSES = frozenset(
-    {"new_group", "member_join", "member_leave", "member_restart", "cooperative_followup", "admin_removal", "group_deleted"}
+    {
+        *("new_group", "member_join", "member_leave", "member_restart", "cooperative_followup"),
+        *("connector_config_change", "scheduled_rebalance", "admin_removal", "group_deleted"),
+    }
 )
 """Causes of routine operation: deployment, scaling, shutdown."""
 
@@ -363,7 +366,8 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
         restarted = {_actor(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders}
         return f"{len(restarted)} members were restarted in turn" if len(restarted) > 1 else "its members were restarted in turn"
     if worst is None:
-        return _nameless(rows)
+        asked = _asked(rows, _most_common([row.cause for row in rows]) or "unknown")
+        return f"its members {asked}" if asked else _nameless(rows)
     name = _actor(worst)
     who = name + (f" on {worst.host.lstrip('/')}" if worst.host else "")
     causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
@@ -395,7 +399,7 @@ def _asked(rows: Sequence[Rebalance], cause: str) -> str | None:
     return f"{deed} ({told[:_QUOTED_MAX]})"
 
 
-_TOLD_BY_WORDS = frozenset({"unknown", "cooperative_followup"})
+_TOLD_BY_WORDS = frozenset({"unknown", "cooperative_followup", "scheduled_rebalance"})
 
 
 def _nameless(rows: Sequence[Rebalance]) -> str:

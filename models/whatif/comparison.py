@@ -128,7 +128,7 @@ def rule_of(change: Change, configuration: Configuration) -> str | None:
     if change.effect == "same" and not change.added and not change.saved_seconds:
         return None
     row, settings = change.row, configuration
-    waited = any(person.reason in {"evicted", "rejoined last"} for person in row.blockers)
+    waited = any(person.act in {"evicted", "rejoined last"} for person in row.blockers)
     candidates = (
         (settings.consumer_protocol, "members_go_on"),
         (settings.cooperative, "moves_only_some"),

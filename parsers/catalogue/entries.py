@@ -66,7 +66,8 @@ class Prefix:
     """A prefix of the texts in an area, in its forms.
 
     `inside` names the prefix before it, `instead_of` a shorter one with a slot that would match the fixed words of this
-    one. What `stands_before_all` is followed by any message with its own prefixes. A prefix that does not begin with a bracket is found by its `mark`, and `over` skips what may follow it.
+    one. What `stands_before_all` is followed by any message with its own prefixes. A prefix that does not begin with a
+    bracket is found by its `mark`, and `over` skips what may follow it.
     """
 
     name: str

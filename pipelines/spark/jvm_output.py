@@ -25,7 +25,10 @@ _EXPECTED = re.compile(
     rb"|\tconfs: \[.*\]|\tfound \S+;\S+ in .*|downloading .* \.\.\.|\t\[SUCCESSFUL \] .*"
     rb"|\t:: modules in use:|\t\S+;\S+ from \S+ in \[.*\]|\t-+|\t\|.*\||\t\d+ artifacts copied, .*"
 )
-"""Printed at each start: by Java, whom Spark asks for these modules, and by Ivy, which finds Delta's jars or fetches them once."""
+"""Lines printed at each start.
+
+By Java, whom Spark asks for these modules, and by Ivy, which finds Delta's jars or fetches them once.
+"""
 _MORE_SECONDS = 0.05
 """Wait for the rest of a line, which Java may write in parts."""
 _LOOK_SECONDS = 0.005

@@ -134,7 +134,7 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
 
 
 def _was_closed(context: RebalanceContext, went: MemberAction) -> bool:
-    """Whether a client that is in the next generation no more was closed right before.
+    """Whether a client missing from the next generation was closed right before.
 
     One that is closed without a leave, as static members and Streams are, expires a session later.
     """

@@ -215,9 +215,9 @@ def _connectors_or_followup(context: RebalanceContext, actions: list[MemberActio
 
 
 def _work_is_due(context: RebalanceContext) -> bool:
-    """Whether Connect's wait for a lost worker ends here, and not with the rebalance before.
+    """Whether Connect's wait for a lost worker ends here.
 
-    See IncrementalCooperativeAssignor, scheduled.rebalance.max.delay.ms.
+    It may have ended with the rebalance before. See IncrementalCooperativeAssignor, scheduled.rebalance.max.delay.ms.
     """
     since = context.previous.began + CLOCK_TOLERANCE_US if context.previous is not None else 0
     return any(due > since and -CLOCK_TOLERANCE_US <= context.start - due <= FOLLOWUP_US for due in context.known.work_due_at)

@@ -51,6 +51,7 @@ class ActionKind(StrEnum):
     SYNC_FAILED = "sync_failed"
     COMMIT_REFUSED = "commit_refused"
     ASSIGNED = "assigned"
+    STEP = "step"  # a callback of the client's has returned
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,7 @@ _ACTS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "ClientCoordinatorLost": _simple(ActionKind.LOST_COORDINATOR, "why"),
     "ClientRevoked": _simple(ActionKind.REVOKE),
     "ClientAssigned": _simple(ActionKind.ASSIGNED),
+    "ClientStepEnded": _simple(ActionKind.STEP),
     "ClientClosed": _simple(ActionKind.CLOSE),
     "ClientCommitFailed": _simple(ActionKind.COMMIT_REFUSED, "error"),
 }

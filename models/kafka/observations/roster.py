@@ -63,7 +63,7 @@ LIBRARIES: Mapping[str, str] = {"client": "java", "streams_client": "java", "pyt
 
 
 TELL_LEAVES = frozenset({"sarama", "franz_go", "kafka_go", "kafkajs", "aiokafka", "kafka_python", "brod", "ruby_kafka"})
-"""Libraries that log a leave or a close as they are set up by default, in all of their versions.
+"""Libraries that log a leave or a close by default, in all versions.
 
 Their messages in the catalogue emit ClientLeaveSent or ClientClosed. librdkafka does so in debug output only, Java since 2.1.
 """

@@ -32,6 +32,8 @@ STRAY_EVENTS = frozenset(
         "ClientLost",
         "ClientPollTimedOut",
         "ClientRevoked",
+        "ClientStepEnded",
+        "ClientThreadState",
         "StaticMemberFenced",
     }
 )

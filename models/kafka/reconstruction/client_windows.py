@@ -48,7 +48,10 @@ ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
 MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"
-"""Error with which a new member gets its id; it joins again at once, and not every library says so (KIP-394)."""
+"""Error with which a new member gets its id (KIP-394).
+
+It joins again at once; not every library logs that.
+"""
 
 _OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT})
 

@@ -15,6 +15,7 @@ from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, p
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, text_field
 from models.kafka.observations.tolerances import stamp_width_us
+from models.kafka.verdicts.rejoin_delays import with_delay
 from models.rows import Person
 from models.tolerances import whole
 from models.units import US_PER_MS
@@ -48,13 +49,24 @@ NOT_BACK = "did not rejoin before the others went on"
 NOT_REJOINED = "had not rejoined when the logs end"
 NOT_SYNCED = "leads the group and had not sent SyncGroup when the logs end"
 NEVER_SYNCED = "never sent SyncGroup"
+LEFT_MEANWHILE = "left while the others waited"
+
+_DELAYED = frozenset({REJOINED_LAST, AWAITED_LAST, EVICTED, NOT_BACK, NOT_REJOINED, LEFT_MEANWHILE})
+"""Reasons of members that had heard of the rebalance, or should have."""
 
 
 def blockers(context: RebalanceContext) -> list[Person]:
     """Members that held up the join phase, longest first.
 
-    Empty if the initial delay explains the wait.
+    Each with what its own log shows of its delay. Empty if the initial delay explains the wait.
     """
+    window = context.window
+    end = window.joined_at or window.open_until or context.facts.logs_end
+    found = _awaited_members(context)
+    return [with_delay(context, blocker, end) if end is not None and blocker.reason in _DELAYED else blocker for blocker in found]
+
+
+def _awaited_members(context: RebalanceContext) -> list[Person]:
     window = context.window
     if window.started_at is None:
         return []
@@ -187,7 +199,7 @@ def _removed_at_last(context: RebalanceContext) -> list[Person]:
     if end is None or end - start < SLOW_REJOIN_US or context.window.outcome == "empty":
         return []
     late = [action for action in context.gone.values() if action.at - start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US]
-    reasons = {ActionKind.LEAVE: "left while the others waited", ActionKind.EXPIRE: EXPIRED_MEANWHILE}
+    reasons = {ActionKind.LEAVE: LEFT_MEANWHILE, ActionKind.EXPIRE: EXPIRED_MEANWHILE}
     return [_person(context, action, reasons[action.kind], first=index == 0) for index, action in enumerate(late)]
 
 

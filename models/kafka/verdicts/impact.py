@@ -2,24 +2,29 @@
 
 Clients log when they give up and take over partitions (ConsumerCoordinator.onJoinPrepare and onJoinComplete;
 MembershipManagerImpl for KIP-848); in between a partition is stopped. Under an eager assignor this affects every
-partition, under a cooperative one and with KIP-848 only those that move.
+partition, under a cooperative one and with KIP-848 only those that move. A thread of Streams works while it is RUNNING,
+so its stop includes the restoration of state (StreamThread.setState).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from models.downtime import is_cooperative
 from models.events import Event
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import int_field, names_field, text_field
-from models.units import US_PER_SECOND
+from models.units import FOREVER, US_PER_SECOND
 
 STOPS_HELD_MAX = 20_000
 """Maximum number of stretches in memory; older ones are discarded."""
 
 REFUSED_HELD_MAX = 2_000
+
+_WORKS = "RUNNING"
+_REBALANCES = frozenset({"PARTITIONS_REVOKED", "PARTITIONS_ASSIGNED"})
+"""States of a thread in which it waits for its tasks, or restores them."""
 
 _OLD_GENERATION_CODES = frozenset({22, 25, 82})
 """Errors for a member that the group has continued without (protocol/Errors.java).
@@ -54,6 +59,18 @@ class PartitionPause:
     until: int
     count: int
     giver: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPause:
+    """A stretch in which a thread of Streams was not RUNNING.
+
+    It has no end while it lasts.
+    """
+
+    actor: str
+    since: int
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +114,10 @@ class Impact:
     Some libraries only write that they got some.
     """
 
+    pauses: list[ThreadPause] = field(default_factory=list)
+    _tell_states: set[str] = field(default_factory=set)
+    """Threads of Streams whose log shows their states."""
+
     def feed(self, event: Event, actor: str | None, skew: int) -> None:
         """Process the next event of the group.
 
@@ -111,6 +132,8 @@ class Impact:
             if "partitions" in event.fields:
                 self._tell_partitions.add(actor)
             self._take(names_field(event, "partitions"), actor, at - skew)
+        elif event.name == "ClientThreadState":
+            self._change_state(text_field(event, "from_state"), text_field(event, "to_state"), actor, at - skew)
         elif event.name == "OffsetCommitCompleted":
             self._commit(event, actor, at)
         elif event.name == "ClientCommitFailed" and _says_old_generation(text_field(event, "error") or event.text):
@@ -139,6 +162,14 @@ class Impact:
             self._dropped_until = self.stops[-STOPS_HELD_MAX - 1].until
             del self.stops[:-STOPS_HELD_MAX]
 
+    def _change_state(self, before: str | None, after: str | None, actor: str, at: int) -> None:
+        self._tell_states.add(actor)
+        if before == _WORKS and after in _REBALANCES:
+            self.pauses.append(ThreadPause(actor, at))
+            del self.pauses[:-STOPS_HELD_MAX]
+        elif after not in _REBALANCES:
+            self.pauses = [replace(each, until=at) if each.actor == actor and each.until is None else each for each in self.pauses]
+
     def _commit(self, event: Event, actor: str, at: int) -> None:
         code = int_field(event, "error_code")
         if code in _OLD_GENERATION_CODES:
@@ -164,6 +195,8 @@ class Impact:
         witnessed = window.outcome == "stable" and bool(after) and complete and self._tell_partitions.issuperset(after)
         until = context.following.started_at if context.following else None
         found = self.of_epoch(window.started_at, until, witnessed=witnessed)
+        if after and complete and self._tell_states.issuperset(after):
+            return replace(found, member_seconds=self._thread_seconds(window.started_at, until))
         cooperative = is_cooperative(context.known.assignors.get(window.generation_after or -1))
         return found if cooperative else RebalanceCost(by_all, found.partition_seconds, found.duplicate_window)
 
@@ -177,6 +210,21 @@ class Impact:
             return RebalanceCost(None, None, duplicate)
         stops = self.stops_within(began, until)
         return RebalanceCost(giver_seconds(stops), partition_seconds(stops, began), duplicate)
+
+    def _thread_seconds(self, began: int, until: int | None) -> float | None:
+        """Seconds in [began, until) of threads of Streams and of what they gave up.
+
+        None while one of them does.
+        """
+        over = FOREVER if until is None else until
+        stood = longest_by_giver(self.stops_within(began, until))
+        paused: Counter[str] = Counter()
+        for each in self.pauses:
+            end = over if each.until is None else min(each.until, over)
+            if end == FOREVER:
+                return None
+            paused[each.actor] += max(0, end - max(each.since, began))
+        return round(sum(max(paused[actor], stood.get(actor, 0)) for actor in paused.keys() | stood.keys()) / US_PER_SECOND, 6)
 
     def stops_within(self, began: int, until: int | None) -> list[PartitionPause]:
         """Stops that ended in the half-open interval [began, until)."""
@@ -198,6 +246,7 @@ class Impact:
         """Discard everything that no later rebalance can need."""
         self.stops = [stop for stop in self.stops if stop.until >= before]
         self.refused = [each for each in self.refused if each.at >= before]
+        self.pauses = [each for each in self.pauses if each.until is None or each.until >= before]
 
 
 def _says_old_generation(error: str) -> bool:
@@ -219,8 +268,13 @@ def giver_seconds(stops: list[PartitionPause]) -> float:
 
     This is the downtime under assignors that move only some partitions.
     """
+    return round(sum(longest_by_giver(stops).values()) / US_PER_SECOND, 6)
+
+
+def longest_by_giver(stops: list[PartitionPause]) -> dict[str, int]:
+    """Each member's longest stop of a partition that it gave up (microseconds)."""
     longest: dict[str, int] = {}
     for stop in stops:
         if stop.giver is not None and stop.since is not None:
             longest[stop.giver] = max(longest.get(stop.giver, 0), stop.until - stop.since)
-    return round(sum(longest.values()) / US_PER_SECOND, 6)
+    return longest

@@ -51,7 +51,12 @@ DEED_REASONS = {
     ActionKind.WANTS_REJOIN: "rejoined",
 }
 
-NO_OFFENDER = frozenset({Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED})
+NO_OFFENDER = frozenset(
+    {
+        *(Cause.COORDINATOR_FAILOVER, Cause.ASSIGNMENT_STORE_FAILED, Cause.GROUP_DELETED),
+        *(Cause.CONNECTOR_CONFIG_CHANGE, Cause.SCHEDULED_REBALANCE),
+    }
+)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from models.kafka.hypotheses.timeouts import follows_load, is_echo
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
 from models.kafka.verdicts.blockers import AWAITED_LAST, EVICTED, EXPIRED_MEANWHILE, GHOST, LATE, NEVER_SYNCED, REJOINED_LAST
+from models.kafka.verdicts.rejoin_delays import HEARD_OF_NOTHING
 from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS, US_PER_SECOND
@@ -53,6 +54,7 @@ def behind_the_wait(context: RebalanceContext, blockers: Sequence[Person]) -> st
 
 
 _WAITS: Mapping[str, str] = {
+    HEARD_OF_NOTHING: RootCause.CLIENT_PAUSE.value,
     GHOST: RootCause.GHOST_MEMBER.value,
     EXPIRED_MEANWHILE: Cause.SESSION_TIMEOUT.value,
     EVICTED: RootCause.SLOW_PROCESSING.value,
@@ -202,7 +204,7 @@ def _was_removed_before(context: RebalanceContext, cause: Cause, actions: list[M
 
 
 def _was_planned(_case: RebalanceContext, cause: Cause, _acts: list[MemberAction]) -> bool:
-    """Whether it is the second step of a rebalance, put off until Connect's wait was over (KIP-415)."""
+    """Whether it is a second step that waited for a lost worker (KIP-415)."""
     return cause is Cause.SCHEDULED_REBALANCE
 
 

@@ -27,7 +27,7 @@ LATE_MS = whole("whatif.heartbeats.late_ms")
 """Usual delay of a heartbeat and rejoin; recordings show 2 to 50 ms."""
 SESSION_SHARE = whole("whatif.heartbeats.session_share")
 """Clients recommend at most a third of the session timeout for the heartbeat interval."""
-NOT_HEARD = frozenset({"new_group", "cooperative_followup"})
+NOT_HEARD = frozenset({"new_group", "cooperative_followup", "connector_config_change", "scheduled_rebalance"})
 """Causes of rebalances that members know of by themselves."""
 
 

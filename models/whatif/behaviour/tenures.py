@@ -80,7 +80,7 @@ class Roll:
         for part in sorted(self.parts.get(row.rebalance_id, ()), key=lambda each: each.role == "bystander"):
             self._take(phase, part)
         for person in phase.people:
-            if (actor_of(person), person.reason in CAME) not in phase.done:
+            if (actor_of(person), person.act in CAME) not in phase.done:
                 self._take_person(phase, person)
 
     def by_actor(self) -> Iterator[tuple[str, list[Tenure]]]:
@@ -102,21 +102,21 @@ class Roll:
             self._come(after, part, phase.start_ms + _delay_ms(part), phase)
         if before and before != after and self.tenures[before].gone_ms is None and (part.role != "bystander" or gone is not None):
             self._go(self.tenures[before], phase, gone, awaited=gone is None and phase.is_return(actor_of(part)))
-        if back is not None and back.reason == REJOINED_LAST and after and after == before and part.join_delay_seconds is not None:
+        if back is not None and back.act == REJOINED_LAST and after and after == before and part.join_delay_seconds is not None:
             self.tenures[after].late.append((phase.start_ms, phase.start_ms + _delay_ms(part)))
-        elif back is not None and back.reason == AWAITED and before and before == after:
+        elif back is not None and back.act == AWAITED and before and before == after:
             self.tenures[before].late.append((phase.start_ms, None))
 
     def _take_person(self, phase: Phase, person: Person) -> None:
         """Take someone whom only the verdict names."""
         key = person.member_id or actor_of(person)
-        if person.reason in CAME:
+        if person.act in CAME:
             if key in self.tenures and self.tenures[key].gone_ms is not None:
                 self._again += 1
                 self.tenures[f"{key}#{self._again}"] = self.tenures.pop(key)
             if key not in self.tenures:
                 self._come(key, person, phase.start_ms, phase)
-        elif person.reason in HOW:
+        elif person.act in HOW:
             self._present(key, person)
             if self.tenures[key].gone_ms is None:
                 self._go(self.tenures[key], phase, person)
@@ -137,7 +137,7 @@ class Roll:
     @staticmethod
     def _go(tenure: Tenure, phase: Phase, person: Person | None, *, awaited: bool = False) -> None:
         """End a tenure; `awaited` is whether the join phase lasted until its session ended."""
-        reason = person.reason if person is not None else "expired while the others waited" if awaited else "left"
+        reason = person.act if person is not None else "expired while the others waited" if awaited else "left"
         tenure.how, tenure.row = HOW.get(reason, "leave"), phase.row
         tenure.gone_ms = phase.joined_ms if reason in AT_THE_END else phase.start_ms
         phase.done.add((tenure.actor, False))
@@ -168,7 +168,7 @@ class Phase:
 
     def person(self, part: RebalanceMember, member_id: str | None, reasons: Container[str]) -> Person | None:
         """Offender or blocker with one of some reasons, by id or by name."""
-        own = [person for person in self.people if person.reason in reasons]
+        own = [person for person in self.people if person.act in reasons]
         exact = (person for person in own if member_id is not None and person.member_id == member_id)
         return next(exact, next((person for person in own if actor_of(person) == actor_of(part)), None))
 

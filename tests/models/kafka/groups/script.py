@@ -20,7 +20,7 @@ GROUP = "orders"
 UUID = "00000000-0000-4000-8000-{:012d}"
 NUMBERS = {"generation", "partition", "member_count", "session_timeout_ms", "rebalance_timeout_ms", "error_code", "total_ms"}
 NUMBERS |= {"delay_ms", "response_generation", "max_poll_interval_ms", "offsets_retention_minutes", "offsets_count"}
-NUMBERS |= {"member_epoch", "previous_epoch", "topology_epoch", "offset"}
+NUMBERS |= {"duration_ms", "member_epoch", "previous_epoch", "topology_epoch", "offset"}
 SHOWN_INCIDENTS = {"topology_not_ready", "poison_record"}
 
 
@@ -67,6 +67,11 @@ def _name(person: Person) -> str:
     return person.client_id or person.instance_id or person.member_id or "?"
 
 
+def _blocker(person: Person) -> str:
+    own = person.reason.partition(": ")[2]
+    return f"{_name(person)}({own})" if own else _name(person)
+
+
 def _seconds(value: float | None) -> str:
     return "?" if value is None else f"{value:g}"
 
@@ -82,7 +87,7 @@ def show(history: GroupHistory) -> Iterator[str]:
             f"join={_seconds(row.join_seconds)} sync={_seconds(row.sync_seconds)}",
         ]
         parts += [f"offenders={','.join(map(_name, row.offenders))}"] if row.offenders else []
-        parts += [f"blockers={','.join(map(_name, row.blockers))}"] if row.blockers else []
+        parts += [f"blockers={','.join(map(_blocker, row.blockers))}"] if row.blockers else []
         parts += [f"root={row.root_cause}"] if row.root_cause else []
         parts += [f"rivals={','.join(sorted(row.alternatives))}"] if row.alternatives else []
         yield " ".join(parts)

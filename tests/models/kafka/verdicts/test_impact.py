@@ -50,6 +50,39 @@ def test_under_a_cooperative_assignor_only_what_moves_stands_still() -> None:
     assert row.partition_seconds_stopped == pytest.approx(2.0)
 
 
+STREAMS = """
+4.9 ClientThreadState client_id=a from_state=PARTITIONS_ASSIGNED to_state=RUNNING
+4.9 ClientThreadState client_id=b from_state=PARTITIONS_ASSIGNED to_state=RUNNING
+20.5 ClientThreadState client_id=a from_state=RUNNING to_state=PARTITIONS_REVOKED
+22.5 ClientThreadState client_id=a from_state=PARTITIONS_REVOKED to_state=PARTITIONS_ASSIGNED
+22.6 ClientThreadState client_id=b from_state=RUNNING to_state=PARTITIONS_ASSIGNED
+31.5 ClientThreadState client_id=a from_state=PARTITIONS_ASSIGNED to_state=RUNNING
+32.6 ClientThreadState client_id=b from_state=PARTITIONS_ASSIGNED to_state=RUNNING
+"""
+
+
+def test_threads_of_streams_stand_still_until_their_state_is_restored() -> None:
+    moved = REJOINED.format(protocol="stream", reason="leader_rejoin", given="t-1", kept="", taken="t-1")
+    story = SETTLED.format(protocol="stream") + moved
+    assert last_of(story + STREAMS).member_seconds_stopped == pytest.approx(11.0 + 10.0)
+    unfinished = "\n".join(STREAMS.splitlines()[:-1])
+    assert last_of(story + unfinished).member_seconds_stopped is None
+
+
+def test_the_next_rebalance_counts_what_is_left_of_a_restoration() -> None:
+    moved = REJOINED.format(protocol="stream", reason="leader_rejoin", given="t-1", kept="", taken="t-1")
+    story = SETTLED.format(protocol="stream") + moved
+    again = """
+25.5 RebalanceStarted generation=2 reason_id=leader_rejoin reason_member_id=a#1
+25.6 GenerationStarted generation=3 member_count=2
+25.7 AssignmentReceived generation=3 member_id=a#1 member_count=2
+25.8 ClientJoined client_id=a member_id=a#1 generation=3 protocol=stream
+25.8 ClientJoined client_id=b member_id=b#1 generation=3 protocol=stream
+"""
+    rows = replay(events_of((story + STREAMS + again).splitlines())).rebalances
+    assert [row.member_seconds_stopped for row in rows[-2:]] == pytest.approx([5.0 + 2.9, 6.0 + 7.1])
+
+
 def test_without_the_log_of_every_client_partitions_are_not_counted() -> None:
     story = SETTLED.format(protocol="range") + REJOINED.format(
         protocol="range", reason="leader_rejoin", given="t-0,t-1", kept="t-0", taken="t-1,t-2,t-3"
