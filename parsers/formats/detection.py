@@ -61,12 +61,15 @@ class FileFormat:
     """Width at which a terminal cut such records, or 0."""
     newest_first: bool = False
     """Whether each record is older than the one before, as in many exports."""
+    base_days: int = 0
+    """Days to add to times that have no date, or no year; counted from 1970."""
 
     @property
     def name(self) -> str:
         """The layout as reports name it."""
         name = f"{MESSAGES}: {self.shape}" if self.shape else self.layout_name
-        return f"{name}, newest first" if self.newest_first else name
+        name = f"{name}, newest first" if self.newest_first else name
+        return f"{name}, dated by other files" if self.base_days else name
 
     @property
     def layout(self) -> AnyLayout:

@@ -18,6 +18,7 @@ from parsers.arrow_arrays import integers_of, known_of, numbers
 from parsers.formats.lines import Ints
 from parsers.formats.time_zones import Rules, ZoneConverter, check_zones
 from parsers.reading.damage import Damage, damage_chunk, since, some_of
+from parsers.reading.file_dates import with_dates
 from parsers.reading.file_reports import FileReport
 from parsers.reading.forms import tell_best
 from parsers.reading.version_ranges import VersionRanges
@@ -42,6 +43,8 @@ __all__ = ["Discovery", "FileReader", "FileReport", "ReadOptions", "SourceFile",
 CHUNK_BYTES = FOLD_BLOCK_BYTES
 # Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
 _LOOKAHEAD_BYTES = 1 << 16
+_BEGINNING_BYTES, _BEGINNINGS = 1 << 18, 4
+"""What is read of a file to learn its first time."""
 CHANGED = "it changed while it was read"
 """Reason of a report on a file that changed while being read.
 
@@ -93,14 +96,27 @@ def find_files(paths: Sequence[str], options: ReadOptions | None = None, before:
     check_zones(options.log_tz)
     known = before or {}
     if options.redaction is None:
-        return discover(paths, include_rotated=options.include_rotated, before=known.get, tell=tell_best)
+        found = discover(paths, include_rotated=options.include_rotated, before=known.get, tell=tell_best)
+        found.notes = with_dates(found, lambda source: first_times(source, options))
+        return found
     path = options.redaction.path
     found = discover(paths, include_rotated=options.include_rotated, before=lambda name: known.get(path(name)), tell=tell_best)
+    found.notes = [_reason(note, options.redaction) for note in with_dates(found, lambda source: first_times(source, options))]
     found.files = [replace(source, name=path(source.name)) for source in found.files]
     found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
     # What stands in archives has its names there.
     found.looks = {path(name): None if look is None or look.has_names else look for name, look in found.looks.items()}
     return found
+
+
+def first_times(source: SourceFile, options: ReadOptions) -> tuple[int, int] | None:
+    """The first and the last time in the beginning of a file (microseconds)."""
+    reader = FileReader(source, replace(options, chunk_bytes=_BEGINNING_BYTES, redaction=None))
+    report = reader.report
+    for _ in zip(range(_BEGINNINGS), reader, strict=False):
+        if report.first_at is not None and report.last_at is not None:
+            return report.first_at, report.last_at
+    return None
 
 
 def _hidden(skip: SkippedFile, redaction: Redaction) -> SkippedFile:
@@ -174,6 +190,7 @@ class FileReader:
             fold_runs=options.fold_runs,
             stop_offset=stop,
             open_record=OpenRecord(b"", line, begin, begins=False, mid_line=True, discard=True) if start else None,
+            days=told.base_days,
         )
         self.report = FileReport(
             path=source.name,

@@ -44,6 +44,8 @@ class Discovery:
     skipped: list[SkippedFile] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     looks: dict[str, Inspection | None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What a reader should know of how files are read."""
 
 
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")

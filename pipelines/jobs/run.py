@@ -145,7 +145,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
     if not found.files:
         raise NothingReadable(_nothing(options.inputs, found))
     _writable(options.warehouse)
-    unmatched = [f"no file matches {glob}" for glob in unmatched_globs(found, read)]
+    unmatched = [*(f"no file matches {glob}" for glob in unmatched_globs(found, read)), *found.notes]
     outcome = RunOutcome(uuid.uuid4().hex, on_stage=options.on_stage, warnings=unmatched)
     outcome.timings["look"] = round(time.monotonic() - began, 3)
     entry = _entry(options, read, outcome.run_id)
