@@ -62,7 +62,7 @@ class FileFormat:
     newest_first: bool = False
     """Whether each record is older than the one before, as in many exports."""
     base_days: int = 0
-    """Days to add to times that have no date, or no year; counted from 1970."""
+    """Days from 1970 to the first record, where times have no date."""
 
     @property
     def name(self) -> str:

@@ -79,7 +79,7 @@ def is_undated(at: int) -> bool:
 
 
 def _days_to(at: int, begins: Sequence[int]) -> int | None:
-    """Days from 1970 to the day of a file, by when dated files begin; None if they do not tell."""
+    """Days from 1970 to an undated file, None if dated ones do not tell."""
     if not begins or max(begins) - min(begins) > SPREAD_US:
         return None
     return -((at - min(begins) + EARLY_US) // DAY_US)
