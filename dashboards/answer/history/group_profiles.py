@@ -55,6 +55,8 @@ class GroupProfile:
     clients: int
     static_members: int
     client_versions: tuple[str, ...]
+    clients_by_version: Mapping[str, int]
+    """Number of clients whose logs tell the version that they run, the last one of each."""
     rebalances: int
     stopped_seconds: float
     covered_seconds: float
@@ -77,6 +79,8 @@ class _Group:
     protocol_type: str | None = None
     assignor: str | None = None
     clients: dict[str, bool] = field(default_factory=dict)
+    running: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Version of each client, with the time of its session."""
     versions: set[str] = field(default_factory=set)
 
 
@@ -120,6 +124,8 @@ def profiles(
         one = groups[column(session, "cluster"), column(session, "system"), column(session, "group")]
         name = column(session, "instance_id") or name_of(session)
         one.clients[name] = one.clients.get(name, False) or bool(column(session, "instance_id"))
+        if version := column(session, "client_version"):
+            one.running[name] = max(one.running.get(name, (0, "")), (column(session, "first_seen_at") or 0, version))
     for state in client_states:
         one = groups[column(state, "cluster"), column(state, "system"), column(state, "group")]
         one.versions.update(_versions(state, files))
@@ -160,12 +166,18 @@ def _profile(key: tuple[str, str, str], one: _Group, files: Files, stretches: Se
         clients=len(one.clients),
         static_members=sum(one.clients.values()),
         client_versions=tuple(sorted(one.versions, key=numbers)),
+        clients_by_version=_counted(one.running),
         rebalances=one.rebalances,
         stopped_seconds=round(one.stopped, 6),
         covered_seconds=round(covered, 6),
         stopped_seconds_per_week=round(one.stopped / covered * WEEK, 6) if covered >= SHORTEST_COVER else None,
         migration=_migration(key[1], one, last, files.broker_versions.get(key[0], ())),
     )
+
+
+def _counted(running: Mapping[str, tuple[int, str]]) -> dict[str, int]:
+    counts = Counter(version for _, version in running.values())
+    return {version: counts[version] for version in sorted(counts, key=numbers)}
 
 
 def _migration(system: str, one: _Group, last: Rebalance | None, brokers: Sequence[str]) -> Migration:

@@ -93,6 +93,7 @@ def group_rows(items: Iterable[GroupProfile], budget: Budget) -> Iterator[dict[s
         yield {
             **{name: getattr(one, name) for name in names},
             "client_versions": list(one.client_versions),
+            "clients_by_version": dict(one.clients_by_version),
             "rebalances": one.rebalances,
             "stopped_seconds": one.stopped_seconds,
             "covered_seconds": one.covered_seconds,

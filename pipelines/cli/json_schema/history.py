@@ -47,6 +47,11 @@ GROUP = _closed(
         "static_members": {"description": "Clients with an instance id.", **_COUNT},
         "static_share": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
         "client_versions": {"description": "As clients' own logs tell them.", **_TEXTS},
+        "clients_by_version": {
+            "description": "Number of clients whose logs tell that they run a version.",
+            "type": "object",
+            "additionalProperties": _COUNT,
+        },
         "rebalances": _COUNT,
         "stopped_seconds": _SECONDS,
         "covered_seconds": {"description": "Time that the logs of its cluster cover.", **_SECONDS},

@@ -39,6 +39,13 @@ def blockers(console: Console, items: Sequence[Blocker], clock: Clock) -> None:
     )
 
 
+def _versions(one: GroupProfile) -> list[str]:
+    """Versions of clients, with how many run each where that is known."""
+    counts = one.clients_by_version
+    others = [version for version in one.client_versions if version not in counts]
+    return [*(f"{version} ({count} of {one.clients})" for version, count in counts.items()), *others]
+
+
 def groups(console: Console, items: Sequence[GroupProfile], used: Callable[[GroupProfile], float | None]) -> None:
     """Print profiles, then what is in the way of KIP-848."""
     shares = [used(one) for one in items]
@@ -50,7 +57,7 @@ def groups(console: Console, items: Sequence[GroupProfile], used: Callable[[Grou
                 Column("assignor", [one.assignor or NOTHING for one in items], rank=2, least=12),
                 Column("members", [NOTHING if one.members is None else f"{one.members:,}" for one in items], right=True),
                 Column("static", [share(one.static_share) for one in items], rank=3, right=True),
-                Column("clients", [listed(list(one.client_versions), VERSIONS_SHOWN) for one in items], rank=4, least=10),
+                Column("clients", [listed(_versions(one), VERSIONS_SHOWN) for one in items], rank=4, least=10),
                 Column("rebalances", [f"{one.rebalances:,}" for one in items], right=True),
                 Column("stopped", [duration(one.stopped_seconds) for one in items], rank=1, right=True),
                 Column("a week", [duration(one.stopped_seconds_per_week) for one in items], right=True),

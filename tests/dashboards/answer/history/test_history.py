@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dashboards.answer.build import rebalance
 from dashboards.answer.history.change_points import change_points
+from dashboards.answer.history.group_profiles import Files, profiles
 from dashboards.answer.history.held_up import Wait, blockers, shared_out
 from dashboards.answer.history.periods import between, cover_of, covered_seconds, periods
 from dashboards.answer.history.trends import stability, trends
@@ -48,6 +49,16 @@ def test_blockers_of_the_story_have_their_seconds() -> None:
     assert {one.name for one in found} == {person.name for item in waited for person in item.blockers}
     assert sum(one.seconds for one in found) <= sum(item.held_up_seconds for item in waited) + 1e-6
     assert sum(one.group_share for one in found) == pytest.approx(len({one.group for one in found}), abs=1e-5)
+
+
+def test_a_group_tells_how_many_of_its_clients_run_a_version() -> None:
+    def session(client: str, seen_at: int, version: str | None) -> dict[str, object]:
+        named = {"cluster": "c", "system": "kafka", "group": "orders", "member_id": f"{client}-{seen_at}", "client_id": client}
+        return {**named, "instance_id": None, "first_seen_at": seen_at, "client_version": version}
+
+    sessions = [session("a", 1, "2.0.1"), session("a", 9, "3.9.1"), session("b", 2, "2.0.1"), session("c", 3, None), session("d", 4, "2.0.1")]
+    found = profiles([], sessions, [], Files({}, {}), {})
+    assert [(one.clients, one.clients_by_version) for one in found] == [(4, {"2.0.1": 2, "3.9.1": 1})]
 
 
 SERIES = [
