@@ -56,7 +56,8 @@ def test_a_group_tells_how_many_of_its_clients_run_a_version() -> None:
         named = {"cluster": "c", "system": "kafka", "group": "orders", "member_id": f"{client}-{seen_at}", "client_id": client}
         return {**named, "instance_id": None, "first_seen_at": seen_at, "client_version": version}
 
-    sessions = [session("a", 1, "2.0.1"), session("a", 9, "3.9.1"), session("b", 2, "2.0.1"), session("c", 3, None), session("d", 4, "2.0.1")]
+    seen = [("a", 1, "2.0.1"), ("a", 9, "3.9.1"), ("b", 2, "2.0.1"), ("c", 3, None), ("d", 4, "2.0.1")]
+    sessions = [session(*each) for each in seen]
     found = profiles([], sessions, [], Files({}, {}), {})
     assert [(one.clients, one.clients_by_version) for one in found] == [(4, {"2.0.1": 2, "3.9.1": 1})]
 
