@@ -134,10 +134,10 @@ def check_group(lines: GroupLines, group: str) -> None:
     """Raise UsageError if no state of the group can be shown."""
     own = [event for event in lines.own if event.group == group]
     if not own:
+        if group in lines.groups:
+            raise UsageError(f"no line of a coordinator tells of group {group!r}, only its clients do; add the server.log of its coordinator")
         near = difflib.get_close_matches(group, lines.groups, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        known = " beside lines of its clients" if group in lines.groups else ""
-        raise UsageError(f"no line of a coordinator tells of group {group!r}{known}{hint}")
+        raise UsageError(f"no line of a coordinator tells of group {group!r}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def is_modern(own: Iterable[Event]) -> bool:
