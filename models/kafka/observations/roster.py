@@ -62,6 +62,10 @@ LIBRARIES: Mapping[str, str] = {"client": "java", "streams_client": "java", "pyt
 """Library of a family of messages, where it has another name."""
 
 
+SHARED = "java"
+"""Library whose wordings others have, too: it does not displace one that the same file names."""
+
+
 @dataclass(slots=True)
 class ClientLog:
     """Where a client's own lines stand, and the library that writes them."""
@@ -112,7 +116,8 @@ class Roster:
         part = family.rpartition(".")[2]
         library = LIBRARIES.get(part, part)
         known = self.logs.get(client_id)
-        if known is None or (library not in HOSTS and (known.file, known.library) != (file, library)):
+        shared = library == SHARED and known is not None and known.file == file
+        if known is None or (library not in HOSTS and not shared and (known.file, known.library) != (file, library)):
             self.logs[client_id] = ClientLog(file, library)
 
     def past(self, before: int, named: Container[str | None]) -> list[Member]:

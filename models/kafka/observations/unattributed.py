@@ -30,6 +30,7 @@ STRAY_EVENTS = frozenset(
         "ClientLeaveSent",
         "ClientLost",
         "ClientPollTimedOut",
+        "ClientRejoinRequested",
         "ClientRevoked",
         "StaticMemberFenced",
     }
