@@ -116,7 +116,7 @@ class Roster:
         part = family.rpartition(".")[2]
         library = LIBRARIES.get(part, part)
         known = self.logs.get(client_id)
-        shared = library == SHARED and known is not None and known.file == file
+        shared = library == SHARED and known is not None and known.file == file and known.library not in HOSTS
         if known is None or (library not in HOSTS and not shared and (known.file, known.library) != (file, library)):
             self.logs[client_id] = ClientLog(file, library)
 

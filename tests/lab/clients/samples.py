@@ -21,8 +21,8 @@ import yaml
 from tests.lab.clients.broker import VERSION
 from tests.lab.clients.scenarios import LIBRARIES, STALL_SECONDS
 
-LINES_MAX = 60
-BYTES_MAX = 8192
+LINES_MAX = 100
+BYTES_MAX = 12_288
 SETTINGS = r"client\.id|group\.id|group\.instance\.id|session\.timeout\.ms|heartbeat\.interval\.ms|max\.poll\.interval\.ms"
 LEFT_OUT = (rf"\t(?!(?:{SETTINGS}) = )[a-z0-9.]+ = ",)
 """Lines of no sample: most settings of a Java client."""
@@ -58,16 +58,15 @@ def rebalances(run: Path, library: str) -> Iterator[dict[str, Any]]:
 
 def _cause(reason: str, before: int, at: datetime, deeds: list[dict[str, Any]]) -> tuple[str, str]:
     member_id, cause = next((found[1], cause) for pattern, cause in _ASKED if (found := pattern.search(reason)))
-    client_id = re.sub(r"(?:-0)?-[0-9a-f]{8}-[0-9a-f-]{27}$", "", member_id)
-    name = client_id.rpartition("-")[2]
-    if cause == "member_leave" and any(_stalls(deed, name, at) for deed in deeds):
+    client_id = re.sub(r"-[0-9a-f]{8}-[0-9a-f-]{27}$", "", member_id)
+    if cause == "member_leave" and any(deed["member"] in client_id and _stalls(deed, at) for deed in deeds):
         cause = "poll_timeout"
     return ("new_group" if before == 0 else cause), client_id
 
 
-def _stalls(deed: dict[str, Any], member: str, at: datetime) -> bool:
+def _stalls(deed: dict[str, Any], at: datetime) -> bool:
     began = deed["at"] / 1000
-    return deed["deed"] == "stall" and deed["member"] == member and began <= at.timestamp() < began + STALL_SECONDS
+    return deed["deed"] == "stall" and began <= at.timestamp() < began + STALL_SECONDS
 
 
 def cut_at(run: Path, library: str, left_out: re.Pattern[str]) -> dict[str, Any] | None:
@@ -100,7 +99,7 @@ def write(library: str, work: Path, run: Path, samples: Path) -> None:
     cut = cut_at(run, library, left_out)
     folder = samples / library
     folder.mkdir(parents=True, exist_ok=True)
-    for log in sorted((run / library).glob("*.log")):
+    for log in sorted(path for path in (run / library).glob("*.log") if path.stat().st_size):
         text = log.read_bytes()[: None if cut is None else cut["sizes"].get(log.stem, 0)].decode("utf-8", "replace")
         (folder / log.name).write_text(scrubbed(left_out.sub("", text), work), encoding="utf-8")
     deeds = [deed for deed in deeds_of(run, library) if cut is None or deed["at"] < cut["at"]]
@@ -114,6 +113,7 @@ def _expected(library: str, told: dict[str, Any], deeds: list[dict[str, Any]], r
         "origin": f"own run of {_time(deeds[0]['at'])[:10]}, broker {VERSION}",
         "group": f"{library}-app",
         "library": told["library"],
+        **({"version": told["version"]} if "version" in told else {}),
         "untold": told.get("untold", []),
         "deeds": [f"{_time(deed['at'])} {deed['deed']} {deed['member']}" for deed in deeds],
         "rebalances": [{**row, "at": row["at"].astimezone(UTC).isoformat(timespec="milliseconds")} for row in rows],
