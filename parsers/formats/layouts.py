@@ -352,7 +352,7 @@ class JsonLayout:
             return None
         stamp = _json_stamp(found["stamp"])
         whole_message = with_keys(self.structured, message, document)
-        if whole_message is None and (logger is None or level is None) or (level is None and stamp is None):
+        if (whole_message is None and (logger is None or level is None)) or (level is None and stamp is None):
             return None  # a logger that gives itself no name or no level is known by what is said only
         thread = found["thread"]
         return Header(

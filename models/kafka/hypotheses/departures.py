@@ -117,7 +117,10 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
 
 
 def _commits_after(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
-    """Whether the client lives on: one that is closed commits before it leaves."""
+    """Whether a commit of the client's is refused after its leave.
+
+    Then it was not closed: a consumer commits before it leaves.
+    """
     return action is not None and any(
         context.actor(refused) == actor
         for refused in context.actions_of(ActionKind.COMMIT_REFUSED, start=action.at, end=action.at + LOOK_BACK_US)

@@ -161,9 +161,9 @@ def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:
 
 
 def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
-    """Whether a heartbeat told the member to rejoin, after its last join and before it wished to.
+    """Whether a heartbeat told the member to rejoin, after its last join.
 
-    franz-go logs its own wish as a heartbeat that was refused.
+    franz-go logs its own wish as a heartbeat that was refused: what comes first counts.
     """
     actor = context.actor(action)
     joined = max(

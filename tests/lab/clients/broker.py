@@ -77,7 +77,8 @@ class Broker:
 
     def topic(self, name: str, partitions: int) -> None:
         """Make a topic."""
-        self._tool("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", ADDRESS, "--create", "--topic", name, "--partitions", str(partitions))
+        made = ("--create", "--topic", name, "--partitions", str(partitions))
+        self._tool("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", ADDRESS, *made)
 
     def write(self, topic: str, every_seconds: float) -> None:
         """Write records to a topic from now on."""

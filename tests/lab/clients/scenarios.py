@@ -15,6 +15,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 from threading import Thread
 
 import yaml
@@ -48,12 +49,13 @@ class Group:
 
     def start(self, member: str) -> None:
         """Start a process; it writes where the one before it with this name wrote."""
+        told = LIBRARIES[self.library]
         names = {"GROUP": f"{self.library}-app", "TOPIC": TOPIC, "CLIENT": f"{self.library}-{member}", "STALL": str(self._stall(member))}
-        given = environment(**names, HERE=str(HERE / "members"), **LIBRARIES[self.library].get("environment", {}))
-        command = [os.path.expandvars(part) for part in shlex.split(_filled(LIBRARIES[self.library]["run"], given))]
+        given = environment(**names, HERE=str(HERE / "members"), **told.get("environment", {}))
+        command = shlex.split(Template(told["run"]).safe_substitute(given))
         self.note("start", member)
         with (self.folder / f"{member}.log").open("ab") as log:
-            self.running[member] = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.work / LIBRARIES[self.library]["home"], env=given)
+            self.running[member] = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.work / told["home"], env=given)
 
     def stall(self, member: str) -> None:
         """Let a member take its time over the next record."""
@@ -96,12 +98,6 @@ class Group:
 
     def _stall(self, member: str) -> Path:
         return self.folder.resolve() / f"{member}.stall"
-
-
-def _filled(text: str, values: dict[str, str]) -> str:
-    for name, value in values.items():
-        text = text.replace(f"${name}", value)
-    return text
 
 
 def build(library: str, work: Path) -> None:
