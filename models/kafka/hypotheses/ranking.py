@@ -179,7 +179,7 @@ def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:
     """Whether the member had joined this rebalance's generation already."""
     generation = context.window.generation_after
     return generation is not None and any(
-        each.generation == generation and each.at <= action.at and context.actor(each) == context.actor(action)
+        each.generation == generation and each.at < action.at and context.actor(each) == context.actor(action)
         for each in context.actions_of(ActionKind.JOINED, end=action.at)
     )
 

@@ -63,7 +63,10 @@ LIBRARIES: Mapping[str, str] = {"client": "java", "streams_client": "java", "pyt
 
 
 SHARED = "java"
-"""Library whose wordings others have, too: it does not displace one that the same file names."""
+"""Library whose wordings others have, too.
+
+It displaces none that the same file names.
+"""
 
 
 @dataclass(slots=True)
