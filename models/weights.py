@@ -212,6 +212,9 @@ OWN_LOG_SILENT = Shares({Cause.MEMBER_LEAVE: 0.975, Cause.POLL_TIMEOUT: 0.02}, "
 LOG_OF_SILENT_LIBRARY = Shares(
     {Cause.MEMBER_LEAVE: 0.85, Cause.POLL_TIMEOUT: 0.12}, "assumed: its library logs no late polls, and not all have a poll interval"
 )
+LEFT_AND_COMMITS = Shares(
+    {Cause.POLL_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.1}, "assumed: its commit is refused after its own leave, so it was not closed"
+)
 LEFT = Prior(0.97, "assumed: of leaves, those by the member's own will or for polling too late")
 POLLED_LATE_CAME_BACK = Prior(0.3, "assumed")
 POLLED_LATE = Prior(0.07, "assumed")

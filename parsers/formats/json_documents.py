@@ -20,8 +20,34 @@ def json_document(text: str | bytes) -> dict[str, Any] | None:
     try:
         found = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        found = _lenient(raw.decode("utf-8", "replace"))
+        decoded = raw.decode("utf-8", "replace")
+        found = _lenient(_as_json(decoded) if _INSPECTED.match(decoded) else decoded)
     return found if isinstance(found, dict) else None
+
+
+_INSPECTED = re.compile(r"\{\s*(?:[A-Za-z_$][\w$]*|'[^'\n]*'):")
+"""How an object begins that Node's `console.log` has printed (`util.inspect`)."""
+
+_INSPECTED_PIECES = re.compile(
+    r"""(?P<double>"(?:[^"\\\n]|\\.)*")|(?P<quoted>'(?:[^'\\\n]|\\.)*'|`(?:[^`\\\n]|\\.)*`)|(?P<key>[A-Za-z_$][\w$]*)(?=:)"""
+    r"""|(?P<plain>true|false|null)\b|(?P<other>undefined|NaN|-?Infinity|<ref \*\d+>|\[[A-Z][^\]\n]*\])"""
+)
+
+
+def _as_json(text: str) -> str:
+    """An object as Node prints it, in JSON's notation.
+
+    Names stand without quotation marks, texts in those of three kinds; what JSON has no notation for is null.
+    """
+    return _INSPECTED_PIECES.sub(_piece, text)
+
+
+def _piece(found: re.Match[str]) -> str:
+    if found["quoted"]:
+        return json.dumps(re.sub(r"\\(['`])", r"\1", found["quoted"][1:-1]))
+    if found["key"]:
+        return json.dumps(found["key"])
+    return "null" if found["other"] else found[0]
 
 
 _LENIENT = json.JSONDecoder(strict=False)

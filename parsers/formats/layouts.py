@@ -220,7 +220,7 @@ class _Compiler:
         regex = {
             "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
             "p": f"(?P<level>{_SYSLOG_LEVEL})" if found["argument"] == "SYSLOG" else f" *(?P<level>{_LEVEL}) *",
-            "c": r"(?P<logger>[\w.$/]+)",
+            "c": r"(?P<logger>[\w.$/]+(?:::[\w.$/]+)*)",
             "t": f"(?P<thread>{_before_message(following, rest)})",
             "C": r"(?P<logger>[\w.$/]+)" if "%c" not in self.pattern and "%logger" not in self.pattern else r"[\w.$/]+",
             "L": r"[\d?]+",
@@ -348,12 +348,12 @@ class JsonLayout:
             return None
         found = {part: self._first(document, part) for part in self.names}
         message, level, logger = found["message"], _level_name(found["level"]), found["logger"]
-        if not isinstance(message, str) or level is None:
+        if not isinstance(message, str):
             return None
-        whole_message = with_keys(self.structured, message, document)
-        if logger is None and whole_message is None:
-            return None  # a logger that gives itself no name is known by what is said only
         stamp = _json_stamp(found["stamp"])
+        whole_message = with_keys(self.structured, message, document)
+        if (whole_message is None and (logger is None or level is None)) or (level is None and stamp is None):
+            return None  # a logger that gives itself no name or no level is known by what is said only
         thread = found["thread"]
         return Header(
             stamp,

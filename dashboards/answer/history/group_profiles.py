@@ -56,7 +56,7 @@ class GroupProfile:
     static_members: int
     client_versions: tuple[str, ...]
     clients_by_version: Mapping[str, int]
-    """Number of clients whose logs tell the version that they run, the last one of each."""
+    """Number of clients that run each version, by their own logs."""
     rebalances: int
     stopped_seconds: float
     covered_seconds: float

@@ -105,7 +105,7 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
     if any(why != "not provided" for why in whys):
         return _shared_out(weights.OWN_LEAVE_REASON)
     if actor in context.known.silent:
-        return _shared_out(weights.LOG_OF_SILENT_LIBRARY)
+        return _shared_out(weights.LEFT_AND_COMMITS if _commits_after(context, actor, action) else weights.LOG_OF_SILENT_LIBRARY)
     if context.has_client_log(actor):
         if _rejoins_unasked(context, actor, action):
             return _shared_out(weights.REJOINED_UNASKED)
@@ -114,6 +114,17 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
     by_will, late = Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT.value - poll), Hypothesis(Cause.POLL_TIMEOUT, poll)
     by_will.settled_by = late.settled_by = CLIENT_LOG
     return Ranking(sorted([by_will, late], key=lambda hypothesis: -hypothesis.probability))
+
+
+def _commits_after(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
+    """Whether a commit of the client's is refused after its leave.
+
+    Then it was not closed: a consumer commits before it leaves.
+    """
+    return action is not None and any(
+        context.actor(refused) == actor
+        for refused in context.actions_of(ActionKind.COMMIT_REFUSED, start=action.at, end=action.at + LOOK_BACK_US)
+    )
 
 
 def _shared_out(shares: weights.Shares) -> Ranking:

@@ -141,6 +141,7 @@ def _ends_as_one_goes(context: RebalanceContext) -> bool:
 _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
     # ConsumerCoordinator.rejoinNeededOrPending and onJoinComplete; wording since 2.7, sent to the broker since 3.2.
     ("need to revoke partitions", Cause.COOPERATIVE_FOLLOWUP),
+    ("after revoking what we lost from a rebalance", Cause.COOPERATIVE_FOLLOWUP),  # franz-go, consumer_group.go
     ("followup rebalance", Cause.COOPERATIVE_FOLLOWUP),  # StreamThread: tasks to hand over, or a probe of warm-up
     ("probing rebalance", Cause.COOPERATIVE_FOLLOWUP),  # StreamThread: tasks that have warmed up may move (KIP-441)
     ("cached metadata has changed", Cause.METADATA_CHANGE),

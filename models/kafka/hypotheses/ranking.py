@@ -121,7 +121,7 @@ def _could_trigger(context: RebalanceContext, action: MemberAction) -> bool:
     if action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and _was_refused_before(context, action):
         return False
     if action.kind is ActionKind.REJOIN and not context.is_new(action):
-        return not _was_told(context, action) and not _follows_others(context, action)
+        return not (_was_told(context, action) or _follows_others(context, action) or _is_of_the_next(context, action))
     if action.kind is ActionKind.JOIN and action.member_id is None and context.actor(action) in context.members_before:
         return True
     if action.kind is not ActionKind.LEAVE:
@@ -161,13 +161,27 @@ def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:
 
 
 def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
-    """Whether a heartbeat told the member to rejoin, after its last join."""
+    """Whether a heartbeat told the member to rejoin, after its last join.
+
+    franz-go logs its own wish as a heartbeat that was refused: what comes first counts.
+    """
     actor = context.actor(action)
     joined = max(
         (a.at for a in context.actions if a.kind is ActionKind.JOINED and context.actor(a) == actor and a.at < action.at),
         default=context.phase_began,
     )
-    return any(is_told(a) and context.actor(a) == actor and joined <= a.at <= action.at for a in context.actions)
+    heard = (a for a in context.actions if joined <= a.at <= action.at and context.actor(a) == actor)
+    first = next((a for a in heard if is_told(a) or a.kind is ActionKind.WANTS_REJOIN), None)
+    return first is not None and is_told(first)
+
+
+def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:
+    """Whether the member had joined this rebalance's generation already."""
+    generation = context.window.generation_after
+    return generation is not None and any(
+        each.generation == generation and each.at < action.at and context.actor(each) == context.actor(action)
+        for each in context.actions_of(ActionKind.JOINED, end=action.at)
+    )
 
 
 def _replaced(_case: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:

@@ -68,6 +68,12 @@ TELL_LEAVES = frozenset({"sarama", "franz_go", "kafka_go", "kafkajs", "aiokafka"
 Their messages in the catalogue emit ClientLeaveSent or ClientClosed. librdkafka does so in debug output only, Java since 2.1.
 """
 
+SHARED = "java"
+"""Library whose wordings others have, too.
+
+It displaces none that the same file names.
+"""
+
 
 @dataclass(slots=True)
 class ClientLog:
@@ -119,7 +125,8 @@ class Roster:
         part = family.rpartition(".")[2]
         library = LIBRARIES.get(part, part)
         known = self.logs.get(client_id)
-        if known is None or (library not in HOSTS and (known.file, known.library) != (file, library)):
+        shared = library == SHARED and known is not None and known.file == file and known.library not in HOSTS
+        if known is None or (library not in HOSTS and not shared and (known.file, known.library) != (file, library)):
             self.logs[client_id] = ClientLog(file, library)
 
     def past(self, before: int, named: Container[str | None]) -> list[Member]:

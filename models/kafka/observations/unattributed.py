@@ -31,6 +31,7 @@ STRAY_EVENTS = frozenset(
         "ClientLeaveSent",
         "ClientLost",
         "ClientPollTimedOut",
+        "ClientRejoinRequested",
         "ClientRevoked",
         "ClientStepEnded",
         "ClientThreadState",

@@ -135,7 +135,7 @@ def check_group(lines: GroupLines, group: str) -> None:
     own = [event for event in lines.own if event.group == group]
     if not own:
         if group in lines.groups:
-            raise UsageError(f"no line of a coordinator tells of group {group!r}, only its clients do; add the server.log of its coordinator")
+            raise UsageError(f"only clients tell of group {group!r}, and no line of its coordinator; add the server.log of that broker")
         near = difflib.get_close_matches(group, lines.groups, n=1)
         raise UsageError(f"no line of a coordinator tells of group {group!r}" + (f"; did you mean {near[0]}?" if near else ""))
 

@@ -41,3 +41,20 @@ def test_what_is_more_or_less_than_one_document_is_none(line: str) -> None:
 
 def test_raw_control_characters_are_read() -> None:
     assert json_document('{"message":"a\tb"}') == {"message": "a\tb"}
+
+
+@pytest.mark.parametrize(
+    ("line", "document"),
+    [
+        ("{\n  message: 'joining group',\n  name: 'app#consumer-1',\n  timestamp: 1795681502370\n}", "joining group"),
+        ("{ message: \"it's 'quoted'\", ok: true, none: undefined, list: [ 1, [Object] ] }", "it's 'quoted'"),
+        ("{ 'log.level': 'info', message: `a 'b' \"c\"` }", "a 'b' \"c\""),
+        ("{ message: 'key: value', error: [Function: f] }", "key: value"),
+    ],
+)
+def test_an_object_as_node_prints_it_is_read(line: str, document: str) -> None:
+    assert (json_document(line) or {}).get("message") == document
+
+
+def test_words_in_braces_are_no_document() -> None:
+    assert json_document("{ group: orders, state: Stable }") is None
