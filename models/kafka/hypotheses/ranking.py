@@ -164,7 +164,7 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
     """Whether a heartbeat told the member to rejoin, after its last join."""
     actor = context.actor(action)
     joined = max(
-        (a.at for a in context.actions if a.kind is ActionKind.JOINED and context.actor(a) == actor and a.at < action.at),
+        (a.at for a in context.all_of(ActionKind.JOINED) if context.actor(a) == actor and a.at < action.at),
         default=context.phase_began,
     )
     return any(is_told(a) and context.actor(a) == actor and joined <= a.at <= action.at for a in context.actions)
