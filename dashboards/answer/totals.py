@@ -97,9 +97,8 @@ class Verdicts:
         if item.settled_by:
             kind = kind_of_file(item.settled_by)
             self.settled_by[item.cause].setdefault(kind, DecidingFiles()).add(item)
-        text = measured(item)
         greatest = max((item.measurements_ms.get(name, 0.0) for name in MEASURED), default=0.0)
-        if text and greatest >= self.measured.get(item.cause, (-1.0, ""))[0]:
+        if greatest >= self.measured.get(item.cause, (-1.0, ""))[0] and (text := measured(item)):
             self.measured[item.cause] = (greatest, text)
         self.waits.add(item)
 

@@ -1,8 +1,7 @@
-"""Access to columns of rows: dataclasses of an analysis or mappings of a table."""
+"""Access to columns of rows: dataclasses of an analysis or dicts of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from dashboards.view.evidence import Line
@@ -12,8 +11,8 @@ NAMELESS = "a member that no line names"
 
 
 def column(row: Row, name: str, default: Any = None) -> Any:
-    """Return a column of a dataclass or mapping."""
-    return row.get(name, default) if isinstance(row, Mapping) else getattr(row, name, default)
+    """Return a column of a dataclass or of a table's row."""
+    return row.get(name, default) if isinstance(row, dict) else getattr(row, name, default)
 
 
 def evidence(row: Row) -> tuple[Line, ...]:

@@ -30,7 +30,7 @@ HELD_BYTES_MAX = 48 << 20
 RUN_BATCH_ROWS = 1_024
 """Rows read at once from each sorted run during a merge."""
 
-ROWS_HELD_MAX = 5_000
+ROWS_HELD_MAX = 20_000
 """Rows of one table held in memory before they go to disk."""
 
 _SORT = [("group", "ascending"), ("file_time_max_at", "ascending"), ("file", "ascending"), ("byte_offset", "ascending")]

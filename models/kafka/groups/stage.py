@@ -112,6 +112,7 @@ class GroupStage:
     """The latest time at which a rebalance could be judged that was."""
     _now: int = 0
     _goings: list[BrokerDeparture] = field(init=False)
+    _gap: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.classic = ClassicReplay(self.roster)
@@ -122,6 +123,7 @@ class GroupStage:
             self.states = ModelStates(self.cluster, self.group, self.facts.initial_delay_ms)
         self._told_apart = told_apart(self.group, self.facts)
         self._goings = goings_of(self.facts)
+        self._gap = gap_us(self.limits)
 
     @classmethod
     def resumed(cls, cluster: str, group: str, facts: ClusterFacts, state: str, limits: Limits | None = None) -> GroupStage:
@@ -349,9 +351,9 @@ class GroupStage:
             self._let_go(max(self._now, self._judged_at))
         if self._take_windows(until):
             self._pass(until)
-        elif self.open.rebalances and self._waiting_since is None:
+        elif self.open.rebalances:
             quiet_at = self._over + max(self._gap, SETTLE_US) + 1
-            if quiet_at <= until:
+            if quiet_at <= until and self._waiting_since is None:
                 self._let_go(max(self._now, quiet_at))
 
     def _end_spell_of_returns(self, until: int) -> None:
@@ -430,10 +432,6 @@ class GroupStage:
             self.impact.forget(min(window.started_at, waiting.began if waiting else window.started_at))
 
     # -- letting go ------------------------------------------------------------------------------------------
-
-    @property
-    def _gap(self) -> int:
-        return gap_us(self.limits)
 
     def _let_go(self, at: int) -> None:
         """Release the rows of an episode that is over or too long."""

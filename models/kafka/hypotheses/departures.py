@@ -5,6 +5,8 @@ By their own will, because they polled too late, by an administrator, or because
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from models import weights
 from models.causes import Cause
 from models.events import Witness
@@ -34,9 +36,9 @@ def left(context: RebalanceContext, action: MemberAction | None) -> list[Hypothe
             Hypothesis(Cause.MEMBER_RESTART, sure, [action, returned, *restarts(context, actor)]),
             Hypothesis(why.best.cause, 1 - sure, [action]),
         ]
-    hypotheses = why.hypotheses
+    hypotheses, ways = why.hypotheses, _ways_of_leaving(context, leaves)
     for hypothesis in hypotheses:
-        hypothesis.actions = _leavers_alike(context, hypothesis.cause, action, leaves)
+        hypothesis.actions = _leavers_alike(context, ways.get(hypothesis.cause, ()), action)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
 
 
@@ -69,11 +71,16 @@ def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -
     return weights.FEWER_WENT_THAN_LEFT.value if after > before - len(context.gone) else 0.0
 
 
-def _leavers_alike(
-    context: RebalanceContext, cause: Cause, action: MemberAction | None, leaves: dict[str, MemberAction]
-) -> list[MemberAction]:
+def _ways_of_leaving(context: RebalanceContext, leaves: Mapping[str, MemberAction]) -> dict[Cause, list[MemberAction]]:
+    """Members that left here, by the likeliest way."""
+    ways: dict[Cause, list[MemberAction]] = {}
+    for actor, action in leaves.items():
+        ways.setdefault(kind_of_leave(context, actor, action).best.cause, []).append(action)
+    return ways
+
+
+def _leavers_alike(context: RebalanceContext, alike: Iterable[MemberAction], action: MemberAction | None) -> list[MemberAction]:
     """Members that left in the same way here, the initiator first."""
-    alike = [a for actor, a in leaves.items() if kind_of_leave(context, actor, a).best.cause is cause]
     first = context.actor(action) if action else None
     same = sorted(alike, key=lambda a: (context.actor(a) != first, a.at))
     return same if same or action is None else [action]
@@ -149,11 +156,10 @@ def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: 
 
     One that does not say whose it is must stand right before the leave.
     """
-    for noticed in context.actions:
-        if noticed.kind is ActionKind.POLL_TIMEOUT:
-            whose, away = context.actor(noticed), action.at - noticed.at
-            if (whose == actor and abs(away) <= LOOK_BACK_US) or (whose is None and abs(away) <= PROMPT_US):
-                return noticed
+    for noticed in context.all_of(ActionKind.POLL_TIMEOUT):
+        whose, away = context.actor(noticed), action.at - noticed.at
+        if (whose == actor and abs(away) <= LOOK_BACK_US) or (whose is None and abs(away) <= PROMPT_US):
+            return noticed
     return None
 
 
@@ -207,7 +213,7 @@ def all_left(context: RebalanceContext) -> bool:
 
 def _comes_back(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
     left_at = action.at if action else context.start
-    return any(later.kind is ActionKind.JOIN and context.actor(later) == actor for later in context.since(left_at))
+    return any(later.at > left_at and context.actor(later) == actor for later in context.all_of(ActionKind.JOIN))
 
 
 def expired(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:

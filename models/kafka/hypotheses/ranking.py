@@ -167,7 +167,7 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
     """
     actor = context.actor(action)
     joined = max(
-        (a.at for a in context.actions if a.kind is ActionKind.JOINED and context.actor(a) == actor and a.at < action.at),
+        (a.at for a in context.all_of(ActionKind.JOINED) if context.actor(a) == actor and a.at < action.at),
         default=context.phase_began,
     )
     heard = (a for a in context.actions if joined <= a.at <= action.at and context.actor(a) == actor)

@@ -6,6 +6,7 @@ from models.events import when
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.tolerances import (
     CONNECT_DELAY_US,
     DEFAULT_SESSION_TIMEOUTS_MS,
@@ -69,14 +70,17 @@ def phase_deadline_us(context: RebalanceContext) -> int | None:
     window = context.window
     if window.started_at is None or window.joined_at is None or context.was_empty or window.outcome == "empty":
         return None
-    lasted = window.joined_at - window.started_at
-    if _ended_otherwise(context, window.joined_at):
-        return None
+    deadline = _deadline_after(context, window.joined_at - window.started_at)
+    return None if deadline is None or _ended_otherwise(context, window.joined_at) else deadline
+
+
+def _deadline_after(context: RebalanceContext, lasted: int) -> int | None:
+    """The rebalance timeout that is just as long as the join phase."""
     told = rebalance_timeout_us(context)
     if told is not None:
         return told if abs(lasted - told) <= TIMEOUT_TOLERANCE_US else None
     delay = context.facts.initial_delay_ms * US_PER_MS
-    if window.state_before is None and _is_just(lasted, delay):
+    if context.window.state_before is None and _is_just(lasted, delay):
         return None
     usual = next((each * US_PER_MS for each in USUAL_REBALANCE_TIMEOUTS_MS if _is_just(lasted, each * US_PER_MS)), None)
     return usual if usual is not None else _revealed(context, lasted)
@@ -132,10 +136,15 @@ def is_echo(context: RebalanceContext, expiry: MemberAction) -> bool:
     previous = context.previous
     if previous is None or previous.joined_at is None or previous.started_at is None or previous.state_before is State.EMPTY:
         return False
-    if not 0 < expiry.at - previous.joined_at < session_timeout_us(context) - ECHO_SLACK_US:
+    since = expiry.at - previous.joined_at
+    if since <= 0 or not _lasted_a_timeout(context, previous, previous.joined_at - previous.started_at):
         return False
+    return since < session_timeout_us(context) - ECHO_SLACK_US
+
+
+def _lasted_a_timeout(context: RebalanceContext, previous: RebalanceWindow, lasted: int) -> bool:
+    """Whether a rebalance timeout ended the join phase before."""
     told = rebalance_timeout_us(context)
-    lasted = previous.joined_at - previous.started_at
     if told is not None:
         return abs(lasted - told) <= TIMEOUT_TOLERANCE_US
     return any(_is_just(lasted, each * US_PER_MS) for each in USUAL_REBALANCE_TIMEOUTS_MS) or (

@@ -90,11 +90,24 @@ class RebalanceContext:
     def _times(self) -> list[int]:
         return [action.at for action in self.actions]
 
+    def all_of(self, kind: ActionKind) -> Sequence[MemberAction]:
+        """All actions of a kind, whatever rebalance they belong to."""
+        return self._by_kind.get(kind, ())
+
+    @cached_property
+    def _by_kind(self) -> dict[ActionKind, list[MemberAction]]:
+        found: dict[ActionKind, list[MemberAction]] = {}
+        for action in self.actions:
+            found.setdefault(action.kind, []).append(action)
+        return found
+
     def actions_of(self, *kinds: ActionKind, start: int | None = None, end: int | None = None) -> Iterator[MemberAction]:
         """Actions of these kinds since the last join phase.
 
         After its end (or `start`) and up to the end of this one (or `end`).
         """
+        if self._by_kind.keys().isdisjoint(kinds):
+            return
         low = self.phase_began if start is None else start
         high = self.phase_over if end is None else end
         first = bisect_right(self._times, low)
@@ -239,9 +252,8 @@ class RebalanceContext:
     def _coordinators(self) -> dict[str | None, list[tuple[int, str | None]]]:
         """Which coordinator each client found, and when."""
         found: dict[str | None, list[tuple[int, str | None]]] = {}
-        for action in self.actions:
-            if action.kind is ActionKind.START:
-                found.setdefault(self.actor(action), []).append((action.at, action.event.node))
+        for action in self.all_of(ActionKind.START):
+            found.setdefault(self.actor(action), []).append((action.at, action.event.node))
         return found
 
     @cached_property

@@ -98,7 +98,7 @@ def _polled_after_ms(context: RebalanceContext, action: MemberAction, actor: str
     """
     if allowed_ms is None:
         return None
-    own = (each.at for each in context.actions if each.kind is ActionKind.POLL_TIMEOUT and context.actor(each) == actor)
+    own = (each.at for each in context.all_of(ActionKind.POLL_TIMEOUT) if context.actor(each) == actor)
     noticed = next((at for at in own if abs(at - action.at) <= NOTICED_US), action.at)
     back = _next_join(context, actor, action.at)
     return None if back is None else allowed_ms + (back - noticed) // US_PER_MS
@@ -122,4 +122,4 @@ def _restarted_ms(context: RebalanceContext, actions: list[MemberAction], actor:
 
 
 def _next_join(context: RebalanceContext, actor: str, after: int) -> int | None:
-    return next((a.at for a in context.actions if a.at > after and a.kind is ActionKind.JOIN and context.actor(a) == actor), None)
+    return next((a.at for a in context.all_of(ActionKind.JOIN) if a.at > after and context.actor(a) == actor), None)

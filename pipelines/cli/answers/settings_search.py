@@ -7,7 +7,7 @@ rebalances, because each setting is a run of them all. Groups are searched as a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -53,13 +53,13 @@ def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
 
 def searched(rows: Any, wanted: Collection[tuple[str, str]]) -> list[Advice]:
     """What would have helped those of some groups that have few rebalances."""
-    from models.whatif.advice import advise
-    from pipelines.cli.answers.histories import history
-
     counts = Counter((row.cluster, row.group) for row in rows.rebalances)
     short = {group for group in wanted if 0 < counts[group] <= ROWS_MAX}
     if not short:
         return []
+    from models.whatif.advice import advise
+    from pipelines.cli.answers.histories import history
+
     found: list[Advice] = []
     room = ROWS_MAX
     for group in by_harm(each for each in history(rows).groups() if (each.cluster, each.group) in short):
@@ -69,11 +69,13 @@ def searched(rows: Any, wanted: Collection[tuple[str, str]]) -> list[Advice]:
     return found
 
 
-def told(found: Iterable[Advice]) -> dict[str, list[tuple[str, str]]]:
+def told(found: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
     """What helps each group most, what it costs, and how to ask further.
 
     Groups that no setting would have helped by as much as a rebalance costs are left out.
     """
+    if not found:
+        return {}
     from dashboards.wording.units import counted, duration
     from models.whatif.advice import REBALANCE_SECONDS
 
