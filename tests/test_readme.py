@@ -42,6 +42,13 @@ def test_a_command_and_its_options_exist(command: str, help_of: Callable[[str], 
     assert {word for word in words if word.startswith("--")} - offered == set()
 
 
+def test_the_screen_is_the_one_that_its_command_prints(groupscope: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    command, screen = re.search(r"`groupscope (analyze [^`]+)`.*?```text\n(.*?)```", README, re.DOTALL).groups()  # type: ignore[union-attr]
+    done = groupscope(*shlex.split(command), cwd=ROOT, env={"PATH": "/usr/bin:/bin", "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"})
+
+    assert done.stdout == screen
+
+
 def test_targets_of_make_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
