@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from models.events import Witness
 from models.kafka.observations.unattributed import STRAY_EVENTS, ClientSighting
-from parsers.arrow_arrays import alike, flags, integers_of, numbers, strings
+from parsers.arrow_arrays import alike, flags, integers_of, known_of, numbers, strings
 from parsers.schema import TIME
 from pipelines.schema.row_conversion import micros
 
@@ -30,6 +30,7 @@ Each start of a client gives a new member id, but only clients' own lines need i
 alone, so their number grows with clients and not with time.
 """
 
+_CLIENT = strings([Witness.CLIENT.value])
 _STRAY_NAMES = strings(sorted(STRAY_EVENTS))
 
 STRAYS_OF_A_FILE_MAX = 50_000
@@ -83,11 +84,12 @@ def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[ClientSighting]:
         columns = {name: kept[name] for name in ("file", "witness", "group", "client_id", "file_time_max_at")}
         columns["client_number"] = _extracted(kept["fields"], CLIENT_NUMBER)
         member = pc.coalesce(kept["member_id"], _extracted(kept["fields"], REASON_MEMBER))
-        own = pc.fill_null(pc.equal(columns["witness"], Witness.CLIENT.value), False)
+        own = pc.is_in(columns["witness"], value_set=_CLIENT)  # an array, because Arrow asks pandas about values of Python
         columns["client_id"] = pc.if_else(own, columns["client_id"], pc.coalesce(columns["client_id"], _extracted(member, MEMBER_OWNER)))
-        columns["member_id"] = pc.if_else(own, member, None)
+        columns["member_id"] = pc.if_else(own, member, pa.nulls(len(member), member.type))
         firsts, group = alike([columns[name] for name in _KEYS])
-        times = integers_of(pc.fill_null(pc.cast(columns["file_time_max_at"], "int64"), 0))  # before the first time of a file
+        at = columns["file_time_max_at"]
+        times = np.where(known_of(at), integers_of(at), 0)  # 0 before the first time of a file
         first, last = times[firsts], times[firsts]
         np.minimum.at(first, group, times)
         np.maximum.at(last, group, times)

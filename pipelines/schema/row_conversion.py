@@ -171,7 +171,7 @@ def _column(column: pa.ChunkedArray | pa.Array, reader: _Reader | None) -> list[
 
 
 def _objects(of: type, structs: pa.StructArray) -> list[Any]:
-    """Objects of structs, of which none is null.
+    """Objects of structs without nulls.
 
     Field by field, because Arrow takes several times longer for structs.
     """
