@@ -240,24 +240,16 @@ NO_ACT_OF_SHARES = Shares(
 EPOCH_TWO_SINCE_4_3 = Prior(0.95, "a group is made at epoch 1 since 4.3 (GroupMetadataManager); earlier lines may be missing")
 EPOCH_TWO_BEFORE_4_3 = Prior(0.02, "a group is made at epoch 0")
 EPOCH_TWO_UNKNOWN_VERSION = Prior(0.55, "assumed")
-EPOCH_OF_EMPTY = Shares(
-    {Cause.NEW_GROUP: 0.98, Cause.MEMBER_JOIN: 0.02}, "the first member raises the epoch (GroupMetadataManager)"
-)
+EPOCH_OF_EMPTY = Shares({Cause.NEW_GROUP: 0.98, Cause.MEMBER_JOIN: 0.02}, "the first member raises the epoch (GroupMetadataManager)")
 EPOCH_TOLD = Prior(0.985, "the coordinator's own line names the change")
 EPOCH_AFTER_TOPIC_CHANGE = Shares(
     {Cause.METADATA_CHANGE: 0.95, Cause.SUBSCRIPTION_CHANGE: 0.05}, "assumed: a topic changed within two heartbeats before"
 )
-EPOCH_ALL_LOGGED = Shares(
-    {Cause.METADATA_CHANGE: 0.85, Cause.SUBSCRIPTION_CHANGE: 0.14}, "assumed: members' logs would tell of a call"
-)
-EPOCH_UNTOLD = Shares(
-    {Cause.SUBSCRIPTION_CHANGE: 0.8, Cause.METADATA_CHANGE: 0.18}, "assumed: since 4.0 both are logged at DEBUG only"
-)
+EPOCH_ALL_LOGGED = Shares({Cause.METADATA_CHANGE: 0.85, Cause.SUBSCRIPTION_CHANGE: 0.14}, "assumed: members' logs would tell of a call")
+EPOCH_UNTOLD = Shares({Cause.SUBSCRIPTION_CHANGE: 0.8, Cause.METADATA_CHANGE: 0.18}, "assumed: since 4.0 both are logged at DEBUG only")
 EPOCH_LATE_NOTICED = Shares({Cause.POLL_TIMEOUT: 0.97, Cause.MEMBER_LEAVE: 0.03}, "the client's own line, right before it left")
 EPOCH_LEFT_LOGGED = Shares({Cause.MEMBER_LEAVE: 0.975, Cause.POLL_TIMEOUT: 0.02}, "assumed: its log would tell of a late poll")
-EPOCH_LEFT_KEPT_ID = Shares(
-    {Cause.POLL_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.13}, "assumed: a client keeps its id after a late poll alone"
-)
+EPOCH_LEFT_KEPT_ID = Shares({Cause.POLL_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.13}, "assumed: a client keeps its id after a late poll alone")
 EPOCH_POLLED_LATE = Prior(0.1, "assumed")
 EPOCH_NEITHER = Prior(0.01, "assumed: neither will nor late poll, such as an administrator's removal")
 

@@ -28,7 +28,6 @@ DRIFT_STEPS = 4
 """Number of such steps."""
 
 
-
 def readings(history: GroupHistory) -> Iterator[Reading]:
     """The behaviour that was read, and another one that the logs allow for."""
     first = history.reading()

@@ -261,9 +261,7 @@ class ExcerptReader:
                     for each in dict.fromkeys((tidy, tidy.rstrip(), bare_end(tidy))):
                         yield start + len(message), each
 
-    def _header(
-        self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str
-    ) -> tuple[Header, str | None]:
+    def _header(self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str) -> tuple[Header, str | None]:
         """What stands around a message says when, how grave and by whom.
 
         With what stands between the time and the message.

@@ -92,9 +92,7 @@ def confusions(details: Iterable[str]) -> Counter[tuple[str, str]]:
     return Counter((match["truth"], match["said"]) for match in found if match)
 
 
-def page(
-    summaries: Mapping[str, Mapping[str, Summary]], simulated: Mapping[str, Score] | None = None, hidden: Result | None = None
-) -> str:
+def page(summaries: Mapping[str, Mapping[str, Summary]], simulated: Mapping[str, Score] | None = None, hidden: Result | None = None) -> str:
     """The page, from summaries by witnesses and folder.
 
     And from scores of simulated scenarios by version.

@@ -182,9 +182,7 @@ def _put_out_and_back(context: RebalanceContext) -> list[Hypothesis]:
         if context.actor(action) in joined and (says_put_out(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
     ]
     actors = {context.actor(action): action for action in reversed(back)}
-    return [
-        Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors
-    ]
+    return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors]
 
 
 def by_members_put_out(context: RebalanceContext) -> list[Hypothesis]:

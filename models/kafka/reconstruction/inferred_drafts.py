@@ -46,9 +46,7 @@ def adopt(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> No
 
 def _begin(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> None:
     """Tell how a rebalance began whose end alone the coordinator's lines show."""
-    unseen = (
-        each for each in replay.windows[judged:] if each.started is None and each.generation_after == client_window.generation
-    )
+    unseen = (each for each in replay.windows[judged:] if each.started is None and each.generation_after == client_window.generation)
     window = next(unseen, None)
     if window is not None and client_window.started is not None and client_window.started.at < window.began:
         window.started = _inferred("RebalanceStarted", client_window.started, client_window.generation_before)

@@ -34,8 +34,7 @@ def without_contacts(behaviour: Behaviour) -> Behaviour:
     members = {}
     for name, member in behaviour.members.items():
         lives = [
-            replace(life, heard_ms=None, stretches=[replace(stretch, heard_ms=None) for stretch in life.stretches])
-            for life in member.lives
+            replace(life, heard_ms=None, stretches=[replace(stretch, heard_ms=None) for stretch in life.stretches]) for life in member.lives
         ]
         members[name] = replace(member, lives=lives)
     return replace(behaviour, members=members)

@@ -185,9 +185,7 @@ def _place(warehouse: str) -> str:
     return warehouse
 
 
-def _alerts(
-    url: str | None, severity: str, form: AlertFormat, rules: Iterable[str]
-) -> tuple[AlertOptions, Send] | tuple[None, None]:
+def _alerts(url: str | None, severity: str, form: AlertFormat, rules: Iterable[str]) -> tuple[AlertOptions, Send] | tuple[None, None]:
     from pipelines.cli.arguments.alert_rules import alert_rules
 
     alert_rules(rules)  # refused now rather than after the run

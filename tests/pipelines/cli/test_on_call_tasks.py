@@ -58,9 +58,7 @@ TASKS = {
     "the page for others": Task(f"report {POLL_TIMEOUT} --redact all --out {{folder}}/page.html", (), written="page.html"),
     "the incident for a ticket": Task(f"analyze {POLL_TIMEOUT} --markdown", ("## WARNING: ", "- [ ] ")),
     "the rows for a spreadsheet": Task(f"analyze {POLL_TIMEOUT} --csv", ("rebalance_id,",)),
-    "settings of one's own": Task(
-        f"analyze {POLL_TIMEOUT}", ("10:08:46",), variables={"GROUPSCOPE_SETTINGS": "{folder}/settings.toml"}
-    ),
+    "settings of one's own": Task(f"analyze {POLL_TIMEOUT}", ("10:08:46",), variables={"GROUPSCOPE_SETTINGS": "{folder}/settings.toml"}),
 }
 
 

@@ -21,6 +21,7 @@ class Shard(HeartbeatShard[ShareGroup]):
     policy: EpochPolicy
     settings: ShareGroupSettings
     choose_shares: ChooseShares = choose_shares
+
     def look_at_topics(self, group: ShareGroup, topics: Collection[str]) -> bool:
         """Update a group's view of its topics; True if it changed."""
         found = seen(topics, self.topics)

@@ -25,6 +25,7 @@ class Shard(HeartbeatShard[StreamsGroup]):
     refine: Refine = keep_target
     standby_replicas: dict[str, int] = field(default_factory=dict)
     """Standby replicas by group, where the group has a setting of its own."""
+
     def standby_replicas_of(self, group_id: str) -> int:
         """Standby replicas in force for a group."""
         return self.standby_replicas.get(group_id, self.settings.standby_replicas)

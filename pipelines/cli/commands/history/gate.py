@@ -91,9 +91,7 @@ def _exceeded(one: GroupSum, rebalances_max: int | None, seconds_max: float | No
     return [name for name, value, limit in found if limit is not None and value > limit]
 
 
-def _write(
-    judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None, seconds_max: float | None, broken: list[Breach]
-) -> None:
+def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None, seconds_max: float | None, broken: list[Breach]) -> None:
     from pipelines.cli.answers.history_rows import breach_rows
     from pipelines.cli.output.json_csv import write_object
 
