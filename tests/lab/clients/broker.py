@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from socket import create_connection
 from tempfile import mkdtemp
 from threading import Event, Thread
 
+from tests.lab.ports import HOST, await_port
+
 VERSION = "4.3.1"
-HOST = "127.0.0.1"
 PORT = 21092
 CONTROLLER_PORT = 21093
-UP_SECONDS = 60
 ADDRESS = f"{HOST}:{PORT}"
 ARTIFACTS = (f"org.apache.kafka:kafka_2.13:{VERSION}", f"org.apache.kafka:kafka-tools:{VERSION}", "org.slf4j:slf4j-simple:1.7.36")
 """slf4j-simple writes the broker's log; its version goes with the slf4j of Kafka 4."""
@@ -66,7 +64,7 @@ class Broker:
         self._tool("kafka.tools.StorageTool", "format", "-t", "AAAAAAAAQACAAAAAAAAAAQ", "-c", str(config))
         command = self._java("kafka.Kafka", str(config), heap="512m", logging=LOGGING)
         self.process = subprocess.Popen(command, stdout=self.log.open("wb"), stderr=subprocess.STDOUT, cwd=home)
-        listening(PORT)
+        await_port(PORT)
         self.written = Event()
         return self
 
@@ -99,18 +97,6 @@ class Broker:
 
     def _java(self, main: str, *arguments: str, heap: str, logging: tuple[str, ...] = ()) -> list[str]:
         return ["java", f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *logging, "-cp", self.class_path, main, *arguments]
-
-
-def listening(port: int) -> None:
-    """Wait until a port is open."""
-    until = time.monotonic() + UP_SECONDS
-    while time.monotonic() < until:
-        try:
-            create_connection((HOST, port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise TimeoutError(f"nothing listens on {port}")
 
 
 def environment(**values: str) -> dict[str, str]:

@@ -9,13 +9,12 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from socket import create_connection
 
-HOST = "127.0.0.1"
+from tests.lab.ports import HOST, await_port
+
 NAME_SERVER = 19876
 BROKERS = {"broker-a": 19910, "broker-b": 19920}
 PROXY_GRPC = 19081
-UP_SECONDS = 60
 OPENED = ("java.base/java.lang", "java.base/java.nio", "java.base/sun.nio.ch", "java.base/java.util")
 
 
@@ -68,7 +67,7 @@ class Lab:
         """Start the name server."""
         config = self._file("namesrv", f"listenPort={NAME_SERVER}\nrocketmqHome={self.folder / 'namesrv'}\n")
         self.java("namesrv", f"{self.server_jars}/*", "192m", "org.apache.rocketmq.namesrv.NamesrvStartup", "-c", config)
-        listening(NAME_SERVER)
+        await_port(NAME_SERVER)
 
     def broker(self, name: str) -> None:
         """Start a broker."""
@@ -89,7 +88,7 @@ class Lab:
         }
         config = self._file(name, "".join(f"{key}={value}\n" for key, value in lines.items()))
         self.java(name, f"{self.server_jars}/*", "512m", "org.apache.rocketmq.broker.BrokerStartup", "-c", config)
-        listening(BROKERS[name])
+        await_port(BROKERS[name])
 
     def proxy(self, number: int) -> None:
         """Start a proxy of the cluster."""
@@ -105,7 +104,7 @@ class Lab:
         }
         path = self._file(f"proxy-{number}", json.dumps(config))
         self.java(f"proxy-{number}", f"{self.server_jars}/*", "384m", "org.apache.rocketmq.proxy.ProxyStartup", "-pc", path)
-        listening(PROXY_GRPC + 100 * number)
+        await_port(PROXY_GRPC + 100 * number)
 
     def admin(self, *arguments: str) -> None:
         """Run an administrator's command."""
@@ -159,15 +158,3 @@ class Lab:
         path = home / "config"
         path.write_text(text)
         return str(path)
-
-
-def listening(port: int) -> None:
-    """Wait until a port is open."""
-    until = time.monotonic() + UP_SECONDS
-    while time.monotonic() < until:
-        try:
-            create_connection((HOST, port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise TimeoutError(f"nothing listens on {port}")
