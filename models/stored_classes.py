@@ -120,7 +120,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "ClientWindows": ("of_epochs",),
     "Controllers": ("failures",),
     "GroupKnowledge": ("work_changed_at", "protocol_type"),
-    "Impact": ("pauses", "_tell_states"),
+    "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
     "PartitionHistory": ("reassigned",),
     "Roster": ("logs",),

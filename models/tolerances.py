@@ -132,7 +132,6 @@ TOLERANCES: Mapping[str, Tolerance] = {
     ),
     "kafka.measurements.noticed_us": Tolerance(5_000_000),
     "kafka.missing_evidence.margin_us": Tolerance(2_000_000),
-    "kafka.rejoin_delays.least_us": Tolerance(1_500_000, "as kafka.blockers.slow_rejoin_us"),
     "kafka.root_causes.takeover_us": Tolerance(10_000_000, "6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms"),
     "kafka.root_causes.return_us": Tolerance(300_000_000),
     "kafka.root_causes.harmful_wait_us": Tolerance(5_000_000),
@@ -169,9 +168,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.subscription_versions.subscribed_us": Tolerance(5_000_000),
     "rocketmq.subscription_versions.together_us": Tolerance(1_500_000),
     "rocketmq.subscriptions.heartbeat_us": Tolerance(1_500_000, "stamps of whole seconds; the rest assumed"),
-    "rocketmq.stage.line_of_loss_us": Tolerance(
-        1_300_000, "stamps of whole seconds; the rest assumed"
-    ),
+    "rocketmq.stage.line_of_loss_us": Tolerance(1_300_000, "stamps of whole seconds; the rest assumed"),
     "rocketmq.stage.boot_us": Tolerance(8_000_000),
     "rocketmq.timing.period_us": Tolerance(20_000_000, "RebalanceService.java, rocketmq.client.rebalance.waitInterval"),
     "rocketmq.timing.route_poll_us": Tolerance(30_000_000, "ClientConfig.java, pollNameServerInterval"),

@@ -16,8 +16,8 @@ from models.kafka.hypotheses.departures import expired, left
 from models.kafka.hypotheses.elimination import by_elimination, by_members_put_out, start_not_seen, store_failed_silently, sync_given_up
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis, Ranking
 from models.kafka.hypotheses.joins import joined, rejoined
-from models.kafka.hypotheses.window import MEMBER_ID_REQUIRED, RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, text_field
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, only_gave_id, text_field
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.tolerances import whole
 
@@ -135,14 +135,14 @@ def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool
     Another one must have started it then.
     """
     if action.event.witness is Witness.REQUEST:
-        return action.event.time_us < context.start and int_field(action.event, "error_code") not in {None, 0, MEMBER_ID_REQUIRED}
+        return action.event.time_us < context.start and bool(int_field(action.event, "error_code")) and not only_gave_id(action)
     actor = context.actor(action)
     failures = (
         context.actions_of(ActionKind.JOIN_FAILED, start=action.at - 1, end=context.start - 1)
         if action.event.witness is Witness.CLIENT
         else ()
     )
-    return any(context.actor(each) == actor and "MEMBER_ID_REQUIRED" not in (each.why or "") for each in failures)
+    return any(context.actor(each) == actor and not only_gave_id(each) for each in failures)
 
 
 def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:

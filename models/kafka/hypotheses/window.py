@@ -10,16 +10,13 @@ from functools import cached_property
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import ActionKind, MemberAction, int_field, names_field, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, names_field, only_gave_id, text_field
 from models.kafka.observations.default_client_ids import is_default
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster
 from models.kafka.observations.tolerances import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US
 from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.units import FOREVER
-
-MEMBER_ID_REQUIRED = 79
-"""Error code (protocol/Errors.java)."""
 
 
 @dataclass
@@ -197,7 +194,7 @@ class RebalanceContext:
         never_came = {self.actor(action) for action in self.actions_of(ActionKind.ID_EXPIRED)}
         for action in self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, end=self.window.open_until):
             actor = self.actor(action)
-            if actor in never_came and _was_only_given_an_id(action):
+            if actor in never_came and only_gave_id(action):
                 continue
             if action.instance_id and action.at < self.start - EFFECT_US:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
@@ -379,14 +376,6 @@ class RebalanceContext:
         )
         instance = text_field(event, "reason_instance_id")
         return MemberAction(kind, event.time_us, member_id, None, instance, text_field(event, "client_reason"), None, event)
-
-
-def _was_only_given_an_id(action: MemberAction) -> bool:
-    """Whether the first JoinGroup was answered with an id only.
-
-    Come back with this member id (KIP-394): that is no join yet.
-    """
-    return int_field(action.event, "error_code") == MEMBER_ID_REQUIRED
 
 
 def is_afterthought(action: MemberAction) -> bool:

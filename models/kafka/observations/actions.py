@@ -18,6 +18,9 @@ from models.units import US_PER_MS
 LOAD_IN_PROGRESS = 14
 """Error code (protocol/Errors.java)."""
 
+MEMBER_ID_REQUIRED = 79
+"""Error with which a new member only gets its id, and then joins again (KIP-394)."""
+
 ALREADY_REBALANCING = "group is already rebalancing"
 """Why a member rejoins whose heartbeat was refused so (AbstractCoordinator.HeartbeatResponseHandler)."""
 
@@ -102,6 +105,14 @@ def is_told(action: MemberAction) -> bool:
     Since 3.0 its own wish to rejoin says so (ConsumerCoordinator).
     """
     return action.kind is ActionKind.TOLD or (action.kind is ActionKind.WANTS_REJOIN and action.why == ALREADY_REBALANCING)
+
+
+def only_gave_id(action: MemberAction) -> bool:
+    """Whether a JoinGroup was answered with a member id only.
+
+    That is no join yet, nor a refusal. Requests have the error's code, clients its name.
+    """
+    return int_field(action.event, "error_code") == MEMBER_ID_REQUIRED or "MEMBER_ID_REQUIRED" in (action.why or "")
 
 
 def says_put_out(action: MemberAction) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
-from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, is_told, says_put_out, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, is_told, only_gave_id, says_put_out, text_field
 from models.kafka.observations.roster import Roster
 from models.tolerances import whole
 from models.units import FOREVER
@@ -46,12 +46,6 @@ All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each
 
 ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
-
-MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"
-"""Error with which a new member gets its id (KIP-394).
-
-It joins again at once; not every library logs that.
-"""
 
 _OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT})
 
@@ -225,7 +219,7 @@ class ClientWindows:
                 self._cut_off.discard(actor)
             elif action.kind is ActionKind.JOIN_FAILED:
                 self._refused(actor)
-                if MEMBER_ID_REQUIRED in (action.why or ""):
+                if only_gave_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or is_told(action) or says_put_out(action):
                 self._open(action, actor)

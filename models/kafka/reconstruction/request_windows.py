@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import SYNC_ERRORS, answered_at, handled_at, int_field, names_field, text_field
+from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at, int_field, names_field, text_field
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
 from models.tolerances import whole
 from models.units import FOREVER
@@ -31,7 +31,7 @@ HELD_MAX = 10_000
 PARKED_US = whole("kafka.request_windows.parked_us")
 """Waiting time of a JoinGroup that a join phase parked: assumed."""
 
-REBALANCE_IN_PROGRESS, NOT_COORDINATOR, MEMBER_ID_REQUIRED = 27, 16, 79
+REBALANCE_IN_PROGRESS, NOT_COORDINATOR = 27, 16
 """Error codes (protocol/Errors.java)."""
 
 FINE = (0, None)

@@ -15,16 +15,10 @@ from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, p
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, text_field
 from models.kafka.observations.tolerances import stamp_width_us
-from models.kafka.verdicts.rejoin_delays import with_delay
+from models.kafka.verdicts.rejoin_delays import SLOW_REJOIN_US, with_delay
 from models.rows import Person
 from models.tolerances import whole
 from models.units import US_PER_MS
-
-SLOW_REJOIN_US = whole("kafka.blockers.slow_rejoin_us")
-"""Minimum delay of a blocker behind the other members.
-
-Members learn of a rebalance with their next heartbeat.
-"""
 
 UNNAMED_WAIT_US = whole("kafka.blockers.unnamed_wait_us")
 """Minimum wait for a member that no line names.

@@ -63,14 +63,11 @@ class PartitionPause:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPause:
-    """A stretch in which a thread of Streams was not RUNNING.
-
-    It has no end while it lasts.
-    """
+    """A stretch in which a thread of Streams was not RUNNING, now over."""
 
     actor: str
     since: int
-    until: int | None = None
+    until: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +114,8 @@ class Impact:
     pauses: list[ThreadPause] = field(default_factory=list)
     _tell_states: set[str] = field(default_factory=set)
     """Threads of Streams whose log shows their states."""
+    _paused_since: dict[str, int] = field(default_factory=dict)
+    """Threads that are not RUNNING yet."""
 
     def feed(self, event: Event, actor: str | None, skew: int) -> None:
         """Process the next event of the group.
@@ -165,10 +164,10 @@ class Impact:
     def _change_state(self, before: str | None, after: str | None, actor: str, at: int) -> None:
         self._tell_states.add(actor)
         if before == _WORKS and after in _REBALANCES:
-            self.pauses.append(ThreadPause(actor, at))
+            self._paused_since[actor] = at
+        elif after not in _REBALANCES and actor in self._paused_since:
+            self.pauses.append(ThreadPause(actor, self._paused_since.pop(actor), at))
             del self.pauses[:-STOPS_HELD_MAX]
-        elif after not in _REBALANCES:
-            self.pauses = [replace(each, until=at) if each.actor == actor and each.until is None else each for each in self.pauses]
 
     def _commit(self, event: Event, actor: str, at: int) -> None:
         code = int_field(event, "error_code")
@@ -216,14 +215,15 @@ class Impact:
 
         None while one of them does.
         """
+        if until is None and self._paused_since:
+            return None
         over = FOREVER if until is None else until
         stood = longest_by_giver(self.stops_within(began, until))
         paused: Counter[str] = Counter()
         for each in self.pauses:
-            end = over if each.until is None else min(each.until, over)
-            if end == FOREVER:
-                return None
-            paused[each.actor] += max(0, end - max(each.since, began))
+            paused[each.actor] += max(0, min(each.until, over) - max(each.since, began))
+        for actor, since in self._paused_since.items():
+            paused[actor] += max(0, over - max(since, began))
         return round(sum(max(paused[actor], stood.get(actor, 0)) for actor in paused.keys() | stood.keys()) / US_PER_SECOND, 6)
 
     def stops_within(self, began: int, until: int | None) -> list[PartitionPause]:
@@ -246,7 +246,7 @@ class Impact:
         """Discard everything that no later rebalance can need."""
         self.stops = [stop for stop in self.stops if stop.until >= before]
         self.refused = [each for each in self.refused if each.at >= before]
-        self.pauses = [each for each in self.pauses if each.until is None or each.until >= before]
+        self.pauses = [each for each in self.pauses if each.until >= before]
 
 
 def _says_old_generation(error: str) -> bool:

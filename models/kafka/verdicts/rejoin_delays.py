@@ -16,8 +16,11 @@ from models.rows import Person
 from models.tolerances import whole
 from models.units import US_PER_MS, US_PER_SECOND
 
-LEAST_US = whole("kafka.rejoin_delays.least_us")
-"""Shortest gap worth a word: ordinary polls and heartbeats are below it."""
+SLOW_REJOIN_US = whole("kafka.blockers.slow_rejoin_us")
+"""Minimum delay of a blocker behind the other members.
+
+They learn of a rebalance with their next heartbeat.
+"""
 
 HEARD_OF_NOTHING = "heard of nothing for"
 DID_NOT_POLL = "did not poll for"
@@ -78,4 +81,4 @@ def _gap(start: int, own: list[MemberAction], end: int) -> str | None:
 
 
 def _told(words: str, took_us: int) -> str | None:
-    return f"{words} {spell(took_us / US_PER_SECOND)}" if took_us >= LEAST_US else None
+    return f"{words} {spell(took_us / US_PER_SECOND)}" if took_us >= SLOW_REJOIN_US else None
