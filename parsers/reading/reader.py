@@ -86,27 +86,38 @@ class ReadOptions:
         return rule.value if rule else None
 
 
-def find_files(paths: Sequence[str], options: ReadOptions | None = None, before: Mapping[str, Inspection] | None = None) -> Discovery:
+def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Discovery:
     """Find what can be read at all paths, and what is skipped.
 
-    With the reason, and paths that do not exist. Files that are as an earlier look found them are not opened; `before` has these by name,
-    as `Discovery.looks` gave them.
+    With the reason, and paths that do not exist. Undated files are dated by others.
     """
     options = options or ReadOptions()
+    found = list_files(paths, options)
+    date_files(found, options)
+    return found
+
+
+def list_files(paths: Sequence[str], options: ReadOptions, before: Mapping[str, Inspection] | None = None) -> Discovery:
+    """Find files as `find_files` does, without their days.
+
+    Files that are as an earlier look found them are not opened; `before` has these by name, as `Discovery.looks` gave them.
+    """
     check_zones(options.log_tz)
     known = before or {}
     if options.redaction is None:
-        found = discover(paths, include_rotated=options.include_rotated, before=known.get, tell=tell_best)
-        found.notes = with_dates(found, lambda source: first_times(source, options))
-        return found
+        return discover(paths, include_rotated=options.include_rotated, before=known.get, tell=tell_best)
     path = options.redaction.path
     found = discover(paths, include_rotated=options.include_rotated, before=lambda name: known.get(path(name)), tell=tell_best)
-    found.notes = [_reason(note, options.redaction) for note in with_dates(found, lambda source: first_times(source, options))]
     found.files = [replace(source, name=path(source.name)) for source in found.files]
     found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
     # What stands in archives has its names there.
     found.looks = {path(name): None if look is None or look.has_names else look for name, look in found.looks.items()}
     return found
+
+
+def date_files(found: Discovery, options: ReadOptions) -> None:
+    """Give undated files the days of others, and note it."""
+    found.notes = with_dates(found, lambda source: first_times(source, options))
 
 
 def first_times(source: SourceFile, options: ReadOptions) -> tuple[int, int] | None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models.incidents.incidents import Limits
-from parsers.reading.reader import Discovery, ReadOptions, find_files, unmatched_globs
+from parsers.reading.reader import Discovery, ReadOptions, date_files, list_files, unmatched_globs
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.sources.files import printable
 from pipelines.errors import CannotWrite, ConcurrentWrite, GateFailed, NothingReadable
@@ -139,13 +139,13 @@ def _attempt(options: RunOptions) -> RunOutcome:
     options.on_stage("look")
     read = dataclasses.replace(options.read, fold_runs=True)
     seen = seen_before(options.warehouse, read.redaction)
-    found = find_files(list(options.inputs), read, {} if options.rebuild else seen.known)
+    found = list_files(list(options.inputs), read, {} if options.rebuild else seen.known)
     if found.missing:
         raise NothingReadable(nothing_at(found.missing[0]))
     if not found.files:
         raise NothingReadable(_nothing(options.inputs, found))
     _writable(options.warehouse)
-    unmatched = [*(f"no file matches {glob}" for glob in unmatched_globs(found, read)), *found.notes]
+    unmatched = [f"no file matches {glob}" for glob in unmatched_globs(found, read)]
     outcome = RunOutcome(uuid.uuid4().hex, on_stage=options.on_stage, warnings=unmatched)
     outcome.timings["look"] = round(time.monotonic() - began, 3)
     entry = _entry(options, read, outcome.run_id)
@@ -154,6 +154,8 @@ def _attempt(options: RunOptions) -> RunOutcome:
         if seen.has_names:  # a run that was to hide the names failed before this step
             note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id)
         return outcome
+    date_files(found, read)
+    outcome.warnings += found.notes
     from pipelines.spark.session import import_spark
 
     import_spark()

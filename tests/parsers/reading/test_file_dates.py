@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parsers.reading.reader import ReadOptions, find_files, read_file
+from parsers.reading.reader import ReadOptions, date_files, find_files, list_files, read_file
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 
 BROKER = """[{day} 09:00:00,000] INFO [GroupCoordinator 1]: Preparing to rebalance group orders in state PreparingRebalance with old \
@@ -90,3 +90,13 @@ def test_dated_files_are_as_they_were(tmp_path: Path) -> None:
     found = find_files([str(tmp_path)])
     assert found.notes == []
     assert {source.format.base_days for source in found.files} == {0}
+
+
+def test_a_run_without_news_does_not_read_beginnings_again(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(BROKER.format(day="2026-03-05"))
+    (tmp_path / "app.log").write_text(f"09:00:03.005 [main] INFO {LOGGER} - {JOINED}\n")
+    listed = list_files([str(tmp_path)], ReadOptions())
+    assert [source.format.base_days for source in listed.files] == [0, 0]
+    date_files(listed, ReadOptions())
+    assert listed.files == find_files([str(tmp_path)]).files
+    assert any(source.format.base_days for source in listed.files)

@@ -21,7 +21,7 @@ import zstandard
 
 from parsers.reading import resume
 from parsers.reading.file_reports import report_row
-from parsers.reading.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files
+from parsers.reading.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files, list_files
 from parsers.reading.resume import Start, content_end, settled_end
 from parsers.sources import archives
 from parsers.sources import checkpoints as marks
@@ -99,7 +99,7 @@ class Ledger:
             meanwhile()
             return Read([_read(source, start) for source, start in sources])
 
-        found = find_files([str(self.logs)], before={} if rebuild else self.looks)
+        found = list_files([str(self.logs)], ReadOptions(), {} if rebuild else self.looks)
         self.looks = {path: written_down(look) for path, look in found.looks.items() if look is not None}
         reading = read(found, planned, parse)
         todo = reading.todo
@@ -437,7 +437,7 @@ def test_a_copy_that_was_compared_is_not_read_again(tmp_path: Path) -> None:
 
     assert [source.name for source in first.files] == [str(tmp_path / "server.log")]
     assert len(looks) == 2
-    again = find_files([str(tmp_path)], before=looks)
+    again = list_files([str(tmp_path)], ReadOptions(), looks)
     assert (again.skipped, again.looks) == (first.skipped, looks)
 
 
@@ -472,12 +472,12 @@ def test_what_was_measured_of_contents_that_begin_alike_is_not_measured_again(tm
     first = find_files([str(tmp_path)])
     known = {path: written_down(look) for path, look in first.looks.items() if look is not None}
     told = read_bytes(monkeypatch)
-    again = find_files([str(tmp_path)], before=known)
+    again = list_files([str(tmp_path)], ReadOptions(), known)
 
     assert (sum(told), again.skipped) == (0, first.skipped)
     assert len(first.files) == 2
     append(tmp_path / "old.log", lines(31_000, 30_000))
-    assert len(find_files([str(tmp_path)], before=known).files) == 2
+    assert len(list_files([str(tmp_path)], ReadOptions(), known).files) == 2
     assert 0 < sum(told) < 3 * len(lines(900, 30_000)), "what no other has is not compared"
 
 
