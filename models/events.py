@@ -306,7 +306,7 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStarting": _kind(_BROKER, "A broker process starts.", "node"),
     "BrokerStarted": _kind(_BROKER, "A broker is up.", "node"),
     "BrokerStopping": _kind(_BROKER, "A broker shuts down in good order.", "node"),
-    "BrokerStopped": _kind(_BROKER, "A broker has shut down.", "node"),
+    "BrokerStopped": _kind(_BROKER, "A broker has shut down, or halted without doing so in good order.", "node halted"),
     "KafkaVersion": _kind(_BROKER, "The version of the Kafka library in this process.", "version"),
     "ClusterId": _kind(_BROKER, "The cluster's id.", "cluster_id group client_id instance_id"),
     "TopicCreated": _kind(_BROKER, "A topic was created.", "node topic topic_id partition_count assignment unclean"),

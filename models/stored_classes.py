@@ -117,6 +117,7 @@ STORED: Mapping[str, str] = {
 """Module and class by stable name."""
 
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "Brokers": ("failed_dirs",),
     "ClientWindows": ("of_epochs",),
     "Controllers": ("failures",),
     "GroupKnowledge": ("work_changed_at", "protocol_type"),

@@ -84,11 +84,12 @@ OUTAGE_CAUSES = (
     "controlled_shutdown_single_replica",
     "isr_lost",
     "all_replicas_down",
+    "log_dir_failed",
     "no_controller",
     "unknown",
 )
 OUTAGE_ENDS = ("replica_returned", "isr_election", "unclean_election", "reassigned", "open")
-SHORTAGE_CAUSES = ("broker_down", "replica_lagging", "reassignment", "unknown")
+SHORTAGE_CAUSES = ("broker_down", "log_dir_failed", "replica_lagging", "reassignment", "unknown")
 SHORTAGE_ENDS = ("caught_up", "deleted", "unknown", "open")
 INCIDENT_KINDS = (
     "storm",

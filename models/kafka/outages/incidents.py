@@ -285,17 +285,32 @@ def _covered(rows: Iterable[PartitionOutage]) -> float:
 
 
 def _headline(rows: Sequence[PartitionOutage], lengths: Sequence[float], *, is_open: bool) -> str:
-    brokers = sorted({node for row in rows for node in row.lost_brokers}, key=lambda node: (len(node), node))
-    who = f"broker {brokers[0]}" if len(brokers) == 1 else "brokers " + ", ".join(brokers) if brokers else "a broker"
     names = [f"{row.topic}-{row.partition}" for row in rows]
     what = names[0] if len(set(names)) == 1 else f"{len(set(names))} partitions"
     lasted = "still open" if is_open else f"up to {spell(max(lengths))}"
-    told = f"{who} went: {what} without leader, {lasted}"
+    told = f"{_what_went(rows)}: {what} without leader, {lasted}"
     risky = sum(bool(row.at_risk) for row in rows)
     coordinators = sum(row.topic == OFFSETS_TOPIC for row in rows)
     extras = [f"{risky} elected with records at risk"] if risky else []
     extras += [f"{coordinators} of them held coordinators"] if coordinators else []
     return "; ".join([told, *extras])
+
+
+def _what_went(rows: Sequence[PartitionOutage]) -> str:
+    """Brokers that went, and brokers that lost a directory only."""
+    brokers = _in_number_order(node for row in rows for node in row.lost_brokers)
+    failed = _in_number_order(row.leader_before for row in rows if row.cause == "log_dir_failed" and row.leader_before is not None)
+    told = [f"{_named(brokers) if brokers else 'a broker'} went"] if brokers or not failed else []
+    return " and ".join([*told, *([f"a log directory of {_named(failed)} failed"] if failed else [])])
+
+
+def _in_number_order(nodes: Iterable[str]) -> list[str]:
+    """Different nodes, in the order of their numbers."""
+    return sorted(set(nodes), key=lambda node: (len(node), node))
+
+
+def _named(nodes: Sequence[str]) -> str:
+    return f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)
 
 
 def goings_of(facts: ClusterFacts) -> list[BrokerDeparture]:

@@ -5,7 +5,7 @@ Rows are times without a leader, leader moves and broker outages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from models.events import Event
 from models.evidence import evidence
@@ -106,7 +106,10 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
     replicas = history.candidates or isr
     ended_by = _ended_by(replicas, isr, leader_before, after)
     online_at = _ended(brokers, offline_at, after)
+    failed = dir_failures(brokers, {*isr, *filter(None, (leader_before,))}, offline_at)
     cause = _cause(replicas, isr, lost, brokers, offline_at)
+    if cause == "unknown" and _leader_lost_its_dir(failed, leader_before, isr, lost):
+        cause = "log_dir_failed"
     without_controller = stage.controllers.missing(offline_at, online_at) if cause == "unknown" and isr else []
     if without_controller:
         cause = "no_controller"  # a replica in sync could have been elected
@@ -132,7 +135,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
         at_risk=None if after is None else after.unclean or ended_by == "unclean_election",
         groups=[],
         settled_by=_settled_by(cause, lost, gap, stage),
-        evidence=_lines(lost, vacant, after, without_controller),
+        evidence=_lines(lost, vacant, after, [*(failed.values() if cause == "log_dir_failed" else ()), *without_controller]),
     )
 
 
@@ -202,6 +205,19 @@ def _cause(replicas: Nodes, isr: Nodes, lost: list[BrokerAbsence], brokers: Brok
     return "all_replicas_down" if all(brokers.gone_at(node, at + MOMENT_US) is not None for node in replicas) else "isr_lost"
 
 
+def dir_failures(brokers: Brokers, nodes: Iterable[str], at: int) -> dict[str, Event]:
+    """Brokers that stayed up with a failed directory, and its first line."""
+    told = {node: brokers.dir_failures(node, at - TAKEN_OVER_US, at + MOMENT_US) for node in sorted(nodes)}
+    return {node: lines[0] for node, lines in told.items() if lines and brokers.gone_at(node, at + MOMENT_US) is None}
+
+
+def _leader_lost_its_dir(failed: Container[str], leader: str | None, isr: Nodes, lost: Iterable[BrokerAbsence]) -> bool:
+    """Whether failed directories took the leader and every in-sync replica."""
+    gone = {absence.node for absence in lost}
+    led = isr if leader is None else (leader,)
+    return any(node in failed for node in led) and all(node in failed or node in gone for node in isr)
+
+
 def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Leadership | None) -> str:
     if after is None:
         return "open"
@@ -236,8 +252,8 @@ def _settled_by(cause: str, lost: list[BrokerAbsence], gap: Gap, stage: Partitio
     return told if not silent else f"{told}, or server.log of broker {' and '.join(silent)}"
 
 
-def _lines(lost: list[BrokerAbsence], vacant: list[Leadership], after: Leadership | None, controllers: list[Event]) -> list[Evidence]:
-    """Evidence in order: vacancy, departures, controllers, new leader."""
+def _lines(lost: list[BrokerAbsence], vacant: list[Leadership], after: Leadership | None, behind: list[Event]) -> list[Evidence]:
+    """Evidence in order: vacancy, departures, directories, controllers, new leader."""
     rows: dict[tuple[str, int], Evidence] = {}
 
     def add(events: Sequence[Event], *, inferred: bool) -> None:
@@ -249,7 +265,7 @@ def _lines(lost: list[BrokerAbsence], vacant: list[Leadership], after: Leadershi
             add(each.events, inferred=False)
     for absence in lost:
         add([*absence.events[:1], *([absence.witness] if absence.witness is not None else [])], inferred=True)
-    add(controllers, inferred=True)
+    add(behind, inferred=True)
     if after is not None:
         add(after.events, inferred=after.told is LeadershipSource.IMPLIED)
     return list(rows.values())
@@ -282,7 +298,10 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
                 leader_epoch=each.epoch,
                 reason=_reason(history, brokers, before, each),
                 is_clean_election=_clean(history, vacant, each),
-                evidence=[*evidence(each.events, inferred=each.told is LeadershipSource.IMPLIED), *evidence(_reassigned_by(history, each))],
+                evidence=[
+                    *evidence(each.events, inferred=each.told is LeadershipSource.IMPLIED),
+                    *_behind_move(history, brokers, before, each),
+                ],
             )
         before, vacant = each, []
 
@@ -305,8 +324,14 @@ def _reassigned_by(history: PartitionHistory, each: Leadership) -> list[Event]:
     return [event for event in history.reassigned if 0 <= each.at - event.time_us <= TAKEN_OVER_US][-1:]
 
 
+def _behind_move(history: PartitionHistory, brokers: Brokers, before: Leadership, each: Leadership) -> list[Evidence]:
+    """Lines that tell why a leadership moved, if it was not its broker's departure."""
+    failed = dir_failures(brokers, (before.leader,), each.at)
+    return [*evidence(_reassigned_by(history, each)), *evidence(failed.values(), inferred=True)]
+
+
 def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, each: Leadership) -> str | None:
-    """Reason for a leader move: departure or preferred replica, None if unknown."""
+    """Reason for a leader move, None if unknown."""
     going = brokers.last_going(before.leader, each.at + MOMENT_US, each.at - TAKEN_OVER_US)
     if going is not None and before.at <= (going.down_at or 0) + MOMENT_US:
         return f"broker {before.leader} {'was stopped' if going.controlled else 'was lost'}"
@@ -316,7 +341,11 @@ def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, eac
         return f"broker {before.leader} was lost"
     if _reassigned_by(history, each):
         return "reassignment finished"
-    if any(0 <= each.at - at <= TAKEN_OVER_US for at in history.preferred) or (history.replicas and history.replicas[0] == each.leader):
+    if any(0 <= each.at - at <= TAKEN_OVER_US for at in history.preferred):
+        return "preferred replica elected"
+    if dir_failures(brokers, (before.leader,), each.at):
+        return f"a log directory of broker {before.leader} failed"
+    if history.replicas and history.replicas[0] == each.leader:
         return "preferred replica elected"
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.partitions.brokers import Brokers
@@ -28,6 +29,7 @@ def under_replicated_spans(
         if not shortage.events or _never_was(shortage, history, brokers):
             continue
         lost = [node for node in shortage.missing if _was_lost(brokers, node, shortage)]
+        failed = _failed_dirs(brokers, shortage)
         started_at, ended_at = in_order(begin_of(shortage.started_at, shortage.ended_at), shortage.ended_at)
         first = shortage.started_at if shortage.started_at is not None else shortage.ended_at
         yield UnderReplicatedSpan(
@@ -38,14 +40,14 @@ def under_replicated_spans(
             partition=history.partition,
             started_at=started_at,
             ended_at=ended_at,
-            cause=_cause(shortage, lost),
+            cause=_cause(shortage, lost, failed),
             ended_by=shortage.ended_by,
             replicas=list(shortage.replicas),
             isr=list(shortage.isr),
             missing=list(shortage.missing),
             lost_brokers=lost,
             settled_by=_settled_by(shortage, history, kraft=kraft),
-            evidence=[row for event in shortage.events for row in evidence([event], inferred=event.topic != history.topic)],
+            evidence=[row for event in (*shortage.events, *failed) for row in evidence([event], inferred=event.topic != history.topic)],
         )
 
 
@@ -72,9 +74,20 @@ def _was_lost(brokers: Brokers, node: str, shortage: Shortage) -> bool:
     )
 
 
-def _cause(shortage: Shortage, lost: list[str]) -> str:
+def _failed_dirs(brokers: Brokers, shortage: Shortage) -> list[Event]:
+    """Lines about failed directories of missing replicas' brokers."""
+    at = shortage.started_at
+    if at is None:
+        return []
+    up = (node for node in shortage.missing if not _was_lost(brokers, node, shortage))
+    return [event for node in up for event in brokers.dir_failures(node, at - LAG_US, at + MOMENT_US)[:1]]
+
+
+def _cause(shortage: Shortage, lost: list[str], failed: list[Event]) -> str:
     if lost:
         return "broker_down"
+    if failed:
+        return "log_dir_failed"
     if shortage.grown:
         return "reassignment"
     return "unknown" if shortage.started_at is None else "replica_lagging"

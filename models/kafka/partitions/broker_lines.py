@@ -63,9 +63,19 @@ def process_stop(state: PartitionState, event: Event) -> None:
     node = state.node_of_line(event)
     if node is None:
         return
+    if event.fields.get("halted"):
+        record_halt(state, node, event)
+        return
     if event.name == "BrokerStopped":
         record_stop(state, node, state.brokers.stopping_line(node) or event)
     state.brokers.stopping(node, event.time_us, event)
+
+
+def record_halt(state: PartitionState, node: str, event: Event) -> None:
+    """Record a broker that ends itself, as its last log directory failed."""
+    state.brokers.sign(node, "log_dir", event)
+    if not state.suspicions.is_told(node, event.time_us):
+        state.record_departure(node, event, suspected=True)
 
 
 def record_stop(state: PartitionState, node: str, event: Event) -> None:

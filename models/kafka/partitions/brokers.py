@@ -75,6 +75,8 @@ class Brokers:
     _unled: set[str] = field(default_factory=set)
     have_changed: bool = False
     """Whether a broker left or returned since this was last reset."""
+    failed_dirs: dict[str, list[Event]] = field(default_factory=dict)
+    """Lines about failed log directories by broker, whether it stopped or not."""
 
     def is_down(self, node: str) -> bool:
         """Whether a broker is down now."""
@@ -135,6 +137,10 @@ class Brokers:
         """Whether a controlled shutdown was granted in the interval [after, before]."""
         return any(after <= at <= before for at in self._granted.get(node, ()))
 
+    def dir_failures(self, node: str, after: int, before: int) -> list[Event]:
+        """Lines about a broker's failed directories in the interval [after, before]."""
+        return [event for event in self.failed_dirs.get(node, ()) if after <= event.time_us <= before]
+
     def all(self) -> Iterator[BrokerAbsence]:
         """All outages, by broker and time."""
         for node in sorted(self.absences):
@@ -158,6 +164,8 @@ class Brokers:
             ]
         for node, granted in self._granted.items():
             self._granted[node] = [at for at in granted if is_asked(at, at)]
+        for node, failed in self.failed_dirs.items():
+            self.failed_dirs[node] = [event for event in failed if is_asked(event.time_us, event.time_us)]
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -202,6 +210,8 @@ class Brokers:
         self._signs.setdefault(node, {})[kind] = event
         if kind == "leaving":
             self._granted.setdefault(node, []).append(event.order_us)
+        if kind == "log_dir":
+            self.failed_dirs.setdefault(node, []).append(event)
         known = self._open(node)
         if known is None:
             return

@@ -44,6 +44,14 @@ def test_outages_that_follow_each_other_are_one_incident() -> None:
     assert found[0].outage_ids == ["a-10", "b-40"]
 
 
+def test_a_failed_directory_is_no_broker_that_went() -> None:
+    failed = dataclasses.replace(outage("a", 10, 50), cause="log_dir_failed", lost_brokers=[], leader_before="2")
+    (found,) = outage_incidents([failed], Limits())
+    assert found.headline == "a log directory of broker 2 failed: a-0 without leader, up to 40 s"
+    (found,) = outage_incidents([failed, outage("b", 40, 60, lost="3")], Limits())
+    assert found.headline == "broker 3 went and a log directory of broker 2 failed: 2 partitions without leader, up to 40 s"
+
+
 def test_an_open_outage_holds_all_that_follows() -> None:
     (found,) = outage_incidents([outage("a", 10, None), outage("b", 5000, 5001)], Limits())
     assert (found.ended_at, found.severity) == (None, "critical")
