@@ -25,6 +25,7 @@ class Witness(StrEnum):
     CLIENT = "client"  # a client's own log
     BROKER = "broker"  # other lines of a broker
     CONTROLLER = "controller"  # ZooKeeper or KRaft controller, state changes
+    AUTHORIZER = "authorizer"  # kafka-authorizer.log
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +293,7 @@ EVENTS: dict[str, EventKind] = {
         f"{_CLIENT_HEAD} generation delay_ms assignment_error",
     ),
     "ClientWorkChanged": _kind(_CLIENT, "A connector or its tasks were created, changed or deleted.", f"{_CLIENT_HEAD} connector"),
-    "ClientConfigDrifted": _kind(
-        _CLIENT, "Workers of a Connect cluster do not see the same configuration.", f"{_CLIENT_HEAD} own_offset group_offset"
-    ),
+    "ClientConfigDrifted": _kind(_CLIENT, "Connect workers see different configurations.", f"{_CLIENT_HEAD} own_offset group_offset"),
     "ClientClosed": _kind(_CLIENT, "The consumer is closed.", _CLIENT_HEAD),
     "ClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", f"{_CLIENT_HEAD} detail"),
     # Broker lines outside the coordinator.
@@ -303,6 +302,7 @@ EVENTS: dict[str, EventKind] = {
         "A KafkaConfig block.",
         "node initial_rebalance_delay_ms min_session_timeout_ms max_session_timeout_ms offsets_partitions offsets_retention_minutes offsets_commit_timeout_ms group_max_size zk_session_timeout_ms broker_session_timeout_ms unclean_election",
     ),
+    "GroupAccessDenied": _kind(Witness.AUTHORIZER, "A request about a group was denied.", "group principal operation client_host request"),
     "BrokerStarting": _kind(_BROKER, "A broker process starts.", "node"),
     "BrokerStarted": _kind(_BROKER, "A broker is up.", "node"),
     "BrokerStopping": _kind(_BROKER, "A broker shuts down in good order.", "node"),

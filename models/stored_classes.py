@@ -124,6 +124,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
     "PartitionHistory": ("reassigned",),
+    "RefusalSpell": ("principal",),
     "Roster": ("logs",),
 }
 """Fields that classes got after checkpoints were written, oldest first.

@@ -71,6 +71,9 @@ FENCED = KINDS[-1]
 _FENCING = frozenset({"ClientFenced", "StaticMemberFenced", "ModernMemberRefused"})
 """Events that tell of nothing else."""
 
+DENIED = "GroupAccessDenied"
+"""What an authorizer logs: it names a principal and no client."""
+
 _TOLD_IN = {"ClientJoinFailed": "error", "ClientSyncFailed": "error", "ClientHeartbeatFailed": "error", "ClientRejoinRequested": "why"}
 """Field of an event that has a client's error."""
 
@@ -84,6 +87,8 @@ def refusal_of(event: Event) -> RefusalKind | None:
     """Reason for which an event refuses a consumer, None otherwise."""
     if event.name in _FENCING:
         return FENCED
+    if event.name == DENIED:
+        return next(kind for kind in KINDS if kind.kind == "not_authorized")
     if event.name in _TOLD_IN:
         error = str(event.fields.get(_TOLD_IN[event.name]) or "").lower()
         return next((kind for kind in KINDS if any(words in error for words in kind.words)), None)
@@ -105,6 +110,8 @@ class Spell:
     last_at: int
     counts: dict[str, int] = field(default_factory=dict)
     lines: list[Event] = field(default_factory=list)
+    principal: str | None = None
+    """Whom the authorizer denied."""
 
     @property
     def count(self) -> int:
@@ -135,15 +142,24 @@ class Refusals:
         kind = refusal_of(event)
         if kind is None:
             return
-        name = event.instance_id or actor or event.client_id or event.member_id or ""
-        spell = self.spells.get((kind.kind, name))
+        denied = event.name == DENIED
+        principal = str(event.fields.get("principal") or "") or None if denied else None
+        name = principal or event.instance_id or actor or event.client_id or event.member_id or ""
+        spell = self.spells.get((kind.kind, name)) or self._by_the_other_log(kind.kind, denied=denied)
         if spell is None:
             person = Person(event.member_id or None, event.client_id, event.instance_id, _host(event), kind.kind, first=True)
             self.ordinals[kind.kind] = ordinal = self.ordinals.get(kind.kind, 0) + 1
             spell = self.spells[kind.kind, name] = Spell(kind.kind, ordinal, person, at, at)
         elif event.witness is Witness.CLIENT and spell.person.client_id is None:
             spell.person = replace(spell.person, client_id=event.client_id)
+        spell.principal = spell.principal or principal
         spell.add(event, at)
+
+    def _by_the_other_log(self, kind: str, *, denied: bool) -> Spell | None:
+        """The only refusal that just one of client and authorizer tells."""
+        others = [spell for spell in self.spells.values() if spell.kind == kind]
+        alone = [spell for spell in others if (DENIED not in spell.counts if denied else spell.counts.keys() == {DENIED})]
+        return alone[0] if len(alone) == len(others) == 1 else None
 
     def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, Spell]]:
         """Remove and yield the spells that no later refusal can join.
@@ -165,7 +181,8 @@ def _host(event: Event) -> str | None:
 def refusal_incident(cluster: str, group: str, spell: Spell) -> Incident:
     """A spell of refusals as an incident."""
     told = next(kind.told for kind in KINDS if kind.kind == spell.kind)
-    name = spell.person.client_id or spell.person.instance_id or spell.person.member_id or "a consumer that no line names"
+    person = spell.person
+    name = person.client_id or person.instance_id or person.member_id or spell.principal or "a consumer that no line names"
     times = f" {spell.count} times" if spell.count > 1 else ""
     return Incident(
         cluster=cluster,

@@ -318,6 +318,7 @@ TYPES: dict[str, SlotType] = {
     "text": SlotType(r"[^ ]+", None, str),
     "free": SlotType(r".*", None, str, spaced=True),
     "word": SlotType(r"[^ ]+", _parse_word, str, quick=str),
+    "plain_name": SlotType(r"[^ ]+", lambda text: NO if text.startswith("LITERAL:") else text, str),
     "facility": SlotType(r"[A-Z0-9_]+", _parse_facility, str, filler="CGRP"),
     "connector": SlotType(r"[^|\]]+", lambda text: NO if "|" in text or "]" in text or not text else text, str, filler="sink"),
     "connector_scope": SlotType(r"(?:worker|validate|task-\d+(?:\|offsets)?)", _parse_connector_scope, str, filler="task-0"),

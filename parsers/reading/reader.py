@@ -115,9 +115,10 @@ def list_files(paths: Sequence[str], options: ReadOptions, before: Mapping[str, 
     return found
 
 
-def date_files(found: Discovery, options: ReadOptions) -> None:
-    """Give undated files the days of others, and note it."""
+def date_files(found: Discovery, options: ReadOptions) -> list[str]:
+    """Give undated files the days of others; return what to say of it."""
     found.notes = with_dates(found, lambda source: first_times(source, options))
+    return found.notes
 
 
 def first_times(source: SourceFile, options: ReadOptions) -> tuple[int, int] | None:
@@ -147,14 +148,14 @@ def _reason(reason: str, redaction: Redaction | None) -> str:
 
 
 def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
-    """Globs of options that name no file, which is worth a warning."""
+    """Warnings about globs of options that match no file."""
     names = [each.relative for each in discovery.files]
     unmatched = []
     for rules in (options.log_tz, options.clusters, options.kafka_versions):
         held = Rules(rules)
         for name in names:
             held.of(name)
-        unmatched += held.unmatched()
+        unmatched += [f"no file matches {glob}" for glob in held.unmatched()]
     return unmatched
 
 

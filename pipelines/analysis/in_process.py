@@ -190,7 +190,7 @@ class _Reading:
         options = self.options.read
         found = find_files(paths, options)
         self.analysis.missing = list(found.missing)
-        self.analysis.warnings += [*(f"no file matches {glob}" for glob in unmatched_globs(found, options)), *found.notes]
+        self.analysis.warnings += [*unmatched_globs(found, options), *found.notes]
         total = sum(source.size_bytes for source in found.files)
         pool = self.workers.begin(found.files, options)
         if pool is not None:

@@ -145,8 +145,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
     if not found.files:
         raise NothingReadable(_nothing(options.inputs, found))
     _writable(options.warehouse)
-    unmatched = [f"no file matches {glob}" for glob in unmatched_globs(found, read)]
-    outcome = RunOutcome(uuid.uuid4().hex, on_stage=options.on_stage, warnings=unmatched)
+    outcome = RunOutcome(uuid.uuid4().hex, on_stage=options.on_stage, warnings=unmatched_globs(found, read))
     outcome.timings["look"] = round(time.monotonic() - began, 3)
     entry = _entry(options, read, outcome.run_id)
     new = bytes_of((source, None) for source in found.files) if options.rebuild else _new_bytes(options, found, read, entry, outcome)
@@ -154,8 +153,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
         if seen.has_names:  # a run that was to hide the names failed before this step
             note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id)
         return outcome
-    date_files(found, read)
-    outcome.warnings += found.notes
+    outcome.warnings += date_files(found, read)
     from pipelines.spark.session import import_spark
 
     import_spark()

@@ -19,7 +19,10 @@ LOAD_IN_PROGRESS = 14
 """Error code (protocol/Errors.java)."""
 
 MEMBER_ID_REQUIRED = 79
-"""Error with which a new member only gets its id, and then joins again (KIP-394)."""
+"""Error that gives a new member its id (KIP-394).
+
+It joins again at once.
+"""
 
 ALREADY_REBALANCING = "group is already rebalancing"
 """Why a member rejoins whose heartbeat was refused so (AbstractCoordinator.HeartbeatResponseHandler)."""

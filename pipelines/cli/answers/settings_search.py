@@ -38,7 +38,8 @@ def beside_answer(rows: Any, wanted: Collection[tuple[str, str]]) -> dict[str, l
 
     found = searched(rows, wanted)
     shown = told(found)
-    left = len(set(wanted) - {(advice.cluster, advice.group) for advice in found})
+    rebalanced = {(row.cluster, row.group) for row in rows.rebalances}
+    left = len(rebalanced.intersection(wanted) - {(advice.cluster, advice.group) for advice in found})
     if left:
         shown[f"{counted(left, 'group')} not searched here"] = [("A longer search covers them:", "groupscope advise PATH...")]
     return shown

@@ -27,6 +27,7 @@ def incidents_of(story: str) -> list[Incident]:
         ("9 JoinGroupCompleted client_id=b error_code=23", "inconsistent_protocol"),
         ('9 ClientJoinFailed client_id=b error="Group authorization failed."', "not_authorized"),
         ("9 FindCoordinatorCompleted client_id=b error_code=30", "not_authorized"),
+        ("9 GroupAccessDenied principal=User:b operation=READ", "not_authorized"),
         ("9 JoinGroupCompleted client_id=b error_code=26", "session_timeout_refused"),
         ("9 ClientFenced client_id=b instance_id=b-0", "static_member_fenced"),
         ("9 StaticMemberFenced member_id=b#1 instance_id=b-0", "static_member_fenced"),
@@ -55,6 +56,30 @@ def test_a_refusal_is_told_once_however_often_and_by_whomever_it_is_told() -> No
     assert incident.worst_offender is not None
     assert incident.worst_offender.client_id == "b"
     assert incident.evidence[0].line == 4
+
+
+DENIED = "{at} GroupAccessDenied principal={who} operation=READ client_host=10.0.0.5 request=JoinGroup"
+UNAUTHORIZED = '{at} ClientJoinFailed client_id={who} error="Not authorized to access group: Group authorization failed."'
+
+
+def test_an_authorizer_names_the_principal_it_denied() -> None:
+    (incident,) = incidents_of("\n".join(DENIED.format(at=at, who="User:shop") for at in (9, 10, 11)))
+    assert incident.headline == "orders: User:shop was refused 3 times; it may not read as this group"
+    assert incident.worst_offender is not None
+    assert incident.worst_offender.host == "10.0.0.5"
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_client_and_the_authorizer_tell_of_one_refusal(first: int) -> None:
+    lines = [DENIED.format(at=9 + first, who="User:shop"), UNAUTHORIZED.format(at=10 - first, who="b")]
+    (incident,) = incidents_of("\n".join(lines))
+    assert incident.headline == "orders: b was refused; it may not read as this group"
+    assert len(incident.evidence) == 2
+
+
+def test_two_denied_principals_are_two_incidents() -> None:
+    found = incidents_of("\n".join(DENIED.format(at=9, who=who) for who in ("User:shop", "User:audit")))
+    assert sorted(each.headline.split(" ")[1] for each in found) == ["User:audit", "User:shop"]
 
 
 def test_refusals_after_a_quiet_time_are_another_incident() -> None:

@@ -96,7 +96,7 @@ def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | 
         reason = f"; {found.skipped[0].name}: {found.skipped[0].reason}" if found.skipped else ""
         raise NothingReadable(f"no log could be read{reason}")
     for text in unmatched_globs(found, options):
-        talk.warn(f"{text!r} fits no file")
+        talk.warn(text)
     wanted = frozenset(shown_as(group or (), options.redaction))
     stream = Stream()
     broken = any(skip.named for skip in found.skipped)
