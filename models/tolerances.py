@@ -192,6 +192,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "whatif.members.forever_ms": Tolerance(1_000_000_000_000),
     "whatif.plans.one_roll_ms": Tolerance(600_000),
     "whatif.reading.contact_ms": Tolerance(50),
+    "whatif.contacts.commit_ms": Tolerance(5_000, "auto.commit.interval.ms (ConsumerConfig)"),
     "whatif.reading.warm_up_ms": Tolerance(30_000),
     "whatif.comparison.unchanged_ms": Tolerance(500),
     "whatif.doubt.shift_ms": Tolerance(250, "recordings of one timetable differ by 0.1 to 1 s from run to run"),
@@ -209,6 +210,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "whatif.run.quiet_ms": Tolerance(100),
     "whatif.run.long_ms": Tolerance(3_600_000),
     "whatif.run.look_ms": Tolerance(100),
+    "whatif.run.expiry_late_ms": Tolerance(1, "tickMs of the brokers' timers (SystemTimer)"),
     "whatif.settings.moment_seconds": Tolerance(0.5),
 }
 

@@ -110,8 +110,9 @@ def under(history: GroupHistory, configuration: Configuration, *, varied: bool =
 def _answers(history: GroupHistory, configuration: Configuration, behaviours: Iterable[Reading]) -> list[Comparison]:
     """One answer for each behaviour that the logs allow for."""
     found = []
+    on_time = history.is_on_time()
     for behaviour, settings, before in behaviours:
-        after = rerun(planned(behaviour, configuration), changed(settings, configuration, behaviour))
+        after = rerun(planned(behaviour, configuration, on_time=on_time), changed(settings, configuration, behaviour))
         by_chance_ms = history.wait_error_ms() if configuration.heartbeat_interval_ms is None else 0
         found.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms))
     return found

@@ -82,6 +82,11 @@ class Behaviour:
     heartbeat_ms: int = 3_000
     usual_session_ms: int | None = None
     """session.timeout.ms of most groups of the cluster."""
+    commit_ms: int | None = None
+    """auto.commit.interval.ms if members commit by themselves.
+
+    A commit prolongs a session as a heartbeat does.
+    """
     members: dict[str, Member] = field(default_factory=dict)
     nudges: list[Nudge] = field(default_factory=list)
     assumed: dict[str, str] = field(default_factory=dict)

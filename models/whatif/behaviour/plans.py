@@ -14,10 +14,15 @@ ONE_ROLL_MS = whole("whatif.plans.one_roll_ms")
 """Restarts of different members that are closer than this belong to one rolling restart."""
 
 
-def planned(behaviour: Behaviour, configuration: Configuration) -> Behaviour:
-    """Behaviour under a configuration that changes who comes when."""
+def planned(behaviour: Behaviour, configuration: Configuration, *, on_time: bool = False) -> Behaviour:
+    """Behaviour under a configuration that changes who comes when.
+
+    `on_time` is whether a run tells when heartbeats are sent: each rebalance begins them anew, so that without one that is
+    avoided the last contact is another.
+    """
     made = behaviour
-    if configuration.consumer_protocol or configuration.heartbeat_interval_ms is not None or configuration.initial_delay_ms is not None:
+    beats_otherwise = configuration.heartbeat_interval_ms is not None or configuration.initial_delay_ms is not None
+    if on_time or configuration.consumer_protocol or beats_otherwise:
         made = without_contacts(made)
     if configuration.instances is not None:
         made = resized(made, configuration.instances)

@@ -14,6 +14,8 @@ from models.kafka.simulation.scenario import COOPERATIVE
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.tolerances import whole
 from models.units import US_PER_MS
+from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
+from models.whatif.behaviour.heartbeats import LATE_MS
 from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Nudge, Stretch
 from models.whatif.behaviour.tenures import UNNAMED, Roll, Tenure
 from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS, DEFAULT_SESSION_MS
@@ -59,6 +61,7 @@ def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, resta
             made.nudges.append(Nudge(row.began // US_PER_MS, next((each.client_id for each in row.offenders), None)))
     settings = _settings(rows, witnesses.parts, _session_ms(roll, made))
     made.heartbeat_ms = witnesses.heartbeat_ms
+    made.commit_ms = COMMIT_MS if made.protocol_type in {None, "consumer"} else None
     reader = Reader(made, rows, settings, _starts(witnesses.states), restarts=restarts)
     for actor, tenures in roll.by_actor():
         made.members[actor] = reader.member(actor, tenures)
@@ -100,6 +103,8 @@ class Reader:
                 life = Life(self._before_ms() if tenure.came_ms is None else tenure.came_ms)
                 made.lives.append(life)
             for from_ms, until_ms in tenure.late:
+                if until_ms is not None and until_ms - from_ms <= self.made.heartbeat_ms + LATE_MS:
+                    continue  # it was at work, and heard with its next heartbeat
                 held_until_ms = until_ms or (after.came_ms if after else None)
                 life.stretches.append(Stretch(Kind.BUSY if until_ms else Kind.HELD, from_ms - 1, held_until_ms))
             life = self._go_on(made, life, tenure, after)
@@ -124,7 +129,7 @@ class Reader:
         if tenure.how == "poll":
             life.stretches.append(self._late_poll(member, life, tenure, back_ms))
             return life
-        since_ms, heard_ms = self._silent_since(member, tenure, gone_ms)
+        since_ms, heard_ms = self._silent_since(member, tenure, gone_ms, back_ms)
         if not self._is_same(tenure, after):
             life.heard_ms = heard_ms if heard_ms is not None and heard_ms > life.start_ms else None
             return _end(life, since_ms, orderly=False)
@@ -146,10 +151,10 @@ class Reader:
         since_ms = gone_ms - interval_ms
         return Stretch(Kind.BUSY, since_ms, since_ms + round(polled_ms) if polled_ms is not None else back_ms)
 
-    def _silent_since(self, member: Member, tenure: Tenure, gone_ms: int) -> tuple[int, int | None]:
+    def _silent_since(self, member: Member, tenure: Tenure, gone_ms: int, back_ms: int | None) -> tuple[int, int | None]:
         """Begin of a missed member's silence, and its last contact.
 
-        None if that was the end of a join phase.
+        It began midway to the next contact or to the return. The contact is None if that was the end of a join phase.
         """
         if tenure.how == "unsynced":
             return self._joined_before(gone_ms - CONTACT_MS) or gone_ms, None
@@ -157,9 +162,13 @@ class Reader:
             return (tenure.row.began // US_PER_MS if tenure.row else gone_ms) - self.made.heartbeat_ms // 4, None
         session_ms = member.session_ms or DEFAULT_SESSION_MS
         contact_ms = gone_ms - session_ms
-        if contact_ms - (self._joined_before(contact_ms + CONTACT_MS) or 0) <= CONTACT_MS:
+        joined_ms = self._joined_before(contact_ms + CONTACT_MS)
+        if contact_ms - (joined_ms or 0) <= CONTACT_MS:
             return contact_ms, None
-        return contact_ms + min(self.made.heartbeat_ms // 2, session_ms // 4), contact_ms
+        latest_ms = next_ms(joined_ms or 0, contact_ms, self.made.heartbeat_ms, self.made.commit_ms)
+        if back_ms is not None and back_ms > contact_ms:
+            latest_ms = min(latest_ms, back_ms)
+        return contact_ms + min((latest_ms - contact_ms) // 2, session_ms // 4), contact_ms
 
     def _is_same(self, tenure: Tenure, after: Tenure | None) -> bool:
         """Whether the process that came back is the one that was silent."""

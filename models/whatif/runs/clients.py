@@ -1,6 +1,7 @@
 """Clients and brokers of the simulator, without logs and without dice.
 
-Commits and log lines change nothing about rebalances and are left out. Delays that the simulator draws by lot are taken
+Log lines change nothing about rebalances and are left out, and so are commits but the last one before a silence: it
+prolongs the session. Delays that the simulator draws by lot are taken
 at their middle, so that two runs differ by their configuration alone.
 """
 
@@ -12,6 +13,7 @@ from typing import Any, cast
 
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.requests import Heartbeat, Request
+from models.kafka.coordinator.protocol.responses import Response
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.simulation.client import Client, Phase
 from models.kafka.simulation.cluster import LATENCY_MS, Cluster, Flight, GroupCoordinatorSeat, Receive
@@ -30,7 +32,12 @@ def nothing(*_: object) -> None:
 
 @dataclass(slots=True)
 class SteadyWorld(World):
-    """A world whose delays are always of middle length."""
+    """A world whose delays are always of middle length.
+
+    `skipped_ms` is the time that was left out, in which heartbeats keep their pace and commits another.
+    """
+
+    skipped_ms: int = 0
 
     def between(self, low_ms: int, high_ms: int) -> int:
         """Middle of two bounds."""
@@ -86,6 +93,9 @@ class QuietClient(Client):
 class ClassicMember(QuietClient, Consumer):
     """A client of the classic protocol."""
 
+    synced_ms: int = 0
+    """Time of its last assignment, with what was left out."""
+
     def pause(self, for_ms: int) -> None:
         """Hold the process; one that wakes after its poll interval leaves at once."""
         Consumer.pause(self, for_ms)
@@ -106,6 +116,25 @@ class ClassicMember(QuietClient, Consumer):
         if self.phase is Phase.STABLE:
             self._send(Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance), nothing, nothing)
 
+    def commit_soon(self, interval_ms: int) -> None:
+        """Let its next commit arrive.
+
+        Intervals are counted from the last assignment (ConsumerCoordinator.onJoinComplete).
+        """
+        if self.phase is not Phase.STABLE:
+            return
+        after_ms = (self.synced_ms - self.world.now_ms - cast("SteadyWorld", self.world).skipped_ms) % interval_ms
+        attempt = self.attempt
+        self.later(after_ms, lambda: self._receive(attempt, self._commit))
+
+    def _commit(self) -> None:
+        if self.busy_until_ms <= self.world.now_ms:
+            self.contact()
+
+    def _synced(self, response: Response) -> None:
+        Consumer._synced(self, response)
+        self.synced_ms = self.world.now_ms + cast("SteadyWorld", self.world).skipped_ms
+
     def nudge(self) -> None:
         """Join again."""
         self._rejoin("cached metadata has changed", "metadata_change")
@@ -120,6 +149,9 @@ class ModernMember(QuietClient, ModernConsumer):
 
     def contact(self) -> None:
         """Do nothing: only heartbeats prolong sessions, and they come in turn."""
+
+    def commit_soon(self, interval_ms: int) -> None:
+        """Do nothing, either."""
 
     def nudge(self) -> None:
         """Do nothing: the coordinator notices new partitions by itself."""

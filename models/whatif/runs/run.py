@@ -21,9 +21,20 @@ QUIET_MS = whole("whatif.run.quiet_ms")
 """Time before an action that is always run."""
 LONG_MS = whole("whatif.run.long_ms")
 """A process that is held for longer is not waited for."""
+EXPIRY_LATE_MS = whole("whatif.run.expiry_late_ms")
+"""Time after its end at which a session is found to be over.
+
+A session often is a whole number of heartbeats, and then the others' heartbeats come at its end. Some of them most likely
+come before it is found to be over, and hear of that one interval later.
+"""
 LOOK_MS = whole("whatif.run.look_ms")
 """Time between two looks whether a group is quiet."""
 AT_REST = frozenset({State.STABLE, State.EMPTY, State.DEAD, GroupState.STABLE, GroupState.EMPTY})
+SILENCES = frozenset({"held", "kill", "close"})
+"""Acts after which a member sends nothing.
+
+One with a group.instance.id does not even leave.
+"""
 PARTITIONS_EACH = 2
 """Partitions for each member: enough for one to give some up to another."""
 
@@ -46,6 +57,8 @@ class Settings:
     max_size: int = 2**31 - 1
     poll_ms: int = POLL_MS
     """Time between two polls, in whose middle a run takes them."""
+    commit_ms: int = 0
+    """auto.commit.interval.ms; 0 if members do not commit by themselves."""
 
 
 @dataclass(slots=True)
@@ -154,11 +167,15 @@ class Run:
         self.cluster = QuietCluster(self.world, scenario, policy, self.recorder.watch, nothing, nothing, nothing)
         self.clients: dict[str, AnyMember] = {}
         self._looked_ms = 0
+        self._awake_ms = 0
+        """Time up to which nothing is left out."""
 
     def run(self) -> list[Recurrence]:
         """All rebalances of the run in order of time."""
         lead_ms = self.settings.poll_ms // 2 + TRAVEL_MS
         acts = [replace(act, at_ms=act.at_ms - lead_ms) if act.kind == "start" else act for act in self.behaviour.acts()]
+        if self.settings.commit_ms:
+            acts += [replace(act, at_ms=act.at_ms - self.settings.commit_ms, kind="commit") for act in acts if act.kind in SILENCES]
         acts.sort(key=lambda act: act.at_ms)
         if not acts:
             return []
@@ -179,12 +196,14 @@ class Run:
         recorder, world, cluster = self.recorder, self.world, self.cluster
         while True:
             spare_ms = until_ms - recorder.shift_ms - world.now_ms
-            if spare_ms > QUIET_MS + self.plan.heartbeat_ms and world.now_ms >= self._looked_ms:
+            if spare_ms > QUIET_MS + self.plan.heartbeat_ms and world.now_ms >= max(self._looked_ms, self._awake_ms):
                 self._looked_ms = world.now_ms + LOOK_MS
                 if self._is_quiet():
                     if act is None:
                         return
-                    recorder.shift_ms += (spare_ms - QUIET_MS) // self.plan.heartbeat_ms * self.plan.heartbeat_ms
+                    left_out_ms = (spare_ms - QUIET_MS) // self.plan.heartbeat_ms * self.plan.heartbeat_ms
+                    recorder.shift_ms += left_out_ms
+                    world.skipped_ms += left_out_ms
                     continue
             timers_ms, events_ms = cluster.next_ms(), world.next_ms()
             by_timer = timers_ms is not None and (events_ms is None or timers_ms <= events_ms)
@@ -228,6 +247,9 @@ class Run:
         elif client is not None and client.runs:
             if act.kind == "contact":
                 client.contact()
+            elif act.kind == "commit":
+                client.commit_soon(self.settings.commit_ms)
+                self._awake_ms = self.world.now_ms + self.settings.commit_ms
             elif act.kind == "close":
                 client.close()
             elif act.kind == "kill":
@@ -241,7 +263,7 @@ class Run:
         settings, member = self.settings, self.behaviour.members[name]
         plan = replace(
             self.plan,
-            session_ms=settings.session_ms.get(name) or settings.session_ms[""],
+            session_ms=(settings.session_ms.get(name) or settings.session_ms[""]) + EXPIRY_LATE_MS,
             max_poll_ms=settings.max_poll_ms.get(name) or settings.max_poll_ms[""],
         )
         instance = member.instance or (name if settings.static else None)

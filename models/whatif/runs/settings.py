@@ -42,6 +42,7 @@ def as_it_was(behaviour: Behaviour, rows: Sequence[Rebalance], version: str | No
         max_poll_ms={"": _usual(polls.values(), DEFAULT_MAX_POLL_MS), **polls},
         heartbeat_ms=MODERN_HEARTBEAT_MS if modern else behaviour.heartbeat_ms,
         initial_delay_ms=_initial_delay_ms(rows),
+        commit_ms=behaviour.commit_ms or 0,
     )
 
 

@@ -1,0 +1,91 @@
+"""Silences that begin between two contacts, be they heartbeats or commits, and what sessions last by them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
+from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
+from models.whatif.behaviour.members import Behaviour, Life, Member
+from models.whatif.behaviour.plans import planned
+from models.whatif.history import rerun
+from models.whatif.rules import Configuration
+from models.whatif.runs.run import Recurrence, Settings
+from tests.models.whatif.twins import history_of
+
+
+@pytest.mark.parametrize(
+    ("after", "following"),
+    [
+        (39_005, 40_000),  # a heartbeat; a commit was due before the next one
+        (42_000, 45_000),
+        (35_007, 36_000),  # a commit
+        (37_300, 40_300),  # neither
+    ],
+)
+def test_the_contact_that_did_not_come_bounds_a_silence(after: int, following: int) -> None:
+    assert next_ms(6_000, 6_000 + after, 3_000, COMMIT_MS) == 6_000 + following
+
+
+def test_without_commits_only_heartbeats_are_due() -> None:
+    assert next_ms(6_000, 45_005, 3_000, None) == 48_000
+
+
+def killed(at_ms: int, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS) -> list[Recurrence]:
+    """A run of three members without a delay, one of which is killed."""
+    members = {name: Member(name, lives=[Life(0)]) for name in ("a", "b")}
+    members["c"] = Member("c", lives=[Life(0, at_ms, orderly=False)])
+    settings = Settings(
+        version="3.9.1",
+        session_ms={"": session_ms},
+        max_poll_ms={"": 300_000},
+        heartbeat_ms=3_000,
+        initial_delay_ms=3_000,
+        commit_ms=commit_ms,
+    )
+    return rerun(Behaviour("orders", 0, 120_000, members=members), settings)
+
+
+@pytest.mark.parametrize(("commit_ms", "contact_ms"), [(5_000, 40_000), (0, 39_000)])
+def test_a_session_lasts_from_the_last_heartbeat_or_commit(commit_ms: int, contact_ms: int) -> None:
+    first, expiry = killed(47_000, commit_ms=commit_ms)
+    assert expiry.start_ms - (first.ended_ms or 0) == pytest.approx(contact_ms + 10_000, abs=10)
+
+
+def test_who_sends_a_heartbeat_as_a_session_ends_hears_of_it_an_interval_later() -> None:
+    _, expiry = killed(44_500, session_ms=30_000, commit_ms=0)
+    assert expiry.stopped_ms(120_000) == pytest.approx(3_000, abs=50)
+
+
+CRASH = Scenario(
+    duration_ms=120_000,
+    closes=False,
+    groups=(GroupPlan(members=3, start_ms=200, poll_ms=50),),
+    faults=(InjectedFault(kind="crash", at_ms=43_038, member=1, back_ms=2_000),),
+)
+
+
+def test_a_process_that_is_back_was_killed_before() -> None:
+    behaviour, *_ = history_of(CRASH, "4.1.1", 60).reading()
+    old, new = behaviour.members["orders-worker-1"].lives
+    assert old.heard_ms is not None
+    assert old.end_ms is not None
+    assert old.heard_ms < old.end_ms < new.start_ms
+
+
+def test_last_contacts_are_those_of_the_run_if_that_tells_when_heartbeats_are_sent() -> None:
+    behaviour, *_ = history_of(CRASH, "4.1.1", 60).reading()
+    static = Configuration(static_membership=True)
+    heard = [
+        [life.heard_ms is not None for life in planned(behaviour, static, on_time=each).members["orders-worker-1"].lives]
+        for each in (False, True)
+    ]
+    assert heard == [[True, False], [False, False]]
+
+
+def test_the_only_one_that_was_there_is_not_taken_for_busy() -> None:
+    scenario = replace(CRASH, groups=(replace(CRASH.groups[0], members=1),), faults=(InjectedFault(kind="scale_out", at_ms=40_000),))
+    behaviour, *_ = history_of(scenario, "3.9.1", 3).reading()
+    assert [life.stretches for life in behaviour.members["orders-worker-1"].lives] == [[]]
