@@ -49,7 +49,7 @@ class Openings:
     def byte_places(self, data: Buffer, *, telling: bool = False) -> tuple[Ints, Ints]:
         """Places in bytes of prefixes, and of messages without one.
 
-        With `telling`, without those of which few are read.
+        With `telling`, without those that are seldom read.
         """
         count, last = len(self._prefixes), len(self._texts) - 1
         found = self._bytes.find_matches_as_indexes(data, overlapping=True)
