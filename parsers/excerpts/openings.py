@@ -9,10 +9,16 @@ import ahocorasick_rs
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from parsers.catalogue.catalogue import Catalogue
     from parsers.formats.lines import Buffer, Ints
 
-_REQUEST = "Completed request:"
+_COMPLETED, _RECEIVED = "Completed request:", "Processor "
+"""First words of requests.
+
+Most of those received concern no group.
+"""
 _TELLING = 9
 """Fewer characters than this begin many other texts."""
 
@@ -24,10 +30,10 @@ class Openings:
         outer = [prefix for prefix in catalogue.prefixes.values() if not prefix.inside and not prefix.mark]
         prefixes = {form.literals[0] for prefix in outer for form in prefix.texts}
         marks = {prefix.mark for prefix in catalogue.prefixes.values() if prefix.mark}
-        plain = {pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix} | {_REQUEST}
+        plain = {_first_words(pattern.template.literals) for pattern in catalogue.patterns if not pattern.prefix} | {_COMPLETED}
         self._prefixes = sorted(text for text in prefixes | marks if len(text) >= _TELLING)
         self._plain = sorted({text for text in plain if len(text.strip()) >= _TELLING} - set(self._prefixes))
-        self._texts = [*self._prefixes, *self._plain]
+        self._texts = [*self._prefixes, *self._plain, _RECEIVED]
         self._search = ahocorasick_rs.AhoCorasick(self._texts)
         self._bytes = ahocorasick_rs.BytesAhoCorasick([text.encode() for text in self._texts])
 
@@ -40,13 +46,25 @@ class Openings:
         count = len(self._prefixes)
         return sorted({start for number, start, _ in self._search.find_matches_as_indexes(text, overlapping=True) if number < count})
 
-    def byte_places(self, data: Buffer) -> tuple[Ints, Ints]:
-        """Places in bytes of prefixes, and of messages without one."""
-        count = len(self._prefixes)
+    def byte_places(self, data: Buffer, *, telling: bool = False) -> tuple[Ints, Ints]:
+        """Places in bytes of prefixes, and of messages without one.
+
+        With `telling`, without those that are seldom read.
+        """
+        count, last = len(self._prefixes), len(self._texts) - 1
         found = self._bytes.find_matches_as_indexes(data, overlapping=True)
+        found = [each for each in found if each[0] != last] if telling else found
         prefixes = [start for number, start, _ in found if number < count]
         plain = [start for number, start, _ in found if number >= count]
         return np.unique(np.array(prefixes, dtype=np.int64)), np.unique(np.array(plain, dtype=np.int64))
+
+
+def _first_words(literals: Sequence[str]) -> str:
+    """The first fixed words.
+
+    Where a name begins the message, with the blank behind it.
+    """
+    return literals[1] if len(literals) > 1 and not literals[0] and literals[1].startswith(" ") else literals[0]
 
 
 @lru_cache(maxsize=4)

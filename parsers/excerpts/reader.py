@@ -8,14 +8,16 @@ it gives time, level and logger.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from parsers.excerpts.openings import Openings, openings_of
-from parsers.excerpts.stamps import FoundStamp, first_stamp, last_stamp
+from parsers.excerpts.stamps import FoundStamp, first_stamp, is_clock, last_stamp
 from parsers.formats.cleaning import bare_end, cleaned, mark_of, unescaped
+from parsers.formats.envelopes import envelope_fields
+from parsers.formats.json_documents import json_document, text_field
 from parsers.formats.layouts import Header, layout_named, level_named
 
 if TYPE_CHECKING:
@@ -28,7 +30,10 @@ MAX_TEXT = 1 << 16
 _MAX_TRIES = 400
 """Messages tried in a text; what lies beyond is not read."""
 
-_LOGGER_BEHIND = re.compile(r"\s*\((?P<logger>(?:[\w$]+\.)+[\w$]+)(?::\d+|:\?)?\)", re.ASCII)
+_CLASS = r"(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*"
+_LOGGER_BEHIND = re.compile(
+    rf"\s*(?:\((?P<boxed>{_CLASS})(?::\d+|:\?)?\)|\|\s?(?P<barred>{_CLASS})(?=\s*(?:$|[|\"'`<…])))", re.ASCII | re.MULTILINE
+)
 _LOGGER_BEFORE = re.compile(
     r"(?<![\w.$/@])(?P<logger>(?:[a-z]\w*\.)+(?:[\w$]+\.)*[A-Za-z$][\w$]*|[A-Z][A-Za-z]+(?:\$\w+)*)(?![\w.@=])", re.ASCII
 )
@@ -41,7 +46,9 @@ _LEVEL = re.compile(
 _QUOTES = "\"'`“"
 _CLOSED_BY = {"“": "”"}
 _BLANKS = re.compile(r"[ \n]{2,}|\n")
-_DOCUMENT = re.compile(r'[^"{}]{0,80}[{"\\]{0,8}(?:@?timestamp|time|ts|level|severity|logger|message|msg)\\{0,3}":')
+_KEYS = r"(?:@?timestamp|time|ts|level|severity|logger|message|msg|log|line|body|textPayload)"
+DOCUMENT = rf'[^"{{}}\n]{{0,80}}[{{"\\]{{0,8}}{_KEYS}\\{{0,3}}":'
+_DOCUMENT = re.compile(DOCUMENT)
 _FIRST_KEY = re.compile(r'"?@?\b[\w.]+":')
 _EDGE = 80
 """Characters on each side of a line's end that may hold first words."""
@@ -86,14 +93,11 @@ class ExcerptReader:
         """All records of a text, in order."""
         raw = text[:MAX_TEXT].split("\n")
         self._tries = 0
-        starts = [number for number, line in enumerate(raw) if _DOCUMENT.match(line)] if '":' in text else []
+        starts = list(document_starts(raw)) if '":' in text else []
         yield from self._plain(raw[: starts[0]] if starts else raw, 0)
         for first, stop in pairwise([*starts, len(raw)]):
-            document = self._document(raw[first:stop][:MAX_LINES])
-            if document is not None:
-                yield document._replace(first_line=first, last_line=document.last_line + first)
-            else:
-                yield from self._plain(raw[first:stop], first)
+            for each in self._document(raw[first:stop][:MAX_LINES]) or self._plain(raw[first:stop], 0):
+                yield each._replace(first_line=each.first_line + first, last_line=each.last_line + first)
 
     def _plain(self, raw: list[str], first: int) -> Iterator[Excerpt]:
         """Records in lines of text; the first line has this number."""
@@ -111,8 +115,11 @@ class ExcerptReader:
             pending = ""
             yield excerpt._replace(first_line=excerpt.first_line + first, last_line=excerpt.last_line + first)
 
-    def _document(self, lines: list[str]) -> Excerpt | None:
-        """The record in a JSON document that was wrapped, quoted or damaged."""
+    def _document(self, lines: list[str]) -> list[Excerpt]:
+        """The record in a JSON document, or those in its log line.
+
+        It may be wrapped, quoted or damaged.
+        """
         parts = [cleaned(line).strip() for line in lines]
         mark = mark_of(parts[0]).rstrip()
         parts = [part.removeprefix(mark).strip() for part in parts] if mark else parts
@@ -122,8 +129,21 @@ class ExcerptReader:
                 header = layout_named("json").read(_braced(text))
                 match = self.catalogue.match(header.logger, None, header.message) if header is not None else None
                 if header is not None and match is not None:
-                    return Excerpt(header, match, 0, len(lines) - 1, "", "", "")
-        return None
+                    return [Excerpt(header, match, 0, len(lines) - 1, "", "", "")]
+                if found := self._in_field(_braced(text), len(lines) - 1):
+                    return found
+        return []
+
+    def _in_field(self, text: str, last: int) -> list[Excerpt]:
+        """Records in the field of a document that holds a log's line."""
+        document = json_document(text)
+        if document is None:
+            return []
+        stamp = first_stamp(text, 0, len(text))
+        for value in filter(None, (text_field(document, path) for path in envelope_fields("json", "line"))):
+            if found := list(self._plain(value.split("\n"), 0)):
+                return [each._replace(header=_with_time(each.header, stamp), first_line=0, last_line=last) for each in found]
+        return []
 
     def header(self, text: str) -> Header | None:
         """What stands around the first prefix of a text that holds no known message."""
@@ -134,7 +154,7 @@ class ExcerptReader:
         logger = _LOGGER_BEHIND.search(text, start)
         end = logger.start() if logger is not None else len(text)
         lead = text[max(0, start - _NEAR) : start]
-        named = logger["logger"] if logger is not None else _logger_before(lead)
+        named = _named(logger) if logger is not None else _logger_before(lead)
         return self._header(text, end, lead, "", named, bare_end(text[start:end]))[0]
 
     def _record(
@@ -201,7 +221,7 @@ class ExcerptReader:
                 if self._tries > _MAX_TRIES:
                     return None
                 lead = text[max(0, start - _NEAR) : start]
-                named = logger["logger"] if logger is not None and logger.start() == end else _logger_before(lead)
+                named = _named(logger) if logger is not None and logger.start() == end else _logger_before(lead)
                 match = self.catalogue.match(named, None, message)
                 if match is not None:
                     stop = logger.end() if logger is not None and logger.start() == end else end
@@ -253,13 +273,20 @@ class ExcerptReader:
         for end in ends:
             whole = text[start:end]
             exact = logger is not None and end == logger.start()
-            texts = (whole.rstrip(),) if exact else (whole.rstrip(), bare_end(whole), bare_end(whole).rstrip(".,;"), _emptied(whole))
+            # No message ends with an ellipsis of one character, but its last value may.
+            whole = whole if exact or not whole.rstrip().endswith("…") else bare_end(whole)
+            texts = (whole.rstrip(),) if exact else (whole.rstrip(), bare_end(whole), bare_end(whole).rstrip(".,;"))
             for message in dict.fromkeys(texts):
                 yield end if len(message) == len(whole) else start + len(message), message
                 tidy = _BLANKS.sub(" ", unescaped(message))
                 if tidy != message and not exact:
                     for each in dict.fromkeys((tidy, tidy.rstrip(), bare_end(tidy))):
                         yield start + len(message), each
+        for end in ends:
+            bare = bare_end(text[start:end])
+            exact = logger is not None and end == logger.start()
+            # The last value is empty, and its blank was lost.
+            yield start + len(bare), f"{bare if exact else _BLANKS.sub(' ', unescaped(bare))} "
 
     def _header(self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str) -> tuple[Header, str | None]:
         """What stands around a message says when, how grave and by whom.
@@ -274,16 +301,45 @@ class ExcerptReader:
         return Header(time and time.text, level, logger, None, message, whole=True, date=time and time.date), between
 
 
+def _with_time(header: Header, stamp: FoundStamp | None) -> Header:
+    """A header with the time of its document if it has none."""
+    return header if header.stamp is not None or stamp is None else header._replace(stamp=stamp.text, date=stamp.date)
+
+
+def document_starts(lines: Sequence[str]) -> Iterator[int]:
+    """Numbers of the lines that begin a JSON document.
+
+    Not those with a field of one that is still open.
+    """
+    is_open = False
+    for number, line in enumerate(lines):
+        found = _DOCUMENT.match(line)
+        if found is not None and ("{" in found[0] or not is_open):
+            yield number
+            is_open = True
+        is_open = is_open and not bare_end(line).endswith("}")
+
+
+def has_odd_time(header: Header) -> bool:
+    """Whether a layout cannot read the time that it found."""
+    return header.stamp is not None and header.date is not None and header.date.read(header.stamp)[0] is None
+
+
+def with_times(found: Iterable[Excerpt], header: Header | None) -> list[Excerpt]:
+    """Records of a text, without those whose time is broken.
+
+    It may be in a form that the layout does not have; where only a part of it can be read, it is broken.
+    """
+    if header is None or header.stamp is None or not has_odd_time(header):
+        return list(found)
+    is_whole = is_clock(header.stamp)
+    return [each for each in found if each.header.date is not None and (is_whole or each.header.date.dated)]
+
+
 def _braced(text: str) -> str:
     """A text from its first key to its last brace, completed in front."""
     key = _FIRST_KEY.search(text)
     return "{" + text[key.start() : text.rfind("}") + 1] if key is not None else ""
-
-
-def _emptied(text: str) -> str:
-    """A text whose last value is empty, with the blank that was lost."""
-    bare = bare_end(text)
-    return f"{bare} " if bare.endswith(":") else bare
 
 
 def _stamp(text: str, stop: int, lead: str, pending: str) -> tuple[FoundStamp, str] | None:
@@ -308,6 +364,10 @@ def _level(text: str) -> str | None:
         return None
     last = found[-1]
     return level_named((last["plain"] or last["named"] or last["boxed"]).upper())
+
+
+def _named(logger: re.Match[str]) -> str:
+    return str(logger["boxed"] or logger["barred"])
 
 
 def _logger_before(lead: str) -> str | None:

@@ -60,11 +60,16 @@ def _shape(found: Excerpt) -> str:
 
     Other words are dots, since they may be names.
     """
-    before = found.before.rpartition("\n")[2]
-    stamp = last_stamp(before, 0, len(before))
+    before, stamp = found.before.rpartition("\n")[2], last_stamp(found.before, 0, len(found.before))
+    if stamp is not None:
+        # A header may be spread over lines: from that of the time on, all is part of it.
+        before = found.before[found.before.rfind("\n", 0, stamp.begin) + 1 :]
+        stamp = last_stamp(before, 0, len(before))
     front = _masked(before, found)
     if stamp is not None:
         front = f"{_masked(before[: stamp.begin], found)}%d{_masked(before[stamp.end :], found)}"
+    elif found.header.stamp is not None:
+        front = f"%d {front}"  # on an earlier line, or behind the message
     named = found.header.logger is not None and found.header.logger not in before
     text = f"{front}%m{' (%c)' if named else ''}{_masked(found.behind, found)}"
     return re.sub(r"\s+", " ", text)[-_LONGEST:].strip()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from parsers.excerpts.openings import Openings
+from parsers.excerpts.reader import DOCUMENT, MAX_LINES
+from parsers.excerpts.stamps import BARE_MILLIS
 from parsers.formats.lines import Flags, Ints, Lines
 
 _NEAR = 120
@@ -12,44 +16,118 @@ _NEAR = 120
 _DATE = 13
 """Characters of a date and an hour, before the first colon of a time."""
 _COLON, _ZERO, _NINE, _NEWLINE = 58, 48, 57, 10
+_BLANKS = np.frombuffer(b" \t\r\n", dtype=np.uint8)
+_INDENTS = re.compile(rb"\n[ \t\r\n]+")
+_DOCUMENT = re.compile(b"^" + DOCUMENT.encode(), re.MULTILINE)
+_CLOSING = b" \t\r\"'`,;|\\*_~"
+_MILLIS = re.compile(BARE_MILLIS.encode(), re.MULTILINE)
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 
 
-def excerpt_heads(lines: Lines, openings: Openings, width: int = 0) -> Flags:
+def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, timed: bool = False) -> Flags:
     """Flag lines with a time or the first words of a message.
 
-    A line of a message alone continues a line of a time alone, its header. So a flag depends on a line and the one before.
-    A time behind words, in a line behind one that a terminal cut at its width, is that of fields behind a message.
+    A line of a message alone continues a line of a time alone, its header, and a line in which a prefix goes on continues
+    the one before. Where records are `timed`, first words begin a record only far behind a time. So a flag depends on a
+    line and its neighbours. A time behind words, in a line behind one that a terminal cut at its width, is that of fields
+    behind a message.
     """
     count = len(lines)
     if not count:
         return np.zeros(0, dtype=bool)
-    clocks = _clocks(lines)
-    timed = _flagged(lines, clocks)
-    prefixes, plain = (places[places < lines.end[-1]] for places in openings.byte_places(lines.data))
-    opened = _flagged(lines, prefixes) | _flagged(lines, _at_start(lines, plain)) | _flagged(lines, _over_ends(lines, openings, width))
-    lone_time = timed & ~opened
+    times = _times(lines)
+    stamped = _flagged(lines, times)
+    prefixes, plain = opening_places(lines, openings)
+    over_ends, _ = opening_places_over_ends(lines, openings, width)
+    opened = _flagged(lines, prefixes) | _flagged(lines, _at_start(lines, plain)) | _flagged(lines, over_ends)
     if width:
         lengths = lines.end - lines.start
-        after_full = np.concatenate(([False], lengths[:-1] == width))
-        timed &= ~after_full | opened | _flagged(lines, _at_start(lines, clocks - _DATE))
-        lone_time = timed & ~opened
-    after_time = np.concatenate(([False], lone_time[:-1]))
-    return timed | (opened & ~after_time)
+        after_full = _after(lengths == width)
+        stamped &= ~after_full | opened | _flagged(lines, _at_start(lines, times - _DATE))
+    after_time = _soon_after(stamped) if timed else _after(stamped & ~opened)
+    parted = _flagged(lines, np.setdiff1d(over_ends, prefixes))
+    return (stamped | (opened & ~after_time)) & ~_after(parted) & ~_inside_documents(lines)
 
 
-def _over_ends(lines: Lines, openings: Openings, width: int) -> Ints:
-    """Places of prefixes that go on in the next line."""
+def _inside_documents(lines: Lines) -> Flags:
+    """Flag lines that go on with a JSON document."""
+    inside = np.zeros(len(lines), dtype=bool)
     data = bytes(lines.data)
-    spaced, _ = openings.byte_places(data.replace(b"\n", b" "))
-    found = [spaced]
+    if b'":' not in data:
+        return inside
+    begins = [found.start() for found in _DOCUMENT.finditer(data, 0, int(lines.end[-1])) if b"{" in found[0]]
+    firsts = np.unique(_line_of(lines, np.array(begins, dtype=np.int64)))
+    for first in firsts.tolist():
+        for line in range(first, min(first + MAX_LINES, len(lines)) - 1):
+            if lines.text(line).rstrip(_CLOSING).endswith(b"}"):
+                break
+            inside[line + 1] = True
+    inside[firsts] = False
+    return inside
+
+
+def _after(flags: Flags) -> Flags:
+    """Flag lines behind a flagged one."""
+    return np.concatenate(([False], flags[:-1]))
+
+
+def _soon_after(flags: Flags) -> Flags:
+    """Flag lines that a record of a flagged line may reach."""
+    places = np.arange(len(flags))
+    last = np.maximum.accumulate(np.where(flags, places, -MAX_LINES))
+    found: Flags = (places - last < MAX_LINES) & ~flags
+    return found
+
+
+def opening_places(lines: Lines, openings: Openings) -> tuple[Ints, Ints]:
+    """Places of prefixes, and of first words of messages without one."""
+    prefixes, plain = (places[places < lines.end[-1]] for places in openings.byte_places(lines.data))
+    return prefixes, plain
+
+
+def opening_places_over_ends(lines: Lines, openings: Openings, width: int) -> tuple[Ints, Ints]:
+    """Places of first words that go on in the next line.
+
+    Between words, a break with the blanks around it is one blank; within a word, it is nothing.
+    """
+    data = bytes(lines.data)
+    breaks = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
+    prefixes, plain = _places_without(data, np.concatenate((_before_breaks(data, breaks), _behind_breaks(data))), openings)
     if width:
-        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
-        glued, _ = openings.byte_places(data.replace(b"\n", b""))
-        found.append(glued + np.searchsorted(ends - np.arange(len(ends)), glued, side="right"))
-    places = np.concatenate(found)
-    kept: Ints = places[places < lines.end[-1]]
-    return kept
+        within = _places_without(data, breaks, openings)
+        prefixes, plain = (np.concatenate(both) for both in zip((prefixes, plain), within, strict=True))
+    return prefixes[prefixes < lines.end[-1]], plain[plain < lines.end[-1]]
+
+
+def _places_without(data: bytes, left_out: Ints, openings: Openings) -> tuple[Ints, Ints]:
+    """Places of first words in a text without some of its bytes.
+
+    Blanks stand for the other line breaks.
+    """
+    kept = np.ones(len(data), dtype=bool)
+    kept[left_out] = False
+    text = np.frombuffer(data, dtype=np.uint8)[kept].tobytes().replace(b"\n", b" ")
+    removed = np.flatnonzero(~kept)
+    removed -= np.arange(len(removed))
+    prefixes, plain = (places + np.searchsorted(removed, places, side="right") for places in openings.byte_places(text))
+    return prefixes, plain
+
+
+def _before_breaks(data: bytes, breaks: Ints) -> Ints:
+    """Places of blanks at ends of lines."""
+    values = np.frombuffer(data, dtype=np.uint8)
+    found = [np.zeros(0, dtype=np.int64)]
+    begins = np.concatenate(([0], breaks[:-1] + 1)) if len(breaks) else breaks
+    padded = np.flatnonzero((breaks > begins) & np.isin(values[np.maximum(breaks - 1, 0)], _BLANKS))
+    for begin, end in zip(begins[padded].tolist(), breaks[padded].tolist(), strict=True):
+        found.append(np.arange(begin + len(data[begin:end].rstrip(b" \t\r")), end))
+    return np.concatenate(found)
+
+
+def _behind_breaks(data: bytes) -> Ints:
+    """Places of blanks and further breaks behind line breaks."""
+    found = [np.arange(each.start() + 1, each.end()) for each in _INDENTS.finditer(data)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
 def _line_of(lines: Lines, places: Ints) -> Ints:
@@ -65,19 +143,31 @@ def _flagged(lines: Lines, places: Ints) -> Flags:
     return flags
 
 
-def _clocks(lines: Lines) -> Ints:
-    """Places of times of day (`:mm:ss`) near the beginnings of lines."""
-    values = np.frombuffer(lines.data, dtype=np.uint8)
-    places: Ints = np.flatnonzero(values[:-6] == _COLON) if len(values) > 6 else np.zeros(0, dtype=np.int64)
-    places = places[(values[places + 3] == _COLON) & (places < lines.end[-1])]
-    for step in (-1, 1, 2, 4, 5):
-        digits = values[np.maximum(places + step, 0)]
-        places = places[(digits >= _ZERO) & (digits <= _NINE)]
-    if not len(places):
-        return places
+def _times(lines: Lines) -> Ints:
+    """Places in times, behind a date and an hour.
+
+    Only those near the beginnings of lines.
+    """
+    millis = [found.start() + _DATE for found in _MILLIS.finditer(lines.data)]
+    return _near_starts(lines, np.concatenate((_clocks(lines), np.array(millis, dtype=np.int64))))
+
+
+def _near_starts(lines: Lines, places: Ints) -> Ints:
+    places = places[places < lines.end[-1]]
     found = _line_of(lines, places)
     kept: Ints = places[(found >= 0) & (places - lines.start[np.maximum(found, 0)] <= _NEAR)]
     return kept
+
+
+def _clocks(lines: Lines) -> Ints:
+    """Places of times of day (`:mm:ss`)."""
+    values = np.frombuffer(lines.data, dtype=np.uint8)
+    places: Ints = np.flatnonzero(values[:-6] == _COLON) if len(values) > 6 else np.zeros(0, dtype=np.int64)
+    places = places[values[places + 3] == _COLON]
+    for step in (-1, 1, 2, 4, 5):
+        digits = values[np.maximum(places + step, 0)]
+        places = places[(digits >= _ZERO) & (digits <= _NINE)]
+    return places
 
 
 def _at_start(lines: Lines, places: Ints) -> Ints:

@@ -31,6 +31,10 @@ _EPOCH = re.compile(
     r"(?P<epoch>\d{10}(?:\.\d{1,9})?|\d{13}|\d{16}|\d{19})\b",
     re.ASCII,
 )
+BARE_MILLIS = r"(?:^|(?<=[\s\[(\"'|`]))(?P<epoch>1\d{12})(?=[\s\])\"'|,;:]|$)"
+"""Milliseconds without a name, as some headers have them."""
+_BARE = re.compile(BARE_MILLIS, re.ASCII)
+
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr[1:], start=1)}
 _NOON = 12
 _CENTURY = 2000
@@ -56,6 +60,8 @@ def last_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
     for found in _EPOCH.finditer(text, begin, end):
         if best is None or found.start() >= best.end:
             best = _epoch(found)
+    if best is None:
+        best = next(map(_epoch, _BARE.finditer(text, begin, end)), None)
     if best is not None:
         return best
     for found in _OF_A_DAY.finditer(text, begin, end):
@@ -68,6 +74,11 @@ def first_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
     found = [stamp for form in _FORMS if (match := form.search(text, begin, end)) and (stamp := _dated(match)) is not None]
     found += [_epoch(match)] if (match := _EPOCH.search(text, begin, end)) else []
     return min(found, key=lambda each: each.begin, default=None)
+
+
+def is_clock(text: str) -> bool:
+    """Whether a text is a time of day alone."""
+    return _OF_A_DAY.fullmatch(text) is not None
 
 
 def _dated(found: re.Match[str]) -> FoundStamp | None:

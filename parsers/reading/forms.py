@@ -41,8 +41,8 @@ class _Yield(NamedTuple):
 
     recognised: int
     timed: int
-    told: int
-    """Records that it does not know, or rejects with a reason."""
+    unknown: int
+    rejected: int
     descends: bool = False
 
 
@@ -58,8 +58,8 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     is_known = isinstance(told, FileFormat)
     if (not opened and is_known and b"\n " not in part) or (b"\0" in sample and "\0" in _text(sample, told)):
         return told
-    before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0)
-    if not before.recognised:
+    before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0, 0)
+    if not before.recognised or (b"\n " in part and len(part) <= _SMALL_BYTES):
         opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, told))))
     if not opened:
         return told
@@ -123,7 +123,7 @@ def _opened(text: str, known: Catalogue) -> int:
     On a line with prefixes, only these count, because the message behind one may begin like another.
     """
     data = text.encode()
-    prefixes, plain = openings_of(known).byte_places(data)
+    prefixes, plain = openings_of(known).byte_places(data, telling=True)
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
     prefixed = np.unique(np.searchsorted(ends, prefixes))
     return len(prefixes) + int(np.count_nonzero(~np.isin(np.searchsorted(ends, plain), prefixed)))
@@ -131,11 +131,12 @@ def _opened(text: str, known: Catalogue) -> int:
 
 def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
     """Whether a form leaves too much unread."""
-    told = read.recognised + read.told
-    if length <= _SMALL_BYTES:
-        # What it rejects or does not know counts only beside what it reads.
-        return (told if 2 * read.recognised >= opened else read.recognised) < opened or 2 * read.timed < read.recognised
-    return opened > _MOST * told
+    told = read.recognised + read.rejected + read.unknown
+    if length > _SMALL_BYTES:
+        return opened > _MOST * told
+    # What it rejects or does not know counts only beside what it reads, which must be more.
+    counted = told if read.recognised >= 2 * read.unknown else told - read.unknown
+    return (counted if 2 * read.recognised >= opened else read.recognised) < opened or 2 * read.timed < read.recognised
 
 
 def _read(part: bytes, told: FileFormat, known: Catalogue) -> _Yield:
@@ -144,8 +145,8 @@ def _read(part: bytes, told: FileFormat, known: Catalogue) -> _Yield:
     parsed = parse_chunk(part[told.bom_bytes :], context, known)
     events = parsed.events
     times = events.column("at").cast("int64").to_pylist()
-    other = parsed.counts.unknown + parsed.counts.rejected
-    return _Yield(events.num_rows, sum(time is not None for time in times), other, _descends(times))
+    timed = sum(time is not None for time in times)
+    return _Yield(events.num_rows, timed, parsed.counts.unknown, parsed.counts.rejected, _descends(times))
 
 
 def _indented(part: bytes, told: FileFormat | str) -> list[FileFormat]:

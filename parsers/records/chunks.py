@@ -134,8 +134,9 @@ class _Chunk:
         told = self.context.format
         if not told.shape:
             return heads(lines, told.layout)
-        found = excerpt_heads(lines, openings_of(self.catalogue), self.context.format.width)
-        return found if told.layout_name == MESSAGES else found | heads(lines, told.layout)
+        by_messages = told.layout_name == MESSAGES
+        found = excerpt_heads(lines, openings_of(self.catalogue), told.width, timed=by_messages and "%d" in told.shape)
+        return found if by_messages else found | heads(lines, told.layout)
 
     def _pass_zeros(self, hole: RecordSpan) -> bool:
         """Continue in a hole of zero bytes; return False if it fills the chunk."""

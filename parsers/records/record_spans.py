@@ -12,6 +12,7 @@ import pyarrow as pa
 from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow_arrays import picked as picked_names
 from parsers.excerpts.openings import openings_of
+from parsers.excerpts.spans import opening_places, opening_places_over_ends
 from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, raised
@@ -139,10 +140,12 @@ def _searched(units: RecordSpans, starts: Ints, ends: Ints, records: RecordReade
 def _opened(units: RecordSpans, starts: Ints, records: RecordReader) -> Flags:
     """Flag records with the first words of a message.
 
-    Blanks in the message may hide its literal.
+    Blanks and line breaks in the message may hide its literal.
     """
     found = np.zeros(len(units), dtype=bool)
-    for places in openings_of(records.catalogue).byte_places(units.lines.data):
+    lines, openings = units.lines, openings_of(records.catalogue)
+    width = records.context.format.width
+    for places in (*opening_places(lines, openings), *opening_places_over_ends(lines, openings, width)):
         places = places[places < int(units.ends[-1])]
         at = np.searchsorted(starts, places, side="right") - 1
         found[at[at >= 0]] = True

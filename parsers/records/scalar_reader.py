@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from parsers.excerpts.reader import Excerpt, ExcerptReader
+from parsers.excerpts.reader import Excerpt, ExcerptReader, has_odd_time, with_times
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.timestamps import CALENDAR_US, DAY_US, read_iso
 from parsers.records.context import RecordSpan, raised
@@ -150,7 +150,7 @@ class RecordReader:
         try:
             header, found = self._understand(text) if known else (None, None)
             if header is None or found is None or not self._tells_all(text, header):
-                excerpts = list(self._excerpts.read(text))
+                excerpts = with_times(self._excerpts.read(text), header)
                 if excerpts:
                     self._keep_excerpts(text, place, stamp, excerpts)
                 elif known and header is not None:
@@ -164,8 +164,9 @@ class RecordReader:
         self._read_whole(text, place, stamp)
 
     def _tells_all(self, text: str, header: Header) -> bool:
-        """Whether a header is that of all messages in its text."""
-        return len(self._excerpts.openings.prefix_places(text)) <= 1 and (header.stamp is not None or not self.shape_is_timed)
+        """Whether a header, with a time that is read, is that of all messages."""
+        is_one = not has_odd_time(header) and len(self._excerpts.openings.prefix_places(text)) <= 1
+        return is_one and (header.stamp is not None or not self.shape_is_timed)
 
     def _keep_excerpts(self, text: str, place: RecordSpan, stamp: bytes | None, excerpts: Sequence[Excerpt]) -> None:
         """Keep the records of one text, without quotations.
