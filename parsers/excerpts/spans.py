@@ -154,7 +154,7 @@ def _times(lines: Lines) -> Ints:
 
 
 def _is_alone(data: bytes, begin: int, end: int) -> bool:
-    """Whether a number is the only word of its line, as in a list of numbers."""
+    """Whether a number is the only word of its line."""
     stop = data.find(b"\n", end)
     around = data[data.rfind(b"\n", 0, begin) + 1 : begin] + data[end : stop if stop >= 0 else len(data)]
     return not _WORD.intersection(around)
