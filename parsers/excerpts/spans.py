@@ -148,8 +148,16 @@ def _times(lines: Lines) -> Ints:
 
     Only those near the beginnings of lines.
     """
-    millis = [found.start() + _DATE for found in _MILLIS.finditer(lines.data)]
-    return _near_starts(lines, np.concatenate((_clocks(lines), np.array(millis, dtype=np.int64))))
+    data = bytes(lines.data)
+    millis = [found.start() for found in _MILLIS.finditer(data) if not _is_alone(data, *found.span())]
+    return _near_starts(lines, np.concatenate((_clocks(lines), np.array(millis, dtype=np.int64) + _DATE)))
+
+
+def _is_alone(data: bytes, begin: int, end: int) -> bool:
+    """Whether a number is the only word of its line."""
+    stop = data.find(b"\n", end)
+    around = data[data.rfind(b"\n", 0, begin) + 1 : begin] + data[end : stop if stop >= 0 else len(data)]
+    return not _WORD.intersection(around)
 
 
 def _near_starts(lines: Lines, places: Ints) -> Ints:

@@ -31,7 +31,9 @@ _EPOCH = re.compile(
     r"(?P<epoch>\d{10}(?:\.\d{1,9})?|\d{13}|\d{16}|\d{19})\b",
     re.ASCII,
 )
-BARE_MILLIS = r"(?:^|(?<=[\s\[(\"'|`]))(?P<epoch>1\d{12})(?=[\s\])\"'|,;:]|$)"
+BARE_MILLIS = (
+    r"(?:^|(?<=[\s\[(\"'|`]))(?<!\":\s)(?<!\":[\"\[])(?<!,\s)(?P<epoch>1\d{12})(?=[\s\])\"'|,;:]|$)"  # no value, nor one of a list
+)
 """Milliseconds without a name, as some headers have them."""
 _BARE = re.compile(BARE_MILLIS, re.ASCII)
 

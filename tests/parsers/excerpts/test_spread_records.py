@@ -11,6 +11,7 @@ import pytest
 
 from parsers.catalogue.catalogue import catalogue
 from parsers.formats.time_zones import ZoneConverter
+from parsers.reading.reader import find_files
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
 from tests.parsers.reading.source_files import one_source, read_bytes
@@ -83,6 +84,13 @@ def test_the_same_from_chunks_of_any_size(tmp_path: Path, header: str, wrap: str
 def test_milliseconds_without_a_name_are_times(tmp_path: Path) -> None:
     rows = read_bytes(tmp_path, _text("milliseconds", "as they are").encode()).rows()
     assert [row["at"] for row in rows] == [datetime.fromtimestamp((BEGAN_MS + number) / 1000, UTC) for number in range(3)]
+
+
+def test_numbers_of_a_document_begin_no_records(tmp_path: Path) -> None:
+    said = {"ts": BEGAN_MS, "client": "a", "msg": "Attempt to join group failed due to fatal error: broken"}
+    path = tmp_path / "notes.json"
+    path.write_text(json.dumps({"at": [BEGAN_MS], "settings": {"size": "8"}, "seen": [said, {"ts": BEGAN_MS, "client": "b"}]}, indent=1))
+    assert find_files([str(path)]).files == []
 
 
 ENDS = {
