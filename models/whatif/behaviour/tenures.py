@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ HOW: Mapping[str, str] = {
     "came back under a new member id": "replaced",
 }
 """Kind of departure by the reason of an offender or blocker."""
+ENDED: Mapping[str, str] = {"left": "leave", "removed": "leave", "expired": "expiry", "evicted": "evicted", "replaced": "replaced"}
+"""Kind of departure by how a member's session ended."""
 AT_THE_END = frozenset({"expired while the others waited", "evicted", "did not rejoin in time", "did not rejoin before the others went on"})
 """Reasons whose departure ends the join phase instead of beginning it."""
 UNNAMED = "a member without a name"
@@ -69,14 +72,19 @@ class Roll:
 
     def __init__(self, parts: Mapping[str, Sequence[RebalanceMember]], sessions: Iterable[MemberSession] = ()) -> None:
         self.parts = parts
-        self.seen_ms = {each.member_id: each.first_seen_at // US_PER_MS for each in sessions if each.first_seen_at is not None}
+        self.sessions = {each.member_id: each for each in sessions}
+        self.seen_ms = {key: each.first_seen_at // US_PER_MS for key, each in self.sessions.items() if each.first_seen_at is not None}
         self.tenures: dict[str, Tenure] = {}
         """Current and former tenures by member id, or by actor without one."""
         self._again = 0
+        self._first: Rebalance | None = None
+        self._starts_ms: list[int] = []
 
     def add(self, row: Rebalance) -> None:
         """Take one rebalance, in order of time."""
         phase = Phase(row, *_times(row))
+        self._first = self._first or row
+        self._starts_ms.append(phase.start_ms)
         for part in sorted(self.parts.get(row.rebalance_id, ()), key=lambda each: each.role == "bystander"):
             self._take(phase, part)
         for person in phase.people:
@@ -85,6 +93,7 @@ class Roll:
 
     def by_actor(self) -> Iterator[tuple[str, list[Tenure]]]:
         """Each actor with its tenures in order of time."""
+        self._bound()
         found: defaultdict[str, list[Tenure]] = defaultdict(list)
         for tenure in self.tenures.values():
             found[tenure.actor].append(tenure)
@@ -92,6 +101,33 @@ class Roll:
             own.sort(key=lambda each: -1 if each.came_ms is None else each.came_ms)
             for number, lane in enumerate(_lanes(own)):
                 yield (actor if number == 0 else f"{actor} ({number + 1})"), lane
+
+    def _bound(self) -> None:
+        """Take from members' sessions what no rebalance tells of tenures.
+
+        A coordinator's log names those that come and go, and seldom all members.
+        """
+        for tenure in self.tenures.values():
+            session = self.sessions.get(tenure.member_id or "")
+            if tenure.gone_ms is None and session is not None and session.last_seen_at is not None and session.ended_how in ENDED:
+                tenure.gone_ms, tenure.how = session.last_seen_at // US_PER_MS, ENDED[session.ended_how]
+        room = (self._first.members_before or self._first.members_after) if self._first is not None else None
+        if room is not None:
+            always = [tenure for tenure in self.tenures.values() if tenure.came_ms is None]
+            always.sort(key=lambda each: self.seen_ms.get(each.member_id or "", -1))
+            for tenure in always[room:]:
+                tenure.came_ms = self._came_ms(tenure)
+
+    def _came_ms(self, tenure: Tenure) -> int | None:
+        """When a member came for which there was no room at first.
+
+        As it is named first, or with the last rebalance before it went.
+        """
+        seen_ms, gone_ms = self.seen_ms.get(tenure.member_id or ""), tenure.gone_ms
+        if seen_ms is None or gone_ms is None or seen_ms < gone_ms:
+            return seen_ms
+        number = bisect_left(self._starts_ms, gone_ms)
+        return self._starts_ms[number - 1] if number else None
 
     def _take(self, phase: Phase, part: RebalanceMember) -> None:
         before, after = part.session_before, part.session_after

@@ -1,0 +1,49 @@
+"""What-if by a coordinator's log alone, which names members only as they come and go."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
+from models.whatif.behaviour.reading import read
+from models.whatif.history import GroupHistory, History
+from models.whatif.outlook import under
+from models.whatif.rules import Configuration
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from pipelines.simulate.run import simulate
+
+MEMBERS = 4
+BUSY = Scenario(
+    duration_ms=1_800_000,
+    groups=(GroupPlan(name="orders", members=MEMBERS, max_poll_ms=45_000),),
+    faults=(InjectedFault(kind="crash", every_ms=90_000, back_ms=6_000), InjectedFault(kind="close", every_ms=60_000, back_ms=4_000)),
+    closes=False,
+)
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> GroupHistory:
+    folder = tmp_path_factory.mktemp("busy")
+    simulate(BUSY, "3.9.1", 1, folder)
+    logs = [str(path) for path in folder.glob("broker-*/server.log")]
+    found = analyze(logs, AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", "3.9.1")])))
+    (group,) = History(list(found.rebalances), list(found.rebalance_members), list(found.members), list(found.client_states)).groups()
+    return group
+
+
+def test_restarted_members_are_not_taken_for_ever_more_members(busy: GroupHistory) -> None:
+    behaviour = read(busy.rows, busy.witnesses, busy.ends_ms)
+    at_once = max(
+        sum(1 for member in behaviour.members.values() for life in member.lives if life.start_ms <= at <= (life.end_ms or busy.ends_ms))
+        for at in (row.began // 1000 for row in busy.rows)
+    )
+    assert len(busy.rows) > 60
+    assert at_once <= MEMBERS + 1
+
+
+def test_the_present_configuration_gives_the_rebalances_that_happened(busy: GroupHistory) -> None:
+    _, _, rerun = busy.reading()
+    assert abs(len(rerun) - len(busy.rows)) <= 0.05 * len(busy.rows)
+    told = under(busy, Configuration(session_timeout_ms=30_000), varied=False)
+    assert told.reproduced >= 0.9 * len(busy.rows)
