@@ -13,6 +13,7 @@ from parsers.formats.time_zones import ZoneConverter
 from parsers.reading.reader import find_files
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
+from tests.parsers.excerpts.pieces import in_pieces
 from tests.parsers.reading.source_files import Reading, one_source, read_bytes
 
 GROUP = "orders-billing"
@@ -148,16 +149,9 @@ def test_the_same_from_chunks_of_any_size(tmp_path: Path, name: str) -> None:
     told, data = one_source(path).format, path.read_bytes()
     whole = parse_chunk(data, ChunkContext("a", "a", told, ZoneConverter("UTC"), final=True), catalogue())
     for size in (1, 7, 50, 180):
-        context, rest, events, total = ChunkContext("a", "a", told, ZoneConverter("UTC")), b"", [], 0
-        for at in range(0, len(data), size):
-            final = at + size >= len(data)
-            context = ChunkContext(**{each: getattr(context, each) for each in context.__dataclass_fields__} | {"final": final})
-            parsed = parse_chunk(rest + data[at : at + size], context, catalogue())
-            context, rest = parsed.context, parsed.rest
-            events += parsed.events.to_pylist()
-            total += parsed.counts.bytes
-        assert events == whole.events.to_pylist()
-        assert total == whole.counts.bytes == len(data)
+        pieces = list(in_pieces(data, told, size))
+        assert [event for each in pieces for event in each.events.to_pylist()] == whole.events.to_pylist()
+        assert sum(each.counts.bytes for each in pieces) == whole.counts.bytes == len(data)
 
 
 def test_known_text_without_a_record_is_reported_with_its_line(tmp_path: Path) -> None:

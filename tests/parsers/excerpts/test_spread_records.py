@@ -14,6 +14,7 @@ from parsers.formats.time_zones import ZoneConverter
 from parsers.reading.reader import find_files
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
+from tests.parsers.excerpts.pieces import in_pieces
 from tests.parsers.reading.source_files import one_source, read_bytes
 
 CLIENT = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
@@ -71,14 +72,8 @@ def test_the_same_from_chunks_of_any_size(tmp_path: Path, header: str, wrap: str
     told, data = one_source(path).format, path.read_bytes()
     whole = parse_chunk(data, ChunkContext("a", "a", told, ZoneConverter("UTC"), final=True), catalogue())
     for size in (1, 50, 180):
-        context, rest, events = ChunkContext("a", "a", told, ZoneConverter("UTC")), b"", []
-        for at in range(0, len(data), size):
-            final = at + size >= len(data)
-            context = ChunkContext(**{each: getattr(context, each) for each in context.__dataclass_fields__} | {"final": final})
-            parsed = parse_chunk(rest + data[at : at + size], context, catalogue())
-            context, rest = parsed.context, parsed.rest
-            events += parsed.events.to_pylist()
-        assert events == whole.events.to_pylist()
+        pieces = list(in_pieces(data, told, size))
+        assert [event for each in pieces for event in each.events.to_pylist()] == whole.events.to_pylist()
 
 
 def test_milliseconds_without_a_name_are_times(tmp_path: Path) -> None:
