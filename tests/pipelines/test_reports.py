@@ -148,6 +148,7 @@ def test_a_page_is_of_one_cluster(twins: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_pages_of_a_growing_log_are_those_of_the_whole(
     published: Site, halfway: Site, copied: Callable[[Site], Site], tmp_path: Path
 ) -> None:

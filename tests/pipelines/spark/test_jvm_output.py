@@ -94,6 +94,7 @@ def test_choices_of_the_user_stay(environment: dict[str, str], files: list[str],
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_a_session_is_silent_but_for_errors() -> None:
     script = "from pipelines.spark.session import get_session; session = get_session(); print(session.range(3).count())"
     failing = f"{script}\ntry: session.sql(\"select raise_error('boom')\").collect()\nexcept Exception: pass"

@@ -147,10 +147,11 @@ except session.NoDelta as error:
     [
         ("in code", [f"spark.sql.catalog.spark_catalog={session.DELTA_CATALOG}"], "taken"),
         ("by nobody", [], "the running Spark session has no Delta: start it with Delta's jar, spark.sql.extensions="),
-        (
+        pytest.param(
             "by nobody",
             [f"spark.sql.extensions={session.DELTA_EXTENSION}"],
             "the running Spark session has no Delta: start it with Delta's jar",
+            marks=pytest.mark.long,
         ),
     ],
 )

@@ -66,7 +66,9 @@ def test_what_is_equal_is_not_written_again(before: dict[str, Any], after: dict[
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("most", [few.ROWS, 2, 0], ids=["all are few", "those of a slice are few", "none are few"])
+@pytest.mark.parametrize(
+    "most", [few.ROWS, pytest.param(2, marks=pytest.mark.long), 0], ids=["all are few", "those of a slice are few", "none are few"]
+)
 def test_a_slice_is_replaced_however_many_rows_there_are(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
@@ -118,7 +120,9 @@ def incident(group: str, number: int, final_at: int | None, **values: Any) -> In
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("most", [few.ROWS, 3, 0], ids=["all are few", "those of a slice are few", "none are few"])
+@pytest.mark.parametrize(
+    "most", [few.ROWS, pytest.param(3, marks=pytest.mark.long), 0], ids=["all are few", "those of a slice are few", "none are few"]
+)
 def test_rows_that_were_final_are_not_looked_for(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
@@ -256,7 +260,9 @@ def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehou
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("most", [few.ROWS, 3, 1], ids=["all are few", "those looked for are few", "none are few"])
+@pytest.mark.parametrize(
+    "most", [few.ROWS, pytest.param(3, marks=pytest.mark.long), 1], ids=["all are few", "those looked for are few", "none are few"]
+)
 def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     from pipelines.warehouse.predicates import among, equals
 

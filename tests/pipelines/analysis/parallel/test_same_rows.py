@@ -85,6 +85,7 @@ from functools import partial
 from pipelines.analysis import in_process
 from pipelines.analysis.parallel.workers import Workers
 in_process.Workers = partial(Workers, worth_bytes=0)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background may ignore it
 done = []
 def progress(*told):
     if not done:

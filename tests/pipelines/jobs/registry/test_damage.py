@@ -180,6 +180,7 @@ def test_a_question_is_answered_from_the_last_published_run(
     assert capsys.readouterr().out == before
 
 
+@pytest.mark.long
 def test_tables_whose_making_stopped_half_way_are_made_anew(published: Site, tmp_path: Path) -> None:
     site = Site(tmp_path)
     shutil.copytree(published.logs, site.logs)

@@ -58,7 +58,11 @@ def test_a_run_that_cannot_write_says_so_and_the_next_one_makes_good(
         path.chmod(0o755)
 
 
-@pytest.mark.parametrize(("owner", "point"), [(Warehouse, "open"), (Runs, "_number")], ids=["at work", "as it takes the warehouse"])
+@pytest.mark.parametrize(
+    ("owner", "point"),
+    [(Warehouse, "open"), pytest.param(Runs, "_number", marks=pytest.mark.long)],
+    ids=["at work", "as it takes the warehouse"],
+)
 def test_a_run_whose_entry_could_not_be_closed_is_not_in_the_way_of_the_next_one_of_its_process(
     spark: Any, published: Site, copied: Callable[[Site], Site], owner: type, point: str
 ) -> None:
