@@ -19,6 +19,7 @@ from typing import IO, BinaryIO, cast
 
 from parsers.sources.compression import Stream, compression_of, open_stream, read_up_to, stream_of
 from parsers.sources.filesystems import open_file, state_of
+from parsers.sources.foreign_files import office_document
 
 _BLOCK = 512
 _DRAIN = 1 << 20
@@ -161,7 +162,7 @@ def zip_entries(file: BinaryIO) -> Iterator[tuple[Entry, Opener]]:
             raise DamagedArchiveError(f"damaged zip archive: {problem}") from problem
         members = bundle.infolist()
         if any(member.filename in _NO_BUNDLES for member in members):
-            raise NoBundleError("a program or document, not a bundle of logs")
+            raise NoBundleError(office_document())
         for number, member in enumerate(members):
             if not member.is_dir():
                 yield Entry(member.filename, number, member.file_size), partial(_zip_member, bundle, number)

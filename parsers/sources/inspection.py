@@ -29,10 +29,13 @@ from parsers.sources.archives import (
 )
 from parsers.sources.compression import READ_ERROR, BegunStream, Stream, compression_of, open_stream, read_up_to, stream_of
 from parsers.sources.files import IDENTITY_BYTES, identity_of, printable
+from parsers.sources.foreign_files import BINARY, NO_HEADER, reason_of
 
 TELLING_BYTES = 64
 """Length of the beginning that distinguishes most logs."""
 _HEAD_BYTES = 512
+_DATABASE = b"SQLite format 3\0"
+"""Most of a database may be text."""
 # Sizes of samples, increasing until the form of a file is known.
 _SAMPLE_STEPS = (1 << 16, 1 << 20, 1 << 24)
 # Time stamps of files have a resolution of up to two seconds; changes within it have the same time.
@@ -235,18 +238,21 @@ def _content(stream: Stream, part: ContentPart, tell: Teller) -> ContentPart:
                     more = text + read_up_to(stream, step - len(text))
                 begin = more[:IDENTITY_BYTES]
             sample += more
-            told = tell(sample, complete=len(sample) < step) if sample else "binary" if hole else "empty"
-            if isinstance(told, FileFormat) or told != "no header" or len(sample) < step:
+            if not sample:
+                told = BINARY if hole else "empty"
+            else:
+                told = BINARY if sample.startswith(_DATABASE) else tell(sample, complete=len(sample) < step)
+            if isinstance(told, FileFormat) or told != NO_HEADER or len(sample) < step:
                 break
         problem = stream.problem
         part = replace(part, passing=problem is not None and problem.startswith(READ_ERROR))
         if problem and not sample:
             return replace(part, reason=problem)
-        if problem and isinstance(told, str) and told != "binary":
+        if problem and isinstance(told, str) and told != BINARY:
             # A damaged block of bzip2 is unpacked to scrambled text, whose layout says nothing of the log.
             return replace(part, reason=problem)
         if isinstance(told, str):
-            return replace(part, reason={"no header": "not a log: no line is in a known layout"}.get(told, told))
+            return replace(part, reason=reason_of(told, sample))
         identity = identity_of(begin, zeros)
         return replace(part, file_id=identity, format=told, begins=zlib.crc32(begin[:TELLING_BYTES]), zeros=zeros)
     finally:

@@ -273,7 +273,7 @@ def test_gzip_of_several_members_with_padding(tmp_path: Path) -> None:
 
 FILES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "empty"),
-    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40, "binary"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40, "binary, a picture: the log itself is needed, as text"),
     "random bytes": (random.Random(2).randbytes(100_000), "binary"),  # noqa: S311
     "zero bytes only": (b"\x00" * 100_000, "binary"),
     "prose": (b"Once upon a time there was a broker.\nIt had no log.\n" * 50, "not a log: no line is in a known layout"),

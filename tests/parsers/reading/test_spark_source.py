@@ -110,7 +110,7 @@ def test_what_cannot_be_read_is_a_row_too(spark: SparkSession, tmp_path: Path) -
 
     assert sorted((Path(row["path"]).name, row["status"], row["reason"]) for row in rows) == [
         ("empty.log", "empty", "empty"),
-        ("picture.png", "skipped", "binary"),
+        ("picture.png", "skipped", "binary, a picture: the log itself is needed, as text"),
     ]
 
 

@@ -226,7 +226,7 @@ def test_programs_and_documents_are_no_bundles(tmp_path: Path, sign: str) -> Non
     found = find(tmp_path / "kafka.jar")
 
     assert found.files == []
-    assert [(skip.reason, skip.named) for skip in found.skipped] == [("a program or document, not a bundle of logs", False)]
+    assert [(skip.reason, skip.named) for skip in found.skipped] == [("a program or document, not a bundle of logs; save a document as text or CSV", False)]
 
 
 NESTED = ("tar", "tar.gz", "tar.zst", "zip", "stored zip")
@@ -317,7 +317,7 @@ def test_a_damaged_archive_in_an_archive_is_told_and_the_rest_is_read(tmp_path: 
     assert [source.relative for source in found.files][-1] == "b.log"
     assert any(source.relative.startswith("cut.tgz/") for source in found.files)
     told = {skip.name.removeprefix(f"{tmp_path}/bundle.tar/"): (skip.reason, skip.named) for skip in found.skipped}
-    assert told["kafka.jar"] == ("a program or document, not a bundle of logs", False)
+    assert told["kafka.jar"] == ("a program or document, not a bundle of logs; save a document as text or CSV", False)
     assert "gzip stream ends early" in told["cut.tgz"][0]
     assert told["cut.tgz"][1]
 

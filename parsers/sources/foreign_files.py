@@ -1,0 +1,54 @@
+"""Files that are no logs, and what to do (`foreign_files.yaml`)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from parsers.formats.json_documents import json_document
+from parsers.formats.layouts import load_yaml
+
+BINARY, NO_HEADER = "binary", "no header"
+_LEAST_BYTES = 61
+"""Size of the header of a record batch, without which there is no segment."""
+
+
+@lru_cache(maxsize=1)
+def _data() -> dict[str, Any]:
+    loaded: dict[str, Any] = load_yaml(files("parsers.sources").joinpath("foreign_files.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def office_document() -> str:
+    """Why a zip that is a program or a document is not read."""
+    return str(_data()["office"])
+
+
+def foreign_kind(sample: bytes) -> str | None:
+    """What a file is by its first bytes, and what to do."""
+    for each in _data()["files"]:
+        magic, at = bytes.fromhex(each["magic"]), int(each.get("at", 0))
+        begins = sample.startswith(bytes.fromhex(each.get("after", "")))
+        if begins and sample.startswith(magic, at) and (at <= 8 or len(sample) >= _LEAST_BYTES):
+            return f"{each['what']}: {each['advice']}"
+    return None
+
+
+def reason_of(told: str, sample: bytes) -> str:
+    """Why a content is not read, and what to do."""
+    if told not in {BINARY, NO_HEADER}:
+        return told
+    known = foreign_kind(sample)
+    if told == BINARY or known is not None:
+        return BINARY if known is None else f"{BINARY}, {known}"
+    no_log = "not a log: no line is in a known layout"
+    return f"{no_log}; {_data()['document']}" if sample.lstrip()[:1] in (b"{", b"[") and _is_document(sample) else no_log
+
+
+def _is_document(sample: bytes) -> bool:
+    """Whether a text is one JSON document, not one a line."""
+    first, _, rest = sample.lstrip().partition(b"\n")
+    if rest.strip() and json_document(first) is not None:
+        return False
+    return b'":' in sample or sample.lstrip()[1:].lstrip()[:1] in (b"{", b'"')
