@@ -59,16 +59,21 @@ class FileFormat:
     """How records look that are found by their messages."""
     width: int = 0
     """Width at which a terminal cut such records, or 0."""
+    tail: str = ""
+    """What stands behind the message of each such record."""
     newest_first: bool = False
     """Whether each record is older than the one before, as in many exports."""
     base_days: int = 0
     """Days from 1970 to the first record, where times have no date."""
+    calendar: str = ""
+    """What to say of its years, if they are not Gregorian."""
 
     @property
     def name(self) -> str:
         """The layout as reports name it."""
         name = f"{MESSAGES}: {self.shape}" if self.shape else self.layout_name
         name = f"{name}, newest first" if self.newest_first else name
+        name = f"{name}, {self.calendar}" if self.calendar else name
         return f"{name}, dated by other files" if self.base_days else name
 
     @property

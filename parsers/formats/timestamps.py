@@ -14,6 +14,8 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
+from parsers.formats.calendars import gregorian_year
+
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr)}
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 DAY_US = 86_400_000_000
@@ -109,7 +111,7 @@ def offset_us(text: str) -> int | None:
 @lru_cache(maxsize=4096)
 def _day_us(year: int, month: int, day: int) -> int | None:
     try:
-        return (date(year, month, day).toordinal() - _EPOCH_DAY) * DAY_US
+        return (date(gregorian_year(year), month, day).toordinal() - _EPOCH_DAY) * DAY_US
     except ValueError:
         return None
 

@@ -15,9 +15,11 @@ import numpy as np
 from parsers.catalogue.catalogue import Catalogue, catalogue
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.reader import Excerpt, ExcerptReader
-from parsers.excerpts.shapes import learned_shape, wrapped_width
+from parsers.excerpts.shapes import common_tail, learned_shape, usual_tail, wrapped_width
+from parsers.formats.calendars import calendar_of
 from parsers.formats.cleaning import cleaned
 from parsers.formats.detection import FileFormat, encoding_of, tell_format
+from parsers.formats.envelopes import Unwrapped, page_wrappers, wrapper_named
 from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES
 from parsers.formats.time_zones import ZoneConverter
@@ -34,6 +36,8 @@ _DESCENTS = 2
 _NEWLINE = 10
 _PAGE = "page"
 _NO_HEADER = "no header"
+_NO_TIME = "no_time"
+"""In the names of layouts of so few marks that many texts fit them."""
 
 
 class _Yield(NamedTuple):
@@ -48,6 +52,19 @@ class _Yield(NamedTuple):
 
 def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     """The form that reads most records, or why there is none."""
+    told = _best(sample, complete=complete)
+    if isinstance(told, str):
+        return told
+    return replace(told, calendar=calendar) if (calendar := calendar_of(_text(_whole_lines(sample), told))) else told
+
+
+def _best(sample: bytes, *, complete: bool) -> FileFormat | str:
+    """The form of a sample, without what must be said of its years."""
+    for name in page_wrappers(sample):
+        inner = _peeled(sample, name)
+        told = _best(inner, complete=complete) if len(inner) < len(sample) else ""
+        if isinstance(told, FileFormat):
+            return replace(told, wrappers=(name, *told.wrappers))
     told = tell_format(sample, complete=complete)
     if told == "binary":
         return told
@@ -55,7 +72,7 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     part = _whole_lines(sample)
     opened = _opened(_text(part, told), known)
     # A hole of zero bytes is damage, which no layout explains.
-    is_known = isinstance(told, FileFormat)
+    is_known = isinstance(told, FileFormat) and _NO_TIME not in told.layout_name
     if (not opened and is_known and b"\n " not in part) or (b"\0" in sample and "\0" in _text(sample, told)):
         return told
     before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0, 0)
@@ -63,7 +80,9 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
         opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, told))))
     if not opened:
         return told
-    if not _is_doubtful(len(part), opened, before):
+    # Behind tags, a first line that seems to be no record may be one.
+    counted = before._replace(rejected=0) if before.rejected and _is_page(_text(part, told)) else before
+    if not _is_doubtful(len(part), opened, counted):
         return _directed(told, before)
     # A wrapper may have been found in what is a time: then the messages alone tell the form.
     bases = (told, "") if isinstance(told, FileFormat) and told.wrappers and not before.timed else (told,)
@@ -77,6 +96,15 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     if after[:2] > before[:2] and not is_torn:
         return _directed(learned, after)
     return _directed(_unread(part, told, known, complete=complete), before)
+
+
+def _peeled(sample: bytes, name: str) -> bytes:
+    """A sample without one envelope; lines that it parts are whole again."""
+    wrapper, joined = wrapper_named(name), b""
+    for line in sample.split(b"\n"):
+        peeled = wrapper.peel(line) or Unwrapped(line)
+        joined += peeled.line if peeled.partial else peeled.line + b"\n"
+    return joined
 
 
 def _directed(told: FileFormat | str, found: _Yield) -> FileFormat | str:
@@ -115,6 +143,11 @@ def _unwrapped(text: str) -> tuple[str, str]:
     """A text without line breaks, which may stand in words or between them."""
     lines = [cleaned(line).strip() for line in text.split("\n")]
     return "".join(lines), " ".join(lines)
+
+
+def _is_page(text: str) -> bool:
+    """Whether a text has tags, entities, colours or blanks of other widths."""
+    return any(cleaned(line) is not line for line in text.split("\n"))
 
 
 def _opened(text: str, known: Catalogue) -> int:
@@ -164,13 +197,16 @@ def _learned(part: bytes, told: FileFormat | str, known: Catalogue, *, complete:
     """The form that messages tell, beside the known layout if any."""
     text = _text(part, told)
     lines = text.split("\n")
-    wrappers: tuple[str, ...] = (_PAGE,) if any(cleaned(line) is not line for line in lines) else ()
+    wrappers: tuple[str, ...] = (_PAGE,) if _is_page(text) else ()
     width = wrapped_width([line.rstrip("\r") for line in lines])
-    found: list[Excerpt] = list(ExcerptReader(known, width).read(text))
+    opened = [line for line in map(cleaned, lines) if openings_of(known).places(line)]
+    tail = common_tail(opened)
+    found: list[Excerpt] = list(ExcerptReader(known, width, tail).read(text))
     if not found:
         return None
+    tail = usual_tail(found) or tail
     shape = learned_shape(found, lines)
     if isinstance(told, FileFormat):
-        return replace(told, wrappers=(*told.wrappers, *wrappers), shape=shape.pattern, width=width)
+        return replace(told, wrappers=(*told.wrappers, *wrappers), shape=shape.pattern, width=width, tail=tail)
     encoding, bom_bytes = encoding_of(part, complete=complete)
-    return FileFormat(MESSAGES, encoding, bom_bytes, wrappers, shape.pattern, width)
+    return FileFormat(MESSAGES, encoding, bom_bytes, wrappers, shape.pattern, width, tail)

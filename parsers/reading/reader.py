@@ -116,8 +116,9 @@ def list_files(paths: Sequence[str], options: ReadOptions, before: Mapping[str, 
 
 
 def date_files(found: Discovery, options: ReadOptions) -> list[str]:
-    """Give undated files the days of others; return what to say of it."""
-    found.notes = with_dates(found, lambda source: first_times(source, options))
+    """Give undated files the days of others; return what to say of dates."""
+    calendars = [f"{source.name}: {source.format.calendar}" for source in found.files if source.format.calendar]
+    found.notes = [*with_dates(found, lambda source: first_times(source, options)), *calendars]
     return found.notes
 
 
