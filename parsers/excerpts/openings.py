@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import ahocorasick_rs
@@ -19,6 +19,7 @@ _COMPLETED, _RECEIVED = "Completed request:", "Processor "
 
 Most of those received concern no group.
 """
+_LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _TELLING = 9
 """Fewer characters than this begin many other texts."""
 
@@ -35,11 +36,21 @@ class Openings:
         self._plain = sorted({text for text in plain if len(text.strip()) >= _TELLING} - set(self._prefixes))
         self._texts = [*self._prefixes, *self._plain, _RECEIVED]
         self._search = ahocorasick_rs.AhoCorasick(self._texts)
+        self._longest = sorted({max(pattern.template.literals, key=len).strip() for pattern in catalogue.patterns})
         self._bytes = ahocorasick_rs.BytesAhoCorasick([text.encode() for text in self._texts])
+
+    def may_know(self, message: str) -> bool:
+        """Whether a message holds the longest fixed words of a known one."""
+        return message.startswith((_COMPLETED, _RECEIVED)) or bool(self._words.find_matches_as_indexes(message))
+
+    @cached_property
+    def _words(self) -> ahocorasick_rs.AhoCorasick:
+        return ahocorasick_rs.AhoCorasick(self._longest)
 
     def places(self, text: str) -> list[int]:
         """Places at which a message may begin, ascending."""
-        return sorted({start for _, start, _ in self._search.find_matches_as_indexes(text, overlapping=True)})
+        found = self._search.find_matches_as_indexes(text, overlapping=True)
+        return sorted({start for _, start, _ in found if not (start and text[start].isalpha() and text[start - 1].isalpha())})
 
     def prefix_places(self, text: str) -> list[int]:
         """Places of prefixes; each starts a record."""
@@ -55,8 +66,13 @@ class Openings:
         found = self._bytes.find_matches_as_indexes(data, overlapping=True)
         found = [each for each in found if each[0] != last] if telling else found
         prefixes = [start for number, start, _ in found if number < count]
-        plain = [start for number, start, _ in found if number >= count]
+        plain = [start for number, start, _ in found if number >= count and not _is_inside(data, start)]
         return np.unique(np.array(prefixes, dtype=np.int64)), np.unique(np.array(plain, dtype=np.int64))
+
+
+def _is_inside(data: Buffer, start: int) -> bool:
+    """Whether a place is one within a word."""
+    return start > 0 and data[start] in _LETTERS and data[start - 1] in _LETTERS
 
 
 def _first_words(literals: Sequence[str]) -> str:

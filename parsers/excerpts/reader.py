@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from parsers.excerpts.leads import Leads, level_in
 from parsers.excerpts.openings import Openings, openings_of
 from parsers.excerpts.stamps import FoundStamp, first_stamp, is_clock, last_stamp
-from parsers.formats.cleaning import bare_end, cleaned, mark_of, unescaped
+from parsers.formats.cleaning import bare_end, cleaned, mark_of, split_escaped, unclosed_end, unescaped
 from parsers.formats.envelopes import envelope_fields
 from parsers.formats.json_documents import json_document, text_field
-from parsers.formats.layouts import Header, layout_named, level_named
+from parsers.formats.layouts import Header, layout_named
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue, Match
@@ -34,16 +35,8 @@ _CLASS = r"(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*"
 _LOGGER_BEHIND = re.compile(
     rf"\s*(?:\((?P<boxed>{_CLASS})(?::\d+|:\?)?\)|\|\s?(?P<barred>{_CLASS})(?=\s*(?:$|[|\"'`<…])))", re.ASCII | re.MULTILINE
 )
-_LOGGER_BEFORE = re.compile(
-    r"(?<![\w.$/@])(?P<logger>(?:[a-z]\w*\.)+(?:[\w$]+\.)*[A-Za-z$][\w$]*|[A-Z][A-Za-z]+(?:\$\w+)*)(?![\w.@=])", re.ASCII
-)
-_LEVEL = re.compile(
-    r"(?<![\w.-])(?:(?P<plain>TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|SEVERE|CRITICAL)"
-    r"|(?:level|severity|lvl|loglevel)\"? *[:=] *\"?(?P<named>[A-Za-z]+)"
-    r"|\[(?P<boxed>trace|debug|info|warn|warning|error|fatal)\])(?![\w-])",
-    re.ASCII | re.IGNORECASE,
-)
 _QUOTES = "\"'`“"
+_QUOTING = re.compile(f"[{_QUOTES}]")
 _CLOSED_BY = {"“": "”"}
 _BLANKS = re.compile(r"[ \n]{2,}|\n")
 _KEYS = r"(?:@?timestamp|time|ts|level|severity|logger|message|msg|log|line|body|textPayload)"
@@ -78,19 +71,27 @@ class Excerpt(NamedTuple):
 class ExcerptReader:
     """Finds records with one catalogue.
 
-    `width` is that of the terminal that wrapped the text, or 0.
+    `width` is that of the terminal that wrapped the text, or 0; `tail` what stands behind each message.
     """
 
     catalogue: Catalogue
     width: int = 0
+    tail: str = ""
     openings: Openings = field(init=False)
+    _marked: bool = field(init=False)
+    """Whether the tail consists of marks, which no message ends with."""
+    _leads: Leads = field(default_factory=Leads)
     _tries: int = 0
 
     def __post_init__(self) -> None:
         self.openings = openings_of(self.catalogue)
+        self._marked = bool(self.tail) and not any(each.isalnum() for each in self.tail)
 
     def read(self, text: str) -> Iterator[Excerpt]:
         """All records of a text, in order."""
+        if (ordinary := self._ordinary(text)) is not None:
+            yield ordinary
+            return
         raw = text[:MAX_TEXT].split("\n")
         self._tries = 0
         starts = list(document_starts(raw)) if '":' in text else []
@@ -99,9 +100,30 @@ class ExcerptReader:
             for each in self._document(raw[first:stop][:MAX_LINES]) or self._plain(raw[first:stop], 0):
                 yield each._replace(first_line=each.first_line + first, last_line=each.last_line + first)
 
+    def _ordinary(self, text: str) -> Excerpt | None:
+        """The only record of a line that ends with message and tail.
+
+        It is what the thorough reading finds, sooner.
+        """
+        places = self.openings.places(text) if text.isascii() and "\n" not in text and len(text) < MAX_TEXT else ()
+        if len(places) != 1 or text[places[0]] in "# " or not text.endswith(self.tail) or not (self._marked or not self.tail):
+            return None
+        start, end = places[0], len(text) - len(self.tail)
+        lead, message = text[max(0, start - _NEAR) : start], text[start:end]
+        if _QUOTING.search(lead) or '":' in text or cleaned(text) is not text or (not self.tail and message.rstrip() != message):
+            return None
+        if _LOGGER_BEHIND.search(text, start) is not None or _closes_nothing(message):
+            return None
+        before = self._leads.read(lead)
+        match = self.catalogue.match(before.logger, None, message) if before.stamp is not None else None
+        if match is None or before.stamp is None:
+            return None
+        header = Header(before.stamp.text, before.level, before.logger, None, message, whole=True, date=before.stamp.date)
+        return Excerpt(header, match, 0, 0, lead, text[end:], lead[before.stamp.end :])
+
     def _plain(self, raw: list[str], first: int) -> Iterator[Excerpt]:
         """Records in lines of text; the first line has this number."""
-        lines = [(number, part) for number, line in enumerate(raw) for part in cleaned(line).split("\n")]
+        lines = [(number, part) for number, line in enumerate(raw) for part in split_escaped(cleaned(line))]
         widths = [len(line) for line in raw]
         at = begin = 0
         pending = ""
@@ -154,7 +176,7 @@ class ExcerptReader:
         logger = _LOGGER_BEHIND.search(text, start)
         end = logger.start() if logger is not None else len(text)
         lead = text[max(0, start - _NEAR) : start]
-        named = _named(logger) if logger is not None else _logger_before(lead)
+        named = _named(logger) if logger is not None else self._leads.read(lead).logger
         return self._header(text, end, lead, "", named, bare_end(text[start:end]))[0]
 
     def _record(
@@ -217,11 +239,13 @@ class ExcerptReader:
         for start, place in self._starts(text, breaks[0]):
             logger = _LOGGER_BEHIND.search(text, start)
             for end, message in self._messages(text, start, place, logger, breaks, quoted='"' in pending):
+                if not self.openings.may_know(message):
+                    continue
                 self._tries += 1
                 if self._tries > _MAX_TRIES:
                     return None
                 lead = text[max(0, start - _NEAR) : start]
-                named = _named(logger) if logger is not None and logger.start() == end else _logger_before(lead)
+                named = _named(logger) if logger is not None and logger.start() == end else self._leads.read(lead).logger
                 match = self.catalogue.match(named, None, message)
                 if match is not None:
                     stop = logger.end() if logger is not None and logger.start() == end else end
@@ -254,6 +278,8 @@ class ExcerptReader:
     ) -> Iterator[tuple[int, str]]:
         """Texts that may be the message from a place on, with their ends."""
         ends: dict[int, None] = {}
+        if self._marked and logger is None and (stop := next((each for each in breaks if text.endswith(self.tail, start, each)), 0)):
+            yield stop - len(self.tail), text[start : stop - len(self.tail)]
         if logger is not None:
             ends[logger.start()] = None
         quote = _quote_before(text, start)
@@ -266,8 +292,8 @@ class ExcerptReader:
         stamp = first_stamp(text, start, stop)
         newline = text.find("\n", start)
         limit = logger.start() if logger is not None else len(text)
-        bar = text.find(" | ", start)
-        for end in (stop, stamp.begin if stamp is not None else -1, newline, bar, *breaks[:_MAX_BREAKS]):
+        closings = [text.find(closing, start) for closing in (" | ", "]]>", "</", self.tail or " | ")]
+        for end in (stop, stamp.begin if stamp is not None else -1, newline, *closings, *breaks[:_MAX_BREAKS]):
             if start < end <= min(limit, stop):
                 ends[end] = None
         for end in ends:
@@ -275,10 +301,13 @@ class ExcerptReader:
             exact = logger is not None and end == logger.start()
             # No message ends with an ellipsis of one character, but its last value may.
             whole = whole if exact or not whole.rstrip().endswith("…") else bare_end(whole)
-            texts = (whole.rstrip(),) if exact else (whole.rstrip(), bare_end(whole), bare_end(whole).rstrip(".,;"))
+            bare = bare_end(whole)
+            texts = [whole.rstrip()] if exact else [whole.rstrip(), bare, bare.rstrip(".,;"), unclosed_end(bare)]
+            texts = texts[1:] if not exact and _closes_nothing(whole) else texts
             for message in dict.fromkeys(texts):
                 yield end if len(message) == len(whole) else start + len(message), message
                 tidy = _BLANKS.sub(" ", unescaped(message))
+                tidy = tidy.replace(2 * quote, quote) if quote else tidy
                 if tidy != message and not exact:
                     for each in dict.fromkeys((tidy, tidy.rstrip(), bare_end(tidy))):
                         yield start + len(message), each
@@ -293,9 +322,10 @@ class ExcerptReader:
 
         With what stands between the time and the message.
         """
-        stamp = _stamp(text, stop, lead, pending)
+        before = self._leads.read(lead)
+        stamp = (before.stamp, lead) if before.stamp is not None else _stamp(text[stop : stop + _NEAR], pending)
         around = lead if stamp is None or stamp[1] is not lead else lead[stamp[0].end :]
-        level = _level(around) or _level(lead) or _level(text[stop : stop + _NEAR])
+        level = before.level or level_in(text[stop : stop + _NEAR])
         time = stamp[0] if stamp is not None else None
         between = around if stamp is not None and stamp[1] is lead else None
         return Header(time and time.text, level, logger, None, message, whole=True, date=time and time.date), between
@@ -342,38 +372,26 @@ def _braced(text: str) -> str:
     return "{" + text[key.start() : text.rfind("}") + 1] if key is not None else ""
 
 
-def _stamp(text: str, stop: int, lead: str, pending: str) -> tuple[FoundStamp, str] | None:
-    """The time nearest to a message, and the text that holds it.
+def _stamp(behind: str, pending: str) -> tuple[FoundStamp, str] | None:
+    """The time of a message with none before it, and its text.
 
-    It stands before the message, on earlier lines, or in fields behind it.
+    It stands on earlier lines, or in fields behind the message.
     """
-    found = last_stamp(lead, 0, len(lead))
-    if found is not None:
-        return found, lead
     found = last_stamp(pending, 0, len(pending)) if pending else None
     if found is not None:
         return found, pending
-    behind = text[stop : stop + _NEAR]
     found = first_stamp(behind, 0, len(behind)) if '"' in behind[:4] else None
     return (found, behind) if found is not None else None
-
-
-def _level(text: str) -> str | None:
-    found = list(_LEVEL.finditer(text))
-    if not found:
-        return None
-    last = found[-1]
-    return level_named((last["plain"] or last["named"] or last["boxed"]).upper())
 
 
 def _named(logger: re.Match[str]) -> str:
     return str(logger["boxed"] or logger["barred"])
 
 
-def _logger_before(lead: str) -> str | None:
-    """The logger named before a message: the last name of a class."""
-    found = list(_LOGGER_BEFORE.finditer(lead))
-    return found[-1]["logger"] if found else None
+def _closes_nothing(text: str) -> bool:
+    """Whether a text ends with a quote that none of its own opened."""
+    quote = text.rstrip(" ,;")[-1:]
+    return quote in _QUOTES and text.count(quote) % 2 == 1
 
 
 def _quote_before(text: str, start: int) -> str:
@@ -385,8 +403,11 @@ def _quote_before(text: str, start: int) -> str:
 
 
 def _closing(text: str, start: int, quote: str) -> int:
-    """The place of the quote that ends a text, or its end."""
+    """The place of the quote that ends a text, or its end.
+
+    Quotes within are escaped or doubled.
+    """
     place = text.find(quote, start)
-    while place > 0 and text[place - 1] == "\\":
-        place = text.find(quote, place + 1)
+    while place > 0 and (text[place - 1] == "\\" or text.startswith(quote, place + 1)):
+        place = text.find(quote, place + (1 if text[place - 1] == "\\" else 2))
     return len(text) if place < 0 else place

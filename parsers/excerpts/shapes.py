@@ -13,6 +13,11 @@ from parsers.excerpts.stamps import last_stamp
 
 _LEAST_WIDTH = 60
 _LEAST_FULL = 2
+_LEAST_TAILED = 3
+"""Lines that must share an end before it is one of their layout."""
+
+_MARKS = re.compile(r"[^\w]{1,20}")
+_SEPARATOR = re.compile(r"[ ,;|][^\w ]?")
 _WORDS = re.compile(r"[^\W_]+(?:[.\-/@$_]+[^\W_]+)*")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _LONGEST = 80
@@ -39,6 +44,27 @@ def learned_shape(found: Sequence[Excerpt], lines: Sequence[str]) -> Shape:
     shapes = Counter(_shape(each) for each in found)
     pattern = min(shapes, key=lambda each: (-shapes[each], each)) if shapes else "%m"
     return Shape(pattern, wrapped_width(lines))
+
+
+def usual_tail(found: Sequence[Excerpt]) -> str:
+    """Marks, without letters and digits, behind most messages."""
+    tails = Counter(each.behind.partition("\n")[0].rstrip() for each in found)
+    tail = min(tails, key=lambda each: (-tails[each], each))
+    return tail if _MARKS.fullmatch(tail) and 2 * tails[tail] > len(found) >= _LEAST_TAILED else ""
+
+
+def common_tail(lines: Sequence[str]) -> str:
+    """What stands behind each message: the end that all lines share.
+
+    Lines that begin differently must share it, from a blank or a separator on.
+    """
+    texts = [line.rstrip() for line in lines]
+    if len({text[:_LONGEST] for text in texts}) < _LEAST_TAILED:
+        return ""
+    first, last = min(ends := [text[::-1][:_LONGEST] for text in texts]), max(ends)
+    shared = first[: next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))][::-1]
+    begin = _SEPARATOR.search(shared)
+    return shared[begin.start() :] if begin is not None else ""
 
 
 def wrapped_width(lines: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,7 +22,9 @@ _INDENTS = re.compile(rb"\n[ \t\r\n]+")
 _DOCUMENT = re.compile(b"^" + DOCUMENT.encode(), re.MULTILINE)
 _CLOSING = b" \t\r\"'`,;|\\*_~"
 _MILLIS = re.compile(BARE_MILLIS.encode(), re.MULTILINE)
-_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_MILLIS_DIGITS = 13
+_NUMBER = re.compile(rb"1\d{12}(?!\d)")
+_WORD = re.compile(rb"[A-Za-z0-9]")
 
 
 def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, timed: bool = False) -> Flags:
@@ -37,8 +40,7 @@ def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, timed: bo
         return np.zeros(0, dtype=bool)
     times = _times(lines)
     stamped = _flagged(lines, times)
-    prefixes, plain = opening_places(lines, openings)
-    over_ends, _ = opening_places_over_ends(lines, openings, width)
+    prefixes, plain, over_ends, _ = opening_places(lines, openings, width)
     opened = _flagged(lines, prefixes) | _flagged(lines, _at_start(lines, plain)) | _flagged(lines, over_ends)
     if width:
         lengths = lines.end - lines.start
@@ -79,13 +81,18 @@ def _soon_after(flags: Flags) -> Flags:
     return found
 
 
-def opening_places(lines: Lines, openings: Openings) -> tuple[Ints, Ints]:
-    """Places of prefixes, and of first words of messages without one."""
-    prefixes, plain = (places[places < lines.end[-1]] for places in openings.byte_places(lines.data))
-    return prefixes, plain
+def opening_places(lines: Lines, openings: Openings, width: int) -> Sequence[Ints]:
+    """Places of prefixes and of other first words, searched once.
+
+    Then the same for those that go on in the next line.
+    """
+    if not lines.opened:
+        within = (places[places < lines.end[-1]] for places in openings.byte_places(lines.data))
+        lines.opened = (*within, *_places_over_ends(lines, openings, width))
+    return lines.opened
 
 
-def opening_places_over_ends(lines: Lines, openings: Openings, width: int) -> tuple[Ints, Ints]:
+def _places_over_ends(lines: Lines, openings: Openings, width: int) -> tuple[Ints, Ints]:
     """Places of first words that go on in the next line.
 
     Between words, a break with the blanks around it is one blank; within a word, it is nothing.
@@ -149,15 +156,17 @@ def _times(lines: Lines) -> Ints:
     Only those near the beginnings of lines.
     """
     data = bytes(lines.data)
-    millis = [found.start() for found in _MILLIS.finditer(data) if not _is_alone(data, *found.span())]
-    return _near_starts(lines, np.concatenate((_clocks(lines), np.array(millis, dtype=np.int64) + _DATE)))
+    numbers = _near_starts(lines, np.array([found.start() for found in _NUMBER.finditer(data)], dtype=np.int64) + _DATE) - _DATE
+    begins = [begin for begin in numbers.tolist() if _MILLIS.match(data, begin)]
+    millis = [begin for begin in begins if not _is_alone(data, begin, begin + _MILLIS_DIGITS)]
+    return np.concatenate((_near_starts(lines, _clocks(lines)), np.array(millis, dtype=np.int64) + _DATE))
 
 
 def _is_alone(data: bytes, begin: int, end: int) -> bool:
     """Whether a number is the only word of its line."""
     stop = data.find(b"\n", end)
-    around = data[data.rfind(b"\n", 0, begin) + 1 : begin] + data[end : stop if stop >= 0 else len(data)]
-    return not _WORD.intersection(around)
+    stop = stop if stop >= 0 else len(data)
+    return _WORD.search(data, data.rfind(b"\n", 0, begin) + 1, begin) is None and _WORD.search(data, end, stop) is None
 
 
 def _near_starts(lines: Lines, places: Ints) -> Ints:
@@ -184,5 +193,5 @@ def _at_start(lines: Lines, places: Ints) -> Ints:
         return places
     starts = lines.start[np.maximum(_line_of(lines, places), 0)]
     data = memoryview(lines.data)
-    kept = [place for place, start in zip(places.tolist(), starts.tolist(), strict=True) if not _WORD.intersection(data[start:place])]
+    kept = [place for place, start in zip(places.tolist(), starts.tolist(), strict=True) if _WORD.search(data, start, place) is None]
     return np.array(kept, dtype=np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -15,8 +16,13 @@ _HALF = r"(?: (?P<half>[AaPp][Mm])\b)?"
 _MONTH = r"(?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _BETWEEN = r"(?:[ T,@_|:]|, | @ | at ){1,3}"
 _FORMS = tuple(
-    re.compile(rf"(?<![\w.:/-]){form}", re.ASCII)
+    re.compile(rf"(?<![A-Za-z0-9_.:/-]){form}", re.ASCII)
     for form in (
+        r"(?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d)[T_-]?(?P<packed>\d{6})(?:[.,]?(?P<fraction>\d{1,9}))?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\w-])",
+        r"(?P<year>\d{4})[年년] ?(?P<month>\d\d?)[月월] ?(?P<day>\d\d?)[日일] ?(?P<eastern>上午|下午|午前|午後|오전|오후)? ?"
+        r"(?P<hour>\d\d?)[時时点點시:] ?(?P<minute>\d\d?)[分분:] ?(?P<pair>\d\d?)[秒초]?(?:[.,](?P<fraction>\d{1,9}))?",
+        r"(?P<year>\d{4})[-/.](?P<month>\d\d?)[-/.](?P<day>\d\d?) (?P<eastern>上午|下午|午前|午後|오전|오후) ?"
+        r"(?P<hour>\d\d?):(?P<minute>\d\d):(?P<pair>\d\d)(?:[.,](?P<fraction>\d{1,9}))?",
         rf"(?P<year>\d{{4}})[-/.](?P<month>\d\d?)[-/.](?P<day>\d\d?){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
         rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d)[ T_-]{_CLOCK}{_ZONE}",
         rf"(?P<first>\d\d?)[-/.](?P<second>\d\d?)[-/.](?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
@@ -27,9 +33,11 @@ _FORMS = tuple(
 )
 _OF_A_DAY = re.compile(rf"(?<![\w.:/-]){_CLOCK}{_HALF}(?![\w:])", re.ASCII)
 _EPOCH = re.compile(
-    r"(?:(?<=\|)|\"?\b(?:ts|time|timestamp|@timestamp|timeUnixNano|observedTimeUnixNano|eventTimestamp|date)\"? *[:=] *\"?)"
+    r"(?:(?<=\|)|<millis>"
+    r"|\"?\b(?:ts|time|timestamp|@timestamp|timeMillis|timeUnixNano|observedTimeUnixNano|eventTimestamp|date)\"? *[:=] *\"?"
+    r"|^[\[(<\"' ]{0,3}(?=1\d{9}(?:\.\d{1,9})?[\])>\"',;|\s]))"
     r"(?P<epoch>\d{10}(?:\.\d{1,9})?|\d{13}|\d{16}|\d{19})\b",
-    re.ASCII,
+    re.ASCII | re.MULTILINE,
 )
 BARE_MILLIS = (
     r"(?:^|(?<=[\s\[(\"'|`]))(?<!\":\s)(?<!\":[\"\[])(?<!,\s)(?P<epoch>1\d{12})(?=[\s\])\"'|,;:]|$)"  # no value, nor one of a list
@@ -38,6 +46,7 @@ BARE_MILLIS = (
 _BARE = re.compile(BARE_MILLIS, re.ASCII)
 
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr[1:], start=1)}
+_AFTERNOON = frozenset({"pm", "下午", "午後", "오후"})
 _NOON = 12
 _CENTURY = 2000
 _SECOND_DIGITS = 10
@@ -52,23 +61,40 @@ class FoundStamp(NamedTuple):
     date: DateFormat
 
 
+class PlacedStamp(NamedTuple):
+    """A time, and the form by which `stamp_of` reads its like."""
+
+    form: int
+    stamp: FoundStamp
+
+
 def last_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
     """The last time between two places, one with a date if any."""
-    best: FoundStamp | None = None
-    for form in _FORMS:
-        for found in form.finditer(text, begin, end):
-            if (best is None or found.start() >= best.end) and (stamp := _dated(found)) is not None:
-                best = stamp
-    for found in _EPOCH.finditer(text, begin, end):
-        if best is None or found.start() >= best.end:
-            best = _epoch(found)
-    if best is None:
-        best = next(map(_epoch, _BARE.finditer(text, begin, end)), None)
+    found = last_placed(text, begin, end)
+    return None if found is None else found.stamp
+
+
+def last_placed(text: str, begin: int, end: int) -> PlacedStamp | None:
+    """The last time between two places, with its form."""
+    best: PlacedStamp | None = None
+    for number in (*range(len(_FORMS)), _EPOCH_FORM):
+        for found in _READERS[number][0].finditer(text, begin, end):
+            if (best is None or found.start() >= best.stamp.end) and (stamp := _READERS[number][1](found)) is not None:
+                best = PlacedStamp(number, stamp)
     if best is not None:
         return best
+    for found in _BARE.finditer(text, begin, end):
+        return PlacedStamp(_BARE_FORM, _epoch(found))
     for found in _OF_A_DAY.finditer(text, begin, end):
-        best = FoundStamp(found.start(), found.end(), _clock_text(found), date_format("HH:mm:ss.SSSSSS"))
+        best = PlacedStamp(_DAY_FORM, _of_a_day(found))
     return best
+
+
+def stamp_of(form: int, text: str, begin: int, end: int) -> FoundStamp | None:
+    """The time of a form at a place, None if there is no such."""
+    regex, read = _READERS[form]
+    found = regex.match(text, begin)
+    return read(found) if found is not None and found.span() == (begin, end) else None
 
 
 def first_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
@@ -81,6 +107,11 @@ def first_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
 def is_clock(text: str) -> bool:
     """Whether a text is a time of day alone."""
     return _OF_A_DAY.fullmatch(text) is not None
+
+
+def _of_a_day(found: re.Match[str]) -> FoundStamp:
+    """A time of day."""
+    return FoundStamp(found.start(), found.end(), _clock_text(found), date_format("HH:mm:ss.SSSSSS"))
 
 
 def _dated(found: re.Match[str]) -> FoundStamp | None:
@@ -109,11 +140,17 @@ def _month_and_day(got: dict[str, str | None]) -> tuple[int, int]:
 
 def _clock_text(found: re.Match[str]) -> str:
     """Time of day with six digits of a second."""
-    hour, rest = found["clock"].split(":", 1)
+    got = found.groupdict()
+    if packed := got.get("packed"):
+        hour, rest = packed[:2], f"{packed[2:4]}:{packed[4:]}"
+    elif got.get("minute"):
+        hour, rest = got["hour"], f"{int(got['minute']):02d}:{int(got['pair']):02d}"
+    else:
+        hour, rest = got["clock"].split(":", 1)
     number = int(hour)
-    half = found.groupdict().get("half")
+    half = got.get("half") or got.get("eastern")
     if half:
-        number = number % _NOON + (_NOON if half.lower() == "pm" else 0)
+        number = number % _NOON + (_NOON if half.lower() in _AFTERNOON else 0)
     return f"{number:02d}:{rest}.{(found['fraction'] or '').ljust(6, '0')[:6]}"
 
 
@@ -123,3 +160,12 @@ def _epoch(found: re.Match[str]) -> FoundStamp:
     digits = (whole + fraction).ljust(_SECOND_DIGITS + 6, "0")[: _SECOND_DIGITS + 6]
     at = datetime.fromtimestamp(int(digits[:_SECOND_DIGITS]), UTC)
     return FoundStamp(found.start(), found.end(), f"{at:%Y-%m-%d %H:%M:%S}.{digits[_SECOND_DIGITS:]}Z", date_format(""))
+
+
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], FoundStamp | None]], ...] = (
+    *((form, _dated) for form in _FORMS),
+    (_EPOCH, _epoch),
+    (_BARE, _epoch),
+    (_OF_A_DAY, _of_a_day),
+)
+_EPOCH_FORM, _BARE_FORM, _DAY_FORM = range(len(_FORMS), len(_READERS))

@@ -8,18 +8,23 @@ import re
 _COLOURS = re.compile(r"(?:\x1b|\^\[|\\x1b|\\u001b|\\033)\[[0-?]*[ -/]*[@-~]")
 _CARETS = re.compile(r"\^M$|\^I", re.MULTILINE)
 _TAGS = re.compile(
-    r"</?(?:a|b|br|code|div|em|font|i|li|ol|p|pre|s|samp|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)\b[^<>\n]{0,300}>",
+    r"</?(?:a|b|body|br|code|div|em|font|h[1-6]|html|i|li|ol|p|pre|s|samp|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul)"
+    r"\b[^<>\n]{0,300}>",
     re.IGNORECASE,
 )
+_MARKUP = re.compile(r"\{(?:noformat|code|quote)(?::[^{}\n]{0,80})?\}")
+"""Marks of blocks in trackers."""
 _BREAKS = re.compile(r"<(?:br|/p|/div|/li|/tr)\b[^<>\n]{0,50}>", re.IGNORECASE)
 _ENTITIES = re.compile(r"&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});")
 _WIDE_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000\t\x0b\x0c"), " ")
 _NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\x00\r\x08"))
 _TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH}
+_ESCAPED_BREAKS = re.compile(r"(?:\\+r)?\\+n(?=[\"'\[(]?(?:\d{4}[-/.]\d|\d{1,2}[-/.:]\d\d|[A-Z][a-z]{2} +\d))")
 _ESCAPES = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|[\"'/ntr\\])")
 _ESCAPED = {"n": "\n", "t": " ", "r": ""}
 # What a writer, a table or a list puts before a line.
 _MARKS = re.compile(r"[ \t]*(?:(?:#+|//+|--|;+|REM|rem|\|+|[│┃║]+|>+|\*+|\$|[-+•])(?=[ \t]|$)[ \t]*)+")
+_BRACKETS = {"}": "{", "]": "[", ")": "(", ">": "<"}
 _CLOSING = " \t\"'`,;|│┃║\\*_~…\u201d\u2019"
 
 
@@ -30,19 +35,29 @@ def cleaned(line: str) -> str:
     """
     if line.isascii() and line.isprintable() and not _is_marked(line):
         return line
+    if "\r" in line:
+        line = line.rstrip("\r").replace("\r", "\n")
     if "[" in line:
         line = _COLOURS.sub("", line)
     if "^" in line:
         line = _CARETS.sub(" ", line)
-    if "<" in line:
+    if "<" in line and _TAGS.search(line):
         line = _TAGS.sub("", _BREAKS.sub("\n", line))
+    if "{" in line:
+        line = _MARKUP.sub("", line)
     if "&" in line:
         line = _ENTITIES.sub(lambda found: html.unescape(found[0]), line)
-    return line.translate(_TRANSLATION)
+    return line if line.isascii() and line.isprintable() else line.translate(_TRANSLATION)
 
 
 def _is_marked(line: str) -> bool:
-    return "<" in line or "&" in line or "^" in line or "\\" in line
+    return (
+        "<" in line
+        or "&" in line
+        or "^" in line
+        or "\\" in line
+        or ("{" in line and ("{noformat" in line or "{code" in line or "{quote" in line))
+    )
 
 
 def unescaped(text: str) -> str:
@@ -59,6 +74,11 @@ def _character(found: re.Match[str]) -> str:
     return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
 
 
+def split_escaped(text: str) -> list[str]:
+    """Lines of a text; an escaped break before a time parts them."""
+    return (_ESCAPED_BREAKS.sub("\n", text) if "\\" in text else text).split("\n")
+
+
 def mark_of(line: str) -> str:
     """Comment marks, borders and list marks at the beginning of a line."""
     found = _MARKS.match(line)
@@ -68,3 +88,10 @@ def mark_of(line: str) -> str:
 def bare_end(text: str) -> str:
     """Text without quotes, borders and separators at its end."""
     return text.rstrip(_CLOSING)
+
+
+def unclosed_end(text: str) -> str:
+    """Text without brackets at its end that close none of its own."""
+    while text[-1:] in _BRACKETS and text.count(text[-1]) > text.count(_BRACKETS[text[-1]]):
+        text = text[:-1].rstrip()
+    return text

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
+import quopri
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -25,6 +26,12 @@ from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
+
+_BORDERS = tuple(border.encode() for border in "│┃║")
+_BOXED = re.compile(r"\s*[│┃║](.*)[│┃║]\s*")
+_SOFT_BREAK = re.compile(rb"^[^\n]{60,75}=\r?$", re.MULTILINE)
+_SOFT_BREAKS = 2
+"""Lines cut as in a mail before a text is read as one."""
 
 
 class Unwrapped(NamedTuple):
@@ -86,6 +93,29 @@ class PageWrapper:
         text = line.decode("utf-8", "backslashreplace")
         plain = cleaned(text)
         return None if plain is text else Unwrapped(_encoded(plain))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxWrapper:
+    """Borders of a box that a terminal program draws around its lines."""
+
+    name: str = "box"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        found = _BOXED.fullmatch(line.decode("utf-8", "replace"))
+        return None if found is None else Unwrapped(_encoded(found[1].rstrip()))
+
+
+@dataclass(frozen=True, slots=True)
+class MailWrapper:
+    """Quoted-printable, as mails in archives are written (RFC 2045)."""
+
+    name: str = "quoted_printable"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        bare = line.rstrip()
+        partial = bare.endswith(b"=")
+        return Unwrapped(quopri.decodestring(bare.removesuffix(b"=")), partial=partial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +232,17 @@ def regex_wrappers() -> tuple[RegexWrapper, ...]:
     )
 
 
+_PAGES: dict[str, Wrapper] = {"page": PageWrapper(), "box": BoxWrapper(), "quoted_printable": MailWrapper()}
+
+
 @lru_cache(maxsize=64)
 def wrapper_named(name: str) -> Wrapper:
     """Return the wrapper with this name."""
     kind, _, rest = name.partition(":")
     if kind == "ansi":
         return AnsiWrapper()
-    if kind == "page":
-        return PageWrapper()
+    if kind in _PAGES:
+        return _PAGES[kind]
     if kind == "json":
         path, _, flag = rest.partition(":")
         return JsonWrapper(name, path, flag == "newline")
@@ -219,6 +252,16 @@ def wrapper_named(name: str) -> Wrapper:
         delimiter, column, stamp = rest.split(":")
         return CsvWrapper(name, "\t" if delimiter == "tab" else delimiter, int(column), int(stamp) if stamp else None)
     return next(each for each in regex_wrappers() if each.name == name)
+
+
+def page_wrappers(sample: bytes) -> Iterator[str]:
+    """Names of wrappers around a whole page, told by most of its lines."""
+    if len(_SOFT_BREAK.findall(sample)) >= _SOFT_BREAKS:
+        yield "quoted_printable"
+    if any(border in sample for border in _BORDERS):
+        lines = sample.split(b"\n")
+        if 2 * sum(_BOXED.fullmatch(line.decode("utf-8", "replace")) is not None for line in lines) >= len(lines):
+            yield "box"
 
 
 def candidates(lines: Sequence[bytes]) -> Iterable[str]:

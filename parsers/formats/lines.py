@@ -47,6 +47,8 @@ class Lines:
     open_end: bool = False
     zeros: dict[int, int] = field(default_factory=dict)
     stamps: Sequence[bytes | None] | None = None
+    opened: Sequence[Ints] = ()
+    """Places of first words, once they were searched."""
 
     def __len__(self) -> int:
         return len(self.start)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow_arrays import picked as picked_names
 from parsers.excerpts.openings import openings_of
-from parsers.excerpts.spans import opening_places, opening_places_over_ends
+from parsers.excerpts.spans import opening_places
 from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, raised
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue
 
 NO_HEADER = "no header"
+_HIDING = (b"  ", b"\t", b"\\", b"\xc2\xa0", b"\xe2\x80\x8b")
+"""What may part the words of a literal."""
 _FAST_LAYOUT = "kafka"
 
 
@@ -99,7 +101,7 @@ def read_units(units: RecordSpans, records: RecordReader, prefilter: Prefilter) 
         taken, left = [], _searched(units, starts, ends, records, prefilter) | long
     left |= _folded(units, left, prefilter)
     if records.context.format.shape:
-        left |= _opened(units, starts, records)
+        left |= _opened(units, starts, left, records)
     ahead = 0
     data = units.lines.data
     stamps = units.lines.stamps
@@ -137,18 +139,24 @@ def _searched(units: RecordSpans, starts: Ints, ends: Ints, records: RecordReade
     return found
 
 
-def _opened(units: RecordSpans, starts: Ints, records: RecordReader) -> Flags:
+def _opened(units: RecordSpans, starts: Ints, left: Flags, records: RecordReader) -> Flags:
     """Flag records with the first words of a message.
 
-    Blanks and line breaks in the message may hide its literal.
+    Blanks, line breaks and escapes in the message may hide its literal; other records without one are `left` out.
     """
     found = np.zeros(len(units), dtype=bool)
+    firsts: dict[int, int] = {}
     lines, openings = units.lines, openings_of(records.catalogue)
     width = records.context.format.width
-    for places in (*opening_places(lines, openings), *opening_places_over_ends(lines, openings, width)):
+    for places in opening_places(lines, openings, width):
         places = places[places < int(units.ends[-1])]
         at = np.searchsorted(starts, places, side="right") - 1
         found[at[at >= 0]] = True
+        firsts.update(zip(at[::-1].tolist(), places[::-1].tolist(), strict=True))
+    data, ends = units.lines.data, units.ends
+    for unit in np.flatnonzero(found & ~left & (units.after - units.first == 1)).tolist():
+        message = bytes(data[firsts[unit] : int(ends[unit])])
+        found[unit] = any(mark in message for mark in _HIDING) or openings.may_know(str(message, "utf-8", "replace"))
     return found
 
 

@@ -70,7 +70,7 @@ class RecordReader:
         self.days, self.clock_time = self.context.days, self.context.clock_time
         self.seen = dict(self.context.seen)
         if self.context.format.shape:
-            self._excerpts = ExcerptReader(self.catalogue, self.context.format.width)
+            self._excerpts = ExcerptReader(self.catalogue, self.context.format.width, self.context.format.tail)
             self._messages = {message for _, message, _ in self.seen}
 
     def decode(self, raw: bytes) -> str:
@@ -111,10 +111,7 @@ class RecordReader:
         self.read_text(text, place, stamp)
 
     def read_text(self, text: str, place: RecordSpan, stamp: bytes | None = None) -> None:
-        """Read one record: header, time, and the event in its message.
-
-        A record that raises is rejected.
-        """
+        """Read one record: header, time, event; one that raises is rejected."""
         if self.context.format.shape:
             self._read_excerpts(text, place, stamp)
             return
@@ -173,11 +170,14 @@ class RecordReader:
 
         Each has the lines from its own to that of the next.
         """
-        ends = [0, *(found.end() for found in _LINE_ENDS.finditer(text)), len(text)]
-        bytes_at = [len(text[:end].encode("utf-8", "replace")) for end in ends]
         kept = [each for each in excerpts if not self._is_quoted(each)]
         if not kept:
             return
+        if len(excerpts) == 1 and "\n" not in text:
+            self._keep_excerpt(kept[0], text, place, stamp)
+            return
+        ends = [0, *(found.end() for found in _LINE_ENDS.finditer(text)), len(text)]
+        bytes_at = [len(text[:end].encode("utf-8", "replace")) for end in ends]
         exact = not self.context.format.wrappers and self.context.format.encoding == "utf-8"
         begins = [0, *(bytes_at[each.first_line] if exact else 0 for each in kept[1:])]
         stops = [*begins[1:], place.length]
@@ -186,16 +186,16 @@ class RecordReader:
             length = max(stop - begin, min(bytes_at[min(each.last_line + 1, len(bytes_at) - 1)], place.length) - begin)
             shared = length - (stop - begin) + (place.shared if not begin and stop else 0)
             where = RecordSpan(place.line + (each.first_line if exact else 0), place.offset + begin, length, place.cut, shared)
-            header, found = each.header, each.match
-            at, odd = self._time(header, stamp)
             lines = text.split("\n")[each.first_line : each.last_line + 1]
-            self.recognise(where, header.level, header.logger, header.thread, "\n".join(lines), at, odd, found, cut=not header.whole)
+            self._keep_excerpt(each, "\n".join(lines), where, stamp)
+
+    def _keep_excerpt(self, excerpt: Excerpt, text: str, where: RecordSpan, stamp: bytes | None) -> None:
+        header = excerpt.header
+        at, odd = self._time(header, stamp)
+        self.recognise(where, header.level, header.logger, header.thread, text, at, odd, excerpt.match, cut=not header.whole)
 
     def _is_quoted(self, found: Excerpt) -> bool:
-        """Return True if the file already has the record.
-
-        Texts and titles repeat records.
-        """
+        """Whether the file already has the record, as texts and titles repeat some."""
         header = found.header
         key = (header.stamp, header.message, found.between)
         if header.stamp is None:

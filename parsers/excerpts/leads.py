@@ -1,0 +1,74 @@
+"""Time, level and logger before a message, remembered by its form."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from parsers.excerpts.stamps import FoundStamp, last_placed, stamp_of
+from parsers.formats.layouts import level_named
+
+_LOGGER = re.compile(r"(?<![\w.$/@])(?P<logger>(?:[a-z]\w*\.)+(?:[\w$]+\.)*[A-Za-z$][\w$]*|[A-Z][A-Za-z]+(?:\$\w+)*)(?![\w.@=])", re.ASCII)
+_LEVEL = re.compile(
+    r"(?<![\w.-])(?:(?P<plain>TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|SEVERE|CRITICAL)"
+    r"|(?:level|severity|lvl|loglevel)\"? *[:=] *\"?(?P<named>[A-Za-z]+)"
+    r"|\[(?P<boxed>trace|debug|info|warn|warning|error|fatal)\])(?![\w-])",
+    re.ASCII | re.IGNORECASE,
+)
+_DIGITS = str.maketrans("0123456789", "0000000000")
+_FORMS_MAX = 4096
+"""Forms of leads that are kept in mind."""
+
+
+class Lead(NamedTuple):
+    """What a text before a message tells."""
+
+    stamp: FoundStamp | None
+    level: str | None
+    logger: str | None
+
+
+class _Places(NamedTuple):
+    """The form of its time, and where that and the logger stand."""
+
+    form: int | None
+    stamp: tuple[int, int]
+    level: str | None
+    logger: tuple[int, int]
+
+
+class Leads:
+    """Leads by their form: the text with its digits alike.
+
+    A lead of a known form is read by places; one whose digits are no time there is read anew.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, _Places] = {}
+
+    def read(self, text: str) -> Lead:
+        """Time, level and logger in a text: of each, the last one."""
+        form = text.translate(_DIGITS)
+        places = self._places.get(form)
+        stamp = None if places is None or places.form is None else stamp_of(places.form, text, *places.stamp)
+        if places is None or (stamp is None and places.form is not None):
+            if len(self._places) >= _FORMS_MAX:
+                self._places.clear()
+            places = self._places[form] = _found(text)
+            stamp = None if places.form is None else stamp_of(places.form, text, *places.stamp)
+        begin, end = places.logger
+        return Lead(stamp, places.level, text[begin:end] or None)
+
+
+def _found(text: str) -> _Places:
+    """Places in a text; the level behind its time counts most."""
+    placed = last_placed(text, 0, len(text))
+    begin, end = (placed.stamp.begin, placed.stamp.end) if placed is not None else (0, 0)
+    logger = next(reversed([each.span("logger") for each in _LOGGER.finditer(text)]), (0, 0))
+    return _Places(None if placed is None else placed.form, (begin, end), level_in(text[end:]) or level_in(text), logger)
+
+
+def level_in(text: str) -> str | None:
+    """The last level that a text names."""
+    found = next(reversed(list(_LEVEL.finditer(text))), None)
+    return None if found is None else level_named((found["plain"] or found["named"] or found["boxed"]).upper())
