@@ -33,6 +33,7 @@ from parsers.sources.checkpoints import MarkedStream
 from parsers.sources.compression import Stream
 from parsers.sources.discovery import Discovery, discover
 from parsers.sources.files import COPY, UNREADABLE, SkippedFile, SourceFile, read_places
+from parsers.sources.foreign_files import advised_reasons
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue
@@ -145,7 +146,7 @@ def _reason(reason: str, redaction: Redaction | None) -> str:
 
     The words that we say ourselves, and look for, are plain ones.
     """
-    return reason if redaction is None else redaction.text(reason, {}, strict=True)
+    return reason if redaction is None or reason in advised_reasons() else redaction.text(reason, {}, strict=True)
 
 
 def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:

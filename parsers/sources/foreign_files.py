@@ -10,6 +10,7 @@ from parsers.formats.json_documents import json_document
 from parsers.formats.layouts import load_yaml
 
 BINARY, NO_HEADER = "binary", "no header"
+_NO_LOG = "not a log: no line is in a known layout"
 _LEAST_BYTES = 61
 """Size of the header of a record batch, without which there is no segment."""
 
@@ -23,6 +24,13 @@ def _data() -> dict[str, Any]:
 def office_document() -> str:
     """Why a zip that is a program or a document is not read."""
     return str(_data()["office"])
+
+
+@lru_cache(maxsize=1)
+def advised_reasons() -> frozenset[str]:
+    """Reasons that this module gives, which hold nothing of a file."""
+    kinds = {f"{BINARY}, {each['what']}: {each['advice']}" for each in _data()["files"]}
+    return frozenset({*kinds, office_document(), f"{_NO_LOG}; {_data()['document']}"})
 
 
 def foreign_kind(sample: bytes) -> str | None:
@@ -42,8 +50,7 @@ def reason_of(told: str, sample: bytes) -> str:
     known = foreign_kind(sample)
     if told == BINARY or known is not None:
         return BINARY if known is None else f"{BINARY}, {known}"
-    no_log = "not a log: no line is in a known layout"
-    return f"{no_log}; {_data()['document']}" if sample.lstrip()[:1] in (b"{", b"[") and _is_document(sample) else no_log
+    return f"{_NO_LOG}; {_data()['document']}" if sample.lstrip()[:1] in (b"{", b"[") and _is_document(sample) else _NO_LOG
 
 
 def _is_document(sample: bytes) -> bool:

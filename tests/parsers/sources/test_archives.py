@@ -226,7 +226,9 @@ def test_programs_and_documents_are_no_bundles(tmp_path: Path, sign: str) -> Non
     found = find(tmp_path / "kafka.jar")
 
     assert found.files == []
-    assert [(skip.reason, skip.named) for skip in found.skipped] == [("a program or document, not a bundle of logs; save a document as text or CSV", False)]
+    assert [(skip.reason, skip.named) for skip in found.skipped] == [
+        ("a program or document, not a bundle of logs; save a document as text or CSV", False)
+    ]
 
 
 NESTED = ("tar", "tar.gz", "tar.zst", "zip", "stored zip")

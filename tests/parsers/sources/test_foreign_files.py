@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parsers.reading.reader import find_files
+from parsers.reading.reader import ReadOptions, find_files
+from parsers.redaction.pseudonyms import Redaction
 
 NOISE = bytes(range(256)) * 40
 LINE = "[2026-11-21 09:07:55,040] INFO starting (kafka.server.KafkaServer)"
@@ -71,3 +72,9 @@ def test_documents_without_a_log_are_to_be_written_a_record_a_line(tmp_path: Pat
 def test_other_texts_are_no_logs(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("[hello]\nworld\n")
     assert reason(tmp_path / "notes.txt") == "not a log: no line is in a known layout"
+
+
+def test_advice_is_not_redacted(tmp_path: Path) -> None:
+    (tmp_path / "logs.pdf").write_bytes(b"%PDF-1.7\n" + NOISE)
+    options = ReadOptions(redaction=Redaction(["hosts", "groups"], b"k" * 32))
+    assert find_files([str(tmp_path / "logs.pdf")], options).skipped[0].reason == reason(tmp_path / "logs.pdf")
