@@ -18,8 +18,7 @@ from typing import Any
 
 import yaml
 
-from tests.lab.clients.broker import VERSION
-from tests.lab.clients.scenarios import LIBRARIES, STALL_SECONDS
+from tests.lab.clients.scenarios import LIBRARIES, STALL_SECONDS, broker_of
 
 LINES_MAX = 100
 BYTES_MAX = 12_288
@@ -27,13 +26,15 @@ SETTINGS = r"client\.id|group\.id|group\.instance\.id|session\.timeout\.ms|heart
 LEFT_OUT = (rf"\t(?!(?:{SETTINGS}) = )[a-z0-9.]+ = ",)
 """Lines of no sample: most settings of a Java client."""
 _PREPARING = re.compile(
-    r"\[(\S+)\] .* Preparing to rebalance group (\S+) in state \S+ with old generation (\d+) \(reason: (.*?)(?:; client reason: .*)?\)\.?$"
+    r"\[(\S+)\] .* Preparing to rebalance group (\S+) in state \S+ with old generation (\d+) (?:\(__consumer_offsets-\d+\) )?"
+    r"\(reason: (.*?)(?:; client reason: .*)?\)\.?$"
 )
 _SETTLED = re.compile(r"Stabilized group (\S+) generation (\d+) with|Group (\S+) with generation (\d+) is now empty")
 _ASKED = (
     (re.compile(r"Adding new member (\S+) with"), "member_join"),
     (re.compile(r"removing member (\S+) on heartbeat expiration"), "session_timeout"),
     (re.compile(r"explicit `LeaveGroup` request for \((\S+)\)"), "member_leave"),
+    (re.compile(r"Removing member (\S+) on LeaveGroup"), "member_leave"),
     # No topic and no subscription changes here: a member that asks again gives partitions up.
     (re.compile(r"(?:Leader|Updating metadata for member) (\S+) (?:re-joining group )?during"), "cooperative_followup"),
 )
@@ -110,7 +111,7 @@ def write(library: str, work: Path, run: Path, samples: Path) -> None:
 def _expected(library: str, told: dict[str, Any], deeds: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     """What was done, and what of it must be found."""
     document = {
-        "origin": f"own run of {_time(deeds[0]['at'])[:10]}, broker {VERSION}",
+        "origin": f"own run of {_time(deeds[0]['at'])[:10]}, broker {broker_of(library)}",
         "group": f"{library}-app",
         "library": told["library"],
         **({"version": told["version"]} if "version" in told else {}),
