@@ -3,12 +3,18 @@ require "karafka"
 
 class OrdersConsumer < Karafka::BaseConsumer
   def consume
-    messages.each do |message|
-      next unless File.exist?(ENV.fetch("STALL"))
-      seconds = File.read(ENV.fetch("STALL")).to_f
-      File.delete(ENV.fetch("STALL"))
-      sleep(seconds)
-    end
+    messages.each { stall }
+  end
+
+  private
+
+  # Several workers see the file; one of them takes it.
+  def stall
+    seconds = File.read(ENV.fetch("STALL")).to_f
+    File.delete(ENV.fetch("STALL"))
+    sleep(seconds)
+  rescue Errno::ENOENT
+    nil
   end
 end
 
@@ -26,7 +32,7 @@ class KarafkaApp < Karafka::App
     }
   end
 
-  monitor.subscribe(Karafka::Instrumentation::LoggerListener.new(log_polling: false))
+  monitor.subscribe(Karafka::Instrumentation::LoggerListener.new)
 
   routes.draw do
     topic(ENV.fetch("TOPIC")) { consumer OrdersConsumer }
