@@ -11,7 +11,7 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -117,9 +117,15 @@ def _expected(library: str, told: dict[str, Any], deeds: list[dict[str, Any]], r
         **({"version": told["version"]} if "version" in told else {}),
         "untold": told.get("untold", []),
         "deeds": [f"{_time(deed['at'])} {deed['deed']} {deed['member']}" for deed in deeds],
-        "rebalances": [{**row, "at": row["at"].astimezone(UTC).isoformat(timespec="milliseconds")} for row in rows],
+        "rebalances": [_row(row, told.get("untold", ())) for row in rows],
     }
     return yaml.safe_dump(document, sort_keys=False, width=140)
+
+
+def _row(row: dict[str, Any], untold: Collection[str]) -> dict[str, Any]:
+    """A rebalance as it must be found; what cannot name a member names none."""
+    member = None if "members" in untold else row["member"]
+    return {**row, "at": row["at"].astimezone(UTC).isoformat(timespec="milliseconds"), "member": member}
 
 
 def _time(at: int) -> str:
