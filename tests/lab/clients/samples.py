@@ -71,7 +71,9 @@ def _stalls(deed: dict[str, Any], at: datetime) -> bool:
 
 
 def cut_at(run: Path, library: str, left_out: re.Pattern[str]) -> dict[str, Any] | None:
-    """The last deed before which all logs are small enough; none if all of them are."""
+    """The last deed before which all logs are small enough, or as told; none if all of them are."""
+    if "until" in LIBRARIES[library]:
+        return next(deed for deed in deeds_of(run, library) if deed["deed"] == LIBRARIES[library]["until"])
     logs = {log.stem: log.read_bytes() for log in (run / library).glob("*.log")}
     if all(_fits(text, left_out) for text in logs.values()):
         return None

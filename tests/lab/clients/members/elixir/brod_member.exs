@@ -11,11 +11,14 @@ defmodule Orders.Consumer do
       consumer_config: [begin_offset: :earliest],
       init_data: [],
       message_type: :message,
-      group_config: [session_timeout_seconds: 6, heartbeat_rate_seconds: 1]
+      group_config: [session_timeout_seconds: 6, heartbeat_rate_seconds: 1] ++ dynamic()
     }
 
     %{id: __MODULE__, start: {:brod_group_subscriber_v2, :start_link, [config]}}
   end
+
+  # Unless told otherwise, brod makes up an id of a static member.
+  defp dynamic, do: if(System.get_env("DYNAMIC"), do: [group_instance_id: :null], else: [])
 
   @impl true
   def init(_, _), do: {:ok, []}
