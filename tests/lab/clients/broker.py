@@ -15,8 +15,8 @@ VERSION = "4.3.1"
 PORT = 21092
 CONTROLLER_PORT = 21093
 ADDRESS = f"{HOST}:{PORT}"
-ARTIFACTS = (f"org.apache.kafka:kafka_2.13:{VERSION}", f"org.apache.kafka:kafka-tools:{VERSION}", "org.slf4j:slf4j-simple:1.7.36")
-"""slf4j-simple writes the broker's log; its version goes with the slf4j of Kafka 4."""
+ARTIFACTS = ("org.apache.kafka:kafka_2.13:{}", "org.apache.kafka:kafka-tools:{}", "org.slf4j:slf4j-simple:1.7.36")
+"""slf4j-simple writes the broker's log; its version goes with the slf4j of Kafka 3 and 4."""
 PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>lab</groupId><artifactId>broker</artifactId><version>1</version><dependencies>{}</dependencies></project>
 """
@@ -39,14 +39,16 @@ SETTINGS = {
 }
 
 
-def fetch(folder: Path) -> str:
+def fetch(folder: Path, version: str = VERSION) -> str:
     """Fetch the jars once; return their class path."""
-    jars = folder / "broker"
+    jars = folder / ("broker" if version == VERSION else f"broker-{version}")
     if not jars.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "pom.xml").write_text(PROJECT.format("".join(DEPENDENCY.format(*each.split(":")) for each in ARTIFACTS)))
+        (folder / "pom.xml").write_text(PROJECT.format("".join(DEPENDENCY.format(*each.format(version).split(":")) for each in ARTIFACTS)))
         command = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
         subprocess.run(command, cwd=folder, check=True)
+        for other in jars.glob("slf4j-reload4j-*"):
+            other.unlink()
     return f"{jars}/*"
 
 
@@ -55,14 +57,16 @@ class Broker:
     """A broker with its controller in one process, which ends with the `with`."""
 
     class_path: str
+    tools: str
+    """The class path of its command-line tools, which may be newer than itself."""
     log: Path
 
     def __enter__(self) -> Broker:
         home = Path(mkdtemp(prefix="lab-broker-"))
         config = home / "server.properties"
         config.write_text("".join(f"{name}={value}\n" for name, value in {**SETTINGS, "log.dirs": f"{home}/data"}.items()))
-        self._tool("kafka.tools.StorageTool", "format", "-t", "AAAAAAAAQACAAAAAAAAAAQ", "-c", str(config))
-        command = self._java("kafka.Kafka", str(config), heap="512m", logging=LOGGING)
+        self._tool(self.class_path, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAQACAAAAAAAAAAQ", "-c", str(config))
+        command = self._java(self.class_path, "kafka.Kafka", str(config), heap="512m", logging=LOGGING)
         self.process = subprocess.Popen(command, stdout=self.log.open("wb"), stderr=subprocess.STDOUT, cwd=home)
         await_port(PORT)
         self.written = Event()
@@ -76,12 +80,14 @@ class Broker:
     def topic(self, name: str, partitions: int) -> None:
         """Make a topic."""
         made = ("--create", "--topic", name, "--partitions", str(partitions))
-        self._tool("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", ADDRESS, *made)
+        self._tool(self.tools, "org.apache.kafka.tools.TopicCommand", "--bootstrap-server", ADDRESS, *made)
 
     def write(self, topic: str, every_seconds: float) -> None:
         """Write records to a topic from now on."""
         sizes = ("--producer-property", "batch.size=1", "--producer-property", "linger.ms=0")
-        command = self._java("org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", ADDRESS, "--topic", topic, *sizes, heap="64m")
+        command = self._java(
+            self.tools, "org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", ADDRESS, "--topic", topic, *sizes, heap="64m"
+        )
         producer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         Thread(target=self._write, args=(producer, every_seconds), daemon=True).start()
 
@@ -92,11 +98,13 @@ class Broker:
             producer.stdin.flush()
         producer.kill()
 
-    def _tool(self, main: str, *arguments: str) -> None:
-        subprocess.run(self._java(main, *arguments, heap="128m"), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def _tool(self, class_path: str, main: str, *arguments: str) -> None:
+        subprocess.run(
+            self._java(class_path, main, *arguments, heap="128m"), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
 
-    def _java(self, main: str, *arguments: str, heap: str, logging: tuple[str, ...] = ()) -> list[str]:
-        return ["java", f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *logging, "-cp", self.class_path, main, *arguments]
+    def _java(self, class_path: str, main: str, *arguments: str, heap: str, logging: tuple[str, ...] = ()) -> list[str]:
+        return ["java", f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *logging, "-cp", class_path, main, *arguments]
 
 
 def environment(**values: str) -> dict[str, str]:

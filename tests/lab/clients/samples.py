@@ -11,15 +11,14 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.lab.clients.broker import VERSION
-from tests.lab.clients.scenarios import LIBRARIES, STALL_SECONDS
+from tests.lab.clients.scenarios import LIBRARIES, STALL_SECONDS, broker_of
 
 LINES_MAX = 100
 BYTES_MAX = 12_288
@@ -27,13 +26,15 @@ SETTINGS = r"client\.id|group\.id|group\.instance\.id|session\.timeout\.ms|heart
 LEFT_OUT = (rf"\t(?!(?:{SETTINGS}) = )[a-z0-9.]+ = ",)
 """Lines of no sample: most settings of a Java client."""
 _PREPARING = re.compile(
-    r"\[(\S+)\] .* Preparing to rebalance group (\S+) in state \S+ with old generation (\d+) \(reason: (.*?)(?:; client reason: .*)?\)\.?$"
+    r"\[(\S+)\] .* Preparing to rebalance group (\S+) in state \S+ with old generation (\d+) (?:\(__consumer_offsets-\d+\) )?"
+    r"\(reason: (.*?)(?:; client reason: .*)?\)\.?$"
 )
 _SETTLED = re.compile(r"Stabilized group (\S+) generation (\d+) with|Group (\S+) with generation (\d+) is now empty")
 _ASKED = (
     (re.compile(r"Adding new member (\S+) with"), "member_join"),
     (re.compile(r"removing member (\S+) on heartbeat expiration"), "session_timeout"),
     (re.compile(r"explicit `LeaveGroup` request for \((\S+)\)"), "member_leave"),
+    (re.compile(r"Removing member (\S+) on LeaveGroup"), "member_leave"),
     # No topic and no subscription changes here: a member that asks again gives partitions up.
     (re.compile(r"(?:Leader|Updating metadata for member) (\S+) (?:re-joining group )?during"), "cooperative_followup"),
 )
@@ -70,7 +71,9 @@ def _stalls(deed: dict[str, Any], at: datetime) -> bool:
 
 
 def cut_at(run: Path, library: str, left_out: re.Pattern[str]) -> dict[str, Any] | None:
-    """The last deed before which all logs are small enough; none if all of them are."""
+    """The last deed before which all logs are small enough, or as told; none if all of them are."""
+    if "until" in LIBRARIES[library]:
+        return next(deed for deed in deeds_of(run, library) if deed["deed"] == LIBRARIES[library]["until"])
     logs = {log.stem: log.read_bytes() for log in (run / library).glob("*.log")}
     if all(_fits(text, left_out) for text in logs.values()):
         return None
@@ -110,15 +113,21 @@ def write(library: str, work: Path, run: Path, samples: Path) -> None:
 def _expected(library: str, told: dict[str, Any], deeds: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     """What was done, and what of it must be found."""
     document = {
-        "origin": f"own run of {_time(deeds[0]['at'])[:10]}, broker {VERSION}",
+        "origin": f"own run of {_time(deeds[0]['at'])[:10]}, broker {broker_of(library)}",
         "group": f"{library}-app",
         "library": told["library"],
         **({"version": told["version"]} if "version" in told else {}),
         "untold": told.get("untold", []),
         "deeds": [f"{_time(deed['at'])} {deed['deed']} {deed['member']}" for deed in deeds],
-        "rebalances": [{**row, "at": row["at"].astimezone(UTC).isoformat(timespec="milliseconds")} for row in rows],
+        "rebalances": [_row(row, told.get("untold", ())) for row in rows],
     }
     return yaml.safe_dump(document, sort_keys=False, width=140)
+
+
+def _row(row: dict[str, Any], untold: Collection[str]) -> dict[str, Any]:
+    """A rebalance as it must be found; what cannot name a member names none."""
+    member = None if "members" in untold else row["member"]
+    return {**row, "at": row["at"].astimezone(UTC).isoformat(timespec="milliseconds"), "member": member}
 
 
 def _time(at: int) -> str:

@@ -20,7 +20,7 @@ from threading import Thread
 
 import yaml
 
-from tests.lab.clients.broker import Broker, environment, fetch
+from tests.lab.clients.broker import VERSION, Broker, environment, fetch
 
 HERE = Path(__file__).parent
 LIBRARIES = yaml.safe_load((HERE / "libraries.yaml").read_text(encoding="utf-8"))
@@ -109,12 +109,18 @@ def build(library: str, work: Path) -> None:
         subprocess.run(["bash", "-ec", told["build"]], cwd=home, check=True, env={**os.environ, "HERE": str(HERE / "members")})
 
 
+def broker_of(library: str) -> str:
+    """The version of the broker that a library is run with."""
+    return str(LIBRARIES[library].get("broker", VERSION))
+
+
 def main(work: Path, out: Path, libraries: list[str]) -> None:
     """Run the scenario with each library, all at the same broker."""
+    (version,) = {broker_of(library) for library in libraries}
     for library in libraries:
         build(library, work)
     out.mkdir(parents=True)
-    with Broker(fetch(work), out / "broker.log") as broker:
+    with Broker(fetch(work, version), fetch(work), out / "broker.log") as broker:
         broker.topic(TOPIC, PARTITIONS)
         broker.write(TOPIC, every_seconds=0.2)
         groups = [Group(library, work, out / library) for library in libraries]
