@@ -6,6 +6,7 @@ from models.events import when
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.library_defaults import defaults_of
 from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.tolerances import (
     CONNECT_DELAY_US,
@@ -43,9 +44,13 @@ def rebalance_timeout_us(context: RebalanceContext) -> int | None:
 
 
 def session_timeout_us(context: RebalanceContext) -> int:
-    """The longest session of the members, else the default then."""
+    """The longest session of the members, else the longest default of their libraries."""
     told = [member.session_timeout_ms for member in context.roster.members.values() if member.session_timeout_ms]
     told += [settings["session_timeout_ms"] for settings in context.known.settings.values() if "session_timeout_ms" in settings]
+    if not told and context.facts.session_timeout_ms is None:
+        logs = context.roster.logs.values()
+        usual = [defaults_of(log.library, context.facts.versions.get(log.file)) for log in logs]
+        told = [each.session_ms for each in usual if each is not None]
     return max(told, default=context.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
 
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from models.kafka.observations.library_defaults import defaults_of
 from models.kafka.simulation.scenario import COOPERATIVE
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.tolerances import whole
@@ -59,7 +60,7 @@ def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, resta
         roll.add(row)
         if row.cause in OUTSIDE:
             made.nudges.append(Nudge(row.began // US_PER_MS, next((each.client_id for each in row.offenders), None)))
-    settings = _settings(rows, witnesses.parts, _session_ms(roll, made))
+    settings = _settings(rows, witnesses, _session_ms(roll, made))
     made.heartbeat_ms = witnesses.heartbeat_ms
     made.commit_ms = COMMIT_MS if made.protocol_type in {None, "consumer"} else None
     reader = Reader(made, rows, settings, _starts(witnesses.states), restarts=restarts)
@@ -245,10 +246,18 @@ def _session_ms(roll: Roll, made: Behaviour) -> int:
     return session_ms
 
 
-def _settings(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]], session_ms: int) -> dict[str, dict[str, int]]:
-    """Timeouts of each actor, those of the group where its own are unknown."""
+def _settings(rows: Sequence[Rebalance], witnesses: Witnesses, session_ms: int) -> dict[str, dict[str, int]]:
+    """Timeouts of each actor, those of the group where its own are unknown.
+
+    Where nothing tells those, the defaults of each actor's library.
+    """
     found: dict[str, dict[str, int]] = {}
-    usual: dict[str, int] = {"session_timeout_ms": session_ms}
+    by_library: dict[str, dict[str, int]] = {}
+    for session in witnesses.sessions:
+        if (default := defaults_of(session.library, session.client_version)) is not None and default.session_ms <= session_ms:
+            actor = session.instance_id or session.client_id or session.member_id or "?"
+            by_library[actor] = {"session_timeout_ms": default.session_ms, "max_poll_interval_ms": default.rebalance_ms}
+    usual: dict[str, int] = {}
     for row in rows:
         for name in ("session_timeout_ms", "max_poll_interval_ms"):
             value = row.measurements_ms.get(name)
@@ -261,8 +270,9 @@ def _settings(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceM
             own = found.setdefault(actor, {})
             measured = {name: row.measurements_ms.get(name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
             own |= {name: int(value) for name, value in measured.items() if value}
-    actors = {part.instance_id or part.client_id or part.member_id or "?" for own in parts.values() for part in own}
-    return {actor: {**usual, **found.get(actor, {})} for actor in actors | set(found)}
+    actors = {part.instance_id or part.client_id or part.member_id or "?" for own in witnesses.parts.values() for part in own}
+    assumed = {"session_timeout_ms": session_ms}
+    return {actor: {**assumed, **by_library.get(actor, {}), **usual, **found.get(actor, {})} for actor in actors | set(found)}
 
 
 def _fill(made: Behaviour, first: Rebalance) -> None:
