@@ -95,7 +95,7 @@ class Reader:
     def member(self, actor: str, tenures: Sequence[Tenure]) -> Member:
         """One member with its processes."""
         first = tenures[0]
-        own = self.settings.get(actor) or {}
+        own = self.settings.get(actor) or self.settings.get(first.actor) or {}
         made = Member(actor, first.instance, own.get("session_timeout_ms"), own.get("max_poll_interval_ms"))
         life: Life | None = None
         for index, tenure in enumerate(tenures):
@@ -254,9 +254,12 @@ def _settings(rows: Sequence[Rebalance], witnesses: Witnesses, session_ms: int) 
     found: dict[str, dict[str, int]] = {}
     by_library: dict[str, dict[str, int]] = {}
     for session in witnesses.sessions:
-        if (default := defaults_of(session.library, session.client_version)) is not None and default.session_ms <= session_ms:
-            actor = session.instance_id or session.client_id or session.member_id or "?"
+        actor = session.instance_id or session.client_id or session.member_id or "?"
+        default = defaults_of(session.library, session.client_version)
+        if default is not None and default.session_ms <= session_ms:
             by_library[actor] = {"session_timeout_ms": default.session_ms, "max_poll_interval_ms": default.rebalance_ms}
+        told = {"session_timeout_ms": session.session_timeout_ms, "max_poll_interval_ms": session.rebalance_timeout_ms}
+        found.setdefault(actor, {}).update({name: value for name, value in told.items() if value})
     usual: dict[str, int] = {}
     for row in rows:
         for name in ("session_timeout_ms", "max_poll_interval_ms"):

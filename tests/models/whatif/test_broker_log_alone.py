@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
@@ -47,3 +49,18 @@ def test_the_present_configuration_gives_the_rebalances_that_happened(busy: Grou
     assert abs(len(rerun) - len(busy.rows)) <= 0.05 * len(busy.rows)
     told = under(busy, Configuration(session_timeout_ms=30_000), varied=False)
     assert told.reproduced >= 0.9 * len(busy.rows)
+
+
+@pytest.mark.parametrize(("library", "session_ms", "poll_ms"), [("sarama", 10_000, 60_000), ("streams", 10_000, 300_000)])
+def test_where_no_line_tells_a_session_it_is_the_default_of_the_library(
+    busy: GroupHistory, library: str, session_ms: int, poll_ms: int
+) -> None:
+    rows = [replace(row, measurements_ms={}) for row in busy.rows]
+    sessions = [
+        replace(each, library=library, client_version="2.8.2", session_timeout_ms=None, rebalance_timeout_ms=None)
+        for each in busy.witnesses.sessions
+    ]
+    behaviour = read(rows, replace(busy.witnesses, sessions=sessions), busy.ends_ms)
+    named = [member for name, member in behaviour.members.items() if not name.startswith("?")]
+    assert named
+    assert {(member.session_ms, member.max_poll_ms) for member in named} == {(session_ms, poll_ms)}
