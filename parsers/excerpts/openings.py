@@ -20,6 +20,9 @@ _COMPLETED, _RECEIVED = "Completed request:", "Processor "
 Most of those received concern no group.
 """
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_TELLING_WORDS = 20
+"""Characters of fixed words that say which product wrote them."""
+
 _TELLING = 9
 """Fewer characters than this begin many other texts."""
 
@@ -42,6 +45,11 @@ class Openings:
     def may_know(self, message: str) -> bool:
         """Whether a message holds the longest fixed words of a known one."""
         return message.startswith((_COMPLETED, _RECEIVED)) or bool(self._words.find_matches_as_indexes(message))
+
+    def has_telling(self, message: str) -> bool:
+        """Whether a message holds fixed words of a known one that few others have."""
+        found = self._words.find_matches_as_indexes(message, overlapping=True)
+        return any(end - start >= _TELLING_WORDS for _, start, end in found)
 
     @cached_property
     def _words(self) -> ahocorasick_rs.AhoCorasick:

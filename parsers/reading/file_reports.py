@@ -28,7 +28,7 @@ _STATUSES = ("rejected", "truncated", "empty", "skipped", "ok")  # worst first
 class FileReport:
     """Report on one file.
 
-    `status` is ok, empty, rejected, truncated or skipped; `reason` explains every status but ok.
+    `status` is ok, empty, rejected, truncated or skipped; `reason` explains each but ok, and why an ok file gave nothing.
     """
 
     path: str
@@ -67,6 +67,9 @@ class FileReport:
         self.system = _most(self.systems)
         self.node = _most(self.nodes)
         self.kind = _kind(self.witnesses)
+        counts = self.counts
+        if self.status == "ok" and counts.first_hint and not (counts.recognised or counts.unknown or counts.rejected):
+            self.reason = f"nothing was recognised, though line {counts.first_hint} has words of a known message"
 
 
 def _most(counts: Mapping[str, int]) -> str | None:
@@ -167,6 +170,9 @@ def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
     row["cluster_ids"] = list(dict.fromkeys(each for part in parts for each in part["cluster_ids"] or ()))
     worst = min(parts, key=lambda part: _STATUSES.index(part["status"]))
     row["status"], row["reason"] = worst["status"], worst["reason"]
+    if row["status"] == "ok":
+        gave = row["recognised"] or row["unknown"] or row["rejected"]
+        row["reason"] = None if gave else next((part["reason"] for part in parts if part["reason"]), None)
     if len(parts) > 1:
         row["node"], row["system"], row["kind"] = _most(tallies["nodes"]), _most(tallies["systems"]), _kind(tallies["witnesses"])
     ranges = of_parts(dict(part.get("version_ranges") or ()) for part in parts)

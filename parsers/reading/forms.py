@@ -30,6 +30,9 @@ _SAMPLE_BYTES = 1 << 15
 _SMALL_BYTES = 1 << 14
 """A small sample is doubted if any line is left unread."""
 
+_WHOLE_BYTES = 1 << 24
+"""What is searched for known words at most before a file is said to hold none."""
+
 _MOST = 8
 _DESCENTS = 2
 """Steps back in time, at least; one alone shows no direction."""
@@ -79,7 +82,7 @@ def _best(sample: bytes, *, complete: bool) -> FileFormat | str:
     if not before.recognised or (b"\n " in part and len(part) <= _SMALL_BYTES):
         opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, told))))
     if not opened:
-        return told
+        return _unread(sample, told, known, complete=complete)
     # Behind tags, a first line that seems to be no record may be one.
     counted = before._replace(rejected=0) if before.rejected and _is_page(_text(part, told)) else before
     if not _is_doubtful(len(part), opened, counted):
@@ -89,13 +92,13 @@ def _best(sample: bytes, *, complete: bool) -> FileFormat | str:
     forms = [form for base in bases if (form := _learned(part, base, known, complete=complete)) is not None]
     forms += _indented(part, told)
     if not forms:
-        return _unread(part, told, known, complete=complete)
+        return _unread(sample, told, known, complete=complete)
     after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda each: each[0][:2])
     # One record without a time is most often what a cut has left of a line, and has no place among others.
     is_torn = after.recognised == 1 and not after.timed
     if after[:2] > before[:2] and not is_torn:
         return _directed(learned, after)
-    return _directed(_unread(part, told, known, complete=complete), before)
+    return _directed(_unread(sample, told, known, complete=complete), before)
 
 
 def _peeled(sample: bytes, name: str) -> bytes:
@@ -118,14 +121,16 @@ def _descends(times: Sequence[int | None]) -> bool:
     return max(steps, default=0) <= 0 and sum(step < 0 for step in steps) >= _DESCENTS
 
 
-def _unread(part: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | str:
+def _unread(sample: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | str:
     """The known layout, or why known words give no record."""
-    if told != _NO_HEADER or not complete:
+    if told != _NO_HEADER or not (complete or len(sample) >= _WHOLE_BYTES):
         return told
-    lines = _text(part, told).split("\n")
-    opens = (number for number, line in enumerate(lines, 1) if openings_of(known).places(cleaned(line)))
-    number = next(opens, None)
-    return told if number is None else f"not read: no line is in a known layout, though line {number} contains known text"
+    data = _text(sample, told).encode()
+    places = [places[0] for places in openings_of(known).byte_places(data, telling=True) if len(places)]
+    if not places:
+        return told
+    number = data.count(b"\n", 0, int(min(places))) + 1
+    return f"not read: no line is in a known layout, though line {number} contains known text"
 
 
 def _whole_lines(sample: bytes) -> bytes:

@@ -89,6 +89,8 @@ class Counts:
     bytes_unknown: int = 0
     bytes_ignored: int = 0
     bytes_rejected: int = 0
+    first_hint: int = 0
+    """The first line that has words of a known message and is none, or 0."""
 
     @property
     def bytes_read(self) -> int:
@@ -102,5 +104,11 @@ class Counts:
 
     def add(self, other: Counts) -> None:
         """Add the counts of another part."""
+        hint = self.first_hint or other.first_hint
         for name in (each.name for each in fields(self)):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.first_hint = hint
+
+    def hint(self, line: int) -> None:
+        """Keep the first line with words of a known message."""
+        self.first_hint = self.first_hint or line

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from parsers.excerpts.openings import openings_of
 from parsers.excerpts.reader import Excerpt, ExcerptReader, has_odd_time, with_times
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.timestamps import CALENDAR_US, DAY_US, read_iso
@@ -357,10 +358,7 @@ class RecordReader:
         return self.context.clock.utc(local)
 
     def _on_a_day(self, local: int) -> int:
-        """Count days if stamps have no date, starting at 1970-01-01.
-
-        Durations are then correct, even across midnight.
-        """
+        """Count days from 1970 on, so that durations are right past midnight."""
         if self.clock_time is not None and local < self.clock_time - DAY_US // 2:
             self.days += 1
         self.clock_time = local
@@ -377,6 +375,8 @@ class RecordReader:
             self.reject(place, UNREAD_REQUEST, text)
         elif self.catalogue.refuses_number(header.logger, header.message):
             self.reject(place, LARGE_NUMBER, text)
+        elif not self.counts.recognised and openings_of(self.catalogue).has_telling(header.message):
+            self.counts.hint(place.line)
 
     def recognise(
         self,

@@ -147,7 +147,11 @@ _BRONZE = [
             required("unknown", COUNT, "Coordinator, controller or client records without an entry.", least=0),
             required("rejected", COUNT, "Records that could not be read.", least=0),
             required("status", TEXT, "How reading it went.", words.FILE_STATUSES),
-            Column("reason", TEXT, "Why the status is not `ok`."),
+            Column(
+                "reason",
+                TEXT,
+                "Why the status is not `ok`, or where an `ok` file has words of known messages though nothing was recognised.",
+            ),
             Column("cluster_option", TEXT, "Cluster that an option gives it.", former="cluster_named"),
             Column("cluster_ids", TEXTS, "Cluster ids that its lines print."),
             Column("options_id", TEXT, "Fingerprint of what reading depends on; a file is read again when it changes."),

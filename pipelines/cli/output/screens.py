@@ -425,11 +425,11 @@ def _inputs(console: Console, answer: Answer, skipped: Sequence[dict[str, Any]],
     recognised = sum(item.recognised for item in files)
     say(console, f"{counted(totals.files_read, 'file')}, {size(read)}, {counted(recognised, 'record')} recognised.", indent=1)
     limit = None if verbose else FILES_SHOWN
-    broken = [item for item in files if item.status in ("rejected", "truncated")]
+    broken = [item for item in files if item.status in ("rejected", "truncated") or (item.status == "ok" and item.reason)]
     for item in broken[:limit]:
         say(console, f"{item.path}: {item.reason or item.status}", indent=1, hang=2)
     if len(broken) > len(broken[:limit]):
-        say(console, f"{counted(len(broken) - FILES_SHOWN, 'more file')} broken; -v shows them", indent=1)
+        say(console, f"{counted(len(broken) - FILES_SHOWN, 'more file')} broken or not recognised; -v shows them", indent=1)
     others = [(item.path, item.reason or "") for item in files if item.status == "skipped"]
     others += [(str(item["path"]), str(item["reason"])) for item in skipped]
     if others and verbose:

@@ -19,6 +19,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parsers.reading.file_reports import join_parts, report_row
 from tests.parsers.reading.source_files import Reading, find, read, read_bytes, read_source
 
 LINE = b"[2026-11-21 09:07:%02d,040] INFO [GroupCoordinator 1]: Group g-%d with generation 5 is now empty (__consumer_offsets-12) (%s)\n"
@@ -420,3 +421,23 @@ def test_a_log_may_begin_with_any_number_of_lines_that_are_none(tmp_path: Path, 
     (tmp_path / "server.log").write_bytes(pack(banner + START + line(1) + line(2)))
 
     assert [source.relative for source in find(tmp_path).files] == ["server.log"]
+
+
+def test_known_words_in_a_file_without_a_record_are_told_with_their_line(tmp_path: Path) -> None:
+    lines = [b"2026-11-21 09:07:50,040 INFO [main] shop.Orders - started job %d" % number for number in range(900)]
+    lines[700] = (
+        b"2026-11-21 09:07:50,040 INFO [main] shop.Orders - [GroupCoordinator 3]: Member a has failed, removing it from the group, said one"
+    )
+    report = read_bytes(tmp_path, b"\n".join(lines) + b"\n").report
+    assert (report.status, report.counts.recognised) == ("ok", 0)
+    assert report.reason == "nothing was recognised, though line 701 has words of a known message"
+    parts = [report_row(report), report_row(read_bytes(tmp_path, START + line(1)).report, 90, 901)]
+    assert join_parts(parts)["reason"] is None
+
+
+def test_known_words_far_behind_in_a_file_in_no_layout_are_told_with_their_line(tmp_path: Path) -> None:
+    lines = [f"~ job {number} of worker {number % 7}, and so on and on" for number in range(3000)]
+    lines[2500] = "~ [GroupCoordinator 3]: Preparing to rebalance group foo oddly"
+    (tmp_path / "notes.txt").write_text("\n".join(lines))
+    (skip,) = find(tmp_path / "notes.txt").skipped
+    assert skip.reason == "not read: no line is in a known layout, though line 2501 contains known text"
