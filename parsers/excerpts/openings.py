@@ -20,6 +20,8 @@ _COMPLETED, _RECEIVED = "Completed request:", "Processor "
 Most of those received concern no group.
 """
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_LARGE_BYTES = 1 << 22
+"""Bytes from which on a search that takes longer to make is made."""
 _TELLING_WORDS = 20
 """Characters of fixed words that say which product wrote them."""
 
@@ -40,7 +42,8 @@ class Openings:
         self._texts = [*self._prefixes, *self._plain, _RECEIVED]
         self._search = ahocorasick_rs.AhoCorasick(self._texts)
         self._longest = sorted({max(pattern.template.literals, key=len).strip() for pattern in catalogue.patterns})
-        self._bytes = ahocorasick_rs.BytesAhoCorasick([text.encode() for text in self._texts])
+        self._in_bytes = [text.encode() for text in self._texts]
+        self._bytes = ahocorasick_rs.BytesAhoCorasick(self._in_bytes)
 
     def may_know(self, message: str) -> bool:
         """Whether a message holds the longest fixed words of a known one."""
@@ -50,6 +53,10 @@ class Openings:
         """Whether a message holds fixed words of a known one that few others have."""
         found = self._words.find_matches_as_indexes(message, overlapping=True)
         return any(end - start >= _TELLING_WORDS for _, start, end in found)
+
+    @cached_property
+    def _bytes_for_long(self) -> ahocorasick_rs.BytesAhoCorasick:
+        return ahocorasick_rs.BytesAhoCorasick(self._in_bytes, implementation=ahocorasick_rs.Implementation.DFA)
 
     @cached_property
     def _words(self) -> ahocorasick_rs.AhoCorasick:
@@ -71,7 +78,8 @@ class Openings:
         With `telling`, without those that are seldom read.
         """
         count, last = len(self._prefixes), len(self._texts) - 1
-        found = self._bytes.find_matches_as_indexes(data, overlapping=True)
+        search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long
+        found = search.find_matches_as_indexes(data, overlapping=True)
         found = [each for each in found if each[0] != last] if telling else found
         prefixes = [start for number, start, _ in found if number < count]
         plain = [start for number, start, _ in found if number >= count and not _is_inside(data, start)]

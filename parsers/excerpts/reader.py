@@ -89,7 +89,7 @@ class ExcerptReader:
 
     def read(self, text: str) -> Iterator[Excerpt]:
         """All records of a text, in order."""
-        if (ordinary := self._ordinary(text)) is not None:
+        if (ordinary := self.ordinary(text)) is not None:
             yield ordinary
             return
         raw = text[:MAX_TEXT].split("\n")
@@ -100,7 +100,7 @@ class ExcerptReader:
             for each in self._document(raw[first:stop][:MAX_LINES]) or self._plain(raw[first:stop], 0):
                 yield each._replace(first_line=each.first_line + first, last_line=each.last_line + first)
 
-    def _ordinary(self, text: str) -> Excerpt | None:
+    def ordinary(self, text: str) -> Excerpt | None:
         """The only record of a line that ends with message and tail.
 
         It is what the thorough reading finds, sooner.
@@ -112,7 +112,7 @@ class ExcerptReader:
         lead, message = text[max(0, start - _NEAR) : start], text[start:end]
         if _QUOTING.search(lead) or '":' in text or cleaned(text) is not text or (not self.tail and message.rstrip() != message):
             return None
-        if _LOGGER_BEHIND.search(text, start) is not None or _closes_nothing(message):
+        if ((")" in message or "|" in message) and _LOGGER_BEHIND.search(text, start)) or _closes_nothing(message):
             return None
         before = self._leads.read(lead)
         match = self.catalogue.match(before.logger, None, message) if before.stamp is not None else None

@@ -31,7 +31,7 @@ _SMALL_BYTES = 1 << 14
 """A small sample is doubted if any line is left unread."""
 
 _WHOLE_BYTES = 1 << 24
-"""What is searched for known words at most before a file is said to hold none."""
+"""Bytes that are searched for known words at most."""
 
 _MOST = 8
 _DESCENTS = 2
@@ -40,7 +40,7 @@ _NEWLINE = 10
 _PAGE = "page"
 _NO_HEADER = "no header"
 _NO_TIME = "no_time"
-"""In the names of layouts of so few marks that many texts fit them."""
+"""In the names of layouts that many texts fit."""
 
 
 class _Yield(NamedTuple):
@@ -62,7 +62,7 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
 
 
 def _best(sample: bytes, *, complete: bool) -> FileFormat | str:
-    """The form of a sample, without what must be said of its years."""
+    """The form of a sample, years aside."""
     for name in page_wrappers(sample):
         inner = _peeled(sample, name)
         told = _best(inner, complete=complete) if len(inner) < len(sample) else ""

@@ -90,7 +90,7 @@ class Counts:
     bytes_ignored: int = 0
     bytes_rejected: int = 0
     first_hint: int = 0
-    """The first line that has words of a known message and is none, or 0."""
+    """The first line with words of a known message, or 0."""
 
     @property
     def bytes_read(self) -> int:
@@ -110,5 +110,5 @@ class Counts:
         self.first_hint = hint
 
     def hint(self, line: int) -> None:
-        """Keep the first line with words of a known message."""
+        """Keep the first of such lines."""
         self.first_hint = self.first_hint or line

@@ -91,10 +91,7 @@ class RecordReader:
         return self.layout.date is not None and self.layout.date.dated
 
     def time_of(self, raw: bytes, stamp: bytes | None) -> int | None:
-        """UTC microseconds of a record with a dated stamp, whatever its message.
-
-        `stamp` is the time of its envelope.
-        """
+        """UTC microseconds of a dated record; `stamp` is its envelope's."""
         text = str(raw, "utf-8", "replace").partition("\n")[0].rstrip("\r")
         header = self.layout.read(text, len(text))
         if header is None or (stamp is None and (header.date is None or not header.date.dated)):
@@ -140,12 +137,13 @@ class RecordReader:
             self._unmatched(place, header, text, at)
 
     def _read_excerpts(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
-        """Read all records of a text by their messages.
-
-        A record in a known layout is read as such.
-        """
+        """Read all records of a text; one in a known layout as such."""
         known = self.context.format.layout_name != MESSAGES
         try:
+            if not known and (ordinary := self._excerpts.ordinary(text)) is not None:
+                if not self._is_quoted(ordinary):
+                    self._keep_excerpt(ordinary, text, place, stamp)
+                return
             header, found = self._understand(text) if known else (None, None)
             if header is None or found is None or not self._tells_all(text, header):
                 excerpts = with_times(self._excerpts.read(text), header)
@@ -196,7 +194,7 @@ class RecordReader:
         self.recognise(where, header.level, header.logger, header.thread, text, at, odd, excerpt.match, cut=not header.whole)
 
     def _is_quoted(self, found: Excerpt) -> bool:
-        """Whether the file already has the record, as texts and titles repeat some."""
+        """Whether the file already has the record, quoted now."""
         header = found.header
         key = (header.stamp, header.message, found.between)
         if header.stamp is None:
