@@ -22,7 +22,7 @@ Most of those received concern no group.
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LARGE_BYTES = 1 << 22
 """Bytes from which on a search that takes longer to make is made."""
-_TELLING_WORDS = 20
+_TELLING_WORDS = 24
 """Characters of fixed words that say which product wrote them."""
 
 _TELLING = 9
