@@ -55,10 +55,13 @@ def nothing_found(answer: Answer) -> str:
     Only a broker's log can show that there were none.
     """
     kinds = {item.kind for item in answer.files if item.recognised}
+    if "server" in kinds and answer.incidents:
+        return "No rebalance and no partition without a leader is in these logs."
     if "server" in kinds:
         return "No rebalance and no outage is in these logs."
     if kinds & {"controller", "state_change"}:
-        return f"No outage is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
+        what = "partition without a leader" if answer.incidents else "outage"
+        return f"No {what} is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
     witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in kinds)
     if witnesses == "a request log":
         return f"No rebalance is in these requests. They are of the groups whose coordinator wrote them; of others {_NOT_KNOWN}"

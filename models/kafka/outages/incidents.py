@@ -179,10 +179,27 @@ def _takeover_headline(rows: Sequence[BrokerOutage], moved: int) -> str:
     how = _HOW[rows[0].shutdown_kind] if len(hows) == 1 else "went"
     if len(nodes) > 1:
         how = how.replace("was ", "were ", 1).replace(" its ", " their ")
-    who = f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)
-    away = "not seen back" if any(row.up_at is None for row in rows) else f"away for {spell(_longest(rows))}"
     leaders = f"; {moved} leadership{'s' if moved > 1 else ''} moved" if moved else ""
-    return f"{who} {how}, {away}{leaders}; no partition was without leader"
+    # Without a word of any leader, nobody knows which partitions the brokers led.
+    harm = "no partition was without leader" if moved else "no partition without leader is told"
+    return f"{_brokers(nodes)} {how}{_away(rows, nodes)}{leaders}; {harm}"
+
+
+def _brokers(nodes: Sequence[str]) -> str:
+    return f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)
+
+
+def _away(rows: Sequence[BrokerOutage], nodes: Sequence[str]) -> str:
+    """Who is back, and after what time."""
+    last = {row.node: row for row in sorted(rows, key=lambda row: row.down_at or 0)}
+    gone = [node for node in nodes if last[node].up_at is None]
+    back = [node for node in nodes if last[node].up_at is not None]
+    if not gone:
+        return f", away for {spell(_longest(rows))}"
+    if not back:
+        return ", not seen back"
+    longest = spell(_longest(row for row in rows if row.node in back))
+    return f"; {_brokers(gone)} not seen back, {_brokers(back)} back after {longest}"
 
 
 def _longest(rows: Iterable[BrokerOutage]) -> float:

@@ -138,3 +138,14 @@ def test_nothing_found_says_what_was_read(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 0
     assert "No " in done.out
     assert "1 file" in done.out
+
+
+def test_where_a_broker_went_outages_are_not_denied(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(
+        "[2026-11-21 09:00:00,001] WARN [ReplicaManager broker=2] Stopping serving replicas in dir /d1 (kafka.server.ReplicaManager)\n"
+        "[2026-11-21 09:00:00,003] ERROR Shutdown broker because all log dirs in /d1 have failed (kafka.log.LogManager)\n"
+    )
+    told = " ".join(cli("analyze", tmp_path / "server.log").out.split())
+    assert "No rebalance and no partition without a leader is in these logs." in told
+    assert "broker 2 lost a log directory, not seen back; no partition without leader is told" in told
+    assert "no outage" not in told

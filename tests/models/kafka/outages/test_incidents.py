@@ -17,6 +17,7 @@ from models.rows import BrokerOutage, Conformance, CoordinatorMove, LeaderMove, 
 
 SECOND = 1_000_000
 NO_OUTAGE = "no partition was without leader"
+UNTOLD = "no partition without leader is told"
 
 
 def outage(topic: str, begin: float, end: float | None, *, at_risk: bool = False, lost: str = "2") -> PartitionOutage:
@@ -92,14 +93,22 @@ def moved(node: str, at: float, partition: int = 0) -> LeaderMove:
         ),
         (
             [away("2", 10, 30, "controlled"), away("3", 40, None)],
-            [("warning", None, f"brokers 2, 3 went, not seen back; 2 leaderships moved; {NO_OUTAGE}")],
+            [("warning", None, f"brokers 2, 3 went; broker 3 not seen back, broker 2 back after 20 s; 2 leaderships moved; {NO_OUTAGE}")],
         ),
         (
             [away("2", 10, 30), away("2", 5000, 5001, "session_expired")],
             [
                 ("warning", 30, f"broker 2 was killed, away for 20 s; 2 leaderships moved; {NO_OUTAGE}"),
-                ("warning", 5001, f"broker 2 lost its session, away for 1.0 s; {NO_OUTAGE}"),
+                ("warning", 5001, f"broker 2 lost its session, away for 1.0 s; {UNTOLD}"),
             ],
+        ),
+        (
+            [away("5", 6000, None, "fenced"), away("6", 6001, None, "fenced")],
+            [("warning", None, f"brokers 5, 6 were fenced, not seen back; {UNTOLD}")],
+        ),
+        (
+            [away("5", 6000, 6010, "fenced"), away("5", 6020, None, "fenced"), away("6", 6001, 6006, "fenced")],
+            [("warning", None, f"brokers 5, 6 were fenced; broker 5 not seen back, broker 6 back after 5.0 s; {UNTOLD}")],
         ),
         ([away("7", 300, 400)], []),  # the outage at 301 tells of it
     ],
