@@ -52,9 +52,6 @@ demo: $(READY) ## run the main job on data_samples: Spark, Delta tables, report
 test: $(READY) lint browser ## linters, types, import directions and all tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-test-long: $(READY) ## tests that repeat at length what shorter ones of `make test` show
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m long
-
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy

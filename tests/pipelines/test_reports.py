@@ -16,6 +16,7 @@ from parsers.redaction.pseudonyms import Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.cli.report_folder import publish_reports
 from pipelines.errors import CannotWrite
+from tests.conftest import LONG
 from tests.pipelines.cli.warehouses import change, store
 from tests.pipelines.site import Site
 
@@ -148,7 +149,7 @@ def test_a_page_is_of_one_cluster(twins: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.long
+@LONG
 def test_pages_of_a_growing_log_are_those_of_the_whole(
     published: Site, halfway: Site, copied: Callable[[Site], Site], tmp_path: Path
 ) -> None:
@@ -162,6 +163,7 @@ def test_pages_of_a_growing_log_are_those_of_the_whole(
 
 
 @pytest.mark.spark
+@LONG
 def test_pages_of_clear_names_are_gone_after_a_rebuild_that_hides_them(
     published: Site, copied: Callable[[Site], Site], tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.spark.jvm_output import LOG_OPTIONS, quiet_environment
+from tests.conftest import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
 INCUBATOR = "WARNING: Using incubator modules: jdk.incubator.vector"
@@ -94,7 +95,7 @@ def test_choices_of_the_user_stay(environment: dict[str, str], files: list[str],
 
 
 @pytest.mark.spark
-@pytest.mark.long
+@LONG
 def test_a_session_is_silent_but_for_errors() -> None:
     script = "from pipelines.spark.session import get_session; session = get_session(); print(session.range(3).count())"
     failing = f"{script}\ntry: session.sql(\"select raise_error('boom')\").collect()\nexcept Exception: pass"

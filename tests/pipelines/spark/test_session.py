@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pipelines.jobs.schedule import until_told
 from pipelines.spark import session
 from pipelines.spark.shuffle_partitions import partitions_of
-from tests.conftest import ROOT
+from tests.conftest import LONG, ROOT
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ except session.NoDelta as error:
             "by nobody",
             [f"spark.sql.extensions={session.DELTA_EXTENSION}"],
             "the running Spark session has no Delta: start it with Delta's jar",
-            marks=pytest.mark.long,
+            marks=LONG,
         ),
     ],
 )

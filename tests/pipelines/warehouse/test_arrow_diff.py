@@ -16,6 +16,7 @@ from models.rows import Incident
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import TABLES, without_run
 from pipelines.warehouse import arrow_diff as few
+from tests.conftest import LONG
 from tests.pipelines.warehouse.test_migrations import AT, allocation, frame, stamp, stored
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def test_what_is_equal_is_not_written_again(before: dict[str, Any], after: dict[
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "most", [few.ROWS, pytest.param(2, marks=pytest.mark.long), 0], ids=["all are few", "those of a slice are few", "none are few"]
+    "most", [few.ROWS, pytest.param(2, marks=LONG), 0], ids=["all are few", "those of a slice are few", "none are few"]
 )
 def test_a_slice_is_replaced_however_many_rows_there_are(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
@@ -121,7 +122,7 @@ def incident(group: str, number: int, final_at: int | None, **values: Any) -> In
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "most", [few.ROWS, pytest.param(3, marks=pytest.mark.long), 0], ids=["all are few", "those of a slice are few", "none are few"]
+    "most", [few.ROWS, pytest.param(3, marks=LONG), 0], ids=["all are few", "those of a slice are few", "none are few"]
 )
 def test_rows_that_were_final_are_not_looked_for(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
@@ -261,7 +262,7 @@ def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehou
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "most", [few.ROWS, pytest.param(3, marks=pytest.mark.long), 1], ids=["all are few", "those looked for are few", "none are few"]
+    "most", [few.ROWS, pytest.param(3, marks=LONG), 1], ids=["all are few", "those looked for are few", "none are few"]
 )
 def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     from pipelines.warehouse.predicates import among, equals

@@ -17,14 +17,14 @@ from pipelines.schema.tables import TABLES
 from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY
 from pipelines.warehouse.reader import WarehouseReader
 from pipelines.warehouse.warehouse import Warehouse
-from tests.conftest import ROOT
+from tests.conftest import LONG, ROOT
 from tests.pipelines.site import Site
 
 WAREHOUSES = ROOT / "tests" / "warehouses"
 KEPT = ("log_files", "events", "rejected_records", "rebalances", "rebalance_members", "group_transitions", "member_sessions", "incidents")
 
 
-@pytest.fixture(params=[1, *(pytest.param(version, marks=pytest.mark.long) for version in range(2, TABLES_VERSION))])
+@pytest.fixture(params=[1, *(pytest.param(version, marks=LONG) for version in range(2, TABLES_VERSION))])
 def older(request: pytest.FixtureRequest, poll_timeout: Path, tmp_path: Path) -> Site:
     """A warehouse of an older version beside the logs that it was made of."""
     with tarfile.open(WAREHOUSES / f"version-{request.param}.tar.xz") as archive:

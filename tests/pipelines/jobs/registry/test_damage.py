@@ -15,6 +15,7 @@ from pipelines.cli.main import main
 from pipelines.errors import CannotWrite, DamagedWarehouse
 from pipelines.schema.tables import TABLES
 from pipelines.warehouse.warehouse import Warehouse
+from tests.conftest import LONG
 from tests.pipelines.jobs.registry.test_full_disk import small_files
 from tests.pipelines.site import Site
 
@@ -180,7 +181,7 @@ def test_a_question_is_answered_from_the_last_published_run(
     assert capsys.readouterr().out == before
 
 
-@pytest.mark.long
+@LONG
 def test_tables_whose_making_stopped_half_way_are_made_anew(published: Site, tmp_path: Path) -> None:
     site = Site(tmp_path)
     shutil.copytree(published.logs, site.logs)
@@ -215,6 +216,7 @@ def test_a_first_run_on_a_full_disk_is_completed_once_there_is_room(spark: Any, 
     assert site.content() == published.content()
 
 
+@LONG
 def test_what_nobody_was_told_of_is_done_anew(published: Site, halfway: Site, copied: Copied) -> None:
     site = copied(halfway)
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")

@@ -15,6 +15,7 @@ from pipelines.jobs.operations.maintain import MaintainOptions, maintain
 from pipelines.jobs.registry.runs import Runs
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.warehouse import Warehouse
+from tests.conftest import LONG
 from tests.pipelines.jobs.test_run import OTHER_GROUP
 from tests.pipelines.site import Site
 
@@ -60,7 +61,7 @@ def test_a_run_that_cannot_write_says_so_and_the_next_one_makes_good(
 
 @pytest.mark.parametrize(
     ("owner", "point"),
-    [(Warehouse, "open"), pytest.param(Runs, "_number", marks=pytest.mark.long)],
+    [(Warehouse, "open"), pytest.param(Runs, "_number", marks=LONG)],
     ids=["at work", "as it takes the warehouse"],
 )
 def test_a_run_whose_entry_could_not_be_closed_is_not_in_the_way_of_the_next_one_of_its_process(
@@ -86,6 +87,7 @@ def test_a_run_whose_entry_could_not_be_closed_is_not_in_the_way_of_the_next_one
     assert site.run().spared
 
 
+@LONG
 def test_upkeep_that_cannot_write_says_so_and_leaves_the_tables_as_they_were(
     spark: Any, published: Site, copied: Callable[[Site], Site]
 ) -> None:

@@ -74,7 +74,7 @@ def assert_as_rebuilt(site: Site) -> None:
     assert rows(site) == before
 
 
-@pytest.mark.long
+@LONG
 def test_outages_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(spark: object, site: Site) -> None:
     assert run(site, 8).counts["clusters_resumed"] == 0
     assert reached(site)

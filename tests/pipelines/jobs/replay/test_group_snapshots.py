@@ -109,7 +109,7 @@ def assert_as_rebuilt(site: Site) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.long
+@LONG
 def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(
     spark: object, site: Site, day: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
