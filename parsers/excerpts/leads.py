@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from parsers.excerpts.stamps import FoundStamp, last_placed, stamp_of
+from parsers.excerpts.stamps import FoundStamp, has_false_date, last_placed, stamp_of
 from parsers.formats.layouts import level_named
 
 _LOGGER = re.compile(r"(?<![\w.$/@])(?P<logger>(?:[a-z]\w*\.)+(?:[\w$]+\.)*[A-Za-z$][\w$]*|[A-Z][A-Za-z]+(?:\$\w+)*)(?![\w.@=])", re.ASCII)
@@ -40,7 +40,8 @@ class _Places(NamedTuple):
 class Leads:
     """Leads by their form: the text with its digits alike.
 
-    A lead of a known form is read by places; one whose digits are no time there is read anew.
+    A lead of a known form is read by places; one whose digits are no time there is read anew. Only forms with a date are kept, and none of
+    a text with digits that are no date where one is looked for: the next text of its form may have one there.
     """
 
     def __init__(self) -> None:
@@ -51,11 +52,11 @@ class Leads:
         form = text.translate(_DIGITS)
         places = self._places.get(form)
         stamp = None if places is None or places.form is None else stamp_of(places.form, text, *places.stamp)
-        if places is None or (stamp is None and places.form is not None):
-            if len(self._places) >= _FORMS_MAX:
-                self._places.clear()
-            places = self._places[form] = _found(text)
+        if places is None or stamp is None:
+            places = _found(text)
             stamp = None if places.form is None else stamp_of(places.form, text, *places.stamp)
+            if stamp is not None and stamp.date.dated and not has_false_date(text) and len(self._places) < _FORMS_MAX:
+                self._places[form] = places
         begin, end = places.logger
         return Lead(stamp, places.level, text[begin:end] or None)
 

@@ -97,6 +97,11 @@ def stamp_of(form: int, text: str, begin: int, end: int) -> FoundStamp | None:
     return read(found) if found is not None and found.span() == (begin, end) else None
 
 
+def has_false_date(text: str) -> bool:
+    """Whether something in a text looks like a date and is none."""
+    return any(_dated(found) is None for form in _FORMS for found in form.finditer(text))
+
+
 def first_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
     """The first time with a date between two places."""
     found = [stamp for form in _FORMS if (match := form.search(text, begin, end)) and (stamp := _dated(match)) is not None]

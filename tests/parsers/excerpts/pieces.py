@@ -11,6 +11,25 @@ from parsers.formats.time_zones import ZoneConverter
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import ChunkContext
 
+ENDINGS = (
+    " ",
+    "\t",
+    " \r",
+    "\u00a0",
+    ",",
+    ";",
+    "\\",
+    "…",
+    "<br>",
+    "</p>",
+    " |",
+    " │",
+    ",2029-02-19T00:00:00Z",
+    ' - app=kafka, server="0"',
+    " {}",
+)
+"""What stands behind lines that were copied."""
+
 
 def in_pieces(data: bytes, told: FileFormat, size: int) -> Iterator[ParsedChunk]:
     """Parse pieces of `size` bytes, each with what the one before left over."""

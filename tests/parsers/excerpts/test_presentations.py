@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.parsers.excerpts.pieces import ENDINGS
 from tests.parsers.reading.source_files import read_bytes
 
 GROUP = "ledger-sync"
@@ -50,27 +51,7 @@ MESSAGES = {
     "broker": ["rebalance_started", "member_failed", "generation_started", "assignment_received"],
     "client": ["joining", "joined", "heartbeat_rebalancing", "leave_sent"],
 }
-BEHIND = (
-    *(
-        "  ",
-        "\t",
-        " \r",
-        "\u00a0",
-        ",",
-        ";",
-        "\\",
-        "…",
-        "<br>",
-        "</p>",
-        " |",
-        " │",
-        ",x,2026",
-        " - app=kafka, server=0",
-        " {}",
-        " [thread-1]",
-    ),
-    *("</td></tr>", "'", '",', "`", "**", "_", " #1", " (edited)"),
-)
+BEHIND = (*ENDINGS, "  ", " [thread-1]", "</td></tr>", "'", '",', "`", "**", "_", " #1", " (edited)")
 BEFORE = (
     *("# ", "// ", "-- ", "; ", "REM ", "| ", "│ ", "** ", "$ ", '"', "'", "<p>", "a) ", "host1 ", "09:07:55.040 ", "\u00a0", "\u200b"),
     *("\ufeff", " * ", ">> ", "+ ", "- ", "1. ", "name: ", "name | ", "[x] ", "[ERROR] >>> ", "kafka_1  | ", "2/ ", "• ", "→ ", "=> "),

@@ -13,7 +13,7 @@ from parsers.formats.time_zones import ZoneConverter
 from parsers.reading.reader import find_files
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
-from tests.parsers.excerpts.pieces import in_pieces
+from tests.parsers.excerpts.pieces import ENDINGS, in_pieces
 from tests.parsers.reading.source_files import Reading, one_source, read_bytes
 
 GROUP = "orders-billing"
@@ -45,23 +45,6 @@ def _folded(line: str, width: int) -> str:
     return "\n".join(line[at : at + width] for at in range(0, len(line), width))
 
 
-ENDINGS = (
-    " ",
-    "\t",
-    " \r",
-    "\u00a0",
-    ",",
-    ";",
-    "\\",
-    "…",
-    "<br>",
-    "</p>",
-    " |",
-    " │",
-    ",2029-02-19T00:00:00Z",
-    ' - app=kafka, server="0"',
-    " {}",
-)
 MARKS = (
     "# ",
     "// ",
