@@ -96,6 +96,12 @@ def cause(system: str, cause_id: str | None) -> Cause:
     return known.get((system, cause_id or "unknown"), fallback)
 
 
+def root_cause(system: str, cause_id: str | None) -> Cause:
+    """Return the entry of a root cause, also one of outages."""
+    known = causes().get((system, cause_id or "unknown")) or outage_causes().get(cause_id or "unknown")
+    return known or cause(system, cause_id)
+
+
 def outage_cause(cause_id: str | None) -> Cause:
     """Return a cause of outages by id, else that of `unknown`."""
     known = outage_causes()

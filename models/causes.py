@@ -38,6 +38,7 @@ class RootCause(StrEnum):
 
     ROLLING_RESTART = "rolling_restart"
     BROKER_OUTAGE = "broker_outage"
+    LOG_DIR_FAILED = "log_dir_failed"
     CLIENT_PAUSE = "client_pause"
     COORDINATOR_PAUSE = "coordinator_pause"
     GHOST_MEMBER = "ghost_member"

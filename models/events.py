@@ -323,7 +323,7 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStateChanged": _kind(_BROKER, "A KRaft broker's state: STARTING, RECOVERY, RUNNING and so on.", "node state broker incarnation"),
     "BrokerHeartbeatFailed": _kind(_BROKER, "A KRaft broker could not tell the controller that it is alive.", "node broker error"),
     "SessionExpired": _kind(_BROKER, "A ZooKeeper session is lost.", "node session"),
-    "LogDirFailed": _kind(_BROKER, "A log directory failed.", "node broker brokers folder remaining controller_epoch"),
+    "LogDirFailed": _kind(_BROKER, "A log directory failed.", "node broker brokers partitions folder remaining controller_epoch"),
     "LeaderStarted": _kind(_BROKER, "A broker leads a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"),
     "FollowerStarted": _kind(
         _BROKER, "A broker follows a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"

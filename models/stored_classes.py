@@ -33,6 +33,7 @@ STORED: Mapping[str, str] = {
     "CoordinatorMove": "models.rows:CoordinatorMove",
     "DamagedLog": "models.kafka.cluster.facts:DamagedLog",
     "Deed": "models.kafka.observations.actions:ActionKind",
+    "DirectoryFailure": "models.kafka.partitions.brokers:DirectoryFailure",
     "Divergence": "models.rows:Divergence",
     "Draft": "models.kafka.reconstruction.classic_log:RebalanceWindow",
     "MemberSteps": "models.kafka.reconstruction.member_steps:MemberSteps",
@@ -117,13 +118,13 @@ STORED: Mapping[str, str] = {
 """Module and class by stable name."""
 
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "Brokers": ("failed_dirs",),
+    "Brokers": ("directory_failures",),
     "ClientWindows": ("of_epochs",),
     "Controllers": ("failures",),
     "GroupKnowledge": ("work_changed_at", "protocol_type"),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
-    "PartitionHistory": ("reassigned",),
+    "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),
     "Roster": ("logs",),
 }

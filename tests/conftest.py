@@ -18,8 +18,9 @@ from hypothesis import settings
 if not hasattr(sys.modules["__main__"], "__file__"):
     sys.modules["__main__"].__file__ = pytest.__file__
 
-# The same examples each time, so that results do not depend on the machine; HYPOTHESIS_PROFILE=default draws new ones.
-settings.register_profile("steady", derandomize=True)
+# The same examples each time and no limit of time, so that results do not depend on the machine; HYPOTHESIS_PROFILE=default draws
+# new ones.
+settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from conf.causes import Cause, causes, incident_kinds, outage_cause
 from conf.causes import cause as cause_entry
+from conf.causes import root_cause as root_cause_entry
 from dashboards.answer import presence
 from dashboards.answer.fitting import versions_of, with_fitting_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
@@ -256,7 +257,7 @@ def _incident(
 ) -> data.Incident:
     broken = [outages[each] for each in column(row, "outage_ids") or () if each in outages]
     system, root, leading = column(row, "system"), column(row, "root_cause"), verdicts.leading
-    entry = cause_entry(system, root or leading) if root or leading else outage_cause(broken[0].cause if broken else None)
+    entry = root_cause_entry(system, root or leading) if root or leading else outage_cause(broken[0].cause if broken else None)
     if root is None and system == "kafka":
         entry = incident_kinds().get(column(row, "kind"), entry)
     elif root is None:

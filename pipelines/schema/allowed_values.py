@@ -101,6 +101,7 @@ INCIDENT_KINDS = (
     "autoscaling",
     "coordinator_move",
     "broker_outage",
+    "log_dir_failed",
     "assignment_store",
     "protocol_migration",
     "queue_ownership",

@@ -280,12 +280,17 @@ def _incident(rows: list[PartitionOutage]) -> Incident:
         ended_at=None if is_open else max(row.online_at for row in rows if row.online_at is not None),
         rebalance_count=0,
         stopped_seconds=round(_covered(rows), 6),
-        root_cause=RootCause.BROKER_OUTAGE.value,
+        root_cause=_root_cause(rows).value,
         worst_offender=None,
         headline=_headline(rows, lengths, is_open=is_open),
         rebalance_ids=[],
         outage_ids=[row.outage_id for row in rows],
     )
+
+
+def _root_cause(rows: Iterable[PartitionOutage]) -> RootCause:
+    """A failed directory if it explains each outage, else a broker that went."""
+    return RootCause.LOG_DIR_FAILED if all(row.cause == "log_dir_failed" for row in rows) else RootCause.BROKER_OUTAGE
 
 
 def _covered(rows: Iterable[PartitionOutage]) -> float:

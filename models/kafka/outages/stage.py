@@ -19,6 +19,7 @@ from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.outages.broker_loss import Layout, broker_rows, layout_of, placement_rows
+from models.kafka.outages.directory_incidents import directory_incident, explain_failure
 from models.kafka.outages.incidents import (
     TAKEOVER_US,
     ended,
@@ -259,6 +260,7 @@ class OutageStage:
         own = [row for each, row in zip(absences, rows.broker_outages, strict=True) if not each.is_blamed]
         without_outage = harmless(own, rows.partition_outages)
         self._add_incidents(rows, without_outage, rows, None)
+        self._tell_directory_failures(rows, rows, None, [])
         rows.divergences += clock_divergences(self.cluster, self.skews)
         self.final.take(rows, None)
         self.final.sort()
@@ -347,11 +349,16 @@ class OutageStage:
         self.moved += [replace(move, evidence=[]) for move in rows.leader_moves if self._is_near(move.from_node, move.moved_at)]
 
     def _is_near(self, node: str | None, at: int | None) -> bool:
-        """Whether a broker departed near a time without an emitted row."""
+        """Whether a broker departed or lost a directory near a time.
+
+        Only what no final row tells counts.
+        """
         if node is None or at is None:
             return False
-        untold = (each for each in self.stage.brokers.absences.get(node, ()) if not each.is_told)
-        return any(each.down_at is not None and abs(at - each.down_at) <= 2 * TAKEOVER_US for each in untold)
+        brokers = self.stage.brokers
+        times = [each.down_at for each in brokers.absences.get(node, ()) if not each.is_told]
+        times += [each.at for each in brokers.directory_failures.get(node, ()) if each.is_explained is None]
+        return any(each is not None and abs(at - each) <= 2 * TAKEOVER_US for each in times)
 
     @property
     def _wait(self) -> int:
@@ -374,6 +381,7 @@ class OutageStage:
         absences = [each for each in self.stage.brokers.all() if not each.is_told]
         without_outage = self._tell_absences(rows, absences, known, at, later)
         self._add_incidents(rows, without_outage, known, at)
+        self._tell_directory_failures(rows, known, at, later)
         self._put_away(rows.partition_outages)
         self.final.take(rows, at)
         self._forget(at - SETTLE_US)
@@ -424,6 +432,21 @@ class OutageStage:
         losses = losses_of(self.stage.brokers, moves, outages, self.readers, at, is_told=self._coordinators_told)
         rows.incidents += outage_incidents(rows.partition_outages, self.limits, losses, self._following)
         rows.incidents += takeover_incidents(without_outage, moves, self.limits, losses, self._following)
+
+    def _tell_directory_failures(self, rows: Outages, known: Outages, at: int | None, later: list[int]) -> None:
+        """Add incidents of failed directories, by `at` those that ended long before.
+
+        What a failure did is known once the outages and moves after it are.
+        """
+        for failure in self.stage.brokers.all_dir_failures():
+            if failure.is_told:
+                continue
+            if failure.is_explained is None and (at is None or failure.at + self._wait <= at):
+                explain_failure(failure, known.partition_outages, [*self.moved, *known.leader_moves], self.stage.brokers)
+            later += [each + self._wait for each in (failure.at, failure.ended_at) if each is not None]
+            failure.is_told = at is not None and failure.ended_at is not None and failure.ended_at + self._wait <= at
+            if not failure.is_explained and (failure.is_told or at is None):
+                rows.incidents.append(directory_incident(self.cluster, failure))
 
     def _put_away(self, closed: Sequence[PartitionOutage]) -> None:
         """Drop emitted outages, but remember those of offsets partitions.

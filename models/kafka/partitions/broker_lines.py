@@ -10,8 +10,11 @@ from models.tolerances import whole
 LISTENS_WITHIN_US = whole("kafka.broker_lines.listens_within_us")
 """Maximum time from a broker getting its leaderships to its open port."""
 
-_OF_A_START = frozenset({"BrokerStarting", "BrokerConfigured"})
-"""A start of a broker is announced by several lines."""
+_NO_DEPARTURE = frozenset({"BrokerStarting", "BrokerConfigured", "LogDirFailed"})
+"""Lines after which a start tells of no departure at their time.
+
+Several lines announce a start, and a broker lives on when a directory fails.
+"""
 
 
 def process_configuration(state: PartitionState, event: Event) -> None:
@@ -28,11 +31,12 @@ def process_start(state: PartitionState, event: Event) -> None:
     node = state.node_of_line(event)
     if node is None:
         return
+    state.regain_replicas(node, event)
     last, at = state.last_own.get(node), event.time_us
     stopping = state.brokers.stopping_line(node)
     if stopping is not None:
         record_stop(state, node, stopping)
-    elif last is not None and last.name not in _OF_A_START and not state.brokers.is_down(node) and not state.suspicions.is_told(node, at):
+    elif last is not None and last.name not in _NO_DEPARTURE and not state.brokers.is_down(node) and not state.suspicions.is_told(node, at):
         state.record_departure(node, last, suspected=True)
     state.brokers.starting(node, at, event)
 
@@ -115,10 +119,3 @@ def process_session_expiry(state: PartitionState, event: Event) -> None:
     node = state.node_of_line(event)
     if node is not None:
         state.brokers.sign(node, "session", event)
-
-
-def process_log_dir_failure(state: PartitionState, event: Event) -> None:
-    """Note the brokers of a failed log directory."""
-    own = state.node_of_line(event) if word_field(event, "folder") else None
-    for node in (*named_nodes(event), *filter(None, (own,))):
-        state.brokers.sign(node, "log_dir", event)

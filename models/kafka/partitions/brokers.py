@@ -65,6 +65,45 @@ class BrokerAbsence:
 
 
 @dataclass(slots=True)
+class DirectoryFailure:
+    """A failure of log directories while their broker stays up.
+
+    Times are in microseconds; `ended_at` is the broker's next start, None if there is none. Replicas are pairs of topic and
+    partition.
+    """
+
+    node: str
+    at: int
+    ended_at: int | None = None
+    folders: tuple[str, ...] = ()
+    replicas: tuple[tuple[str, int], ...] = ()
+    led: tuple[tuple[str, int], ...] = ()  # replicas that led their partition
+    of_unknown_leader: tuple[tuple[str, int], ...] = ()
+    events: list[Event] = field(default_factory=list)
+    is_explained: bool | None = None  # other rows tell what followed; None if that is not known yet
+    moved: int = 0  # leaderships that moved away
+    is_told: bool = False  # a row was emitted that nothing later changes
+
+    def note(self, event: Event) -> None:
+        """Take one more line about it."""
+        if len(self.events) < EVENTS_HELD_MAX:
+            self.events.append(event)
+        told = event.fields.get("folder")
+        folders = [told] if isinstance(told, str) else told if isinstance(told, (list, tuple)) else ()
+        self.folders += tuple(str(each) for each in folders if str(each) not in self.folders)
+
+    def lose(self, replica: tuple[str, int], leader: str | None) -> None:
+        """Add a replica in the directory, with its partition's leader at the time."""
+        if replica in self.replicas:
+            return
+        self.replicas += (replica,)
+        if leader == self.node:
+            self.led += (replica,)
+        elif leader is None:
+            self.of_unknown_leader += (replica,)
+
+
+@dataclass(slots=True)
 class Brokers:
     """All brokers of a cluster; a broker without events counts as up."""
 
@@ -75,8 +114,7 @@ class Brokers:
     _unled: set[str] = field(default_factory=set)
     have_changed: bool = False
     """Whether a broker left or returned since this was last reset."""
-    failed_dirs: dict[str, list[Event]] = field(default_factory=dict)
-    """Lines about failed log directories by broker, whether it stopped or not."""
+    directory_failures: dict[str, list[DirectoryFailure]] = field(default_factory=dict)
 
     def is_down(self, node: str) -> bool:
         """Whether a broker is down now."""
@@ -139,7 +177,13 @@ class Brokers:
 
     def dir_failures(self, node: str, after: int, before: int) -> list[Event]:
         """Lines about a broker's failed directories in the interval [after, before]."""
-        return [event for event in self.failed_dirs.get(node, ()) if after <= event.time_us <= before]
+        failures = self.directory_failures.get(node, ())
+        return [event for failure in failures for event in failure.events if after <= event.time_us <= before]
+
+    def all_dir_failures(self) -> Iterator[DirectoryFailure]:
+        """All failures of log directories, by broker and time."""
+        for node in sorted(self.directory_failures):
+            yield from self.directory_failures[node]
 
     def all(self) -> Iterator[BrokerAbsence]:
         """All outages, by broker and time."""
@@ -164,8 +208,8 @@ class Brokers:
             ]
         for node, granted in self._granted.items():
             self._granted[node] = [at for at in granted if is_asked(at, at)]
-        for node, failed in self.failed_dirs.items():
-            self.failed_dirs[node] = [event for event in failed if is_asked(event.time_us, event.time_us)]
+        for node, failures in self.directory_failures.items():
+            self.directory_failures[node] = [each for each in failures if not each.is_told or is_asked(each.at, each.at)]
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -210,8 +254,6 @@ class Brokers:
         self._signs.setdefault(node, {})[kind] = event
         if kind == "leaving":
             self._granted.setdefault(node, []).append(event.order_us)
-        if kind == "log_dir":
-            self.failed_dirs.setdefault(node, []).append(event)
         known = self._open(node)
         if known is None:
             return
@@ -219,6 +261,23 @@ class Brokers:
         known.session_lost = known.session_lost or kind == "session"
         known.log_dir = known.log_dir or kind == "log_dir"
         known.note(event)
+
+    def directory_failed(self, node: str, event: Event) -> DirectoryFailure:
+        """Record a line about a broker's failed directory; returns the failure."""
+        self.sign(node, "log_dir", event)
+        known = self.directory_failures.setdefault(node, [])
+        if not known or known[-1].ended_at is not None or event.time_us - known[-1].at > SAME_GOING_US:
+            known.append(DirectoryFailure(node, event.time_us))
+        known[-1].note(event)
+        self.have_changed = True
+        return known[-1]
+
+    def directories_tried_again(self, node: str, at: int) -> bool:
+        """End a broker's failures as it starts; whether there were any."""
+        lasting = [each for each in self.directory_failures.get(node, ()) if each.ended_at is None]
+        for each in lasting:
+            each.ended_at, self.have_changed = at, True
+        return bool(lasting)
 
     def stays_leader(self, node: str, event: Event) -> None:
         """Record a failed controlled shutdown, so the broker keeps its leaderships."""

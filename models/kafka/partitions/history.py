@@ -108,6 +108,8 @@ class PartitionHistory:
     preferred: list[int] = field(default_factory=list)  # times of preferred replica elections
     reassigned: list[Event] = field(default_factory=list)
     """Lines about finished reassignments that moved its leader."""
+    offline: Nodes = ()
+    """Brokers whose log directory with this partition failed."""
     deleted_at: int | None = None
     life: int = 0
     """Number of earlier lifetimes of a partition with this name."""
@@ -153,6 +155,11 @@ class PartitionHistory:
             self.isr_changes.clear()
             self.isr = None
         self.seen += new
+
+    def regain(self, node: str) -> None:
+        """Count on a broker's replica again."""
+        if node in self.offline:
+            self.offline = tuple(each for each in self.offline if each != node)
 
     def suppose(self, node: str) -> None:
         """Infer that an unnamed partition is on the broker without files."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from models.events import Event, Witness
-from models.kafka.partitions import broker_lines, controller_lines, replica_lines
+from models.kafka.partitions import broker_lines, controller_lines, log_directories, replica_lines
 from models.kafka.partitions.event_fields import KRAFT_ONLY
 from models.kafka.partitions.state import PartitionState
 
@@ -79,7 +79,7 @@ _HANDLERS: Mapping[str, Callable[[PartitionState, Event], None]] = {
     "BrokerShutdownTried": broker_lines.process_shutdown_attempt,
     "BrokerStateChanged": broker_lines.process_broker_state,
     "SessionExpired": broker_lines.process_session_expiry,
-    "LogDirFailed": broker_lines.process_log_dir_failure,
+    "LogDirFailed": log_directories.process_log_dir_failure,
     "FetchersAdded": replica_lines.process_added_fetchers,
     "FetchersRemoved": replica_lines.process_removed_fetchers,
     "LeaderUnreachable": broker_lines.process_refused_connection,

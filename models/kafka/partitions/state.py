@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.elections.dispatch import elected
-from models.kafka.partitions.brokers import BrokerAbsence, Brokers
+from models.kafka.partitions.brokers import SAME_GOING_US, BrokerAbsence, Brokers
 from models.kafka.partitions.controllers import Controllers
 from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory, Partitions
 from models.kafka.partitions.leadership_drain import MOVES_MIN, LeadershipDrain
@@ -53,6 +53,8 @@ class PartitionState:
         supposed = was is not None and was.told is LeadershipSource.IMPLIED  # then a contradicting line is no evidence of a move
         before = history.leader
         history.tell(new, kraft=self.kraft)
+        if new.told is not LeadershipSource.IMPLIED:
+            history.regain(new.leader)
         after = history.leader
         if after is None or before == after:
             return
@@ -68,6 +70,8 @@ class PartitionState:
         at = event.time_us
         if node == NO_LEADER or self.brokers.is_down(node) or not self.suspicions.may_be_gone(node, at):
             return
+        if self.brokers.dir_failures(node, at - SAME_GOING_US, at):
+            return  # its replicas went, not the broker
         moves = self.takeovers.by_which_all_went(node, at, self.brokers)
         refused = self.suspicions.refused_lately(node, at) if moves else None
         taken = [move for move in moves if not move.back]
@@ -94,6 +98,25 @@ class PartitionState:
                 self._without(history, node, event)
                 for absence in returns:
                     self._elect_again(history, absence)
+
+    def lose_replica(self, history: PartitionHistory, node: str, event: Event, *, is_decided: bool) -> None:
+        """Take a replica whose log directory failed from its partition.
+
+        Who leads then is inferred only if a line names the replicas or those in sync, and no controller decides it
+        (`is_decided`).
+        """
+        if node in history.offline:
+            return
+        history.offline += (node,)
+        if not is_decided and (history.replicas or history.isr is not None):
+            self._without(history, node, event)
+
+    def regain_replicas(self, node: str, event: Event) -> None:
+        """Count on a broker's failed directories again as it starts."""
+        if not self.brokers.directories_tried_again(node, event.time_us):
+            return
+        for history in self.partitions.at(node):
+            history.regain(node)
 
     def _was_vacant(self, history: PartitionHistory, node: str, event: Event) -> None:
         """Infer a vacancy for a departure that is detected late.
@@ -129,7 +152,7 @@ class PartitionState:
         isr = self._in_sync(history)
         if isr is None or node not in isr or history.leader == NO_LEADER:
             return
-        left = tuple(each for each in isr if each != node and not self.brokers.is_down(each))
+        left = tuple(each for each in isr if each != node and each not in history.offline and not self.brokers.is_down(each))
         if history.leader == node or (history.leader is None and not left):
             leader, isr = self._elected(history, event.time_us)
             if leader is not None:
@@ -181,6 +204,8 @@ class PartitionState:
         unclean = self.unclean_topics.get(history.topic, self.unclean_default)
 
         def is_down(node: str) -> bool:
+            if node in history.offline:
+                return True
             return self.brokers.is_down(node) if self.now - at < MOMENT_US else self.brokers.was_down(node, at)
 
         isr = history.isr_before_forgotten(at) or self._in_sync(history)

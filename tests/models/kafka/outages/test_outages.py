@@ -76,6 +76,10 @@ def show(found: Outages) -> Iterator[str]:
     for move in found.leader_moves:
         clean = {True: "clean", False: "unclean", None: "?"}[move.is_clean_election]
         yield f"move {move.topic}-{move.partition} {seconds(move.moved_at)} {move.from_node} -> {move.to_node} {clean}, {move.reason}"
+    for each in found.incidents:
+        if each.kind == "log_dir_failed":
+            lines = ",".join(str(line.line) for line in each.evidence)
+            yield f"directory {seconds(each.started_at)}..{seconds(each.ended_at)} {each.headline} lines {lines}"
 
 
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)

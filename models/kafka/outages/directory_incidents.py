@@ -1,0 +1,97 @@
+"""Incidents of log directories that failed while their broker stayed up.
+
+Partitions without a leader, or the departure of the broker, have incidents that tell of the failure already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from models.causes import RootCause
+from models.evidence import evidence
+from models.ids import make_id
+from models.kafka.outages.outage_rows import TAKEN_OVER_US
+from models.kafka.partitions.brokers import SAME_GOING_US, Brokers, DirectoryFailure
+from models.kafka.partitions.history import MOMENT_US
+from models.rows import KAFKA, Incident, LeaderMove, PartitionOutage
+from models.times import first_known
+
+REPLICAS_NAMED_MAX = 3
+"""Replicas that a headline names; of more it gives the number."""
+
+
+def explain_failure(failure: DirectoryFailure, outages: Iterable[PartitionOutage], moves: Iterable[LeaderMove], brokers: Brokers) -> None:
+    """Set whether other rows tell of a failure, and how many leaderships it moved."""
+    failure.is_explained = _broker_went(failure, brokers) or any(_left_vacant(failure, row) for row in outages)
+    failure.moved = sum(_moved_by(failure, move) for move in moves)
+
+
+def _broker_went(failure: DirectoryFailure, brokers: Brokers) -> bool:
+    return brokers.last_going(failure.node, failure.at + SAME_GOING_US, failure.at - MOMENT_US) is not None
+
+
+def _left_vacant(failure: DirectoryFailure, row: PartitionOutage) -> bool:
+    began = first_known(row.offline_at, row.online_at)
+    return row.cause == "log_dir_failed" and row.leader_before == failure.node and _is_soon_after(failure, began)
+
+
+def _moved_by(failure: DirectoryFailure, move: LeaderMove) -> bool:
+    return move.from_node == failure.node and move.moved_at is not None and _is_soon_after(failure, move.moved_at)
+
+
+def _is_soon_after(failure: DirectoryFailure, at: int) -> bool:
+    return -MOMENT_US <= at - failure.at <= TAKEN_OVER_US
+
+
+def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident:
+    """Row of a failure that no other row tells of."""
+    return Incident(
+        cluster=cluster,
+        system=KAFKA,
+        incident_id=make_id("incident", cluster, "log_dir", failure.node, failure.at),
+        kind="log_dir_failed",
+        severity="warning",
+        groups=[],
+        started_at=failure.at,
+        ended_at=failure.ended_at,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=RootCause.LOG_DIR_FAILED.value,
+        worst_offender=None,
+        headline="; ".join([_what_failed(failure), _what_lay_there(failure), *_who_leads(failure)]),
+        rebalance_ids=[],
+        outage_ids=[],
+        evidence=evidence(failure.events),
+    )
+
+
+def _what_failed(failure: DirectoryFailure) -> str:
+    several = len(failure.folders) > 1
+    named = f" ({', '.join(failure.folders)})" if failure.folders else ""
+    return f"{'log directories' if several else 'a log directory'} of broker {failure.node} failed{named}"
+
+
+def _what_lay_there(failure: DirectoryFailure) -> str:
+    count = len(failure.replicas)
+    if not count:
+        return "which replicas lay there is not told"
+    return f"{_replicas(failure.replicas)} {'is' if count == 1 else 'are'} offline there"
+
+
+def _replicas(replicas: Sequence[tuple[str, int]]) -> str:
+    if len(replicas) > REPLICAS_NAMED_MAX:
+        return f"{len(replicas)} replicas"
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in replicas)
+    return f"{'the replica' if len(replicas) == 1 else 'replicas'} of {names}"
+
+
+def _who_leads(failure: DirectoryFailure) -> list[str]:
+    if failure.moved:
+        moved = f"{failure.moved} leadership{'s' if failure.moved > 1 else ''} moved"
+        is_whole = bool(failure.replicas) and not failure.of_unknown_leader and failure.moved >= len(failure.led)
+        return [moved, *(["no partition was without leader"] if is_whole else [])]
+    if failure.led:
+        return [f"the broker led {_replicas(failure.led)}, and no line tells who leads now"]
+    if failure.of_unknown_leader:
+        return [f"no line tells whether the broker led {'it' if len(failure.replicas) == 1 else 'them'}"]
+    return ["it led none of them"] if failure.replicas else []

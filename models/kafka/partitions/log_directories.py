@@ -1,0 +1,36 @@
+"""Log directories that fail while their broker stays up.
+
+The broker gives up the replicas in such a directory until it starts again (ReplicaManager.scala, handleLogDirFailure). A
+partition that it led from there gets another leader, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from models.events import Event
+from models.kafka.partitions.event_fields import named_nodes, partition_name, word_field
+from models.kafka.partitions.state import PartitionState
+
+
+def process_log_dir_failure(state: PartitionState, event: Event) -> None:
+    """Record a failed log directory and the replicas in it.
+
+    Whether they led is inferred from the broker's own line only: after a controller's line its decisions follow.
+    """
+    own = state.node_of_line(event) if word_field(event, "folder") and not named_nodes(event) else None
+    for node in (*named_nodes(event), *filter(None, (own,))):
+        failure = state.brokers.directory_failed(node, event)
+        for topic, partition in _named_partitions(event):
+            history = state.partitions.of(topic, partition)
+            state.note_holders(history, node)
+            failure.lose((topic, partition), leader=history.leader)
+            state.lose_replica(history, node, event, is_decided=node != own)
+
+
+def _named_partitions(event: Event) -> Iterator[tuple[str, int]]:
+    names = event.fields.get("partitions")
+    for name in names if isinstance(names, (list, tuple)) else ():
+        place = partition_name(str(name))
+        if place is not None:
+            yield place
