@@ -28,9 +28,17 @@ _FORMS = tuple(
         rf"(?P<first>\d\d?)[-/.](?P<second>\d\d?)[-/.](?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
         rf"(?P<day>\d\d?)[ /-]{_MONTH}[ /-](?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
         rf"{_MONTH} +(?P<day>\d\d?),? (?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
+        rf"{_MONTH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<zone>UTC|GMT))? (?P<year>\d{{4}})\b",
         rf"(?P<year>\d\d)[-/](?P<month>\d\d)[-/](?P<day>\d\d){_BETWEEN}{_CLOCK}",
     )
 )
+_OF_A_YEAR = re.compile(
+    rf"(?<![\w.:/-])(?:{_MONTH} +(?P<day>\d\d?)|(?:[IWEF](?=\d{{4}} ))?(?P<month>\d\d)[-/]?(?P<date>\d\d)) {_CLOCK}(?![\w:])", re.ASCII
+)
+"""Month and day without a year.
+
+Syslog has `May  3 10:00:01`, glog `I0503 10:00:01.123456`, and many programs `05-03 10:00:01`.
+"""
 _OF_A_DAY = re.compile(rf"(?<![\w.:/-]){_CLOCK}{_HALF}(?![\w:])", re.ASCII)
 _EPOCH = re.compile(
     r"(?:(?<=\|)|<millis>"
@@ -85,8 +93,12 @@ def last_placed(text: str, begin: int, end: int) -> PlacedStamp | None:
         return best
     for found in _BARE.finditer(text, begin, end):
         return PlacedStamp(_BARE_FORM, _epoch(found))
-    for found in _OF_A_DAY.finditer(text, begin, end):
-        best = PlacedStamp(_DAY_FORM, _of_a_day(found))
+    for number in (_YEAR_FORM, _DAY_FORM):
+        for found in _READERS[number][0].finditer(text, begin, end):
+            stamp = _READERS[number][1](found)
+            best = best if stamp is None else PlacedStamp(number, stamp)
+        if best is not None:
+            break
     return best
 
 
@@ -117,6 +129,15 @@ def is_clock(text: str) -> bool:
 def _of_a_day(found: re.Match[str]) -> FoundStamp:
     """A time of day."""
     return FoundStamp(found.start(), found.end(), _clock_text(found), date_format("HH:mm:ss.SSSSSS"))
+
+
+def _of_a_year(found: re.Match[str]) -> FoundStamp | None:
+    """A time with month and day."""
+    got = found.groupdict()
+    month = _MONTHS[got["name"]] if got["name"] else int(got["month"] or 0)
+    text = f"{month:02d}-{int(got['day'] or got['date'] or 0):02d} {_clock_text(found)}"
+    form = date_format("MM-dd HH:mm:ss.SSSSSS")
+    return FoundStamp(found.start(), found.end(), text, form) if form.read(text).local_us is not None else None
 
 
 def _dated(found: re.Match[str]) -> FoundStamp | None:
@@ -171,6 +192,7 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], FoundStamp | No
     *((form, _dated) for form in _FORMS),
     (_EPOCH, _epoch),
     (_BARE, _epoch),
+    (_OF_A_YEAR, _of_a_year),
     (_OF_A_DAY, _of_a_day),
 )
-_EPOCH_FORM, _BARE_FORM, _DAY_FORM = range(len(_FORMS), len(_READERS))
+_EPOCH_FORM, _BARE_FORM, _YEAR_FORM, _DAY_FORM = range(len(_FORMS), len(_READERS))

@@ -65,6 +65,8 @@ class FileFormat:
     """Whether each record is older than the one before, as in many exports."""
     base_days: int = 0
     """Days from 1970 to the first record, where times have no date."""
+    base_years: int = 0
+    """Years from 1972 to the first record, where times have no year."""
     calendar: str = ""
     """What to say of its years, if they are not Gregorian."""
 
@@ -74,7 +76,7 @@ class FileFormat:
         name = f"{MESSAGES}: {self.shape}" if self.shape else self.layout_name
         name = f"{name}, newest first" if self.newest_first else name
         name = f"{name}, {self.calendar}" if self.calendar else name
-        return f"{name}, dated by other files" if self.base_days else name
+        return f"{name}, dated by other files" if self.base_days or self.base_years else name
 
     @property
     def layout(self) -> AnyLayout:

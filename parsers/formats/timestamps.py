@@ -65,6 +65,10 @@ _LETTERS: tuple[tuple[str, str], ...] = (
 )
 
 
+LEAP_YEAR = 1972
+"""Year of times without one: it has a 29 February."""
+
+
 class TimeStamp(NamedTuple):
     """A time stamp; `local_us` is None when it is no valid time.
 
@@ -87,6 +91,8 @@ class DateFormat:
     read: Callable[[str], TimeStamp]
     dated: bool
     iso: bool
+    yearless: bool = False
+    """Whether stamps lack a year only; they are read as of LEAP_YEAR."""
 
     @property
     def absolute(self) -> bool:
@@ -161,7 +167,7 @@ def _read_match(regex: re.Pattern[str], stamp: str) -> TimeStamp:
     found = match.groupdict()
     month_text = found.get("month") or "1"
     month = int(month_text) if month_text.isdigit() else _MONTHS.get(month_text.lower(), 0)
-    year = int(found.get("year") or 1970)
+    year = int(found.get("year") or (LEAP_YEAR if found.get("month") else 1970))
     hour = int(found.get("hour") or 0)
     if half := found.get("half"):
         hour = hour % 12 + (12 if half.lower() == "pm" else 0)
@@ -241,7 +247,9 @@ def date_format(pattern: str) -> DateFormat:
         return _zoned(pattern, offset_us("GMT" + zone))
     source = _java_regex(_NAMED.get(pattern, pattern))
     regex = re.compile(source)
-    return DateFormat(pattern, _without_names(source), lambda stamp: _read_match(regex, stamp), dated="(?P<year>" in source, iso=False)
+    dated = "(?P<year>" in source
+    yearless = not dated and "(?P<month>" in source
+    return DateFormat(pattern, _without_names(source), lambda stamp: _read_match(regex, stamp), dated, iso=False, yearless=yearless)
 
 
 def _zoned(pattern: str, offset: int | None) -> DateFormat:

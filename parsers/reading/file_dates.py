@@ -1,8 +1,8 @@
-"""Days for files whose times have none, by the other files beside them.
+"""Days and years for files whose times have none, by other files.
 
-logback's default writes a time of day alone, and syslog no year, so that its date is no use. Such a file is taken to begin on the day on
-which its first line comes next after the beginning of the dated files. Where these begin on several days, or none is there, the file
-keeps 1970, and the durations in it stay right.
+logback's default writes a time of day alone: such a file is taken to begin on the day on which its first line comes next after the
+beginning of the dated files. Where these begin on several days, or none is there, the file keeps 1970. Syslog writes no year: such a
+file is taken to begin in the year that is nearest to the dated files. The durations in a file are right either way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from parsers.formats.detection import FileFormat
-from parsers.formats.timestamps import DAY_US
+from parsers.formats.partial_dates import YEAR_US, in_later_year
+from parsers.formats.timestamps import DAY_US, LEAP_YEAR
 from parsers.sources.discovery import Discovery
 from parsers.sources.files import SourceFile
 
@@ -32,7 +33,7 @@ DATED_FILES_MAX = 20
 def may_lack_date(told: FileFormat) -> bool:
     """Whether times of this form may have no date."""
     date = getattr(told.layout, "date", None)
-    return not told.base_days and (bool(told.shape) or (date is not None and not date.dated))
+    return not (told.base_days or told.base_years) and (bool(told.shape) or (date is not None and not date.dated))
 
 
 Times = tuple[int, int]
@@ -56,26 +57,47 @@ def with_dates(found: Discovery, times_of: Callable[[SourceFile], Times | None])
     dated: dict[str, list[str]] = {}
     for number, (first, last) in undated.items():
         source = found.files[number]
-        shift = _days_to(first, begins if is_undated(last) else [last])
-        found.files[number] = replace(source, format=replace(source.format, base_days=shift or 0))
-        dated.setdefault(_day(first, shift), []).append(source.name)
-    return [_note(names, day) for day, names in dated.items()]
+        near = begins if is_undated(last) else [last]
+        if _has_month(first):
+            years = _years_to(first, near)
+            found.files[number] = replace(source, format=replace(source.format, base_years=years or 0))
+            note = _of_year(None if years is None else in_later_year(first, years))
+        else:
+            days = _days_to(first, near)
+            found.files[number] = replace(source, format=replace(source.format, base_days=days or 0))
+            note = _of_day(None if days is None else first + days * DAY_US)
+        dated.setdefault(note, []).append(source.name)
+    return [f"{names[0] if len(names) == 1 else f'{names[0]} and {len(names) - 1} more'}: {note}" for note, names in dated.items()]
 
 
-def _day(at: int, shift: int | None) -> str:
-    return "" if shift is None else f"{EPOCH + timedelta(days=shift, microseconds=at):%Y-%m-%d}"
+def _of_day(at: int | None) -> str:
+    if at is None:
+        return "times without a date, and nothing tells the day: they are shown as of 1970"
+    return f"times without a date, taken as of {EPOCH + timedelta(microseconds=at):%Y-%m-%d}, when the other lines begin"
 
 
-def _note(names: Sequence[str], day: str) -> str:
-    files = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    if not day:
-        return f"{files}: times without a date, and nothing tells the day: they are shown as of 1970"
-    return f"{files}: times without a date, taken as of {day}, when the other lines begin"
+def _of_year(at: int | None) -> str:
+    if at is None:
+        return f"times without a year, and nothing tells it: they are shown as of {LEAP_YEAR}"
+    return f"times without a year, taken as of {EPOCH + timedelta(microseconds=at):%Y}, by the other lines"
 
 
 def is_undated(at: int) -> bool:
-    """Whether a time is one of 1970, when no product of ours was there."""
-    return 0 <= at < 365 * DAY_US
+    """Whether a time is of the early seventies, before these products."""
+    return 0 <= at < (LEAP_YEAR + 2 - EPOCH.year) * YEAR_US
+
+
+def _has_month(at: int) -> bool:
+    """Whether only the year of an undated time is missing."""
+    return at >= (LEAP_YEAR - EPOCH.year) * YEAR_US - DAY_US * 2
+
+
+def _years_to(at: int, begins: Sequence[int]) -> int | None:
+    """Years from LEAP_YEAR to a yearless file, None if dated ones do not tell."""
+    if not begins or max(begins) - min(begins) > YEAR_US // 2:
+        return None
+    year = (EPOCH + timedelta(microseconds=min(begins))).year - LEAP_YEAR
+    return min((year - 1, year, year + 1), key=lambda years: abs(in_later_year(at, years) - min(begins)))
 
 
 def _days_to(at: int, begins: Sequence[int]) -> int | None:

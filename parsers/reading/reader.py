@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from parsers.arrow_arrays import integers_of, known_of, numbers
 from parsers.formats.lines import Ints
+from parsers.formats.partial_dates import PartialDates
 from parsers.formats.time_zones import Rules, ZoneConverter, check_zones
 from parsers.reading.damage import Damage, damage_chunk, since, some_of
 from parsers.reading.file_dates import with_dates
@@ -204,7 +205,7 @@ class FileReader:
             fold_runs=options.fold_runs,
             stop_offset=stop,
             open_record=OpenRecord(b"", line, begin, begins=False, mid_line=True, discard=True) if start else None,
-            days=told.base_days,
+            partial_dates=PartialDates(told.base_days, told.base_years),
         )
         self.report = FileReport(
             path=source.name,

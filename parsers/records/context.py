@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from parsers.formats.detection import FileFormat
+from parsers.formats.partial_dates import PartialDates
 from parsers.formats.time_zones import ZoneConverter
 
 MAX_RECORD_BYTES = 1 << 20
@@ -69,8 +70,7 @@ class ChunkContext:
     fold_runs: bool = False
     stop_offset: int | None = None  # records from here on belong to the next range
     open_record: OpenRecord | None = None
-    days: int = 0  # midnights passed, for layouts without a date
-    clock_time: int | None = None
+    partial_dates: PartialDates = field(default_factory=PartialDates)  # for layouts without a day or a year
     seen: Mapping[tuple[str | None, str, str | None], None] = field(default_factory=dict)  # what a text may quote: time, message, between
     zeros: RecordSpan | None = None  # the previous chunk ended in a hole of zero bytes
 

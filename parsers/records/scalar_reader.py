@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +12,8 @@ import pyarrow as pa
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.reader import Excerpt, ExcerptReader, has_odd_time, with_times
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
-from parsers.formats.timestamps import CALENDAR_US, DAY_US, read_iso
+from parsers.formats.partial_dates import PartialDates
+from parsers.formats.timestamps import CALENDAR_US, read_iso
 from parsers.records.context import RecordSpan, raised
 from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows, canonical_json
 from parsers.records.run_folding import Folder
@@ -59,8 +60,7 @@ class RecordReader:
     folder: Folder | None = field(init=False)
     layout: AnyLayout = field(init=False)
 
-    days: int = field(init=False)
-    clock_time: int | None = field(init=False)
+    partial_dates: PartialDates = field(init=False)
     seen: dict[tuple[str | None, str, str | None], None] = field(init=False)
     _excerpts: ExcerptReader = field(init=False)
     _messages: set[str] = field(init=False)
@@ -68,7 +68,7 @@ class RecordReader:
     def __post_init__(self) -> None:
         self.folder = Folder() if self.context.fold_runs else None
         self.layout = self.context.format.layout
-        self.days, self.clock_time = self.context.days, self.context.clock_time
+        self.partial_dates = replace(self.context.partial_dates)
         self.seen = dict(self.context.seen)
         if self.context.format.shape:
             self._excerpts = ExcerptReader(self.catalogue, self.context.format.width, self.context.format.tail)
@@ -348,19 +348,12 @@ class RecordReader:
         else:
             local, offset = date.read(header.stamp)
             if local is not None and not date.dated:
-                local = self._on_a_day(local)
+                local = self.partial_dates.complete(local, date)
         if local is None or local not in CALENDAR_US:
             return None, False
         if offset is not None and (not self.context.forced_zone or (date is not None and date.absolute)):
             return local - offset, False
         return self.context.clock.utc(local)
-
-    def _on_a_day(self, local: int) -> int:
-        """Count days from 1970 on, so that durations are right past midnight."""
-        if self.clock_time is not None and local < self.clock_time - DAY_US // 2:
-            self.days += 1
-        self.clock_time = local
-        return local + self.days * DAY_US
 
     def _unmatched(self, place: RecordSpan, header: Header, text: str, at: int | None) -> None:
         if place.cut:

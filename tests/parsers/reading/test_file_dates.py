@@ -60,6 +60,39 @@ def test_syslog_without_a_year_is_of_the_day_of_the_others(tmp_path: Path) -> No
     assert [f"{at:%Y-%m-%d %H:%M:%S}" for at in times(tmp_path, "app.log")] == ["2026-01-02 09:00:03"]
 
 
+@pytest.mark.parametrize(
+    ("days", "stamps", "expected"),
+    [
+        (["2026-03-01", "2026-03-05"], ["Mar  2 09:00:03"], ["2026-03-02 09:00:03"]),
+        (["2026-01-02"], ["Dec 30 09:00:03", "Jan  2 09:00:04"], ["2025-12-30 09:00:03", "2026-01-02 09:00:04"]),
+        (["2025-12-30"], ["Dec 31 23:59:59", "Jan  1 00:00:01"], ["2025-12-31 23:59:59", "2026-01-01 00:00:01"]),
+        (["2024-02-28"], ["Feb 28 23:59:59", "Feb 29 00:00:01"], ["2024-02-28 23:59:59", "2024-02-29 00:00:01"]),
+        (["2025-02-28"], ["Feb 28 23:59:59", "Mar  1 00:00:01"], ["2025-02-28 23:59:59", "2025-03-01 00:00:01"]),
+        ([], ["Feb 29 23:59:59", "Mar  1 00:00:01"], ["1972-02-29 23:59:59", "1972-03-01 00:00:01"]),
+        (["2023-03-01", "2026-03-05"], ["Mar  2 09:00:03"], ["1972-03-02 09:00:03"]),  # either year could be meant
+    ],
+)
+def test_a_year_is_that_of_the_nearest_dated_lines(tmp_path: Path, days: list[str], stamps: list[str], expected: list[str]) -> None:
+    for day in days:
+        (tmp_path / f"server.log.{day}").write_text(BROKER.format(day=day))
+    (tmp_path / "app.log").write_text("".join(f"{stamp} host app[17]: INFO {JOINED}\n" for stamp in stamps))
+    assert [f"{at:%Y-%m-%d %H:%M:%S}" for at in times(tmp_path, "app.log")] == expected
+    note = next(note for note in find_files([str(tmp_path)]).notes if "app.log" in note)
+    assert note.endswith(f"taken as of {expected[0][:4]}, by the other lines" if expected[0] > "1973" else "they are shown as of 1972")
+
+
+@pytest.mark.parametrize("stamp", ["I0305 09:00:03.123456   12 app.go:7]", "03-05 09:00:03.123456 I", "03/05 09:00:03.123456 [INFO]"])
+def test_months_and_days_are_read_in_other_forms(tmp_path: Path, stamp: str) -> None:
+    (tmp_path / "server.log").write_text(BROKER.format(day="2026-03-05"))
+    (tmp_path / "app.log").write_text(f"{stamp} {JOINED}\n{stamp} {JOINED.replace('=1,', '=2,')}\n")
+    assert {f"{at:%Y-%m-%d %H:%M:%S.%f}" for at in times(tmp_path, "app.log")} == {"2026-03-05 09:00:03.123456"}
+
+
+def test_a_year_behind_the_time_of_day_is_read(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text(f"Thu Mar  5 09:00:03 2026 INFO {JOINED}\nThu Mar  5 09:00:04 UTC 2026 INFO {JOINED}\n")
+    assert [f"{at:%Y-%m-%d %H:%M:%S}" for at in times(tmp_path, "app.log")] == ["2026-03-05 09:00:03", "2026-03-05 09:00:04"]
+
+
 @pytest.mark.parametrize("days", [[], ["2026-03-01", "2026-03-05"]])
 def test_without_one_day_it_stays_undated_and_says_so(tmp_path: Path, days: list[str]) -> None:
     for day in days:

@@ -1,0 +1,56 @@
+"""Completion of times that lack the day or the year.
+
+They count from 1970, or from a leap year. Where a time is much earlier than the one before, a midnight or a new year has passed.
+"""
+
+from __future__ import annotations
+
+from calendar import isleap
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from parsers.formats.timestamps import DAY_US, LEAP_YEAR, DateFormat
+
+YEAR_US = 366 * DAY_US
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_FIRST_DAY = date(LEAP_YEAR, 1, 1).toordinal() - _EPOCH_DAY
+_MARCH = 60
+"""Days of a leap year before March."""
+
+
+@dataclass(slots=True)
+class PartialDates:
+    """Days since 1970, or years since LEAP_YEAR, of a file's times.
+
+    `latest` is the last time as it is written, in microseconds.
+    """
+
+    days: int = 0
+    years: int = 0
+    latest: int | None = None
+
+    def complete(self, local: int, form: DateFormat) -> int:
+        """Complete the next time of a file by its day or year."""
+        turn = YEAR_US if form.yearless else DAY_US
+        has_turned = self.latest is not None and local < self.latest - turn // 2
+        self.latest = local
+        if form.yearless:
+            self.years += has_turned
+            return in_later_year(local, self.years)
+        self.days += has_turned
+        return local + self.days * DAY_US
+
+
+def in_later_year(at: int, years: int) -> int:
+    """The same month, day and time of day, years after LEAP_YEAR."""
+    day, rest = divmod(at, DAY_US)
+    return _day_in_later_year(day, years) * DAY_US + rest
+
+
+@lru_cache(maxsize=4096)
+def _day_in_later_year(day: int, years: int) -> int:
+    year, number = LEAP_YEAR + years, day - _FIRST_DAY
+    if number >= _MARCH and not isleap(year):
+        number -= 1
+    return date(year, 1, 1).toordinal() - _EPOCH_DAY + number
