@@ -198,7 +198,7 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
             return any(each.kind is ActionKind.CLOSE and context.actor(each) == actor for each in context.actions)
         if later.kind is ActionKind.UNSUBSCRIBE:
             return False
-        if later.kind is ActionKind.JOIN:
+        if later.kind in {ActionKind.JOIN, ActionKind.REJOIN}:
             return later.event.witness is Witness.CLIENT
     return False
 

@@ -116,6 +116,7 @@ def test_what_a_pause_of_a_queue_may_bring_afterwards() -> None:
         ({"client": 7, "server": 0}, "Only lines of consumers were recognised"),
         ({"client": 7, "request": 2}, "Only lines of consumers and a request log were recognised"),
         ({"request": 2}, "No rebalance is in these requests. They are of the groups whose coordinator wrote them; of others"),
+        ({"other": 2}, "The lines that were recognised are of neither a group coordinator nor a client"),
         ({"other": 0}, "No line of a group coordinator or client was recognised."),
         ({}, "No line of a group coordinator or client was recognised."),
     ],
@@ -126,4 +127,6 @@ def test_nothing_is_said_to_be_there_only_where_that_is_known(kinds: dict[str, i
     answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}))
 
     assert nothing_found(answer).startswith(sentence)
-    assert ("is not known" in nothing_found(answer)) == sentence.startswith(("Only", "No outage", "No rebalance is in these requests"))
+    assert ("is not known" in nothing_found(answer)) == sentence.startswith(
+        ("Only", "No outage", "The lines", "No rebalance is in these requests")
+    )
