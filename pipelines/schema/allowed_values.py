@@ -1,11 +1,12 @@
 """Allowed values of columns.
 
 The quality gates and the JSON Schema check tables against these lists, so a new value of the models must be added here
-first.
+first; causes and witnesses come from the models themselves.
 """
 
 from __future__ import annotations
 
+from models.causes import Cause
 from models.events import Witness
 
 SYSTEMS = ("kafka", "rocketmq")
@@ -24,33 +25,7 @@ ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
 SESSION_ENDS = ("left", "expired", "evicted", "replaced", "fenced", "removed", "open")
 SEVERITIES = ("info", "warning", "critical")
 
-KAFKA_CAUSES = (
-    "new_group",
-    "member_join",
-    "member_restart",
-    "member_leave",
-    "session_timeout",
-    "poll_timeout",
-    "rebalance_timeout",
-    "sync_timeout",
-    "static_member_replaced",
-    "static_member_leave",
-    "subscription_change",
-    "metadata_change",
-    "assignor_change",
-    "topology_change",
-    "warmup_step",
-    "share_partitions_ready",
-    "cooperative_followup",
-    "connector_config_change",
-    "scheduled_rebalance",
-    "admin_removal",
-    "group_deleted",
-    "protocol_migration",
-    "coordinator_failover",
-    "assignment_store_failed",
-    "unknown",
-)
+KAFKA_CAUSES = tuple(str(cause) for cause in Cause)
 ALLOCATION_CAUSES = (
     "consumer_start",
     "consumer_stop",
