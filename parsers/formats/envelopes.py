@@ -1,6 +1,6 @@
 """Envelopes around log lines: removed line by line, also nested ones.
 
-Most are data (`layouts/envelopes.yaml`): a regular expression with the line in a group. For JSON documents and CSV
+Most are data (`data/envelopes.yaml`): a regular expression with the line in a group. For JSON documents and CSV
 tables of log platforms a field or column holds the line. Terminal colours are an envelope too. A wrapper has a short
 name (`cri`, `json:log`, `csv:,:3`), so that a FileFormat can be sent to workers.
 """
