@@ -1,4 +1,7 @@
 """Causes that could have started a rebalance, each with its support.
 
-Imports `reconstruction`, `observations` and `cluster`. Start with `window`: all that is known of one rebalance; then `ranking`.
+Only the start is explained here: who made the others wait and what was behind it are decided in `verdicts`. `window` has
+all that is known of one rebalance. `ranking` finds the trigger, asks a rule of `rules_by_trigger` or `elimination` for
+hypotheses, and ranks them; `epochs` does so for the newer protocols. Imports `reconstruction`, `observations` and
+`cluster`. Start with `ranking`.
 """

@@ -1,21 +1,19 @@
-"""From what was seen of a rebalance to its cause.
+"""Rank the causes that may have started a rebalance.
 
-Three questions are kept apart: who started it (`cause`, offenders), who made the others wait (blockers)
-and what stands behind it (root cause). Each rule below returns `Hypothesis`s; the best one is the verdict,
-the others are its alternatives.
+If the coordinator printed a reason, the rule for that reason proposes hypotheses. If not, the rule for the action that
+triggered the rebalance does, and if there is none either, elimination. The best hypothesis is the verdict, the others are
+its alternatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.departures import expired, left
 from models.kafka.hypotheses.elimination import by_elimination, by_members_put_out, start_not_seen, store_failed_silently, sync_given_up
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis, Ranking
-from models.kafka.hypotheses.joins import joined, rejoined
+from models.kafka.hypotheses.joins import joined
+from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, only_gave_id, text_field
 from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
@@ -52,7 +50,7 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
 
 
 def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberAction | None]:
-    by_reason, line = _BY_REASON.get(context.reason_id or ""), context.window.started
+    by_reason, line = RULES_BY_REASON.get(context.reason_id or ""), context.window.started
     if by_reason is not None and line is not None:
         action = context.reason_act(line)
         return by_reason(context, action), action
@@ -65,10 +63,10 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
     nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.start
     by_members = context.window.witness is Witness.CLIENT and sync_given_up(context)
     if by_members or (nobody_before and store_failed_silently(context)):
-        return _store_failed(context, None), None
+        return store_failed(context, None), None
     if trigger is not None:
-        by_deed = joined if context.was_empty else _BY_DEED[trigger.kind]  # only a first member moves a group out of Empty
-        return by_deed(context, trigger), trigger
+        rule = joined if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
+        return rule(context, trigger), trigger
     return by_elimination(context), None
 
 
@@ -182,62 +180,6 @@ def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:
         each.generation == generation and each.at < action.at and context.actor(each) == context.actor(action)
         for each in context.actions_of(ActionKind.JOINED, end=action.at)
     )
-
-
-def _replaced(_case: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.STATIC_MEMBER_REPLACED, weights.REPLACED.value, [action] if action else [])]
-
-
-def _assignor_changed(_case: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.ASSIGNOR_CHANGE, weights.ASSIGNOR_CHANGED.value, [action] if action else [])]
-
-
-def _sync_missed(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
-    line = context.window.started
-    listed = context.reason_acts(ActionKind.SYNC_MISSED, line) if line is not None else []
-    missing = list(context.by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
-    return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_MISSED.value, missing)]
-
-
-def _store_failed(context: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    sure = (weights.STORE_FAILED_TOLD if context.reason_id else weights.STORE_FAILED_UNTOLD).value
-    return [Hypothesis(Cause.ASSIGNMENT_STORE_FAILED, sure), Hypothesis(Cause.COORDINATOR_FAILOVER, 1 - sure)]
-
-
-def _over_capacity(_case: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(Cause.COORDINATOR_FAILOVER, weights.OVER_CAPACITY.value)]
-
-
-def _downgraded(_case: RebalanceContext, _act: MemberAction | None) -> list[Hypothesis]:
-    return [Hypothesis(cause, share) for cause, share in weights.DOWNGRADED.of.items()]
-
-
-_BY_REASON: dict[str, Callable[[RebalanceContext, MemberAction | None], list[Hypothesis]]] = {
-    "new_member": joined,
-    "leave": left,
-    "heartbeat_expiration": expired,
-    "update_metadata": rejoined,
-    "member_joining": rejoined,
-    "leader_rejoin": rejoined,
-    "static_member_protocol_change": _assignor_changed,
-    "static_member_update": _replaced,
-    "pending_sync_expiration": _sync_missed,
-    "sync_store_error": _store_failed,
-    "over_capacity_on_load": _over_capacity,
-    "downgrade_from_consumer": _downgraded,
-    "downgrade_from_consumer_member_leaving": _downgraded,
-    "downgrade_from_consumer_stale_assignment": _downgraded,
-}
-
-_BY_DEED: dict[ActionKind, Callable[[RebalanceContext, MemberAction | None], list[Hypothesis]]] = {
-    ActionKind.JOIN: joined,
-    ActionKind.LEAVE: left,
-    ActionKind.EXPIRE: expired,
-    ActionKind.REPLACE: _replaced,
-    ActionKind.REJOIN: lambda context, action: (
-        joined(context, action) if action is not None and context.is_new(action) else rejoined(context, action)
-    ),
-}
 
 
 def trigger_text(context: RebalanceContext, judgement: Ranking) -> str | None:

@@ -1,0 +1,78 @@
+"""Rules for the causes of a rebalance, by what triggered it.
+
+The coordinator's reason decides which rule applies, or else the member's action that it answered with "Preparing to
+rebalance". A rule takes the action, if it is known, and proposes hypotheses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from models import weights
+from models.causes import Cause
+from models.kafka.hypotheses.departures import expired, left
+from models.kafka.hypotheses.hypothesis import Hypothesis
+from models.kafka.hypotheses.joins import joined, rejoined
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import ActionKind, MemberAction
+
+Rule = Callable[[RebalanceContext, MemberAction | None], list[Hypothesis]]
+
+
+def _replaced(_context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+    return [Hypothesis(Cause.STATIC_MEMBER_REPLACED, weights.REPLACED.value, [action] if action else [])]
+
+
+def _assignor_changed(_context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+    return [Hypothesis(Cause.ASSIGNOR_CHANGE, weights.ASSIGNOR_CHANGED.value, [action] if action else [])]
+
+
+def _sync_missed(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+    line = context.window.started
+    listed = context.reason_acts(ActionKind.SYNC_MISSED, line) if line is not None else []
+    missing = list(context.by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
+    return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_MISSED.value, missing)]
+
+
+def store_failed(context: RebalanceContext, _action: MemberAction | None) -> list[Hypothesis]:
+    """Propose that the assignment could not be stored, or that the coordinator moved."""
+    sure = (weights.STORE_FAILED_TOLD if context.reason_id else weights.STORE_FAILED_UNTOLD).value
+    return [Hypothesis(Cause.ASSIGNMENT_STORE_FAILED, sure), Hypothesis(Cause.COORDINATOR_FAILOVER, 1 - sure)]
+
+
+def _over_capacity(_context: RebalanceContext, _action: MemberAction | None) -> list[Hypothesis]:
+    return [Hypothesis(Cause.COORDINATOR_FAILOVER, weights.OVER_CAPACITY.value)]
+
+
+def _downgraded(_context: RebalanceContext, _action: MemberAction | None) -> list[Hypothesis]:
+    return [Hypothesis(cause, share) for cause, share in weights.DOWNGRADED.of.items()]
+
+
+RULES_BY_REASON: Mapping[str, Rule] = {
+    "new_member": joined,
+    "leave": left,
+    "heartbeat_expiration": expired,
+    "update_metadata": rejoined,
+    "member_joining": rejoined,
+    "leader_rejoin": rejoined,
+    "static_member_protocol_change": _assignor_changed,
+    "static_member_update": _replaced,
+    "pending_sync_expiration": _sync_missed,
+    "sync_store_error": store_failed,
+    "over_capacity_on_load": _over_capacity,
+    "downgrade_from_consumer": _downgraded,
+    "downgrade_from_consumer_member_leaving": _downgraded,
+    "downgrade_from_consumer_stale_assignment": _downgraded,
+}
+"""Rules by the id of the reason in `kafka_rebalance_reasons.yaml`."""
+
+RULES_BY_ACTION: Mapping[ActionKind, Rule] = {
+    ActionKind.JOIN: joined,
+    ActionKind.LEAVE: left,
+    ActionKind.EXPIRE: expired,
+    ActionKind.REPLACE: _replaced,
+    ActionKind.REJOIN: lambda context, action: (
+        joined(context, action) if action is not None and context.is_new(action) else rejoined(context, action)
+    ),
+}
+"""Rules by the kind of the action that triggered the rebalance."""
