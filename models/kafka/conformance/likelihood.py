@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from models.kafka.conformance.alignment import Alignment
 from models.kafka.conformance.scene import Script
-from models.kafka.conformance.weights import weight
+from models.kafka.conformance.search_limits import weight
 
 
 def log_likelihood(script: Script, alignment: Alignment) -> float:

@@ -22,7 +22,7 @@ from models.kafka.conformance.learning import learn
 from models.kafka.conformance.likelihood import log_likelihood
 from models.kafka.conformance.proposals.proposers import proposals, standing
 from models.kafka.conformance.scene import Scene, Script
-from models.kafka.conformance.weights import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, STEPS_KEPT, weight
+from models.kafka.conformance.search_limits import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, STEPS_KEPT, weight
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.errors import Fault
 from models.kafka.coordinator.protocol.group_states import State

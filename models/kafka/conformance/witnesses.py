@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
+from models.kafka.conformance.search_limits import BURST_GAP_MS
 from models.kafka.conformance.view import CERTAIN, INFERRED, Fact, MemberView, TimerView, View
-from models.kafka.conformance.weights import BURST_GAP_MS
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import arrived_at, assigned_members, int_field, names_field, text_field
 from models.units import US_PER_MS

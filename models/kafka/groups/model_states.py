@@ -16,11 +16,11 @@ from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
 from models.kafka.conformance.explanation import Explanation
 from models.kafka.conformance.learning import LEARNED
 from models.kafka.conformance.proposals.proposers import PROPOSERS
+from models.kafka.conformance.search_limits import BURST_GAP_MS
 from models.kafka.conformance.snapshots import Snapshot, restored, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.version_hints import is_java, version_of
 from models.kafka.conformance.view import MemberView, TimerView, View, view_of
-from models.kafka.conformance.weights import BURST_GAP_MS
 from models.kafka.coordinator.announcements import RULES
 from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, parse_version, policy_for
 from models.kafka.groups.epoch_states import EPOCH_EVENTS, EpochStates
