@@ -24,8 +24,8 @@ from models.kafka.hypotheses.timeouts import (
 )
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, says_put_out
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import TELL_LEAVES
-from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, real, whole
 from models.units import US_PER_MS
 

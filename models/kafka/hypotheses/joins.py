@@ -15,7 +15,7 @@ from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import CONNECT
-from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import PHASE_OVERRUN_US, real, whole
 from models.units import US_PER_MS
 

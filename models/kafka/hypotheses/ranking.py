@@ -16,7 +16,7 @@ from models.kafka.hypotheses.joins import joined
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, only_gave_id, text_field
-from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import whole
 
 EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")

@@ -13,8 +13,8 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import ActionKind, MemberAction, names_field, only_gave_id, text_field
 from models.kafka.observations.default_client_ids import is_default
 from models.kafka.observations.knowledge import GroupKnowledge
+from models.kafka.observations.line_delays import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US
 from models.kafka.observations.roster import Roster
-from models.kafka.observations.tolerances import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US
 from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.units import FOREVER
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.observations.client_ids import log_of
-from models.kafka.observations.tolerances import stamp_width_us
+from models.kafka.observations.line_delays import stamp_width_us
 from models.tolerances import whole
 
 TOLERANCE_US = whole("kafka.client_clocks.tolerance_us")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from models.causes import Cause
 from models.events import Event
 from models.kafka.observations.actions import text_field
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.reconciliation import Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Member, Roster
-from models.kafka.observations.tolerances import CLOCK_TOLERANCE_US
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
 from models.kafka.reconstruction.epoch_windows import GONE, EpochChange, EpochWindow
 from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in

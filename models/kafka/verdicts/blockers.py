@@ -14,7 +14,7 @@ from models.kafka.hypotheses.hypothesis import PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, text_field
-from models.kafka.observations.tolerances import stamp_width_us
+from models.kafka.observations.line_delays import stamp_width_us
 from models.kafka.verdicts.rejoin_delays import SLOW_REJOIN_US, with_delay
 from models.rows import Person
 from models.tolerances import whole
