@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dashboards.figures.activity import coverage, head_counts, heat
 from dashboards.figures.bars import phases, ranking, what_ifs
 from dashboards.figures.base import Chart
 from dashboards.figures.clients import clients
 from dashboards.figures.queues import queues
-from dashboards.figures.time_lanes import coverage, head_counts, heat
 from dashboards.figures.timeline import timeline
 from dashboards.view.answer import Answer
 
