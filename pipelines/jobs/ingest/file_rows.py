@@ -12,7 +12,7 @@ from parsers.reading.resume import Start
 from parsers.sources import filesystems as places
 from pipelines.analysis.log_files import options_id
 from pipelines.errors import NeedsRebuild
-from pipelines.jobs.ingest.ledger import Plan, known_files, plan
+from pipelines.jobs.ingest.read_plan import Plan, known_files, plan
 from pipelines.jobs.registry.resume_states import State
 from pipelines.schema.row_conversion import micros
 

@@ -25,8 +25,8 @@ from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.log_files import log_file_row, refused_row
 from pipelines.analysis.stages import name_files
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
-from pipelines.jobs.ingest.ledger import Plan
 from pipelines.jobs.ingest.read_batch import Reading, Sources, read
+from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.registry.resume_states import FILE, State, file_report, file_state, parse_states, state_rows, without_start
 from pipelines.schema.tables import without_run
 from pipelines.transforms.clusters import with_cluster

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from parsers.reading.reader import CHANGED, Discovery, SourceFile
 from parsers.reading.resume import Start
 from parsers.sources.files import UNREADABLE, SkippedFile
-from pipelines.jobs.ingest.ledger import Plan
+from pipelines.jobs.ingest.read_plan import Plan
 
 Part = Mapping[str, Any]
 Sources = Sequence[tuple[SourceFile, Start | None]]

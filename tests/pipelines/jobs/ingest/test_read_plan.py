@@ -29,8 +29,8 @@ from parsers.sources import compression as streams
 from parsers.sources import filesystems as places
 from parsers.sources.checkpoints import checkpoints
 from parsers.sources.inspection import Inspection
-from pipelines.jobs.ingest.ledger import KnownFile, Plan, known_files, plan
 from pipelines.jobs.ingest.read_batch import Sources, read
+from pipelines.jobs.ingest.read_plan import KnownFile, Plan, known_files, plan
 
 BLOCK = 8192
 LINE = (
