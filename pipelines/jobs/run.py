@@ -176,7 +176,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
 
 def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: RunEntry, outcome: RunOutcome) -> int | None:
     """Bytes to read; None after writing the entry if nothing is new."""
-    from pipelines.jobs.ingest.change_detection import nothing_new, write_down
+    from pipelines.jobs.ingest.idle_runs import nothing_new, write_down
 
     with _timed(outcome, "compare"):
         unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after, _oldest(options, entry))
@@ -344,7 +344,7 @@ class _Job:
             raise
 
     def _work(self, found: Discovery) -> None:
-        from pipelines.jobs.ingest.change_detection import check_versions, remade
+        from pipelines.jobs.ingest.idle_runs import check_versions, remade
         from pipelines.jobs.ingest.ingest import ingest
 
         stamp = self._stamp()

@@ -5,7 +5,7 @@ import os
 
 import pyspark.sql.connect.session  # noqa: F401
 
-import pipelines.jobs.ingest.change_detection
+import pipelines.jobs.ingest.idle_runs
 import pipelines.jobs.ingest.ingest
 import pipelines.jobs.publish
 import pipelines.jobs.registry.runs
