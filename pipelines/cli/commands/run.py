@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pipelines.cli.after_run import RunRecipients
-    from pipelines.jobs.operations.alert_forms import AlertFormat
+    from pipelines.jobs.operations.alert_bodies import AlertFormat
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.run import RunOptions, RunOutcome
     from pipelines.warehouse.warehouse import RowChanges

@@ -25,7 +25,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pipelines.errors import UsageError
-from pipelines.jobs.operations.alert_forms import AlertFormat, body_maker
+from pipelines.jobs.operations.alert_bodies import AlertFormat, body_maker
 from pipelines.jobs.operations.alert_log import SentIncidents
 from pipelines.jobs.operations.published_incidents import PastIncidents
 from pipelines.schema.allowed_values import SEVERITIES

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.errors import UsageError
 from pipelines.jobs.operations import alerts
-from pipelines.jobs.operations.alert_forms import FORMATS, KEY_VARIABLE, body_maker
+from pipelines.jobs.operations.alert_bodies import FORMATS, KEY_VARIABLE, body_maker
 
 INCIDENT: dict[str, Any] = {
     "incident_id": "5ab0",
