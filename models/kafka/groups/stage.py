@@ -47,7 +47,7 @@ from models.kafka.outages.incidents import CLOCKS_US, goings_of
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindows
 from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.kafka.reconstruction.inferred_drafts import adopt
+from models.kafka.reconstruction.inferred_windows import adopt
 from models.kafka.reconstruction.request_windows import RequestWindows
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
