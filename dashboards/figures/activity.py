@@ -1,4 +1,4 @@
-"""Lanes along the time axis: frequency, member counts, coverage of files."""
+"""Activity over time: rebalances per hour, member counts, coverage of files."""
 
 from __future__ import annotations
 

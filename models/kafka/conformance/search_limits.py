@@ -1,11 +1,11 @@
-"""Limits of the search for explanations."""
+"""Limits of the search for explanations, and the weights by which these are compared."""
 
 from __future__ import annotations
 
 from models.tolerances import real, whole
 from models.weights import LIKELIHOODS
 
-BURST_GAP_MS = whole("kafka.weights.burst_gap_ms")
+BURST_GAP_MS = whole("kafka.search_limits.burst_gap_ms")
 """Greatest gap between lines of one request.
 
 One thread writes them one after the other, and appenders stamp whole milliseconds.
@@ -14,7 +14,7 @@ One thread writes them one after the other, and appenders stamp whole millisecon
 BEAM = 4
 """Explanations kept side by side."""
 
-FORK_MARGIN = real("kafka.weights.fork_margin")
+FORK_MARGIN = real("kafka.search_limits.fork_margin")
 """How much worse than the best a followed proposal may be."""
 
 SCRIPTS = 6

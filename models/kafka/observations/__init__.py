@@ -1,5 +1,5 @@
 """Actions of members as logs show them, on the coordinator's clock.
 
-Owns the actions, ids and clients of members, and knowledge about a group. Imports `models` and `cluster`. Start with
-`actions`.
+Owns the actions, ids and clients of members, the defaults of their libraries, and knowledge about a group. Imports `models`
+and `cluster`. Start with `actions`.
 """

@@ -1,26 +1,26 @@
-"""Maximum distances in time of lines about one action."""
+"""How late lines about one action may stand, in several logs."""
 
 from __future__ import annotations
 
 from models.tolerances import whole
 from models.units import US_PER_SECOND
 
-CLOCK_TOLERANCE_US = whole("kafka.tolerances.clock_tolerance_us")
+CLOCK_TOLERANCE_US = whole("kafka.line_delays.clock_tolerance_us")
 """Delay of a client's line after the coordinator's line about the same request.
 
 Two threads write to two files.
 """
 
-STRAGGLER_US = whole("kafka.tolerances.straggler_us")
+STRAGGLER_US = whole("kafka.line_delays.straggler_us")
 """Delay of members' lines after the line about the empty group."""
 
-EFFECT_US = whole("kafka.tolerances.effect_us")
+EFFECT_US = whole("kafka.line_delays.effect_us")
 """Time within which a leave or expiry affects a rebalance.
 
 It starts one at once, or belongs to a running one.
 """
 
-AFTERTHOUGHT_US = whole("kafka.tolerances.afterthought_us")
+AFTERTHOUGHT_US = whole("kafka.line_delays.afterthought_us")
 """Delay of "has left" after its effect, in the Scala coordinator since 3.0."""
 
 
