@@ -53,7 +53,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.trials.timer_late_us": Tolerance(1_000_000, "up to 463 ms in the labelled corpora; assumed beyond"),
     "kafka.search_limits.burst_gap_ms": Tolerance(2),
     "kafka.search_limits.fork_margin": Tolerance(2.0),
-    "kafka.bounds.settle_us": Tolerance(600_000_000),
+    "kafka.bounds.allowed_lateness_us": Tolerance(600_000_000),
     "kafka.offset_expiry.cleanup_seconds": Tolerance(600.0, "offsets.retention.check.interval.ms, 600 s by default (KafkaConfig)"),
     "kafka.offset_expiry.cleanup_us": Tolerance(2_000_000),
     "kafka.elimination.initial_delay_overrun": Tolerance(0.02),

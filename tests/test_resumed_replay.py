@@ -76,7 +76,7 @@ def test_rows_that_leave_while_a_group_is_replayed_are_those_of_its_end(tmp_path
                 left.append(rows)
                 yield rows
 
-    monkeypatch.setattr(replay, "LEAVING_ROWS", 1)
+    monkeypatch.setattr(replay, "DRAIN_BATCH_ROWS", 1)
     monkeypatch.setattr(stages, "GroupStage", Leaving)
     parts = everything(analyze([str(tmp_path)], options))
     assert left

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups import stage as replay
-from models.kafka.groups.stage import SETTLE_DRAFTS, GroupStage
+from models.kafka.groups.stage import UNRANKED_WINDOWS_MAX, GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Rebalance
 from tests.replaying import replay_group
@@ -216,7 +216,7 @@ def test_what_is_held_is_bounded_in_a_storm_without_end() -> None:
     for generation in range(1, 81):
         for event in rebalance(generation * 5, generation, f"m-{generation % 3}", "1"):
             stage.feed(event)
-    assert len(stage.open.rebalances) == 80 - SETTLE_DRAFTS
+    assert len(stage.open.rebalances) == 80 - UNRANKED_WINDOWS_MAX
     assert len(stage.finish().rebalances) == 80
 
 
@@ -225,7 +225,7 @@ def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPat
     one = replay_group("c", "g", events, FACTS)
     monkeypatch.setattr(replay, "EPISODE_MAX", 100)
     stage = GroupStage("c", "g", FACTS)
-    monkeypatch.setattr(replay, "LEAVING_ROWS", 100)
+    monkeypatch.setattr(replay, "DRAIN_BATCH_ROWS", 100)
     several = GroupHistory()
     for event in events:
         stage.feed(event)
@@ -374,8 +374,8 @@ def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() ->
 
 
 def test_deeds_of_a_group_without_a_known_rebalance_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "ACTS_MAX", 300)
-    monkeypatch.setattr(replay, "ACTS_HELD_MAX", 100)
+    monkeypatch.setattr(replay, "ACTIONS_MAX", 300)
+    monkeypatch.setattr(replay, "ACTIONS_HELD_MAX", 100)
     stage = GroupStage("c", "g", FACTS)
     for second in range(1_000):
         told = line("ClientCommitFailed", second, error="it has no coordinator")

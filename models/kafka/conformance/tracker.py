@@ -92,7 +92,7 @@ class Tracker:
         if announced and all(each.event != line.name for each in announced):
             self.best.note(line, announced.popleft(), ("event",))
         else:
-            self.line, self.matched = line, _settled(self.best, script, alignment, line)
+            self.line, self.matched = line, _adopted(self.best, script, alignment, line)
         learn(self.best, line)
         return log_likelihood(script, alignment)
 
@@ -153,7 +153,7 @@ def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> 
         return [(explanation, None)]
     if len(scripts) == 1:
         alignment = _tried(explanation, scripts[0], line, ahead)
-        return [(explanation, _settled(explanation, scripts[0], alignment, line))]
+        return [(explanation, _adopted(explanation, scripts[0], alignment, line))]
     return _forks(explanation, scripts, line, ahead)
 
 
@@ -229,7 +229,7 @@ def _forks(
             break
     best = max(likelihood for likelihood, *_ in tried)
     return [
-        (course, _settled(course, script, alignment, line))
+        (course, _adopted(course, script, alignment, line))
         for likelihood, course, script, alignment in tried
         if likelihood >= best - FORK_MARGIN
     ]
@@ -245,8 +245,8 @@ def _tried(explanation: Explanation, script: Script, line: Event, ahead: Sequenc
     return align(explanation.announced, [line, *ahead])
 
 
-def _settled(explanation: Explanation, script: Script, alignment: Alignment, line: Event) -> ExpectedLine | None:
-    """Take a proposal over.
+def _adopted(explanation: Explanation, script: Script, alignment: Alignment, line: Event) -> ExpectedLine | None:
+    """Adopt a proposal.
 
     The line is one that it says, or remains unexplained.
     """
@@ -283,8 +283,8 @@ def _announced_by_name(explanation: Explanation, line: Event) -> ExpectedLine | 
 
 def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
     last = explanation.last
-    is_settled = explanation.standing[0] in (State.STABLE, State.EMPTY) and (last is None or last.evidence is not line)
-    before = None if is_settled or (last is not None and last.depth >= STEPS_KEPT) else last
+    is_at_rest = explanation.standing[0] in (State.STABLE, State.EMPTY) and (last is None or last.evidence is not line)
+    before = None if is_at_rest or (last is not None and last.depth >= STEPS_KEPT) else last
     due = _due(explanation, hidden)
     try:
         run(explanation, hidden)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from models.tolerances import whole
 
-SETTLE_US = whole("kafka.bounds.settle_us")
-"""How far history reaches beyond a rebalance before it is judged.
+ALLOWED_LATENESS_US = whole("kafka.bounds.allowed_lateness_us")
+"""How long a rebalance waits for late lines before it is ranked.
 
 A member that polled too late is back by then.
 """
 
-SETTLE_DRAFTS = 64
-"""Later rebalances that have begun before one is judged.
+UNRANKED_WINDOWS_MAX = 64
+"""Rebalances of which the causes are not ranked yet.
 
-Bounds what a group holds in memory.
+Beyond it the oldest are ranked early, which bounds what a group holds in memory.
 """
 
 EPISODE_MAX = 2_000
@@ -28,19 +28,19 @@ EPISODE_MEMBERS_MAX = 100_000
 A group of thousands has as many in each rebalance.
 """
 
-LEAVING_ROWS = 1_000
+DRAIN_BATCH_ROWS = 1_000
 """Final rebalances and client states that wait in a stage.
 
 Or EPISODE_MEMBERS_MAX rows of members.
 """
 
-ACTS_HELD_MAX = 20_000
+ACTIONS_HELD_MAX = 20_000
 """Actions of one group held at once.
 
-Beyond it the oldest drafts are judged with what is known.
+Beyond it the causes of the oldest windows are ranked with what is known.
 """
 
-ACTS_MAX = 100_000
+ACTIONS_MAX = 100_000
 """Actions beyond which the oldest are dropped.
 
 A group without a known rebalance, or with one that never ends, has that many.

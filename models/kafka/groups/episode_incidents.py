@@ -19,15 +19,15 @@ def gap_us(limits: Limits) -> int:
 
 
 def add_incidents(
-    cluster: str, group: str, rows: GroupHistory, facts: ClusterFacts, limits: Limits, goings: Sequence[BrokerDeparture]
+    cluster: str, group: str, rows: GroupHistory, facts: ClusterFacts, limits: Limits, departures: Sequence[BrokerDeparture]
 ) -> None:
     """Sort the rebalances and add the incidents that they form.
 
-    `goings` are departures of brokers that may have caused some.
+    `departures` are departures of brokers that may have caused some.
     """
     rows.rebalances.sort(key=lambda row: (row.began, row.generation_before or 0))
     mark_rolling_restarts(rows.rebalances)
-    point_to_outages(rows.rebalances, goings, rows.coordinator_moves)
+    point_to_outages(rows.rebalances, departures, rows.coordinator_moves)
     members_of: dict[str, list[RebalanceMember]] = {}
     for member in rows.rebalance_members:
         members_of.setdefault(member.rebalance_id, []).append(member)

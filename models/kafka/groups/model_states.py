@@ -1,7 +1,7 @@
 """States of a classic group in its coordinator's model, by change.
 
-Lines are collected until the group has settled, then followed by the model from where it was before. What is kept between is plain
-data, so a replay that goes on from a stored state writes the same rows.
+Lines are collected until the group waits for nobody, then followed by the model from where it was before. What is kept between is plain
+data, so a replay that goes on from a checkpoint writes the same rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from models.kafka.groups.epoch_states import EPOCH_EVENTS, EpochStates
 from models.rows import KAFKA, GroupState, GroupStateMember, GroupStateTimer
 from models.units import US_PER_MS
 
-SETTLING = frozenset({"AssignmentReceived", "GroupEmptied", "GroupsDeleted", "GroupDied", "GroupLoaded", "GroupUnloaded"})
+QUIET_AFTER = frozenset({"AssignmentReceived", "GroupEmptied", "GroupsDeleted", "GroupDied", "GroupLoaded", "GroupUnloaded"})
 """Events after which a group waits for nobody."""
 FOLLOWED = PROPOSERS.keys() | LEARNED.keys()
 LINES_HELD = 256
@@ -78,13 +78,13 @@ class ModelStates:
         """When the lines can be followed; None while more are awaited."""
         if self.told_rows:
             return self.told_rows[-1].changed_at + GAP_US + 1
-        if not self.lines or (self.lines[-1].name not in SETTLING and len(self.lines) < LINES_HELD):
+        if not self.lines or (self.lines[-1].name not in QUIET_AFTER and len(self.lines) < LINES_HELD):
             return None
         if len(self.lines) >= 2 * LINES_HELD:
             return self.lines[-1].order_us  # lines without end in one burst
         return self.lines[-1].order_us + GAP_US + 1
 
-    def settle(self) -> list[GroupState]:
+    def follow_lines(self) -> list[GroupState]:
         """Follow what was collected, and go on from there."""
         if self.told_rows:
             told, self.told_rows = self.told_rows, []
@@ -94,7 +94,7 @@ class ModelStates:
         return rows
 
     def rest(self) -> list[GroupState]:
-        """Rows of lines that the group has not settled after."""
+        """Rows of lines after which the group still waits for somebody."""
         return [*self.told_rows, *(self._follow()[1] if self.lines else [])]
 
     def _follow(self) -> tuple[Tracker, list[GroupState]]:

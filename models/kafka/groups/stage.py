@@ -1,7 +1,7 @@
 """The group stage: the events of one group in, its history out.
 
-Both runners feed a `GroupStage` with the events of one (cluster, group) in order. Time passes with them: what was quiet
-for long enough when the next one comes is judged before it is taken. Once an episode of rebalances is over, its rows are
+Both runners feed a `GroupStage` with the events of one (cluster, group) in order. Time passes with them: what was over
+for the allowed lateness when the next one comes is ranked before it is taken. Once an episode of rebalances is over, its rows are
 final: they leave the stage, with the time from which on they are (`final_at`), and what is open stays.
 """
 
@@ -21,14 +21,14 @@ from models.incidents.standing_conditions import StandingConditions, condition_i
 from models.incidents.static_restarts import StaticRestarts, return_incident
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups.bounds import (
-    ACTS_HELD_MAX,
-    ACTS_MAX,
+    ACTIONS_HELD_MAX,
+    ACTIONS_MAX,
+    ALLOWED_LATENESS_US,
+    DRAIN_BATCH_ROWS,
     EPISODE_MAX,
     EPISODE_MEMBERS_MAX,
-    LEAVING_ROWS,
-    SETTLE_DRAFTS,
-    SETTLE_US,
     STRETCHES_MAX,
+    UNRANKED_WINDOWS_MAX,
 )
 from models.kafka.groups.episode_incidents import add_incidents, gap_us
 from models.kafka.groups.model_states import ModelStates
@@ -42,7 +42,7 @@ from models.kafka.observations.client_states import ClientStates
 from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
 from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
-from models.kafka.observations.unattributed import told_apart
+from models.kafka.observations.unattributed import attributed_events
 from models.kafka.outages.incidents import CLOCKS_US, goings_of
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindows
@@ -56,11 +56,12 @@ from models.rows import KAFKA
 from models.units import FOREVER
 
 _FACTS = "facts"
+_STORED_AS = {"_ranked": "_settled", "_due_at": "_judged_at"}  # names in checkpoints of fields that were renamed since
 
 _HELD = (
     "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "actions", "authors", "clients",
-    "skews", "impact", "client_states", "states", "refusals", "returns", "conditions", "event_count", "_skew_of_log", "_behind", "_settled",
-    "_over", "_judged_at", "_now",
+    "skews", "impact", "client_states", "states", "refusals", "returns", "conditions", "event_count", "_skew_of_log", "_behind", "_ranked",
+    "_over", "_due_at", "_now",
 )  # fmt: skip
 """Fields of a stage that a checkpoint holds.
 
@@ -84,7 +85,7 @@ class GroupStage:
     writer: HistoryWriter = field(init=False)
     chronicle: TransitionRows = field(init=False)
     open: GroupHistory = field(default_factory=GroupHistory)
-    """Judged rebalances of an episode that may still go on."""
+    """Ranked rebalances of an episode that may still go on."""
     final: GroupHistory = field(default_factory=GroupHistory)
     """Rows that nothing later changes."""
     actions: list[MemberAction] = field(default_factory=list)
@@ -102,16 +103,17 @@ class GroupStage:
     _skew_of_log: dict[str, int] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
     """Logs whose clock difference changed after it was put right."""
-    _told_apart: deque[Event] = field(init=False)
+    _attributed: deque[Event] = field(init=False)
     event_count: int = 0
     """Events that were taken."""
-    _settled: int = 0
+    _ranked: int = 0
+    """Windows of `classic` whose causes are ranked."""
     _over: int = 0
     """When the rebalances of `open` were over."""
-    _judged_at: int = 0
-    """The latest time at which a rebalance could be judged that was."""
+    _due_at: int = 0
+    """The latest time at which a ranked rebalance was due."""
     _now: int = 0
-    _goings: list[BrokerDeparture] = field(init=False)
+    _departures: list[BrokerDeparture] = field(init=False)
     _gap: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -121,8 +123,8 @@ class GroupStage:
         self.chronicle = TransitionRows(self.cluster, self.group, self.facts)
         if self.limits.group_states:
             self.states = ModelStates(self.cluster, self.group, self.facts.initial_delay_ms)
-        self._told_apart = told_apart(self.group, self.facts)
-        self._goings = goings_of(self.facts)
+        self._attributed = attributed_events(self.group, self.facts)
+        self._departures = goings_of(self.facts)
         self._gap = gap_us(self.limits)
 
     @classmethod
@@ -135,11 +137,11 @@ class GroupStage:
         held = state_text.read(state, {_FACTS: facts})
         try:
             for name in _HELD:
-                setattr(stage, name, held[name])
+                setattr(stage, name, held[_STORED_AS.get(name, name)])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise state_text.UnreadableState(f"not a state of a group: {error}") from error
-        while stage._told_apart and stage._told_apart[0].order_us <= stage._now:
-            stage._told_apart.popleft()
+        while stage._attributed and stage._attributed[0].order_us <= stage._now:
+            stage._attributed.popleft()
         return stage
 
     def state(self) -> str:
@@ -147,7 +149,7 @@ class GroupStage:
 
         To be taken between events of different times, after `catch_up`.
         """
-        return state_text.write({name: getattr(self, name) for name in _HELD}, {_FACTS: self.facts})
+        return state_text.write({_STORED_AS.get(name, name): getattr(self, name) for name in _HELD}, {_FACTS: self.facts})
 
     @property
     def row_count(self) -> int:
@@ -156,14 +158,14 @@ class GroupStage:
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
-        while self._told_apart and self._told_apart[0].order_us <= event.order_us:
-            self._take(self._told_apart.popleft())
+        while self._attributed and self._attributed[0].order_us <= event.order_us:
+            self._take(self._attributed.popleft())
         self._take(event)
 
     def catch_up(self, until: int) -> None:
         """Take cluster facts about the group up to a time (microseconds)."""
-        while self._told_apart and self._told_apart[0].order_us <= until:
-            self._take(self._told_apart.popleft())
+        while self._attributed and self._attributed[0].order_us <= until:
+            self._take(self._attributed.popleft())
         self._pass(until)
 
     def _take(self, event: Event) -> None:
@@ -193,7 +195,7 @@ class GroupStage:
         self.conditions.feed(event)
         self.requests.feed(event)
         actions = [self._on_coordinators_clock(action) for action in (*actions_in(event), *self.clients.feed(event, self.knowledge.shared))]
-        self._act(actions)
+        self._add_actions(actions)
         if event.witness is not Witness.CLIENT or not self.skews.is_of_other_zone(log_of(event.place.file)):
             self.windows.of_epochs = self.modern.epoch is not None
             self.windows.feed(event, actions, self.roster)
@@ -208,10 +210,10 @@ class GroupStage:
         for step in steps:
             learn(self.knowledge, self.roster, step)
             self.classic.feed(step)
-            self._act(actions_in(step))
+            self._add_actions(actions_in(step))
             self.windows.feed(step, (), self.roster)
 
-    def _act(self, actions: Iterable[MemberAction]) -> None:
+    def _add_actions(self, actions: Iterable[MemberAction]) -> None:
         held = self.actions
         for action in actions:
             if not held or held[-1].at <= action.at:  # as nearly all: a search costs more
@@ -251,29 +253,29 @@ class GroupStage:
         """Yield final rows once many have gathered."""
         final = self.final
         if (
-            len(final.rebalances) + len(final.client_states) + len(final.group_states) >= LEAVING_ROWS
+            len(final.rebalances) + len(final.client_states) + len(final.group_states) >= DRAIN_BATCH_ROWS
             or len(final.rebalance_members) >= EPISODE_MEMBERS_MAX
         ):
             rows, self.final = self.final, GroupHistory()
             yield rows
 
     def finish(self) -> GroupHistory:
-        """Judge what is open and return all rows not drained.
+        """Rank what is open and return all rows not drained.
 
         What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach.
         """
-        for event in self._told_apart:
+        for event in self._attributed:
             self._take(event)
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
         self._infer(self.requests.finish(self.writer.logs_end))
         self._pass(FOREVER)
         for window in self.windows.still_open():
-            adopt(self.classic, window, self._settled)
+            adopt(self.classic, window, self._ranked)
         while self._waiting is not None:
-            self._judge_next()
+            self._rank_next()
         self.writer.still_open(self.open.rebalances)
         while self.modern.waiting is not None:
-            self._judge_epoch()
+            self._rank_epoch()
         rows, self.open = self.open, GroupHistory()
         last = empty_at_the_end(self.classic, self.modern)
         rows.group_transitions.extend(self.chronicle.transitions(self.classic.changes))
@@ -286,7 +288,7 @@ class GroupStage:
         rows.divergences.extend(self.chronicle.zones(self.skews))
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log))
         rows.incidents.extend(condition_incident(self.cluster, self.group, each) for each in self.conditions.lasting(self.writer.logs_end))
-        add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._goings)
+        add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
         self.final.take(rows)
         self.final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
         self.final.client_states.sort(key=lambda row: (row.client_id, row.started_at or 0))
@@ -300,59 +302,59 @@ class GroupStage:
         rows.incidents.extend(removal_incidents(ends, expired, self.facts))
 
     def _end_of_life(self) -> None:
-        """End a life of the group: judge its windows first."""
+        """End a life of the group: rank its windows first."""
         while self._take_windows(FOREVER):
             pass
         self.windows.ended()
-        while self._settled < len(self.classic.windows) and self.classic.windows[self._settled].outcome != "open":
-            self._judge_next()
+        while self._ranked < len(self.classic.windows) and self.classic.windows[self._ranked].outcome != "open":
+            self._rank_next()
         self.knowledge.generations.clear()
         self.knowledge.first_generation.clear()
         self.modern.ended()
 
-    # -- settling --------------------------------------------------------------------------------------------
+    # -- ranking ---------------------------------------------------------------------------------------------
 
     @property
     def _waiting(self) -> RebalanceWindow | None:
-        """The first rebalance that is not judged yet."""
-        return self.classic.windows[self._settled] if self._settled < len(self.classic.windows) else None
+        """The first rebalance whose causes are not ranked yet."""
+        return self.classic.windows[self._ranked] if self._ranked < len(self.classic.windows) else None
 
     @property
     def _waiting_since(self) -> int | None:
-        """When the first rebalance began that is not judged yet."""
+        """When the first rebalance began whose causes are not ranked yet."""
         began = [waiting.began for waiting in (self._waiting, self.modern.waiting) if waiting]
         asked_at = self.requests.waiting_since
         return min([*began, asked_at] if asked_at else began, default=None)
 
-    def _next_judged(self) -> tuple[int, Callable[[], None]] | None:
-        """Time and judge of the next rebalance that can be judged."""
+    def _next_due(self) -> tuple[int, Callable[[], None]] | None:
+        """Due time of the next rebalance, and the method that ranks it."""
         window, epoch_over = self._waiting, self.modern.over_at()
-        judged_at = (window.ended_at or 0) + SETTLE_US + 1 if window is not None and window.outcome != "open" else None
-        if epoch_over is not None and (judged_at is None or epoch_over + SETTLE_US < judged_at):
-            return epoch_over + SETTLE_US + 1, self._judge_epoch
-        return None if judged_at is None else (judged_at, self._judge_next)
+        due_at = (window.ended_at or 0) + ALLOWED_LATENESS_US + 1 if window is not None and window.outcome != "open" else None
+        if epoch_over is not None and (due_at is None or epoch_over + ALLOWED_LATENESS_US < due_at):
+            return epoch_over + ALLOWED_LATENESS_US + 1, self._rank_epoch
+        return None if due_at is None else (due_at, self._rank_next)
 
     def _pass(self, until: int) -> None:
-        """Judge rebalances that ended long enough ago, and release final rows."""
+        """Rank rebalances that ended long enough ago, and release final rows."""
         self._infer(self.requests.until(until))
         if self.states is not None and (due_at := self.states.due_at) is not None and due_at <= until:
-            self.final.take(GroupHistory(group_states=self.states.settle()), final_at=due_at)
+            self.final.take(GroupHistory(group_states=self.states.follow_lines()), final_at=due_at)
         for over_at, refused in self.refusals.over_by(until, self._gap) if self.refusals.spells else ():
             self.final.take(GroupHistory(incidents=[refusal_incident(self.cluster, self.group, refused)]), final_at=over_at)
         for over_at, condition in self.conditions.over_by(until, self._gap):
             self.final.take(GroupHistory(incidents=[condition_incident(self.cluster, self.group, condition)]), final_at=over_at)
         self._end_spell_of_returns(until)
-        while (due := self._next_judged()) is not None and due[0] <= until:
-            at, judge = due
+        while (due := self._next_due()) is not None and due[0] <= until:
+            at, rank = due
             if self._take_windows(at):
                 continue
-            self._judged_at = max(self._judged_at, at)  # where clocks went back, one that waits behind another may be due before it
-            judge()
-            self._let_go(max(self._now, self._judged_at))
+            self._due_at = max(self._due_at, at)  # where clocks went back, one that waits behind another may be due before it
+            rank()
+            self._let_go(max(self._now, self._due_at))
         if self._take_windows(until):
             self._pass(until)
         elif self.open.rebalances:
-            quiet_at = self._over + max(self._gap, SETTLE_US) + 1
+            quiet_at = self._over + max(self._gap, ALLOWED_LATENESS_US) + 1
             if quiet_at <= until and self._waiting_since is None:
                 self._let_go(max(self._now, quiet_at))
 
@@ -369,42 +371,42 @@ class GroupStage:
         if due_at is None or due_at > until:
             return False
         for window in self.windows.next_windows():
-            adopt(self.classic, window, self._settled)
+            adopt(self.classic, window, self._ranked)
         return True
 
     def _relieve(self) -> None:
-        """Judge the oldest rebalances early where too much is held."""
+        """Rank the oldest rebalances early where too much is held."""
         while (window := self._waiting) is not None and window.outcome != "open":
-            if len(self.classic.windows) - self._settled <= SETTLE_DRAFTS and len(self.actions) <= ACTS_HELD_MAX:
+            if len(self.classic.windows) - self._ranked <= UNRANKED_WINDOWS_MAX and len(self.actions) <= ACTIONS_HELD_MAX:
                 break
-            self._judge_next()
+            self._rank_next()
             self._let_go(self._now)
         while len(self.modern.windows) > EPISODE_MAX:
-            self._judge_epoch()
+            self._rank_epoch()
             self._let_go(self._now)
-        if len(self.actions) > ACTS_MAX:
+        if len(self.actions) > ACTIONS_MAX:
             self._set_clocks()
-            del self.actions[:-ACTS_HELD_MAX]
+            del self.actions[:-ACTIONS_HELD_MAX]
         if (
             self.client_states.held > max(STRETCHES_MAX, 2 * self.client_states.left)
             and self._waiting_since is None
             and not self.open.rebalances
         ):
-            self._close(self._now, before=self._now - SETTLE_US)
+            self._close(self._now, before=self._now - ALLOWED_LATENESS_US)
 
-    def _judge_epoch(self) -> None:
-        """Tell of the next epoch of the newer protocols."""
+    def _rank_epoch(self) -> None:
+        """Rank the causes of the next epoch of the newer protocols."""
         self._set_clocks()
-        window = self.modern.windows[self.modern.settled]
+        window = self.modern.windows[self.modern.reported]
         self.writer.epoch(self.modern, self.knowledge, self.open)
         self._over = max(self._over, over(self.open.rebalances[-1]))
         if self._waiting is None:
             del self.actions[: bisect_left(self.actions, window.began, key=lambda action: action.at)]
             self.impact.forget(window.began)
 
-    def _judge_next(self) -> None:
+    def _rank_next(self) -> None:
         self._set_clocks()
-        index = self._settled
+        index = self._ranked
         windows = self.classic.windows
         window = windows[index]
         previous = windows[index - 1] if index else None
@@ -413,7 +415,7 @@ class GroupStage:
             RebalanceContext(window, previous, following, self.actions, self.roster, self.facts, self.knowledge, self.group), self.open
         )
         self._over = max(self._over, over(self.open.rebalances[-1]))
-        self._settled += 1
+        self._ranked += 1
         self._forget(window)
 
     def _forget(self, window: RebalanceWindow) -> None:
@@ -438,9 +440,9 @@ class GroupStage:
         if not self.open.rebalances:
             return
         waiting = self._waiting_since
-        quiet = (at - self._over > max(self._gap, SETTLE_US)) if waiting is None else (waiting - self._over > self._gap)
+        quiet = (at - self._over > max(self._gap, ALLOWED_LATENESS_US)) if waiting is None else (waiting - self._over > self._gap)
         if quiet or len(self.open.rebalances) >= EPISODE_MAX or len(self.open.rebalance_members) >= EPISODE_MEMBERS_MAX:
-            self._close(at, before=(at if waiting is None else min(waiting, at)) - SETTLE_US)
+            self._close(at, before=(at if waiting is None else min(waiting, at)) - ALLOWED_LATENESS_US)
 
     def _close(self, at: int, before: int) -> None:
         """Close the episode.
@@ -463,11 +465,11 @@ class GroupStage:
         self._forget_clients(gone)
         past = self.roster.past(before, self._named())
         rows.member_sessions.extend(self.writer.sessions(past, self.knowledge.settings))
-        add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._goings)
+        add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
         self.final.take(rows, final_at=at)
         self.open, self._over = GroupHistory(), 0
-        del classic.windows[: max(self._settled - 1, 0)]
-        self._settled = min(self._settled, 1)
+        del classic.windows[: max(self._ranked - 1, 0)]
+        self._ranked = min(self._ranked, 1)
         clients = self.roster.forget(past)
         self.writer.forget(past)
         self.knowledge.forget(past, clients, before)

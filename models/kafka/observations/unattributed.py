@@ -41,7 +41,7 @@ STRAY_EVENTS = frozenset(
 """Client events needed by a group's history, even without a group in their lines."""
 
 
-def told_apart(group: str, facts: ClusterFacts) -> deque[Event]:
+def attributed_events(group: str, facts: ClusterFacts) -> deque[Event]:
     """Return lines about `group` that name several groups or none.
 
     These are bulk deletions, and client lines attributed to the group.

@@ -1,6 +1,6 @@
 """Replays the lines of classic groups into states, generations and rebalance windows.
 
-A draft is one entry into PreparingRebalance with what followed. Who caused it is decided later, by
+A window is one entry into PreparingRebalance with what followed. Who caused it is decided later, by
 `models.kafka.hypotheses.ranking`, when enough of what came after it is known.
 """
 

@@ -40,14 +40,14 @@ PENDING_MAX = 20_000
 class ModernReplay:
     """Replays one group of the newer protocols.
 
-    Feed events in order, `settle` what is `waiting`, then report it.
+    Feed events in order, `complete` what is `waiting`, then report it.
     """
 
     roster: Roster
     windows: list[EpochWindow] = field(default_factory=list)
     """Epochs that are not reported yet, behind the last reported one."""
-    settled: int = 0
-    """Drafts that were told of."""
+    reported: int = 0
+    """Windows at the head of `windows` that were reported."""
     dropped: int = 0
     """Windows reported and dropped; ordinals of epochs go on from them."""
     last_at: int = 0
@@ -69,7 +69,7 @@ class ModernReplay:
     _members_known: bool = False
     _count_before: int = 0
     _last_members: frozenset[str] = frozenset()
-    """Members as the last draft has them."""
+    """Members as the last window has them."""
     _listed: frozenset[str] = frozenset()
     """Members of the last target that lists them (3.7 to 3.9)."""
 
@@ -356,27 +356,27 @@ class ModernReplay:
             self._change(Cause.TOPOLOGY_CHANGE, "all topics of the topology exist", replace(event, member_id=None))
         self.topology_state = state
 
-    # -- settling ------------------------------------------------------------------------------------------
+    # -- reporting -----------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> EpochWindow | None:
-        """The first epoch that was not told of yet."""
-        return self.windows[self.settled] if self.settled < len(self.windows) else None
+        """The first epoch that was not reported yet."""
+        return self.windows[self.reported] if self.reported < len(self.windows) else None
 
     @property
     def following(self) -> EpochWindow | None:
         """The epoch after the one that is waiting."""
-        return self.windows[self.settled + 1] if self.settled + 1 < len(self.windows) else None
+        return self.windows[self.reported + 1] if self.reported + 1 < len(self.windows) else None
 
     @property
     def ordinal(self) -> int:
         """Number of the epoch that is waiting, from 0."""
-        return self.dropped + self.settled
+        return self.dropped + self.reported
 
     @property
     def until(self) -> int:
         """End of what members may do for the waiting epoch."""
-        window, following = self.windows[self.settled], self.following
+        window, following = self.windows[self.reported], self.following
         return min(window.began + REACHES_US, following.began if following else window.began + REACHES_US)
 
     def over_at(self) -> int | None:
@@ -391,14 +391,14 @@ class ModernReplay:
 
     def _awaits_moves(self) -> bool:
         """Whether some, but not all members have reached the waiting epoch."""
-        window, members = self.windows[self.settled], self._members_of_waiting()
+        window, members = self.windows[self.reported], self._members_of_waiting()
         if window.outcome == "empty" or not members or not self.moves.shows(window.began, self.until):
             return False
         return bool(self.moves.missing(window.epoch, window.began, self.until, members))
 
-    def settle(self) -> None:
+    def complete(self) -> None:
         """Note when members of the waiting epoch arrived, and its blockers."""
-        window, following = self.windows[self.settled], self.following
+        window, following = self.windows[self.reported], self.following
         window.members = self._members_of_waiting()
         if window.outcome == "empty":
             return
@@ -428,34 +428,34 @@ class ModernReplay:
 
     def _held_by(self) -> list[EpochChange]:
         """Members that did not give up partitions in time."""
-        window = self.windows[self.settled]
+        window = self.windows[self.reported]
         return [
             change
-            for later in self.windows[self.settled + 1 :]
+            for later in self.windows[self.reported + 1 :]
             for change in later.changes
             if change.cause is Cause.REBALANCE_TIMEOUT
             and window.epoch is not None
             and (stuck_in(change.reason) or window.epoch) < window.epoch
         ]
 
-    def told(self) -> None:
+    def note_reported(self) -> None:
         """Mark the waiting epoch as reported, and drop those before it."""
-        self.reconciliations.forget(self.windows[self.settled].began)
-        self.moves.forget(self.windows[self.settled].began)
-        del self.windows[: self.settled]
-        self.dropped += self.settled
-        self.settled = 1
+        self.reconciliations.forget(self.windows[self.reported].began)
+        self.moves.forget(self.windows[self.reported].began)
+        del self.windows[: self.reported]
+        self.dropped += self.reported
+        self.reported = 1
 
     def named(self) -> set[str]:
         """Ids of members of the group, or of waiting epochs."""
-        windows = self.windows[self.settled :]
+        windows = self.windows[self.reported :]
         changes = [*self._pending, *self._again, *(change for window in windows for change in window.changes)]
         acting = {change.event.member_id for change in changes if change.event.member_id}
         return acting.union(self.members, self._members_of_waiting() if windows else (), *(window.came for window in windows))
 
     def _members_of_waiting(self) -> frozenset[str]:
         """Members of the waiting epoch, from the reported one's and changes."""
-        before, window = self.windows[self.settled - 1].members if self.settled else frozenset[str](), self.windows[self.settled]
+        before, window = self.windows[self.reported - 1].members if self.reported else frozenset[str](), self.windows[self.reported]
         return (before - window.went) | window.came
 
     def forget(self, members: Iterable[Member]) -> None:

@@ -1,4 +1,4 @@
-"""Put rebalances that no coordinator's line shows among the others."""
+"""Put rebalances that only members' logs show among the coordinator's windows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ENDS = {"stable": State.STABLE, "empty": State.EMPTY}
 _OUTCOME_STATES = {**_ENDS, "open": State.PREPARING_REBALANCE}
 
 
-def adopt(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> None:
-    """Put a window of members' logs behind the first `judged` drafts."""
+def adopt(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> None:
+    """Put a window of members' logs behind the first `ranked` windows."""
     if client_window.announced:
-        _begin(replay, client_window, judged)
+        _begin(replay, client_window, ranked)
         return
-    at = bisect_right(replay.windows, client_window.began, lo=min(judged, len(replay.windows)), key=lambda window: window.began)
+    at = bisect_right(replay.windows, client_window.began, lo=min(ranked, len(replay.windows)), key=lambda window: window.began)
     before = replay.windows[at - 1] if at else None
     is_last = at == len(replay.windows)
     if not is_last and client_window.outcome == "open":
@@ -44,9 +44,9 @@ def adopt(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> No
         replay.findings.append(Finding(expected, seen, window.joined))
 
 
-def _begin(replay: ClassicReplay, client_window: ClientWindow, judged: int) -> None:
+def _begin(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> None:
     """Tell how a rebalance began whose end alone the coordinator's lines show."""
-    unseen = (each for each in replay.windows[judged:] if each.started is None and each.generation_after == client_window.generation)
+    unseen = (each for each in replay.windows[ranked:] if each.started is None and each.generation_after == client_window.generation)
     window = next(unseen, None)
     if window is not None and client_window.started is not None and client_window.started.at < window.began:
         window.started = _inferred("RebalanceStarted", client_window.started, client_window.generation_before)

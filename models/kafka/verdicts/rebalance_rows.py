@@ -254,13 +254,13 @@ class HistoryWriter:
 
     def epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
         """Add the row of the epoch that is waiting for it."""
-        modern.settle()
-        window = modern.windows[modern.settled]
+        modern.complete()
+        window = modern.windows[modern.reported]
         row = self._epoch_row(modern, window, known)
         weigh_damage(row, self.facts, window.began)
         history.rebalances.append(row)
         history.divergences.extend(self._set_back(row, window.started, window.targeted))
-        modern.told()
+        modern.note_reported()
 
     def _set_back(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
         """Report steps of the coordinator's clock back within a rebalance.

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups.bounds import SETTLE_US
+from models.kafka.groups.bounds import ALLOWED_LATENESS_US
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.transforms.snapshots import SNAPSHOTS, CheckpointBoundary, SnapshotRules
 from pipelines.versions import catalogue_version, model_version
@@ -190,7 +190,7 @@ def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -
     A rebalance is ranked so long after its end that no later facts of the cluster are needed.
     """
     return [
-        CheckpointBoundary(upto, upto + SETTLE_US, known.until(upto + SETTLE_US), catalogue_version(), model_version())
+        CheckpointBoundary(upto, upto + ALLOWED_LATENESS_US, known.until(upto + ALLOWED_LATENESS_US), catalogue_version(), model_version())
         for upto in reaches(logs_end, rules)
     ]
 

@@ -67,7 +67,7 @@ def test_each_change_has_a_row() -> None:
     assert rows[6].pending_members == ["c-1"]
 
 
-def test_rows_are_final_once_the_group_has_settled() -> None:
+def test_rows_are_final_once_the_group_waits_for_nobody() -> None:
     rows = states((*NEW_GROUP, *JOINS, *LEAVES))
     assert [row.final_at is not None for row in rows] == [True] * 10 + [False]
     assert len({row.group_state_id for row in rows}) == len(rows)
@@ -103,7 +103,7 @@ def test_a_group_that_never_settles_is_followed_in_parts() -> None:
     for number in range(3 * LINES_HELD):
         at_ms = 1_000 * number
         if held.due_at is not None and held.due_at <= at_ms * 1_000:
-            rows += len(held.settle())
+            rows += len(held.follow_lines())
         held.feed(handed_out(at_ms, f"m-{number}"), None)
         assert len(held.lines) <= LINES_HELD
     assert rows
@@ -113,7 +113,7 @@ def test_lines_without_end_at_one_time_are_followed_in_parts() -> None:
     held = ModelStates("c", GROUP, 3_000)
     for number in range(3 * LINES_HELD):
         if held.due_at is not None and held.due_at <= 0:
-            held.settle()
+            held.follow_lines()
         held.feed(handed_out(0, f"m-{number}"), None)
     assert len(held.lines) <= 2 * LINES_HELD
 
