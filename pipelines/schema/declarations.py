@@ -315,7 +315,7 @@ _SILVER = [
     Table(
         "silver",
         "group_snapshots",
-        "States of groups with many events, some time before the end of the logs: later runs replay from there on. Unusable after a"
+        "Checkpoints of groups with many events, some time before the end of the logs: later runs replay from there on. Unusable after a"
         " change of its versions.",
         (
             CLUSTER,
@@ -324,7 +324,7 @@ _SILVER = [
             required("covers_until_at", INSTANT, "Time of the last record in it.", former="upto_at"),
             required("facts_until_at", INSTANT, "Until when facts of the cluster may count in it."),
             required("facts_fingerprint", TEXT, "Fingerprint of those facts.", former="facts"),
-            required("state", TEXT, "State of the replay as JSON."),
+            required("state", TEXT, "Checkpoint of the replay as JSON."),
             required("catalogue_version", TEXT, "Fingerprint of the catalogue that it was made with."),
             required("model_version", TEXT, "Fingerprint of the models that it was made with."),
             RUN_ID,
@@ -335,14 +335,14 @@ _SILVER = [
     Table(
         "silver",
         "cluster_snapshots",
-        "States of what is known of clusters' partitions and brokers, some time before the end of the logs: later runs replay outages"
-        " from there on. Unusable after a change of its versions.",
+        "Checkpoints of clusters' partitions and brokers, some time before the end of the logs: later runs replay outages from there on."
+        " Unusable after a change of its versions.",
         (
             CLUSTER,
             required("cluster_snapshot_id", TEXT, "Id: hash of cluster and time."),
             required("covers_until_at", INSTANT, "Time of the last record in it, and of what groups were known to read.", former="upto_at"),
             required("facts_fingerprint", TEXT, "Fingerprint of the facts that count in it, and of what groups read.", former="facts"),
-            required("state", TEXT, "State of the replay as JSON."),
+            required("state", TEXT, "Checkpoint of the replay as JSON."),
             required("catalogue_version", TEXT, "Fingerprint of the catalogue that it was made with."),
             required("model_version", TEXT, "Fingerprint of the models that it was made with."),
             RUN_ID,
