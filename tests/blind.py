@@ -122,8 +122,8 @@ def lines_of(trace: Json) -> Iterator[Line]:
         before = step["state"]
 
 
-def _written(wording: Wording, policy: Any, deed: LoggedChange, number: int) -> Event | None:
-    told = announce(policy, deed, 0, 3)
+def _written(wording: Wording, policy: Any, change: LoggedChange, number: int) -> Event | None:
+    told = announce(policy, change, 0, 3)
     if told is None or told.level not in LEVELS:
         return None
     fields = {**told.fields, **({"client_host": HOST} if "client_host" in told.fields else {})}

@@ -54,14 +54,14 @@ def _recurrence(incidents: Sequence[Incident]) -> Recurrence:
     count, seconds = sum(one.count for one in waits), sum(one.seconds for one in waits)
     headline = worst.headline
     if len(incidents) > 1:
-        told = f"{member} held the others up {count} times, {duration(seconds)}" if _holder(worst) else _deed(worst, member)
+        told = f"{member} held the others up {count} times, {duration(seconds)}" if _holder(worst) else _action(worst, member)
         stopped = duration(sum(item.stopped_seconds for item in incidents))
         rebalances = counted(sum(item.rebalance_count for item in incidents), "rebalance")
         headline = f"{listed(list(worst.groups))}: {told}; {len(incidents)} incidents, {rebalances}, {stopped} stopped"
     return Recurrence(incidents, member, count, seconds, headline)
 
 
-def _deed(item: Incident, member: str) -> str:
+def _action(item: Incident, member: str) -> str:
     """What recurs, as a clause."""
     entry = causes().get((item.system, item.trigger or ""))
     if item.confidence is not None and item.confidence < LIKELY:

@@ -214,7 +214,7 @@ class RebalanceTally:
         self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
     ) -> None:
         self.sums = RebalanceTotals()
-        self.deeds: defaultdict[Doer, OffenderTotals] = defaultdict(OffenderTotals)
+        self.by_offender: defaultdict[Doer, OffenderTotals] = defaultdict(OffenderTotals)
         self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
         self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), DecidingFiles()])
         self._incidents_of: defaultdict[str, list[str]] = defaultdict(list)  # an outage's rebalances are also those of their groups
@@ -265,8 +265,8 @@ class RebalanceTally:
         caused, blocked = set(map(self._named, item.offenders)), set(map(self._named, item.blockers))
         for name in caused | blocked:
             hosts = [person.host for person in (*item.offenders, *item.blockers) if self._named(person) == name]
-            deeds = self.deeds[item.cluster, item.system, item.group, name]
-            deeds.add(item, caused=name in caused, blocked=name in blocked, hosts=hosts)
+            totals = self.by_offender[item.cluster, item.system, item.group, name]
+            totals.add(item, caused=name in caused, blocked=name in blocked, hosts=hosts)
 
     def keep(self, item: data.Rebalance) -> None:
         """Keep a rebalance if it is among the worst."""
@@ -303,7 +303,7 @@ class RebalanceTally:
 
     def offenders(self) -> list[data.Offender]:
         """Members ranked by the downtime they caused, then by count."""
-        return ranked(self.deeds)
+        return ranked(self.by_offender)
 
 
 def ranked(doers: Mapping[Doer, OffenderTotals]) -> list[data.Offender]:
@@ -314,16 +314,16 @@ def ranked(doers: Mapping[Doer, OffenderTotals]) -> list[data.Offender]:
             system=system,
             group=group,
             name=name,
-            hosts=tuple(sorted(deeds.hosts)),
-            caused=deeds.caused,
-            blocked=deeds.blocked,
-            stopped_seconds=round(deeds.stopped_seconds, 6),  # rounded, so that the order of additions does not matter
-            causes=counted(deeds.causes),
-            families=counted(deeds.families),
-            first_at=deeds.first_at,
-            last_at=deeds.last_at,
+            hosts=tuple(sorted(totals.hosts)),
+            caused=totals.caused,
+            blocked=totals.blocked,
+            stopped_seconds=round(totals.stopped_seconds, 6),  # rounded, so that the order of additions does not matter
+            causes=counted(totals.causes),
+            families=counted(totals.families),
+            first_at=totals.first_at,
+            last_at=totals.last_at,
         )
-        for (cluster, system, group, name), deeds in doers.items()
+        for (cluster, system, group, name), totals in doers.items()
     ]
     return sorted(found, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.cluster, one.system, one.group, one.name))
 

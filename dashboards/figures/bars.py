@@ -151,8 +151,8 @@ def _moments(rebalances: Sequence[Rebalance], names: Mapping[Any, str]) -> list[
     for row, item in enumerate(rebalances):
         if item.started_at is None:
             continue
-        acts = [(item.family, person.name) for person in item.offenders] + [("blocked", person.name) for person in item.blockers]
-        for kind, person in dict.fromkeys(acts):
+        roles = [(item.family, person.name) for person in item.offenders] + [("blocked", person.name) for person in item.blockers]
+        for kind, person in dict.fromkeys(roles):
             name = names.get((item.cluster, item.group, person))
             if name is not None and drawn[name] < MARKS_OF_AN_OFFENDER:
                 drawn[name] += 1

@@ -25,7 +25,7 @@ _CAME = frozenset({"member_join", "new_group"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Act:
+class MembershipChange:
     """A member's arrival or departure in the rebalance at `index`.
 
     `at` is in microseconds.
@@ -47,8 +47,8 @@ class Absence:
     `new_process` is True if the member was back before its former session expired.
     """
 
-    gone: Act
-    came: Act
+    gone: MembershipChange
+    came: MembershipChange
     new_process: bool = False
 
     @property
@@ -68,7 +68,7 @@ class Absence:
         return max(0.0, (self.came.at - self.gone.at) / US_PER_MS + silent)
 
 
-def acts_of(index: int, row: Rebalance, parts: Sequence[RebalanceMember]) -> Iterator[Act]:
+def membership_changes(index: int, row: Rebalance, parts: Sequence[RebalanceMember]) -> Iterator[MembershipChange]:
     """Arrivals and departures in one rebalance.
 
     Those of offenders, and of other members according to `parts`.
@@ -79,21 +79,21 @@ def acts_of(index: int, row: Rebalance, parts: Sequence[RebalanceMember]) -> Ite
         actor = actor_of(person)
         told.add(actor)
         if row.cause == "member_restart":
-            yield Act(index, "gone", "leave", actor, person.member_id, at, row)
-            yield Act(index, "came", "join", actor, person.member_id, at, row)
+            yield MembershipChange(index, "gone", "leave", actor, person.member_id, at, row)
+            yield MembershipChange(index, "came", "join", actor, person.member_id, at, row)
         elif row.cause in _CAME:
-            yield Act(index, "came", "join", actor, person.member_id, at, row)
+            yield MembershipChange(index, "came", "join", actor, person.member_id, at, row)
         elif row.cause in _WENT:
-            yield Act(index, "gone", _WENT[row.cause], actor, person.member_id, at, row)
+            yield MembershipChange(index, "gone", _WENT[row.cause], actor, person.member_id, at, row)
     for part in parts:
         actor = actor_of(part)
         if part.role in {"joined", "left"} and actor not in told:
             told.add(actor)
             delay = int((part.join_delay_seconds or 0.0) * US_PER_SECOND)
             kind = "came" if part.role == "joined" else "gone"
-            yield Act(index, kind, "join" if kind == "came" else "leave", actor, part.member_id, at + delay, row)
+            yield MembershipChange(index, kind, "join" if kind == "came" else "leave", actor, part.member_id, at + delay, row)
             if kind == "came" and part.session_before and part.session_before != part.session_after:
-                yield Act(index, "gone", "leave", actor, part.session_before, at, row)
+                yield MembershipChange(index, "gone", "leave", actor, part.session_before, at, row)
 
 
 def actor_of(person: Person | RebalanceMember) -> str:
@@ -101,27 +101,27 @@ def actor_of(person: Person | RebalanceMember) -> str:
     return person.instance_id or person.client_id or person.member_id or "?"
 
 
-def absences_of(acts: Iterable[Act]) -> Iterator[Absence]:
+def absences_of(changes: Iterable[MembershipChange]) -> Iterator[Absence]:
     """Pair each return with the departure before it.
 
     A new process that joins before the former session expires is paired with that expiry.
     """
-    by_actor: defaultdict[str, list[Act]] = defaultdict(list)
-    for act in acts:
-        by_actor[act.actor].append(act)
+    by_actor: defaultdict[str, list[MembershipChange]] = defaultdict(list)
+    for change in changes:
+        by_actor[change.actor].append(change)
     for own in by_actor.values():
-        gone: Act | None = None
-        early: Act | None = None
+        gone: MembershipChange | None = None
+        early: MembershipChange | None = None
         present = False
-        for act in sorted(own, key=lambda each: (each.index, each.kind == "came")):
-            if act.kind == "gone":
-                if early is not None and act.how == "expiry" and act.member_id != early.member_id:
-                    yield Absence(act, early, new_process=True)
+        for change in sorted(own, key=lambda each: (each.index, each.kind == "came")):
+            if change.kind == "gone":
+                if early is not None and change.how == "expiry" and change.member_id != early.member_id:
+                    yield Absence(change, early, new_process=True)
                     early = None
                     continue
-                gone, early, present = act, None, False
+                gone, early, present = change, None, False
             elif gone is not None:
-                yield Absence(gone, act)
+                yield Absence(gone, change)
                 gone, present = None, True
             else:
-                early, present = (act if present else None), True
+                early, present = (change if present else None), True

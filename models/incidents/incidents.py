@@ -329,7 +329,7 @@ def _share(row: Rebalance, causes: frozenset[str]) -> float:
     return row.confidence + sum(share for cause, share in row.alternatives.items() if cause in causes and cause != row.cause)
 
 
-_DEED_TOLD = {
+_ACTION_WORDS = {
     "session_timeout": "missed its session timeout",
     "poll_timeout": "exceeded its poll interval",
     "rebalance_timeout": "did not rejoin in time",
@@ -357,10 +357,10 @@ def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Perso
     elif stopped < SHORTEST_SECONDS:
         told = f"{rows[0].group}: {count}, nobody stopped"
     before = "after its coordinator moved, " if kind == "coordinator_move" else ""
-    return f"{told}; {before}{_deeds(rows, kind, worst)}"
+    return f"{told}; {before}{_actions(rows, kind, worst)}"
 
 
-def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
+def _actions(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
     """What happened, as a clause."""
     if kind == "rolling_restart":
         restarted = {_actor(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders}
@@ -377,8 +377,8 @@ def _deeds(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
     if waited and (worst is waited[0].blockers[0] or not FAILURES.intersection(causes)):
         return f"{who} held the others up for {spell(sum(map(_waited_seconds, waited)))}"
     if kind == "flapping_member":
-        acts = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
-        went = Counter(cause for cause in acts if cause in _WENT)
+        causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
+        went = Counter(cause for cause in causes if cause in _WENT)
         return f"{who} " + " and ".join(_times(cause, times) for cause, times in went.most_common(2))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
     return f"{who} {_asked(rows, cause) or _times(cause, causes.count(cause))}"
@@ -395,8 +395,8 @@ def _asked(rows: Sequence[Rebalance], cause: str) -> str | None:
     told = _most_common([text.partition(_CLIENT_REASON)[2] for text in texts if _CLIENT_REASON in text])
     if told is None or cause not in _TOLD_BY_WORDS or "need to revoke" in told or told == "not provided":
         return None
-    deed = "asked for it" if cause == "unknown" else "rejoined as planned"
-    return f"{deed} ({told[:_QUOTED_MAX]})"
+    words = "asked for it" if cause == "unknown" else "rejoined as planned"
+    return f"{words} ({told[:_QUOTED_MAX]})"
 
 
 _TOLD_BY_WORDS = frozenset({"unknown", "cooperative_followup", "scheduled_rebalance"})
@@ -426,8 +426,8 @@ def _waited_seconds(row: Rebalance) -> float:
 
 
 def _times(cause: str, times: int) -> str:
-    deed = _DEED_TOLD.get(cause, cause.replace("_", " "))
-    return f"{deed} {times} times" if times > 1 else deed
+    words = _ACTION_WORDS.get(cause, cause.replace("_", " "))
+    return f"{words} {times} times" if times > 1 else words
 
 
 SHORTEST_SECONDS = real("incidents.shortest_seconds")

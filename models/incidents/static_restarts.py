@@ -41,7 +41,7 @@ class ReturnSpell:
     counts: dict[str, int] = field(default_factory=dict)
     """Returns by instance id."""
     fenced: bool = False
-    """Whether a line says that one consumer put out another."""
+    """Whether a line says that one consumer fenced another."""
     lines: list[Event] = field(default_factory=list)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from models.downtime import stopped_seconds
-from models.incidents.absences import Act, absences_of, acts_of
+from models.incidents.absences import MembershipChange, absences_of, membership_changes
 from models.rows import Rebalance, RebalanceMember
 from models.tolerances import whole
 
@@ -25,16 +25,16 @@ WITH_INSTANCES = frozenset({"classic", "consumer"})
 def spared(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]]) -> dict[str, float]:
     """Seconds saved by id of each rebalance that would not have been."""
     ordered = sorted(rows, key=lambda row: (row.began, row.generation_before or 0))
-    acts = [act for index, row in enumerate(ordered) for act in acts_of(index, row, parts.get(row.rebalance_id, ()))]
+    changes = [change for index, row in enumerate(ordered) for change in membership_changes(index, row, parts.get(row.rebalance_id, ()))]
     bridged: set[int] = set()
-    for absence in absences_of(acts):
+    for absence in absences_of(changes):
         session_ms = absence.session_ms or DEFAULT_SESSION_MS
         if absence.gone.how != "removed" and absence.away_ms(DEFAULT_SESSION_MS) < session_ms:
             bridged |= {id(absence.gone), id(absence.came)}
-    by_row: defaultdict[int, list[Act]] = defaultdict(list)
-    for act in acts:
-        by_row[act.index].append(act)
-    avoided = {index for index, own in by_row.items() if all(id(act) in bridged for act in own) and _may_be_static(ordered[index])}
+    by_row: defaultdict[int, list[MembershipChange]] = defaultdict(list)
+    for change in changes:
+        by_row[change.index].append(change)
+    avoided = {index for index, own in by_row.items() if all(id(change) in bridged for change in own) and _may_be_static(ordered[index])}
     for before, index in pairwise(range(len(ordered))):
         if before in avoided and ordered[index].cause == "cooperative_followup":
             avoided.add(index)

@@ -148,8 +148,8 @@ def _change(cluster: str, group: str, run: AllocationRun, verdict: Verdict, ordi
         verdict.confidence,
         verdict.alternatives,
         [
-            Person(None, who, None, None, deed or verdict.cause, first=not index)
-            for index, (who, deed) in enumerate(verdict.offenders.items())
+            Person(None, who, None, None, cause or verdict.cause, first=not index)
+            for index, (who, cause) in enumerate(verdict.offenders.items())
         ],
         verdict.trigger,
         run.added,

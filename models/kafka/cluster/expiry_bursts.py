@@ -83,7 +83,7 @@ def bursts_of(expiries: Iterable[Event], loaded: Sequence[tuple[int, str | None]
 
 
 def is_expiry(event: Event) -> bool:
-    """Whether a member is put out because its session ended.
+    """Whether a member is removed because its session ended.
 
     Members of the newer protocols are fenced for other reasons, too.
     """

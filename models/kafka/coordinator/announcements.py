@@ -107,36 +107,36 @@ NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
 """Placeholder for a missing client reason, by `is_java` (JoinGroupRequest.joinReason)."""
 
 
-def announce(policy: Policy, deed: LoggedChange, node: int, partition: int) -> Announcement | None:
+def announce(policy: Policy, change: LoggedChange, node: int, partition: int) -> Announcement | None:
     """Return the log line of an event, None if none is written."""
-    special = (other for told, other in INSTEAD.get(deed.event, ()) if told.items() <= deed.fields.items())
-    rule = next(special, RULES.get(deed.event))
+    special = (other for told, other in INSTEAD.get(change.event, ()) if told.items() <= change.fields.items())
+    rule = next(special, RULES.get(change.event))
     level = rule.level(policy) if rule is not None else None
     if rule is None or level is None:
         return None
     fields: dict[str, Any] = {
         "node": str(node),
         "partition": partition,
-        "group": deed.group,
-        "generation": deed.generation,
-        "member_id": deed.member,
-        "instance_id": deed.instance,
+        "group": change.group,
+        "generation": change.generation,
+        "member_id": change.member,
+        "instance_id": change.instance,
     }
-    fields.update(deed.fields)
+    fields.update(change.fields)
     message = rule.message_of(policy)
     if message.startswith(MODERN):
         fields["group_type"] = "consumer"
-        if deed.instance is None:
+        if change.instance is None:
             del fields["instance_id"]  # members without one have wordings of their own
     if "client_reason" in fields:
         fields["client_reason"] = fields["client_reason"] or NO_REASON[policy.is_java]
-    if deed.event == "GroupStoreFailed":
-        fields |= _store_failure(deed, is_java=policy.is_java)
+    if change.event == "GroupStoreFailed":
+        fields |= _store_failure(change, is_java=policy.is_java)
     if "_key" in fields:
         fields["_event"] = f"Timeout(tp=__consumer_offsets-{partition}, key={fields['_key']})"
     if fields.get("detail") in _ERROR_TEXTS:
         fields["detail"] = _ERROR_TEXTS[fields["detail"]]
-    return Announcement(message, level, deed.at_ms, {**_MORE.get(deed.event, {}), **fields})
+    return Announcement(message, level, change.at_ms, {**_MORE.get(change.event, {}), **fields})
 
 
 MODERN = "kafka.modern."
@@ -180,13 +180,13 @@ _ERROR_TEXTS: Mapping[str, str] = {
 """Messages of error codes (Errors.java)."""
 
 
-def _store_failure(deed: LoggedChange, *, is_java: bool) -> Mapping[str, Any]:
+def _store_failure(change: LoggedChange, *, is_java: bool) -> Mapping[str, Any]:
     """Fields of a line about a failed write of a group.
 
     Java logs the log's own error for members and new groups; otherwise the error sent to clients is logged.
     """
-    name = deed.fields["error"] if is_java and deed.fields["_what"] != "empty" else deed.fields["_told"]
-    return {"error": _ERROR_TEXTS.get(name, name), "_member_id": deed.member, "_instance_id": deed.instance}
+    name = change.fields["error"] if is_java and change.fields["_what"] != "empty" else change.fields["_told"]
+    return {"error": _ERROR_TEXTS.get(name, name), "_member_id": change.member, "_instance_id": change.instance}
 
 
 _MORE: Mapping[str, Mapping[str, Any]] = {

@@ -335,11 +335,11 @@ def _downgraded_member(group: ConsumerGroup, member: Member) -> ClassicMember:
 
 def _summed(outcome: Outcome) -> Outcome:
     """Merge the clean-up lines of both coordinators into one."""
-    told = [change for change in outcome.changes if isinstance(change, LoggedChange) and change.event == "OffsetsExpired"]
-    if not told:
+    cleanups = [change for change in outcome.changes if isinstance(change, LoggedChange) and change.event == "OffsetsExpired"]
+    if not cleanups:
         return outcome
-    total = replace(told[0], fields={"offsets_count": sum(deed.fields["offsets_count"] for deed in told)})
-    rest = (change for change in outcome.changes if all(change is not deed for deed in told))
+    total = replace(cleanups[0], fields={"offsets_count": sum(cleanup.fields["offsets_count"] for cleanup in cleanups)})
+    rest = (change for change in outcome.changes if all(change is not cleanup for cleanup in cleanups))
     return replace(outcome, changes=(*rest, total))
 
 

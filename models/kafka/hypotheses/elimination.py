@@ -23,7 +23,7 @@ from models.kafka.hypotheses.timeouts import (
     store_rhythm,
 )
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, says_put_out
+from models.kafka.observations.actions import ActionKind, MemberAction, says_unknown_member
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import TELL_LEAVES
 from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, real, whole
@@ -59,9 +59,9 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     window = context.window
     if context.was_empty:
         return first_of_empty(context, list(context.joiners.values()), weights.FIRST_OF_EMPTY.value)
-    put_out = by_members_put_out(context)
-    if put_out:
-        return put_out
+    removed = by_removed_members(context)
+    if removed:
+        return removed
     late = _polled_late(context)
     if late:
         return late
@@ -115,7 +115,7 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     if context.gone or len(newcomers) < len(context.joiners):
         return []
     if not (silent or new):
-        return _work_lost(context) or _put_out_and_back(context)
+        return _work_lost(context) or _removed_and_back(context)
     if new:
         found = weights.APPEARED if not silent else weights.APPEARED_AND_SILENT
         of = {Cause.MEMBER_JOIN: new, Cause.MEMBER_RESTART: new}
@@ -171,25 +171,25 @@ def _work_lost(context: RebalanceContext) -> list[Hypothesis]:
     return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in weights.WORKER_LOST.of.items()]
 
 
-def _put_out_and_back(context: RebalanceContext) -> list[Hypothesis]:
-    """Hypotheses where a member that was put out joins anew."""
+def _removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
+    """Hypotheses where a member that the coordinator had removed joins anew."""
     if context.members_before:
         return []
     joined = {context.actor(action) for action in context.actions_of(ActionKind.JOINED)}
     back = [
         action
         for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
-        if context.actor(action) in joined and (says_put_out(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
+        if context.actor(action) in joined and (says_unknown_member(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
     ]
     actors = {context.actor(action): action for action in reversed(back)}
     return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors]
 
 
-def by_members_put_out(context: RebalanceContext) -> list[Hypothesis]:
+def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     """Weigh removals that only members' logs show; none elsewhere."""
-    put_out = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
-    shares = weights.HEARD_TOO_LATE if len(put_out) < 2 else weights.HEARD_TOO_LATE_TOGETHER
-    return [Hypothesis(cause, share, put_out, EARLIER_LINES) for cause, share in shares.of.items()] if put_out else []
+    removed = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
+    shares = weights.HEARD_TOO_LATE if len(removed) < 2 else weights.HEARD_TOO_LATE_TOGETHER
+    return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
 
 
 def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
@@ -205,7 +205,7 @@ def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
         if action.kind is ActionKind.JOINED and (action.generation or 0) >= (context.window.generation_after or 0):
             break
         is_out = actor in context.members_before and actor not in context.members_after and actor not in context.gone
-        if is_out and says_put_out(action) and not context.is_ambiguous(actor):
+        if is_out and says_unknown_member(action) and not context.is_ambiguous(actor):
             found[actor] = replace(
                 action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=context.members_before[actor]
             )
@@ -213,7 +213,7 @@ def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
 
 
 def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
-    """When the last deed was of somebody that vanished."""
+    """Time of the last action of a member that vanished."""
     actor = context.actor(vanished)
     return max((action.at for action in context.actions if action.at <= context.start and context.actor(action) == actor), default=0)
 

@@ -31,7 +31,7 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
     GroupMetadataManager, 3.7 and later.
     """
     if not window.changes:
-        left = _without_act(window, facts)
+        left = _without_action(window, facts)
         return _topics_or_subscription(modern, window, known, facts) if left is None else _likeliest(left)
     cause = window.changes[0].cause
     if cause is Cause.MEMBER_JOIN and (window.was_empty or window.epoch == 1):  # the first member raises the epoch from 0
@@ -84,10 +84,10 @@ def _began_at_one(facts: ClusterFacts) -> float:
     return (weights.EPOCH_TWO_SINCE_4_3 if max(known) >= FIRST_EPOCH_IS_ONE else weights.EPOCH_TWO_BEFORE_4_3).value
 
 
-def _without_act(window: EpochWindow, facts: ClusterFacts) -> weights.Shares | None:
+def _without_action(window: EpochWindow, facts: ClusterFacts) -> weights.Shares | None:
     """Weigh what raised a share or streams epoch without a line.
 
-    They log acts and topics at INFO.
+    They log actions and topics at INFO.
     """
     if window.protocol == "share":
         return weights.NO_ACT_OF_SHARES

@@ -41,7 +41,7 @@ CLIENT_LOG, REQUEST_LOG, EARLIER_LINES = Settles.CLIENT_LOG, Settles.REQUEST_LOG
 class Hypothesis:
     """A cause with its probability and actions, and what would settle it.
 
-    `supporting_actions` are acts that only tell the cause: evidence, though nobody's offence.
+    `supporting_actions` only tell the cause: evidence, though nobody's offence.
     """
 
     cause: Cause
@@ -89,7 +89,7 @@ class Ranking:
 
 
 def with_first(first: MemberAction | None, others: Iterable[MemberAction], context: RebalanceContext) -> list[MemberAction]:
-    """Acts with the one that started it in front, one per actor."""
+    """Actions with the one that started it in front, one per actor."""
     actor = context.actor(first) if first else None
     rest = [action for action in others if context.actor(action) != actor]
     return [first, *rest] if first else rest

@@ -96,7 +96,7 @@ def went_as_it_came(context: RebalanceContext, came: MemberAction, went: MemberA
 
 
 def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:
-    """Acts of all members but one that left and came back meanwhile."""
+    """Actions of all members but one that left and came back meanwhile."""
     actions: list[MemberAction] = []
     for actor, came in context.joiners.items():
         went = context.gone.get(actor)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.elimination import by_elimination, by_members_put_out, start_not_seen, store_failed_silently, sync_given_up
+from models.kafka.hypotheses.elimination import by_elimination, by_removed_members, start_not_seen, store_failed_silently, sync_given_up
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis, Ranking
 from models.kafka.hypotheses.joins import joined
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
@@ -52,13 +52,13 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
 def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberAction | None]:
     by_reason, line = RULES_BY_REASON.get(context.reason_id or ""), context.window.started
     if by_reason is not None and line is not None:
-        action = context.reason_act(line)
+        action = context.reason_action(line)
         return by_reason(context, action), action
     if context.window.started is None and not context.was_empty:
         return start_not_seen(context), None
-    put_out = by_members_put_out(context) if context.window.outcome == "empty" else []
-    if put_out:
-        return put_out, None
+    removed = by_removed_members(context) if context.window.outcome == "empty" else []
+    if removed:
+        return removed, None
     trigger = find_trigger(context)
     nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.start
     by_members = context.window.witness is Witness.CLIENT and sync_given_up(context)

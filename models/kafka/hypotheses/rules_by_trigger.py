@@ -29,7 +29,7 @@ def _assignor_changed(_context: RebalanceContext, action: MemberAction | None) -
 
 def _sync_missed(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     line = context.window.started
-    listed = context.reason_acts(ActionKind.SYNC_MISSED, line) if line is not None else []
+    listed = context.reason_actions(ActionKind.SYNC_MISSED, line) if line is not None else []
     missing = list(context.by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
     return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_MISSED.value, missing)]
 

@@ -188,7 +188,7 @@ class RebalanceContext:
 
     @cached_property
     def joiners(self) -> dict[str, MemberAction]:
-        """First act of each new member of this rebalance, by actor."""
+        """First action of each new member of this rebalance, by actor."""
         found: dict[str, MemberAction] = {}
         after = self.members_after if self.knows_all_after else None
         never_came = {self.actor(action) for action in self.actions_of(ActionKind.ID_EXPIRED)}
@@ -293,7 +293,7 @@ class RebalanceContext:
         return bool(count) and len(self.members_after) == count
 
     def by_actor(self, *kinds: ActionKind, effective: bool = False) -> dict[str, MemberAction]:
-        """First effective act of each actor among actions of these kinds.
+        """First effective one of each actor among actions of these kinds.
 
         A coordinator's line is preferred.
         """
@@ -359,12 +359,12 @@ class RebalanceContext:
         """The coordinator's reason, in its own words."""
         return text_field(self.window.started, "reason") if self.window.started else None
 
-    def reason_acts(self, kind: ActionKind, event: Event) -> list[MemberAction]:
-        """Members that this line's reason lists, as acts at the start."""
+    def reason_actions(self, kind: ActionKind, event: Event) -> list[MemberAction]:
+        """Members that this line's reason lists, as actions at the start."""
         return [MemberAction(kind, event.time_us, member, None, None, None, None, event) for member in names_field(event, "reason_members")]
 
-    def reason_act(self, event: Event) -> MemberAction | None:
-        """The member that this line's reason names, as an act.
+    def reason_action(self, event: Event) -> MemberAction | None:
+        """The member that this line's reason names, as an action.
 
         At the start of the rebalance.
         """
@@ -391,7 +391,7 @@ def is_afterthought(action: MemberAction) -> bool:
 def evidence_events(context: RebalanceContext, actions: Sequence[MemberAction]) -> list[Event]:
     """Events that a verdict stands on, in order, once each.
 
-    The coordinator's own lines and those of the acts.
+    The coordinator's own lines and those of the actions.
     """
     window = context.window
     events = [event for event in (window.started, window.joined, window.ended, *window.extra) if event is not None]

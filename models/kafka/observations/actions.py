@@ -103,7 +103,7 @@ def names_field(event: Event, name: str) -> list[str]:
 
 
 def is_told(action: MemberAction) -> bool:
-    """Whether the deed shows that a client heard of a rebalance.
+    """Whether the action shows that a client heard of a rebalance.
 
     Since 3.0 its own wish to rejoin says so (ConsumerCoordinator).
     """
@@ -118,7 +118,7 @@ def only_gave_id(action: MemberAction) -> bool:
     return int_field(action.event, "error_code") == MEMBER_ID_REQUIRED or "MEMBER_ID_REQUIRED" in (action.why or "")
 
 
-def says_put_out(action: MemberAction) -> bool:
+def says_unknown_member(action: MemberAction) -> bool:
     """Whether a member hears that the coordinator no longer knows it."""
     return action.kind is ActionKind.FENCED and any(words in f"{action.why or ''}{action.event.text}" for words in _UNKNOWN)
 
@@ -163,7 +163,7 @@ def _spent(event: Event, name: str) -> int:
     return int(spent * US_PER_MS) if isinstance(spent, (int, float)) else 0
 
 
-def _act(event: Event, kind: ActionKind, *, at: int | None = None, member_id: str | None = None, why: str | None = None) -> MemberAction:
+def _action(event: Event, kind: ActionKind, *, at: int | None = None, member_id: str | None = None, why: str | None = None) -> MemberAction:
     when = at if at is not None else event.time_us
     return MemberAction(kind, when, member_id or event.member_id or None, event.client_id, event.instance_id, why, event.generation, event)
 
@@ -173,16 +173,16 @@ def _simple(kind: ActionKind, why: str | None = None) -> Callable[[Event], list[
 
     `why` names the field with the reason.
     """
-    return lambda event: [_act(event, kind, why=text_field(event, why) if why else None)]
+    return lambda event: [_action(event, kind, why=text_field(event, why) if why else None)]
 
 
 def _each_member(kind: ActionKind) -> Callable[[Event], list[MemberAction]]:
-    return lambda event: [_act(event, kind, member_id=member_id) for member_id in names_field(event, "members")]
+    return lambda event: [_action(event, kind, member_id=member_id) for member_id in names_field(event, "members")]
 
 
 def _join_sent(event: Event) -> list[MemberAction]:
     kind = ActionKind.REJOIN if event.member_id else ActionKind.JOIN
-    return [_act(event, kind, why=text_field(event, "reason"))]
+    return [_action(event, kind, why=text_field(event, "reason"))]
 
 
 def _join_completed(event: Event) -> list[MemberAction]:
@@ -194,7 +194,7 @@ def _join_completed(event: Event) -> list[MemberAction]:
         return []  # the coordinator had not loaded the group yet
     asked_as = text_field(event, "request_member_id")
     actions = [
-        _act(
+        _action(
             event,
             ActionKind.REJOIN if asked_as else ActionKind.JOIN,
             at=arrived_at(event),
@@ -214,17 +214,17 @@ def _leave_completed(event: Event) -> list[MemberAction]:
     if int_field(event, "error_code") not in (0, None):
         return []
     members = names_field(event, "members") or [event.member_id or ""]
-    return [_act(event, ActionKind.LEAVE, at=arrived_at(event), member_id=member, why=text_field(event, "reason")) for member in members]
+    return [_action(event, ActionKind.LEAVE, at=arrived_at(event), member_id=member, why=text_field(event, "reason")) for member in members]
 
 
 def _heartbeat_completed(event: Event) -> list[MemberAction]:
     kind = {27: ActionKind.TOLD, 25: ActionKind.FENCED, 22: ActionKind.TOLD, 82: ActionKind.FENCED}.get(int_field(event, "error_code") or 0)
-    return [_act(event, kind)] if kind else []
+    return [_action(event, kind)] if kind else []
 
 
 def _sync_completed(event: Event) -> list[MemberAction]:
     code = int_field(event, "error_code")
-    return [_act(event, ActionKind.SYNC_FAILED, why=SYNC_ERRORS.get(code, str(code)))] if code else []
+    return [_action(event, ActionKind.SYNC_FAILED, why=SYNC_ERRORS.get(code, str(code)))] if code else []
 
 
 def _received(event: Event) -> list[MemberAction]:
@@ -235,11 +235,11 @@ def _received(event: Event) -> list[MemberAction]:
     api = text_field(event, "api")
     asked_as = text_field(event, "request_member_id")
     if api == "JOIN_GROUP":
-        return [_act(event, ActionKind.REJOIN if asked_as else ActionKind.JOIN, member_id=asked_as, why=text_field(event, "reason"))]
+        return [_action(event, ActionKind.REJOIN if asked_as else ActionKind.JOIN, member_id=asked_as, why=text_field(event, "reason"))]
     return []
 
 
-_ACTS: dict[str, Callable[[Event], list[MemberAction]]] = {
+_READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "MemberFailed": _simple(ActionKind.EXPIRE),
     "MemberLeft": _simple(ActionKind.LEAVE, "client_reason"),
     "MembersNotRejoined": _each_member(ActionKind.EVICT),
@@ -279,5 +279,5 @@ _ACTS: dict[str, Callable[[Event], list[MemberAction]]] = {
 
 def actions_in(event: Event) -> list[MemberAction]:
     """Return the actions in an event, empty for other events."""
-    reader = _ACTS.get(event.name)
+    reader = _READERS.get(event.name)
     return reader(event) if reader else []

@@ -125,7 +125,7 @@ def _hear(knowledge: GroupKnowledge, roster: Roster, event: Event, client: str) 
 
 
 def end_session(roster: Roster, action: MemberAction) -> None:
-    """Note how a member's session ended, if this deed ends it."""
+    """Note how a member's session ended, if this action ends it."""
     member = roster.members.get(action.member_id or "")
     ending = _ENDINGS.get(action.kind)
     if member is not None and ending is not None and member.ended_how == "open":
@@ -142,7 +142,7 @@ _ENDINGS = {
     ActionKind.SYNC_MISSED: "removed",
     ActionKind.ID_EXPIRED: "expired",
 }
-"""How a deed ends a member's session, from coordinator or request logs."""
+"""How an action ends a member's session, from coordinator or request logs."""
 
 
 def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:

@@ -106,7 +106,7 @@ class StateChange:
 COORDINATOR_LOST = "CoordinatorLost"
 
 INFERRING = frozenset({Witness.REQUEST, Witness.CLIENT})
-"""Witnesses that show a coordinator's acts without its own words."""
+"""Witnesses that show what a coordinator did without its own words."""
 
 
 @dataclass(frozen=True, slots=True)

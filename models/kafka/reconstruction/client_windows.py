@@ -1,6 +1,6 @@
 """Cut rebalances from members' own logs, by generation.
 
-A client says which generation it joined; a generation that nobody had named before is a rebalance. It began with the first deed after
+A client says which generation it joined; a generation that nobody had named before is a rebalance. It began with the first action after
 the join phase before that can begin one (GroupCoordinator, ClassicGroup: a JoinGroup, a LeaveGroup), or that shows that it had begun (a
 heartbeat that is refused so). A group whose members have all left went empty, by a generation of its own. What a coordinator announced
 itself is left to its lines: a window waits for these first.
@@ -15,7 +15,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
-from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, is_told, only_gave_id, says_put_out, text_field
+from models.kafka.observations.actions import (
+    ActionKind,
+    MemberAction,
+    assigned_members,
+    is_told,
+    only_gave_id,
+    says_unknown_member,
+    text_field,
+)
 from models.kafka.observations.roster import Roster
 from models.tolerances import whole
 from models.units import FOREVER
@@ -221,7 +229,7 @@ class ClientWindows:
                 self._refused(actor)
                 if only_gave_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
-            elif action.kind in _OPENINGS or is_told(action) or says_put_out(action):
+            elif action.kind in _OPENINGS or is_told(action) or says_unknown_member(action):
                 self._open(action, actor)
 
     @property

@@ -420,7 +420,7 @@ class ModernReplay:
             window.outcome = "superseded"
         held = self._held_by()
         if held:
-            window.outcome, window.reached_at = "superseded", held[-1].event.time_us  # the wait ends as the last one of them is put out
+            window.outcome, window.reached_at = "superseded", held[-1].event.time_us  # the wait ends as the last one of them is fenced
             window.blockers = [
                 self.roster.person(each.event.member_id, each.event.client_id, each.event.instance_id, "evicted", first=index == 0)
                 for index, each in enumerate(held)

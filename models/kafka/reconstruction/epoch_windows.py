@@ -61,13 +61,13 @@ class EpochWindow:
         return bool(self.changes) and self.changes[0].cause is Cause.MEMBER_LEAVE
 
     def offenders(self, cause: Cause, roster: Roster) -> list[Person]:
-        """Members whose act of the cause's kind raised the epoch.
+        """Members whose action of the cause's kind raised the epoch.
 
         None for changes of topics.
         """
         if cause in {Cause.METADATA_CHANGE, Cause.UNKNOWN}:
             return []
-        kinds = ACTS_OF.get(cause, frozenset()) | {cause}
+        kinds = ACTIONS_OF.get(cause, frozenset()) | {cause}
         acting = [change for change in self.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
         return [
             roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
@@ -78,9 +78,9 @@ class EpochWindow:
 GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
 """Causes by which members go."""
 
-ACTS_OF: Mapping[Cause, frozenset[Cause]] = {
+ACTIONS_OF: Mapping[Cause, frozenset[Cause]] = {
     Cause.NEW_GROUP: frozenset({Cause.MEMBER_JOIN}),
     Cause.POLL_TIMEOUT: frozenset({Cause.MEMBER_LEAVE}),
     Cause.PROTOCOL_MIGRATION: frozenset({Cause.MEMBER_JOIN, Cause.MEMBER_LEAVE}),
 }
-"""Acts by cause whose members are offenders, beside its namesakes."""
+"""Actions by cause whose members are offenders, beside its namesakes."""

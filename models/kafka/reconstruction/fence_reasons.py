@@ -1,4 +1,4 @@
-"""Reasons for which members of the newer protocols are put out."""
+"""Reasons for which members of the newer protocols are fenced."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ class Epochs:
     sizes: dict[str, int] = field(default_factory=dict)
     migrating: set[str] = field(default_factory=set)
 
-    def watch(self, deed: LoggedChange) -> None:
+    def watch(self, change: LoggedChange) -> None:
         """Take an event of MODERN_DEEDS."""
-        _HANDLERS[deed.event](self, deed)
+        _HANDLERS[change.event](self, change)
 
     def settled(self, group: ConsumerGroup, now_ms: int) -> None:
         """Close the epoch if the group is stable or empty."""
@@ -85,51 +85,51 @@ class Epochs:
 
     # -- events ------------------------------------------------------------------------------------------------
 
-    def _joined(self, deed: LoggedChange) -> None:
-        if not deed.fields.get("rejoined") and not deed.fields.get("again"):
-            self._act(deed, JOINED, "member_join")
+    def _joined(self, change: LoggedChange) -> None:
+        if not change.fields.get("rejoined") and not change.fields.get("again"):
+            self._note_action(change, JOINED, "member_join")
 
-    def _left(self, deed: LoggedChange) -> None:
-        if not deed.fields.get("temporarily"):
-            polled_late = self.act_of(self.client_of(deed)) == "poll_timeout"
-            self._act(deed, LEFT, "poll_timeout" if polled_late else "member_leave_graceful")
+    def _left(self, change: LoggedChange) -> None:
+        if not change.fields.get("temporarily"):
+            polled_late = self.act_of(self.client_of(change)) == "poll_timeout"
+            self._note_action(change, LEFT, "poll_timeout" if polled_late else "member_leave_graceful")
 
-    def _fenced(self, deed: LoggedChange) -> None:
-        why = str(deed.fields["why"])
-        self._act(deed, EXPIRED, next(cause for part, cause in WHY_FENCED if part in why))
+    def _fenced(self, change: LoggedChange) -> None:
+        why = str(change.fields["why"])
+        self._note_action(change, EXPIRED, next(cause for part, cause in WHY_FENCED if part in why))
 
-    def _subscribed(self, deed: LoggedChange) -> None:
-        if self.act_of(self.client_of(deed)) == "subscription_change":
-            self._act(deed, "subscribed", "subscription_change")
+    def _subscribed(self, change: LoggedChange) -> None:
+        if self.act_of(self.client_of(change)) == "subscription_change":
+            self._note_action(change, "subscribed", "subscription_change")
 
-    def _metadata(self, deed: LoggedChange) -> None:
-        self.pending.setdefault(deed.group, []).append(("", "metadata", "metadata_change"))
+    def _metadata(self, change: LoggedChange) -> None:
+        self.pending.setdefault(change.group, []).append(("", "metadata", "metadata_change"))
 
-    def _act(self, deed: LoggedChange, kind: str, cause: str) -> None:
-        self.pending.setdefault(deed.group, []).append((self.client_of(deed), kind, cause))
+    def _note_action(self, change: LoggedChange, kind: str, cause: str) -> None:
+        self.pending.setdefault(change.group, []).append((self.client_of(change), kind, cause))
 
-    def _bumped(self, deed: LoggedChange) -> None:
-        self._close(deed.group, None, "interrupted")
-        acts = self.pending.pop(deed.group, [])
+    def _bumped(self, change: LoggedChange) -> None:
+        self._close(change.group, None, "interrupted")
+        acts = self.pending.pop(change.group, [])
         acts.sort(key=lambda act: act[1] == "metadata")  # subscriptions come first because changed metadata follows from them
-        was_empty = self.sizes.get(deed.group, 0) == 0
-        self.open[deed.group] = Epoch(deed.group, deed.generation, deed.at_ms, was_empty, acts, deed.group in self.migrating)
-        self.migrating.discard(deed.group)
+        was_empty = self.sizes.get(change.group, 0) == 0
+        self.open[change.group] = Epoch(change.group, change.generation, change.at_ms, was_empty, acts, change.group in self.migrating)
+        self.migrating.discard(change.group)
 
-    def _moved(self, deed: LoggedChange) -> None:
-        epoch, client = self.open.get(deed.group), self.client_of(deed)
+    def _moved(self, change: LoggedChange) -> None:
+        epoch, client = self.open.get(change.group), self.client_of(change)
         if epoch is None:
             return
-        if deed.fields["state"] == MemberState.UNREVOKED_PARTITIONS:
+        if change.fields["state"] == MemberState.UNREVOKED_PARTITIONS:
             epoch.revoking.add(client)
         elif client in epoch.revoking:
             epoch.revoking.discard(client)
-            epoch.revoked[client] = deed.at_ms
+            epoch.revoked[client] = change.at_ms
 
-    def _converted(self, deed: LoggedChange) -> None:
-        if deed.fields["to_type"] == "consumer":
-            self.migrating.add(deed.group)
-            self.sizes[deed.group] = int(deed.fields.get("members", 0))
+    def _converted(self, change: LoggedChange) -> None:
+        if change.fields["to_type"] == "consumer":
+            self.migrating.add(change.group)
+            self.sizes[change.group] = int(change.fields.get("members", 0))
 
     # -- rows --------------------------------------------------------------------------------------------------
 

@@ -94,10 +94,10 @@ class Truth:
         owner = member_id[:-UUID_LENGTH]
         return self.consumers[owner].name if owner in self.consumers else owner
 
-    def client_behind(self, deed: LoggedChange) -> str:
+    def client_behind(self, change: LoggedChange) -> str:
         """Client id of the member in an event."""
-        by_instance = self.consumers.get(deed.instance or "")
-        return by_instance.name if by_instance is not None else self.client_of(deed.member or "")
+        by_instance = self.consumers.get(change.instance or "")
+        return by_instance.name if by_instance is not None else self.client_of(change.member or "")
 
     # -- events ------------------------------------------------------------------------------------------------
 
@@ -108,10 +108,10 @@ class Truth:
         elif change.event in MODERN_DEEDS:
             self._watch_modern(change)
         elif change.event in ACTS:
-            self._act(change, self.client_of(change.member or ""), ACTS[change.event], change.member or "")
+            self._note_action(change, self.client_of(change.member or ""), ACTS[change.event], change.member or "")
         elif change.event == "MembersNotRejoined":
             for member in change.fields["members"]:
-                self._act(change, self.client_of(member), EVICTED, member)
+                self._note_action(change, self.client_of(member), EVICTED, member)
         elif change.event == "RebalanceStarted":
             self._start(change)
         elif change.event in ("GenerationStarted", "GroupEmptied"):
@@ -155,14 +155,14 @@ class Truth:
         for group in list(self.epochs.open):
             self.epochs.close(group, "open")
 
-    def _watch_modern(self, deed: LoggedChange) -> None:
-        self.epochs.watch(deed)
-        if deed.event == "GroupConverted" and deed.fields["to_type"] == "classic":
-            self.epochs.close(deed.group, "interrupted")
-        elif deed.event == "GroupConverted":
-            self._close(deed.group, "interrupted")
-        elif deed.event in ("ModernMemberLeft", "ModernMemberFenced") and not deed.fields.get("temporarily"):
-            self.names.pop(deed.member or "", None)
+    def _watch_modern(self, change: LoggedChange) -> None:
+        self.epochs.watch(change)
+        if change.event == "GroupConverted" and change.fields["to_type"] == "classic":
+            self.epochs.close(change.group, "interrupted")
+        elif change.event == "GroupConverted":
+            self._close(change.group, "interrupted")
+        elif change.event in ("ModernMemberLeft", "ModernMemberFenced") and not change.fields.get("temporarily"):
+            self.names.pop(change.member or "", None)
 
     def _act_of(self, client: str) -> str | None:
         return self.consumers[client].act
@@ -195,33 +195,33 @@ class Truth:
             self.open[change.group].end_ms = change.at_ms
             self.open[change.group].outcome = "empty"
 
-    def _act(self, deed: LoggedChange, client: str, kind: str, member: str) -> None:
-        row = self.open.get(deed.group)
+    def _note_action(self, change: LoggedChange, client: str, kind: str, member: str) -> None:
+        row = self.open.get(change.group)
         over_ms = None if row is None else row.join_complete_ms
-        if row is not None and (over_ms is None or over_ms == deed.at_ms):  # later actions belong to the next rebalance
+        if row is not None and (over_ms is None or over_ms == change.at_ms):  # later actions belong to the next rebalance
             row.acts.append((client, kind, member))
         else:
-            self.before.setdefault(deed.group, []).append((client, kind, member))
+            self.before.setdefault(change.group, []).append((client, kind, member))
 
-    def _start(self, deed: LoggedChange) -> None:
-        self._close(deed.group, "interrupted")
-        members = deed.fields.get("reason_members") or [deed.fields.get("reason_member_id") or ""]
-        gone = self.epochs.pending.pop(deed.group, [])
-        cause = self._cause(deed, self.consumers.get(self.client_of(members[0])))
-        row = Row(deed.group, deed.generation, deed.at_ms, cause, self.client_of(members[0]), self.before.pop(deed.group, []))
+    def _start(self, change: LoggedChange) -> None:
+        self._close(change.group, "interrupted")
+        members = change.fields.get("reason_members") or [change.fields.get("reason_member_id") or ""]
+        gone = self.epochs.pending.pop(change.group, [])
+        cause = self._cause(change, self.consumers.get(self.client_of(members[0])))
+        row = Row(change.group, change.generation, change.at_ms, cause, self.client_of(members[0]), self.before.pop(change.group, []))
         row.acts += [(client, LEFT, "") for client, _, _ in gone]  # their departure made the group classic again
         row.trigger = row.trigger or next((client for client, _, _ in gone), "")
-        row.state_before = str(deed.fields.get("reason_state"))
+        row.state_before = str(change.fields.get("reason_state"))
         for member in members:
-            kind = _TRIGGERS.get(str(deed.fields["reason_id"]))
+            kind = _TRIGGERS.get(str(change.fields["reason_id"]))
             if kind and (self.client_of(member), kind, member) not in row.acts:
                 row.acts.append((self.client_of(member), kind, member))
-        self.open[deed.group] = row
+        self.open[change.group] = row
 
-    def _cause(self, deed: LoggedChange, consumer: Client | None) -> str:
-        reason, act = deed.fields["reason_id"], consumer.act if consumer else None
+    def _cause(self, change: LoggedChange, consumer: Client | None) -> str:
+        reason, act = change.fields["reason_id"], consumer.act if consumer else None
         if reason == "new_member":
-            return "new_group" if deed.fields.get("reason_state") == State.EMPTY.value else "member_join"
+            return "new_group" if change.fields.get("reason_state") == State.EMPTY.value else "member_join"
         if reason == "leave":
             return "poll_timeout" if act == "poll_timeout" else "member_leave_graceful"
         if reason in ("leader_rejoin", "update_metadata"):

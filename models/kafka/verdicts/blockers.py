@@ -180,7 +180,7 @@ def _unsynced(context: RebalanceContext) -> list[Person]:
         return []
     return [
         _person(context, action, NEVER_SYNCED, first=index == 0)
-        for index, action in enumerate(context.reason_acts(ActionKind.SYNC_MISSED, following))
+        for index, action in enumerate(context.reason_actions(ActionKind.SYNC_MISSED, following))
     ]
 
 
@@ -227,7 +227,7 @@ def _slow_rejoiner(context: RebalanceContext, end: int) -> list[Person]:
 def _somebody(context: RebalanceContext, end: int) -> list[Person]:
     """The member behind a long wait that no line names.
 
-    A join phase of a group with members lasts until the last old one has come or is put out.
+    A join phase of a group with members lasts until the last old one has come or is evicted.
     """
     window = context.window
     lasted = end - context.start
@@ -255,7 +255,7 @@ def _arrivals(context: RebalanceContext, end: int) -> dict[str, MemberAction]:
 
 def _asked_first(context: RebalanceContext) -> set[str | None]:
     """Whose JoinGroup may have started the rebalance, and so came before all others."""
-    named = context.reason_act(context.window.started) if context.window.started is not None else None
+    named = context.reason_action(context.window.started) if context.window.started is not None else None
     asked = context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start - PROMPT_US, end=context.start)
     return {context.actor(action) for action in (*asked, *([named] if named is not None else []))}
 

@@ -66,7 +66,7 @@ _WAITS: Mapping[str, str] = {
 """Root cause of a wait, by the blocker's reason."""
 
 
-def _store_failed(_case: RebalanceContext, cause: Cause, _acts: list[MemberAction]) -> bool:
+def _store_failed(_case: RebalanceContext, cause: Cause, _actions: list[MemberAction]) -> bool:
     return cause is Cause.ASSIGNMENT_STORE_FAILED
 
 
@@ -203,7 +203,7 @@ def _was_removed_before(context: RebalanceContext, cause: Cause, actions: list[M
     return cause is Cause.SESSION_TIMEOUT and any(action.kind is ActionKind.EXPIRE and is_echo(context, action) for action in actions)
 
 
-def _was_planned(_case: RebalanceContext, cause: Cause, _acts: list[MemberAction]) -> bool:
+def _was_planned(_case: RebalanceContext, cause: Cause, _actions: list[MemberAction]) -> bool:
     """Whether it is a second step that waited for a lost worker (KIP-415)."""
     return cause is Cause.SCHEDULED_REBALANCE
 

@@ -164,23 +164,23 @@ class Judge:
         return self._difference(told.versions[index - 1], told.versions[index])
 
     def _members(self, run: AllocationRun, came: set[str], went: set[str], told: ClientList) -> Verdict:
-        deeds = {
+        causes = {
             who: self._came_how(run, who, told) if who in came else self._went_how(run, who, told)
             for who in _in_turn(run, came | went, told)
         }
         counts: dict[str, int] = defaultdict(int)
-        for deed in deeds.values():
-            counts[deed] += 1
-        ranked = sorted(counts, key=lambda deed: (_RANK.get(deed, 9), -counts[deed]))
+        for cause in causes.values():
+            counts[cause] += 1
+        ranked = sorted(counts, key=lambda cause: (_RANK.get(cause, 9), -counts[cause]))
         sure = (weights.LISTS_DIFFER_BY_ONE_CAUSE if len(counts) == 1 else weights.LISTS_DIFFER_BY_SEVERAL).value
-        others = {deed: round((1 - sure) / (len(ranked) - 1), 3) for deed in ranked[1:]}
+        others = {cause: round((1 - sure) / (len(ranked) - 1), 3) for cause in ranked[1:]}
         if ranked[0] == "consumer_crash" and not all(self.group.has_file(who) for who in went):
             # Only the client's own file would tell.
             crash, closed = weights.CRASH_WITHOUT_FILE.value, weights.CONNECTION_WITHOUT_FILE.value
-            others = {deed: round(share * crash, 3) for deed, share in others.items()} | {"connection_lost": round(sure * closed, 3)}
+            others = {cause: round(share * crash, 3) for cause, share in others.items()} | {"connection_lost": round(sure * closed, 3)}
             sure = round(sure * crash, 3)
-        lines = [line for who in sorted(deeds) if (line := _line_of(run, who, told, came=who in came)) is not None]
-        return Verdict(ranked[0], sure, deeds, alternatives=others, evidence=lines)
+        lines = [line for who in sorted(causes) if (line := _line_of(run, who, told, came=who in came)) is not None]
+        return Verdict(ranked[0], sure, causes, alternatives=others, evidence=lines)
 
     def _came_how(self, run: AllocationRun, who: str, told: ClientList) -> str:
         earlier = told.steps_of(who, run.at)

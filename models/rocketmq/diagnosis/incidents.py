@@ -40,7 +40,7 @@ BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
 GUESSED = real("rocketmq.incidents.guessed")
 """Minimum confidence of a window that affects an incident's severity."""
 
-_DEEDS = {
+_ACTION_WORDS = {
     "consumer_start": "started",
     "consumer_stop": "stopped",
     "consumer_crash": "crashed",
@@ -174,7 +174,7 @@ def _why(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> str:
     worst = _worst(rows)
     if worst is None:
         return Counter(row.cause for row in rows).most_common(1)[0][0].replace("_", " ")
-    acts = [row.cause for row in rows if any(person.client_id == worst.client_id for person in row.offenders)]
-    cause, times = Counter([act for act in acts if act in FAILURES] or acts).most_common(1)[0]
-    deed = _DEEDS.get(cause, cause.replace("_", " "))
-    return f"{worst.client_id} {deed}" + (f" {times} times" if times > 1 and cause in FAILURES else "")
+    causes = [row.cause for row in rows if any(person.client_id == worst.client_id for person in row.offenders)]
+    cause, times = Counter([each for each in causes if each in FAILURES] or causes).most_common(1)[0]
+    words = _ACTION_WORDS.get(cause, cause.replace("_", " "))
+    return f"{worst.client_id} {words}" + (f" {times} times" if times > 1 and cause in FAILURES else "")

@@ -73,7 +73,7 @@ select cluster, system, "group", name, rebalance_id, max(cause) as cause, max(st
     max(caused) as caused, max(blocked) as blocked
 from ({named}) group by cluster, system, "group", name, rebalance_id
 """
-_DEEDS = """
+_OFFENDER_TOTALS = """
 select cluster, system, "group", name, cause, sum(caused) as caused, sum(blocked) as blocked, sum(stopped) as stopped,
     min(started_at) as first_at, max(started_at) as last_at
 from ({once}) group by cluster, system, "group", name, cause
@@ -102,18 +102,18 @@ def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data
     """Members ranked by the downtime they caused."""
     if not isinstance(rebalances, StoredRows):
         return build.tally_of(rebalances, 0, {}, ranked_by).offenders()
-    return ranked(_deeds(rebalances, ranked_by))
+    return ranked(_totals_by_offender(rebalances, ranked_by))
 
 
-def _deeds(rebalances: StoredRows, ranked_by: str = "client") -> defaultdict[Doer, OffenderTotals]:
+def _totals_by_offender(rebalances: StoredRows, ranked_by: str = "client") -> defaultdict[Doer, OffenderTotals]:
     persons = {
         "offenders": _PERSON.format(stopped=STOPPED, is_offender=1, is_blocker=0, column="offenders"),
         "blockers": _PERSON.format(stopped=STOPPED, is_offender=0, is_blocker=1, column="blockers"),
     }
     named = _NAMED.format(name=_NAMED_BY[ranked_by], host=_HOST, **persons)
-    deeds: defaultdict[Doer, OffenderTotals] = defaultdict(OffenderTotals)
-    for row in rebalances.query(_DEEDS.format(once=_ONCE.format(named=named))):
-        deeds[_doer(row)].add_all(
+    totals: defaultdict[Doer, OffenderTotals] = defaultdict(OffenderTotals)
+    for row in rebalances.query(_OFFENDER_TOTALS.format(once=_ONCE.format(named=named))):
+        totals[_doer(row)].add_all(
             row["cause"],
             cause(row["system"], row["cause"]).family,
             caused=row["caused"],
@@ -122,8 +122,8 @@ def _deeds(rebalances: StoredRows, ranked_by: str = "client") -> defaultdict[Doe
             times=[time for time in (row["first_at"], row["last_at"]) if time is not None],
         )
     for row in rebalances.query(_HOSTS.format(named=named)):
-        deeds[_doer(row)].hosts.add(row["named_host"])
-    return deeds
+        totals[_doer(row)].hosts.add(row["named_host"])
+    return totals
 
 
 def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[str, Sequence[str]]) -> RebalanceTally:
@@ -137,7 +137,7 @@ def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[
     for row in rebalances.query(_SUMS.format(stopped=STOPPED, expected=_expected(), sure=data.SURE)):
         groups = {(each["cluster"], each["group"]) for each in rebalances.query('select distinct cluster, "group" from chosen')}
         tally.sums = RebalanceTotals(groups=groups, **row)
-    tally.deeds = _deeds(rebalances)
+    tally.by_offender = _totals_by_offender(rebalances)
     judged = any_of("rebalance_id", [each for members in incidents.values() for each in members])
     for row in rebalances.where(f"confidence < {data.SURE} or {judged}"):
         tally.judge(build.rebalance(row))

@@ -52,7 +52,7 @@ class Operation:
                 shard.groups[group_id] = _restored(*state)
         for take_back in self.take_back:
             take_back()
-        shard.actions[self.said :] = [replace(deed, undone=True) for deed in shard.actions[self.said :]]
+        shard.actions[self.said :] = [replace(change, undone=True) for change in shard.actions[self.said :]]
         shard.note("write_failed", next(iter(self.before), ""), detail=self.error.value)
         return True
 
