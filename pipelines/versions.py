@@ -58,7 +58,7 @@ REPLAY = (
     "pipelines.transforms.consumed_topics",
     "pipelines.transforms.group_replay",
     "pipelines.transforms.sightings",
-    "pipelines.transforms.snapshots",
+    "pipelines.transforms.checkpoints",
     "pipelines.transforms.unknown_messages",
 )
 """Modules that turn events into gold rows, and that compare checkpoints.

@@ -24,7 +24,7 @@ from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from pipelines.errors import NothingReadable
 from pipelines.jobs.run import GOOD, SOME_REJECTED
 from pipelines.schema.tables import TABLES
-from pipelines.transforms.snapshots import SnapshotRules
+from pipelines.transforms.checkpoints import SnapshotRules
 from pipelines.warehouse import arrow_diff as few
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS

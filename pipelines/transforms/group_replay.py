@@ -34,7 +34,7 @@ from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, MakeStage, 
 from pipelines.gc_tuning import rarely_collected
 from pipelines.schema.row_conversion import events_of, to_batch
 from pipelines.schema.tables import TABLES
-from pipelines.transforms.snapshots import (
+from pipelines.transforms.checkpoints import (
     SNAPSHOTS,
     STATE,
     STATES,

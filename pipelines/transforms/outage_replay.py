@@ -25,8 +25,7 @@ from pipelines.analysis.replay_failures import guarded
 from pipelines.analysis.spill import BatchStore
 from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages
 from pipelines.gc_tuning import rarely_collected
-from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
-from pipelines.transforms.snapshots import (
+from pipelines.transforms.checkpoints import (
     CLUSTER_SNAPSHOTS,
     HOLDS_NO_MORE,
     NEVER,
@@ -36,6 +35,7 @@ from pipelines.transforms.snapshots import (
     SnapshotRules,
     with_state,
 )
+from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
 
 STAGE_TABLES = (*OUTAGE_TABLES, CLUSTER_SNAPSHOTS)
 """Tables filled by the replay of outages."""

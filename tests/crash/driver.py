@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from pipelines.errors import JobError
-from pipelines.transforms.snapshots import SnapshotRules
+from pipelines.transforms.checkpoints import SnapshotRules
 from tests.pipelines.site import Site
 
 SPARK = {

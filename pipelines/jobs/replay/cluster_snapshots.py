@@ -17,7 +17,7 @@ from models.kafka.outages.broker_fingerprints import KnownGoings, known_goings
 from models.kafka.outages.reader_fingerprints import KnownReaders
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay.group_snapshots import StoredSnapshot, around, chosen_rows, reaches, times_of
-from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, CheckpointBoundary, SnapshotRules
+from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, CheckpointBoundary, SnapshotRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.predicates import Scope

@@ -38,6 +38,7 @@ from pipelines.jobs.replay.group_snapshots import Snapshots, look
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import without_run
 from pipelines.spark.caching import hold
+from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, SnapshotRules, resumed_at
 from pipelines.transforms.group_replay import (
     STAGE_TABLES,
     GroupReplay,
@@ -48,7 +49,6 @@ from pipelines.transforms.group_replay import (
 from pipelines.transforms.outage_replay import STAGE_TABLES as OUTAGE_STAGE_TABLES
 from pipelines.transforms.outage_replay import OutageReplay, outages_replayed
 from pipelines.transforms.read.records import tagged_rows
-from pipelines.transforms.snapshots import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, SnapshotRules, resumed_at
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
 from pipelines.warehouse import arrow_diff as few

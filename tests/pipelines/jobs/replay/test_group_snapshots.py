@@ -25,7 +25,7 @@ from pipelines.jobs.replay import group_snapshots as snapshots
 from pipelines.jobs.replay.group_snapshots import Snapshots, StoredSnapshot, look
 from pipelines.jobs.run import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
-from pipelines.transforms.snapshots import CheckpointBoundary, CheckpointRecorder, SnapshotRules
+from pipelines.transforms.checkpoints import CheckpointBoundary, CheckpointRecorder, SnapshotRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse.delta_sql import micros_of
 from pipelines.warehouse.warehouse import Warehouse
@@ -208,11 +208,11 @@ def test_a_state_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) 
     crowd = [line("HeartbeatCompleted", at, client_id=f"c-{at}", member_id=f"m-{at}") for at in range(100, 400)]
     few = SnapshotRules(events=20, events_per_row=0.0)
     assert taken([*quiet, *crowd], 50, 90, 390, rules=few) == [50, 90, 390]
-    monkeypatch.setattr("pipelines.transforms.snapshots.STATE_MAX", 20_000)
+    monkeypatch.setattr("pipelines.transforms.checkpoints.STATE_MAX", 20_000)
     assert taken([*quiet, *crowd], 50, 90, 390, rules=few) == [50, 90]
     monkeypatch.undo()
     assert taken(rebalances(range(3, 90)), 30, 60, rules=few) == [30, 60]
-    monkeypatch.setattr("pipelines.transforms.snapshots.ROWS_MAX", 50)
+    monkeypatch.setattr("pipelines.transforms.checkpoints.ROWS_MAX", 50)
     assert taken(rebalances(range(3, 90)), 30, 60, rules=few) == [30]
 
 
