@@ -24,7 +24,7 @@ from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from pipelines.errors import NothingReadable
 from pipelines.jobs.run import GOOD, SOME_REJECTED
 from pipelines.schema.tables import TABLES
-from pipelines.transforms.checkpoints import SnapshotRules
+from pipelines.transforms.checkpoints import CheckpointRules
 from pipelines.warehouse import arrow_diff as few
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
@@ -71,8 +71,10 @@ class Case:
         return cls(sample, until, draw.randint(1, PARTITIONS_MAX), draw.random() < 0.3, draw.randint(1, PART_BLOCKS_MAX), lag)
 
     @property
-    def rules(self) -> SnapshotRules:
-        return SnapshotRules() if self.lag is None else SnapshotRules(events=1, events_per_row=0.0, lags_seconds=(self.lag, 4 * self.lag))
+    def rules(self) -> CheckpointRules:
+        return (
+            CheckpointRules() if self.lag is None else CheckpointRules(events=1, events_per_row=0.0, lags_seconds=(self.lag, 4 * self.lag))
+        )
 
     def told(self) -> str:
         last = [name for name, length in self.until[-1].items() if len(self.until) > 1 and not self.until[-2][name] and length]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pipelines.jobs.registry.runs import Runs
     from pipelines.jobs.replay.replay import ReplayResult
     from pipelines.quality.gate import Result, Validation
-    from pipelines.transforms.checkpoints import SnapshotRules
+    from pipelines.transforms.checkpoints import CheckpointRules
     from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
 
 SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
@@ -82,7 +82,7 @@ class RunOptions:
     """Time without a heartbeat after which a run of another host counts as dead."""
     retention: timedelta | None = None
     """Maximum age of content that no longer exists, None for no limit."""
-    snapshots: SnapshotRules | None = None
+    snapshots: CheckpointRules | None = None
     """When to take checkpoints of groups, None for the defaults."""
     catalog: str = ""
     """Schema, or catalog and schema, for the tables' names; empty for none."""
@@ -441,13 +441,13 @@ class _Job:
         from pipelines.jobs.publish import publish
         from pipelines.jobs.registry.resume_states import CLUSTER, parse_states
         from pipelines.jobs.replay.replay import ReplayOptions, replay
-        from pipelines.transforms.checkpoints import SnapshotRules
+        from pipelines.transforms.checkpoints import CheckpointRules
         from pipelines.warehouse.predicates import equals
 
         began = time.monotonic()
         self.outcome.on_stage("replay")
         states = parse_states(self.warehouse.rows("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)
-        options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction, self.options.snapshots or SnapshotRules())
+        options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction, self.options.snapshots or CheckpointRules())
         with replay(self.warehouse, files, touched, states, options) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
             self.outcome.counts |= rows.counts

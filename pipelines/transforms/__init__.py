@@ -14,13 +14,13 @@ A run adds new log files to a warehouse without replaying old ones. The rules of
 4. The events of a group are replayed in one stream, ordered by time, file and position, those without a time first.
    Groups are independent of each other. The outages of a cluster form one stream.
 5. A row is final when later events cannot change it any more. Its `final_at` is the watermark at that moment.
-6. A checkpoint (`snapshots`) holds all that a replay remembers at a watermark, its `covers_until_at`. It is valid while no
+6. A checkpoint (`checkpoints`) holds all that a replay remembers at a watermark, its `covers_until_at`. It is valid while no
    record at or before that time has changed, the facts used by then are the same, and so are catalogue and models.
 7. From a valid checkpoint only later events are replayed. Stored rows with a `final_at` up to that time stay; all
    others of the group are replaced by those of the replay.
 8. Without a valid and readable checkpoint the replay starts at the beginning. So does that of a cluster's outages if
    its brokers' clocks turn out to differ, because this changes the order of old events.
 9. Checkpoints are taken at times shared by many runs, a fixed lag before the end of the logs, and only if they are
-   worth their size (`SnapshotRules`). Runs with redaction take none, because they would contain the hidden names.
+   worth their size (`CheckpointRules`). Runs with redaction take none, because they would contain the hidden names.
 10. RocketMQ has no checkpoints: the events of a cluster are always replayed from the beginning.
 """

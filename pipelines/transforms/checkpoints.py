@@ -44,7 +44,7 @@ Each adds about a kilobyte.
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotRules:
+class CheckpointRules:
     """Conditions for taking a checkpoint.
 
     At least `events` events since the last one, at least `events_per_row` events per unfinished row, and `lags_seconds`
@@ -74,7 +74,7 @@ class CheckpointBoundary:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSnapshot:
+class GroupCheckpoint:
     """A row of the table without its run."""
 
     cluster: str
@@ -89,7 +89,7 @@ class GroupSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSnapshot:
+class ClusterCheckpoint:
     """A row of the table of clusters' outages without its run."""
 
     cluster: str
@@ -104,9 +104,9 @@ class ClusterSnapshot:
 NEVER = CheckpointBoundary(0, 0, "", "", "")
 
 
-def unreadable(cluster: str, group: str) -> GroupSnapshot:
+def unreadable(cluster: str, group: str) -> GroupCheckpoint:
     """The row that reports an unreadable checkpoint of a group."""
-    return GroupSnapshot(cluster, "", group, NEVER.upto, NEVER.facts_until, NEVER.facts, HOLDS_NO_MORE, "", "")
+    return GroupCheckpoint(cluster, "", group, NEVER.upto, NEVER.facts_until, NEVER.facts, HOLDS_NO_MORE, "", "")
 
 
 @dataclass(slots=True)
@@ -116,8 +116,8 @@ class CheckpointRecorder:
     cluster: str
     group: str
     boundaries: Sequence[CheckpointBoundary]
-    rules: SnapshotRules
-    taken: list[GroupSnapshot] = field(default_factory=list)
+    rules: CheckpointRules
+    taken: list[GroupCheckpoint] = field(default_factory=list)
     _fed: int = 0
     _due: deque[CheckpointBoundary] = field(init=False)
 
@@ -147,7 +147,7 @@ class CheckpointRecorder:
         self._fed = 0
         key = make_id("state", self.cluster, self.group, boundary.upto)
         told = (boundary.facts_until, boundary.facts, state, boundary.catalogue_version, boundary.model_version)
-        self.taken.append(GroupSnapshot(self.cluster, key, self.group, boundary.upto, *told))
+        self.taken.append(GroupCheckpoint(self.cluster, key, self.group, boundary.upto, *told))
 
 
 def resumed_at(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("cluster", "group")) -> DataFrame:

@@ -40,7 +40,7 @@ from pipelines.transforms.checkpoints import (
     STATES,
     CheckpointBoundary,
     CheckpointRecorder,
-    SnapshotRules,
+    CheckpointRules,
     unreadable,
     with_state,
 )
@@ -76,7 +76,7 @@ class GroupReplay:
     redaction: Redaction | None = None
     boundaries: Mapping[str, Sequence[CheckpointBoundary]] = field(default_factory=dict)
     """Times at which checkpoints of groups are taken, by cluster."""
-    rules: SnapshotRules = field(default_factory=SnapshotRules)
+    rules: CheckpointRules = field(default_factory=CheckpointRules)
     make_stage: MakeStage = GroupStage
 
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:

@@ -31,8 +31,8 @@ from pipelines.transforms.checkpoints import (
     NEVER,
     STATE,
     CheckpointBoundary,
-    ClusterSnapshot,
-    SnapshotRules,
+    CheckpointRules,
+    ClusterCheckpoint,
     with_state,
 )
 from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
@@ -57,7 +57,7 @@ class OutageReplay:
     limits: Limits = field(default_factory=Limits)
     boundaries: Mapping[str, Sequence[CheckpointBoundary]] = field(default_factory=dict)
     """Times at which checkpoints are taken, by cluster."""
-    rules: SnapshotRules = field(default_factory=SnapshotRules)
+    rules: CheckpointRules = field(default_factory=CheckpointRules)
 
     def __call__(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         """Yield final rows by table.
@@ -76,7 +76,7 @@ class OutageReplay:
             boundaries = sorted(self.boundaries.get(cluster, ()), key=lambda each: each.upto)
             stage = self._resumed(cluster, state, facts, readers)
             if stage is None and state is not None:
-                yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, NEVER, HOLDS_NO_MORE)]}
+                yield {CLUSTER_SNAPSHOTS: [_checkpoint(cluster, NEVER, HOLDS_NO_MORE)]}
                 return
             if stage is None:
                 known, skews = _clocks(BrokerClocks(self.node_of), events(CLOCK_EVENT_NAMES), boundaries)
@@ -84,7 +84,7 @@ class OutageReplay:
             else:
                 known, skews = _clocks(stage.clocks, events(CLOCK_EVENT_NAMES), boundaries)
                 if skews:
-                    yield {CLUSTER_SNAPSHOTS: [_snapshot(cluster, NEVER, HOLDS_NO_MORE)]}
+                    yield {CLUSTER_SNAPSHOTS: [_checkpoint(cluster, NEVER, HOLDS_NO_MORE)]}
                     return
             yield from self._rows(stage, events(), () if skews else list(zip(boundaries, known, strict=True)))
 
@@ -121,14 +121,14 @@ class OutageReplay:
         state = stage.state(clocks)
         if len(state) > STATE_MAX:
             return fed
-        yield {CLUSTER_SNAPSHOTS: [_snapshot(stage.cluster, boundary, state)]}
+        yield {CLUSTER_SNAPSHOTS: [_checkpoint(stage.cluster, boundary, state)]}
         return 0
 
 
-def _snapshot(cluster: str, boundary: CheckpointBoundary, state: str) -> ClusterSnapshot:
+def _checkpoint(cluster: str, boundary: CheckpointBoundary, state: str) -> ClusterCheckpoint:
     key = make_id("cluster state", cluster, boundary.upto)
     told = (boundary.facts, state, boundary.catalogue_version, boundary.model_version)
-    return ClusterSnapshot(cluster, key, boundary.upto, *told)
+    return ClusterCheckpoint(cluster, key, boundary.upto, *told)
 
 
 def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[CheckpointBoundary]) -> tuple[list[str], list[Skew]]:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from pipelines.errors import JobError
-from pipelines.transforms.checkpoints import SnapshotRules
+from pipelines.transforms.checkpoints import CheckpointRules
 from tests.pipelines.site import Site
 
 SPARK = {
@@ -15,7 +15,7 @@ SPARK = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
 }
 
-STATES = SnapshotRules(events=1, events_per_row=0.0, lags_seconds=(2.0, 10.0))
+STATES = CheckpointRules(events=1, events_per_row=0.0, lags_seconds=(2.0, 10.0))
 """Checkpoints are stored even for the few events of a sample."""
 
 

@@ -241,7 +241,7 @@ _NODE_CHANGES = {
 _TOPIC_CHANGES = {"TopicCreated": "created", "PartitionsAdded": "grown", "TopicDeleted": "deleted", "PartitionCreated": "grown"}
 
 
-_GOINGS = {
+_DEPARTURE_FIELDS = {
     "BrokersChanged": "removed",
     "BrokersFailed": "brokers",
     "BrokerFenced": "broker",
@@ -272,7 +272,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
             lesson(facts, event)
         if event.name == "BrokersChanged":
             lists.append(event)
-    facts.goings += _unsaid_goings(lists)
+    facts.goings += _unannounced_departures(lists)
     facts.loads.sort(key=lambda load: (load.at, _order(load.event.place)))
     facts.takeovers = _takeovers(facts.loads)
     facts.expiry_bursts = bursts_of(expired, [(load.at, load.node) for load in facts.loads if load.loaded])
@@ -289,7 +289,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     return facts
 
 
-def _unsaid_goings(lists: list[Event]) -> Iterator[BrokerDeparture]:
+def _unannounced_departures(lists: list[Event]) -> Iterator[BrokerDeparture]:
     """Brokers that disappear from a controller's list of live ones without a line.
 
     A new controller only lists the brokers that it finds.
@@ -347,8 +347,8 @@ def _learn_node_change(facts: ClusterFacts, event: Event) -> None:
     facts.node_changes.append(NodeChange(event.time_us, event.node, _NODE_CHANGES[event.name], event))
 
 
-def _learn_goings(facts: ClusterFacts, event: Event) -> None:
-    facts.goings.extend(BrokerDeparture(event.time_us, node, event) for node in _nodes(event.fields.get(_GOINGS[event.name])))
+def _learn_departures(facts: ClusterFacts, event: Event) -> None:
+    facts.goings.extend(BrokerDeparture(event.time_us, node, event) for node in _nodes(event.fields.get(_DEPARTURE_FIELDS[event.name])))
 
 
 def _learn_deletions(facts: ClusterFacts, event: Event) -> None:
@@ -409,7 +409,7 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     **dict.fromkeys(_LOADS, _learn_load),
     **dict.fromkeys(_TOPIC_CHANGES, _learn_topic_change),
     **dict.fromkeys(_NODE_CHANGES, _learn_node_change),
-    **dict.fromkeys(_GOINGS, _learn_goings),
+    **dict.fromkeys(_DEPARTURE_FIELDS, _learn_departures),
     "BrokerConfigured": _learn_settings,
     "GroupSettingCapped": _learn_capped_setting,
     "GroupsDeleted": _learn_deletions,

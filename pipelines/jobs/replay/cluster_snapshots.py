@@ -16,8 +16,8 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.broker_fingerprints import KnownGoings, known_goings
 from models.kafka.outages.reader_fingerprints import KnownReaders
 from pipelines.jobs.ingest.ingest import ChangedScope
-from pipelines.jobs.replay.group_snapshots import StoredSnapshot, around, chosen_rows, reaches, times_of
-from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, CheckpointBoundary, SnapshotRules
+from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, around, chosen_rows, reaches, times_of
+from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, CheckpointBoundary, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.predicates import Scope
@@ -44,8 +44,8 @@ class ClusterSnapshots:
     """Stored checkpoints of the clusters with outages to replay."""
 
     boundaries: Mapping[str, list[CheckpointBoundary]] = field(default_factory=dict)
-    stored: list[StoredSnapshot] = field(default_factory=list)
-    chosen: dict[str, StoredSnapshot] = field(default_factory=dict)
+    stored: list[StoredCheckpoint] = field(default_factory=list)
+    chosen: dict[str, StoredCheckpoint] = field(default_factory=dict)
     """Chosen checkpoint of each cluster."""
 
     def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
@@ -72,7 +72,7 @@ class ClusterSnapshots:
         `taken` are the new ones, `clusters` those that were replayed.
         """
         names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster")), times_of(taken, "covers_until_at"), strict=True)
-        new = [StoredSnapshot(key, cluster, "", upto) for key, cluster, upto in names]
+        new = [StoredCheckpoint(key, cluster, "", upto) for key, cluster, upto in names]
         replayed = set(clusters)
         stay = set[str]()
         for cluster in replayed:
@@ -88,7 +88,7 @@ def look(
     facts: Mapping[str, ClusterFacts],
     node_of: Mapping[str, str],
     readers: Mapping[str, KnownReaders],
-    rules: SnapshotRules,
+    rules: CheckpointRules,
     clusters: Iterable[str],
 ) -> ClusterSnapshots:
     """Read the stored checkpoints of these clusters, and choose valid ones."""
@@ -109,12 +109,12 @@ def look(
             and (row["catalogue_version"], row["model_version"]) == mine
             and known[cluster].until(upto) == row["facts_fingerprint"]
         )
-        found.stored.append(StoredSnapshot(row[_KEY], cluster, "", upto, holds))
+        found.stored.append(StoredCheckpoint(row[_KEY], cluster, "", upto, holds))
     for each in sorted(found.stored, key=lambda each: each.upto):
         if each.holds:
             found.chosen[each.cluster] = each
     return found
 
 
-def _boundaries(logs_end: int | None, known: FactsByTime, rules: SnapshotRules) -> list[CheckpointBoundary]:
+def _boundaries(logs_end: int | None, known: FactsByTime, rules: CheckpointRules) -> list[CheckpointBoundary]:
     return [CheckpointBoundary(upto, upto, known.until(upto), catalogue_version(), model_version()) for upto in reaches(logs_end, rules)]

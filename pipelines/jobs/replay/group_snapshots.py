@@ -20,7 +20,7 @@ from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.bounds import ALLOWED_LATENESS_US
 from pipelines.jobs.ingest.ingest import ChangedScope
-from pipelines.transforms.checkpoints import SNAPSHOTS, CheckpointBoundary, SnapshotRules
+from pipelines.transforms.checkpoints import SNAPSHOTS, CheckpointBoundary, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import arrow_diff as few
 from pipelines.warehouse import predicates as scopes
@@ -39,7 +39,7 @@ _TOLD = (_KEY, "cluster", "group", "covers_until_at", "facts_until_at", "facts_f
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSnapshot:
+class StoredCheckpoint:
     """A row of the table without its checkpoint text."""
 
     key: str
@@ -50,12 +50,12 @@ class StoredSnapshot:
 
 
 @dataclass(slots=True)
-class Snapshots:
+class StoredCheckpoints:
     """Stored checkpoints of the clusters changed by a run."""
 
     boundaries: Mapping[str, list[CheckpointBoundary]] = field(default_factory=dict)
-    stored: list[StoredSnapshot] = field(default_factory=list)
-    chosen: dict[tuple[str, str], StoredSnapshot] = field(default_factory=dict)
+    stored: list[StoredCheckpoint] = field(default_factory=list)
+    chosen: dict[tuple[str, str], StoredCheckpoint] = field(default_factory=dict)
     """Chosen checkpoint of each group."""
     unreadable: int = 0
     """Number of unreadable checkpoints; their groups are replayed from the beginning."""
@@ -98,10 +98,10 @@ class Snapshots:
         stays, and the first one after it, because it will be the last before a later boundary.
         """
         names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), times_of(taken, "covers_until_at"), strict=True)
-        new = [StoredSnapshot(*row) for row in names]
+        new = [StoredCheckpoint(*row) for row in names]
         all_of = set(whole)
         replayed = {(each.cluster, each.group) for each in [*self.stored, *new] if _is_in(each, groups, all_of)}
-        held: dict[tuple[str, str], list[StoredSnapshot]] = {}
+        held: dict[tuple[str, str], list[StoredCheckpoint]] = {}
         for each in [*(each for each in self.stored if each.holds), *new]:
             held.setdefault((each.cluster, each.group), []).append(each)
         stay = {each.key for key in replayed for each in around(self.boundaries.get(key[0], ()), held.get(key, ()))}
@@ -121,11 +121,11 @@ def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) ->
     return warehouse.read(table).join(F.broadcast(few.framed(warehouse.spark, keys)), key, "left_semi"), False
 
 
-def _is_in(each: StoredSnapshot, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
+def _is_in(each: StoredCheckpoint, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
     return each.cluster in whole or each.group in groups.get(each.cluster, ())
 
 
-def around(boundaries: Iterable[CheckpointBoundary], held: Iterable[StoredSnapshot]) -> Iterator[StoredSnapshot]:
+def around(boundaries: Iterable[CheckpointBoundary], held: Iterable[StoredCheckpoint]) -> Iterator[StoredCheckpoint]:
     """The last checkpoint before each boundary, and the first one after it.
 
     The latter will be the last before a later boundary.
@@ -140,23 +140,23 @@ def look(
     warehouse: Warehouse,
     touched: ChangedScope,
     facts: Mapping[str, ClusterFacts],
-    rules: SnapshotRules,
+    rules: CheckpointRules,
     groups: Mapping[str, set[str]],
     whole: Iterable[str],
-) -> Snapshots:
+) -> StoredCheckpoints:
     """Read the stored checkpoints, and choose valid ones.
 
     They are chosen for `groups` and for all groups of `whole` clusters.
     """
     known = {cluster: known_facts(each) for cluster, each in facts.items()}
-    found = Snapshots({cluster: _boundaries(each.logs_end, known[cluster], rules) for cluster, each in facts.items()})
+    found = StoredCheckpoints({cluster: _boundaries(each.logs_end, known[cluster], rules) for cluster, each in facts.items()})
     if warehouse.is_empty(SNAPSHOTS):
         return found
     mine, all_of = (catalogue_version(), model_version()), set(whole)
     rows = warehouse.rows(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
     times = zip(times_of(rows, "covers_until_at"), times_of(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
-        each = StoredSnapshot(row[_KEY], row["cluster"], row["group"], upto)
+        each = StoredCheckpoint(row[_KEY], row["cluster"], row["group"], upto)
         is_asked = _is_in(each, groups, all_of)  # checkpoints of other groups stay, so their validity is not needed
         found.stored.append(each if not is_asked else replace(each, holds=_holds(each, row, until, touched, mine, known)))
     for each in sorted(found.stored, key=lambda each: each.upto):
@@ -172,7 +172,12 @@ def times_of(rows: pa.Table, name: str) -> list[int]:
 
 
 def _holds(
-    each: StoredSnapshot, row: Mapping[str, Any], until: int, touched: ChangedScope, mine: tuple[str, str], known: Mapping[str, KnownFacts]
+    each: StoredCheckpoint,
+    row: Mapping[str, Any],
+    until: int,
+    touched: ChangedScope,
+    mine: tuple[str, str],
+    known: Mapping[str, KnownFacts],
 ) -> bool:
     least = touched.least.get((each.cluster, each.group))
     return (
@@ -184,7 +189,7 @@ def _holds(
     )
 
 
-def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -> list[CheckpointBoundary]:
+def _boundaries(logs_end: int | None, known: KnownFacts, rules: CheckpointRules) -> list[CheckpointBoundary]:
     """Boundaries of a cluster.
 
     A rebalance is ranked so long after its end that no later facts of the cluster are needed.
@@ -195,7 +200,7 @@ def _boundaries(logs_end: int | None, known: KnownFacts, rules: SnapshotRules) -
     ]
 
 
-def reaches(logs_end: int | None, rules: SnapshotRules) -> list[int]:
+def reaches(logs_end: int | None, rules: CheckpointRules) -> list[int]:
     """Times for checkpoints.
 
     They are rounded, so that consecutive runs share them and need no new checkpoints.

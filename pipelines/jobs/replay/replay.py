@@ -34,11 +34,11 @@ from pipelines.jobs.registry.resume_states import CLUSTER, State, state_rows
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of, with_partitions
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots
 from pipelines.jobs.replay.cluster_snapshots import look as look_at_clusters
-from pipelines.jobs.replay.group_snapshots import Snapshots, look
+from pipelines.jobs.replay.group_snapshots import StoredCheckpoints, look
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import without_run
 from pipelines.spark.caching import hold
-from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, SnapshotRules, resumed_at
+from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, CheckpointRules, resumed_at
 from pipelines.transforms.group_replay import (
     STAGE_TABLES,
     GroupReplay,
@@ -71,7 +71,7 @@ class ReplayOptions:
     assume: Mapping[str, int] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     redaction: Redaction | None = None
-    snapshots: SnapshotRules = field(default_factory=SnapshotRules)
+    snapshots: CheckpointRules = field(default_factory=CheckpointRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class _Replay:
     """Clusters with all groups to replay."""
     groups: dict[str, set[str]] = field(default_factory=dict)
     """Groups to replay in other clusters."""
-    snapshots: Snapshots = field(default_factory=Snapshots)
+    snapshots: StoredCheckpoints = field(default_factory=StoredCheckpoints)
     cluster_snapshots: ClusterSnapshots = field(default_factory=ClusterSnapshots)
     with_outages: set[str] = field(default_factory=set)
     """Clusters with outages to replay."""
@@ -211,7 +211,7 @@ class _Replay:
         rules, redaction = self.options.snapshots, self.options.redaction
         self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
         if redaction is not None:  # a checkpoint would contain the hidden names, and old ones are deleted
-            self.snapshots = Snapshots(stored=self.snapshots.stored)
+            self.snapshots = StoredCheckpoints(stored=self.snapshots.stored)
         replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
         stage = self._groups_replayed(replay)
         self.taken[SNAPSHOTS] = stage.pop(SNAPSHOTS)

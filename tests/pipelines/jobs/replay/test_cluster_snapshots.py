@@ -20,7 +20,7 @@ from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore
 from pipelines.jobs.replay import cluster_snapshots
 from pipelines.jobs.run import RunOutcome
-from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary, SnapshotRules
+from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary, CheckpointRules
 from pipelines.transforms.outage_replay import OutageReplay
 from pipelines.warehouse.delta_sql import micros_of
 from tests.conftest import LONG
@@ -30,7 +30,7 @@ from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
 
-RULES = SnapshotRules(events=10, events_per_row=0.0, lags_seconds=(900.0, 30_000.0))
+RULES = CheckpointRules(events=10, events_per_row=0.0, lags_seconds=(900.0, 30_000.0))
 READ = ReadOptions(clusters=[(None, "c")])
 OUTAGES = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages")
 
@@ -170,7 +170,7 @@ def test_a_state_that_is_too_large_is_not_kept(tmp_path: Path, monkeypatch: pyte
     assert not taken(tmp_path)
 
 
-def taken(logs: Path, rules: SnapshotRules = RULES) -> list[int]:
+def taken(logs: Path, rules: CheckpointRules = RULES) -> list[int]:
     """Hours that states reach which are taken of these logs."""
     with EventStore() as store, EventStore() as partitions, RocketStore() as rocket:
         local._Reading(AnalyzeOptions(read=READ), store, partitions, rocket, local.Analysis(), local.Workers(1)).read([str(logs)], None)

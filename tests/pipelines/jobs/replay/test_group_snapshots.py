@@ -22,17 +22,17 @@ from parsers.redaction.pseudonyms import KINDS, Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay import group_snapshots as snapshots
-from pipelines.jobs.replay.group_snapshots import Snapshots, StoredSnapshot, look
+from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, StoredCheckpoints, look
 from pipelines.jobs.run import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
-from pipelines.transforms.checkpoints import CheckpointBoundary, CheckpointRecorder, SnapshotRules
+from pipelines.transforms.checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse.delta_sql import micros_of
 from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.pipelines.site import Site
 
-RULES = SnapshotRules(events=10, events_per_row=0.0, lags_seconds=(120.0, 660.0, 1500.0))
+RULES = CheckpointRules(events=10, events_per_row=0.0, lags_seconds=(120.0, 660.0, 1500.0))
 US = 1_000_000
 READ = ReadOptions(clusters=[(None, "c")])
 LATE = "clients/orders-1.log"
@@ -170,7 +170,7 @@ def rebalances(seconds: range) -> list[Event]:
     return [line(names[at % 3], at, generation=at // 3 + (at % 3 > 0)) for at in seconds]
 
 
-def taken(events: list[Event], *boundaries: int, rules: SnapshotRules) -> list[int]:
+def taken(events: list[Event], *boundaries: int, rules: CheckpointRules) -> list[int]:
     """Seconds that states reach which are taken of a group with these events."""
     stage = GroupStage("c", "g", ClusterFacts("c"))
     taking = CheckpointRecorder(
@@ -186,27 +186,27 @@ def taken(events: list[Event], *boundaries: int, rules: SnapshotRules) -> list[i
 
 def test_states_are_taken_before_each_boundary_once_there_is_enough_in_them() -> None:
     heartbeats = [line("HeartbeatCompleted", at, client_id="c-1") for at in range(100, 200)]
-    few = SnapshotRules(events=20)
+    few = CheckpointRules(events=20)
     assert taken(heartbeats, 150, 180, rules=few) == [150, 180]
     assert taken(heartbeats, 180, 150, 99, rules=few) == [150, 180]
     assert taken(heartbeats, 150, 160, rules=few) == [150]
     assert taken(heartbeats, 150, 900, rules=few) == [150, 900]  # none of its events is behind the last boundary
-    assert taken(heartbeats, 150, rules=SnapshotRules(events=60)) == []
-    assert taken([], 150, rules=SnapshotRules(events=0)) == []
+    assert taken(heartbeats, 150, rules=CheckpointRules(events=60)) == []
+    assert taken([], 150, rules=CheckpointRules(events=0)) == []
 
 
 def test_where_each_event_makes_rows_a_state_is_not_worth_it() -> None:
-    assert taken(rebalances(range(3, 90)), 60, rules=SnapshotRules(events=20)) == []
-    assert taken(rebalances(range(3, 90)), 60, rules=SnapshotRules(events=20, events_per_row=0.0)) == [60]
+    assert taken(rebalances(range(3, 90)), 60, rules=CheckpointRules(events=20)) == []
+    assert taken(rebalances(range(3, 90)), 60, rules=CheckpointRules(events=20, events_per_row=0.0)) == [60]
     heartbeats = [line("HeartbeatCompleted", at, client_id="c-1") for at in range(90, 900)]
-    assert taken(rebalances(range(3, 90)) + heartbeats, 800, rules=SnapshotRules(events=20)) == [800]
+    assert taken(rebalances(range(3, 90)) + heartbeats, 800, rules=CheckpointRules(events=20)) == [800]
 
 
 def test_a_state_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The group is replayed from the state before it."""
     quiet = [line("HeartbeatCompleted", at, client_id="c-1") for at in range(100)]
     crowd = [line("HeartbeatCompleted", at, client_id=f"c-{at}", member_id=f"m-{at}") for at in range(100, 400)]
-    few = SnapshotRules(events=20, events_per_row=0.0)
+    few = CheckpointRules(events=20, events_per_row=0.0)
     assert taken([*quiet, *crowd], 50, 90, 390, rules=few) == [50, 90, 390]
     monkeypatch.setattr("pipelines.transforms.checkpoints.STATE_MAX", 20_000)
     assert taken([*quiet, *crowd], 50, 90, 390, rules=few) == [50, 90]
@@ -244,10 +244,10 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
     monkeypatch.setattr(snapshots, "known_facts", lambda _: Counted(known.times, known.fingerprints))
     warehouse = cast(Warehouse, SimpleNamespace(is_empty=lambda _: False, rows=lambda *_: rows))
     touched = ChangedScope(events={"c": {"HeartbeatCompleted"}}, groups={"c": {"g-3"}}, least={("c", "g-3"): 45 * US})
-    found = look(warehouse, touched, {"c": facts}, SnapshotRules(lags_seconds=()), {"c": {"g-3", "g-4"}}, ())
+    found = look(warehouse, touched, {"c": facts}, CheckpointRules(lags_seconds=()), {"c": {"g-3", "g-4"}}, ())
     assert {group: each.upto // US for (_, group), each in found.chosen.items()} == {"g-3": 40, "g-4": 40}
     assert len(asked) == 3
-    found = look(warehouse, touched, {"c": facts}, SnapshotRules(lags_seconds=()), {}, ("c",))
+    found = look(warehouse, touched, {"c": facts}, CheckpointRules(lags_seconds=()), {}, ("c",))
     assert {group: each.upto // US for (_, group), each in found.chosen.items()} == dict.fromkeys(names, 40)
 
 
@@ -264,9 +264,9 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
     ids=["all stay", "between", "holds no more", "a new one", "only a new one"],
 )
 def test_of_each_group_those_around_the_boundaries_stay(spark: object, stored: dict[int, bool], new: list[int], gone: set[int]) -> None:
-    held = [StoredSnapshot(str(at), "c", "g", at, holds) for at, holds in stored.items()]
-    found = Snapshots(
-        {"c": [CheckpointBoundary(at, at, "", "", "") for at in (100, 40)]}, [*held, StoredSnapshot("another's", "d", "g", 1)]
+    held = [StoredCheckpoint(str(at), "c", "g", at, holds) for at, holds in stored.items()]
+    found = StoredCheckpoints(
+        {"c": [CheckpointBoundary(at, at, "", "", "") for at in (100, 40)]}, [*held, StoredCheckpoint("another's", "d", "g", 1)]
     )
     columns = {"group_snapshot_id": list(map(str, new)), "cluster": ["c"] * len(new), "group": ["g"] * len(new)}
     texts = {name: pa.array(values, pa.string()) for name, values in columns.items()}
