@@ -71,7 +71,7 @@ HEARD_TOO_LATE = Shares(
 )
 HEARD_TOO_LATE_TOGETHER = Shares(
     {Cause.ADMIN_REMOVAL: 0.6, Cause.SESSION_TIMEOUT: 0.34},
-    "assumed: several members that go on are put out by an administrator, or by a coordinator that stood still",
+    "assumed: several members that go on are removed by an administrator, or by a coordinator that stood still",
 )
 AFTER_MOVE = Shares(
     {Cause.COORDINATOR_FAILOVER: 0.5, Cause.SESSION_TIMEOUT: 0.2, Cause.MEMBER_JOIN: 0.14, Cause.MEMBER_LEAVE: 0.1},

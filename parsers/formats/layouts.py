@@ -437,8 +437,8 @@ ANY_PRODUCT = "any"
 
 They fit whatever has a time and a level.
 """
-# What a header counts in a layout without loggers, against 1 for one that lacks its end: so a log of wrapped or cut
-# lines is told by the few that are whole, and a log without loggers not by a message that happens to end like one.
+# What a header counts in a layout without loggers, against 1 for one that lacks its end: so the few whole
+# lines decide on a log of wrapped or cut ones, and a message that happens to end like a logger does not decide on others.
 _ANY_SCORE = 1.2
 _JAVA_NAME = re.compile(r"(?:[\w$]+\.)+[\w$/]+|[A-Z][\w$]*", re.ASCII)
 

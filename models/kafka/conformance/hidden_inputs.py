@@ -60,7 +60,7 @@ def _join(explanation: Explanation, hidden: HiddenInput) -> None:
     """Take a newcomer in at once; without an id it stays unnamed."""
     group, instance = explanation.group, hidden.instance
     if group is not None and instance in group.static:
-        instance = None  # it would take the place of the one that is there
+        instance = None  # it would replace the present one
     explanation.guesses.member_id = hidden.members[0] if hidden.members else ""
     _joining(explanation, "", instance, asks=False)
 

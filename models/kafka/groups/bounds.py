@@ -11,7 +11,7 @@ A member that polled too late is back by then.
 """
 
 UNRANKED_WINDOWS_MAX = 64
-"""Rebalances of which the causes are not ranked yet.
+"""Rebalances whose causes are not ranked yet.
 
 Beyond it the oldest are ranked early, which bounds what a group holds in memory.
 """

@@ -1,6 +1,6 @@
 """Rows of what lines state by themselves: states, coordinators, ends, divergences.
 
-Rows are numbered on, so that a group can let go of those that nothing later will change.
+Numbers of rows go on from those before, so that a group can drop rows that are final.
 """
 
 from __future__ import annotations

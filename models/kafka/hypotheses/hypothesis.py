@@ -39,7 +39,7 @@ CLIENT_LOG, REQUEST_LOG, EARLIER_LINES = Settles.CLIENT_LOG, Settles.REQUEST_LOG
 
 @dataclass(slots=True)
 class Hypothesis:
-    """A cause with its probability and actions, and what would settle it.
+    """A cause with its probability, its actions and what would decide it.
 
     `supporting_actions` only tell the cause: evidence, though nobody's offence.
     """
@@ -56,7 +56,7 @@ RIVAL_MIN = real("kafka.hypothesis.rival_min")
 """Rivals less likely than this are not named."""
 
 _PARTS = 10_000
-"""Confidence is told in so many parts."""
+"""Resolution of confidences: parts of one."""
 
 
 @dataclass(slots=True)

@@ -76,10 +76,9 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
 def find_trigger(context: RebalanceContext) -> MemberAction | None:
     """The action that the coordinator answered with "Preparing".
 
-    For versions that print no reason (before 2.1).
-
-    An expiry is the coordinator's own and decides. Else the earliest request that came promptly before the
-    line; else the last one before it. A member that rejoins because it was told to triggers nothing.
+    Needed for versions that print no reason (before 2.1). An expiry decides, because it is the coordinator's own. Otherwise
+    it is the earliest request that came promptly before the line, or else the last one before it. A member that rejoins
+    because the coordinator asked it to triggers nothing.
     """
     start = context.start
     expiry = [

@@ -211,7 +211,7 @@ class ClassicReplay:
         window.ended_at = event.time_us
         self._last_ended_at = window.ended_at
         if outcome == "coordinator_lost" and self.group.state is not window.state_before:
-            # What was not finished is not in the offsets topic: the next coordinator finds the group as it was.
+            # What was not finished is not in the offsets topic: the next coordinator finds the group in its former state.
             if window.state_before is not None:
                 lost = StateChange(
                     self.group.state, window.state_before, True, event, window.generation_before, None, None, taken_back=True
@@ -322,7 +322,7 @@ class ClassicReplay:
     def _joining(self, event: Event) -> RebalanceWindow:
         """The rebalance whose join phase an event ends.
 
-        One that nothing was seen of where none is in that phase.
+        Without one in the join phase, it is a rebalance whose start no line shows.
         """
         window = self.current
         if window is not None and window.joined is None:

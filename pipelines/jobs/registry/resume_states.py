@@ -57,7 +57,7 @@ def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, 
 
 def file_report(before: State | None, start: Start | None, parts: Sequence[Part]) -> dict[str, Any]:
     """Report on a whole file: its earlier content and the parts read now."""
-    return join_parts([*_settled(before, start), *parts])
+    return join_parts([*_parts_before(before, start), *parts])
 
 
 def file_state(source: SourceFile, before: State | None, start: Start | None, parts: Sequence[Part], length: int) -> dict[str, Any] | None:
@@ -69,10 +69,10 @@ def file_state(source: SourceFile, before: State | None, start: Start | None, pa
     if not source.plain:
         return _identified(source, last["checkpoints"] or ()) or None
     state: dict[str, Any] = {}
-    told = [*_settled(before, start), *parts[:-1]]
+    told = [*_parts_before(before, start), *parts[:-1]]
     # The record before the last part is complete only if another one begins after it.
-    settled = last["part_offset"] and told and last["records"] and all(part["status"] == "ok" for part in told)
-    if settled and is_whole_at(source, last["part_offset"]):
+    is_complete = last["part_offset"] and told and last["records"] and all(part["status"] == "ok" for part in told)
+    if is_complete and is_whole_at(source, last["part_offset"]):
         # The part that is read next will set the name and size of the file.
         report = join_parts(told) | {"path": "", "size_bytes": last["part_offset"]}
         state |= {"offset": last["part_offset"], "line": last["part_line"], "report": report}
@@ -96,5 +96,5 @@ def without_start(state: State) -> State | None:
     return {name: state[name] for name in ("checkpoints", "zeros") if name in state} or None
 
 
-def _settled(before: State | None, start: Start | None) -> list[Part]:
+def _parts_before(before: State | None, start: Start | None) -> list[Part]:
     return [before["report"]] if before is not None and start is not None else []

@@ -52,7 +52,7 @@ def propose_simple_group(scene: Scene) -> Iterator[Script]:  # noqa: ARG001
 def propose_cleanup(scene: Scene) -> Iterator[Script]:
     """Propose what Java's clean-up removed.
 
-    It tells how much it wrote, the end of a group among it, and not of which.
+    The line counts what was written, including ends of groups, but names no group.
     """
     sight = scene.explanation.sight
     if scene.state is State.EMPTY and not sight.shows("GroupDied") and (int_field(scene.line, "offsets_count") or 0) > 0:
