@@ -234,11 +234,14 @@ class Consumer(Client):
         self.say("assigned", partitions=names(added))
         if lost and self.is_cooperative:
             self._rejoin(f"need to revoke partitions [{', '.join(names(lost))}] as indicated by the current assignment", FOLLOWUP)
-        attempt = self.attempt
-        self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
-        self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
+        self._keep_contact(self.attempt)
 
     # -- between rebalances ------------------------------------------------------------------------------------
+
+    def _keep_contact(self, attempt: int) -> None:
+        """Begin to send heartbeats and commits."""
+        self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
+        self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
         if attempt != self.attempt or self.phase is not Phase.STABLE:

@@ -8,13 +8,17 @@ at their middle, so that two runs differ by their configuration alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from models.kafka.coordinator.classic.group import Group
+from models.kafka.coordinator.classic.shard import Shard
 from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Heartbeat, Request
-from models.kafka.coordinator.protocol.responses import Response
+from models.kafka.coordinator.protocol.responses import JoinResponse, Response
 from models.kafka.coordinator.runtime.outcomes import Outcome
+from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.simulation.client import Client, Phase
 from models.kafka.simulation.cluster import LATENCY_MS, Cluster, Flight, GroupCoordinatorSeat, Receive
 from models.kafka.simulation.consumer import POLL_TIMED_OUT, Consumer
@@ -49,23 +53,46 @@ class SteadyWorld(World):
 
 @dataclass(slots=True)
 class QuietCluster(Cluster):
-    """Brokers that write no logs, with one group."""
+    """Brokers that write no logs, with one group.
+
+    While a classic group is stable, heartbeats only prolong sessions. Members that send nothing else doze: their
+    heartbeats are reckoned instead of sent, until the group is stable no longer.
+    """
+
+    seat: GroupCoordinatorSeat = field(init=False)
+    classic: Shard = field(init=False)
+    """State of the coordinator of classic groups."""
+    dozing: dict[ClassicMember, int] = field(default_factory=dict)
+    """Members that doze, with the time of the last contact that was reckoned."""
 
     def __post_init__(self) -> None:
         Cluster.__post_init__(self)
-        for seat in self.seats.values():
-            each = seat.coordinator
-            shard = each.classic.shard if isinstance(each, BothCoordinator) else each.shard
-            # What members have is accepted: brokers may be set to take other sessions than the default allows.
-            shard.settings = replace(shard.settings, min_session_ms=0, max_session_ms=FOREVER_MS)
+        (self.seat,) = self.seats.values()
+        each = self.seat.coordinator
+        self.classic = each.classic.shard if isinstance(each, BothCoordinator) else each.shard
+        # What members have is accepted: brokers may be set to take other sessions than the default allows.
+        self.classic.settings = replace(self.classic.settings, min_session_ms=0, max_session_ms=FOREVER_MS)
+
+    def next_ms(self) -> int | None:
+        """Deadline of the next timer, None without timers."""
+        return self.seat.due_ms
+
+    def advance(self, now_ms: int) -> None:
+        """Fire timers that are due; they come before heartbeats of the same time."""
+        for member in self.dozing:
+            self._reckon(member, now_ms - 1)
+        self.seat.note_due()
+        Cluster.advance(self, now_ms)
+        self._wake_unless_stable(now_ms - 1)
 
     def ask(self, request: Request, receive: Receive) -> None:
         """Let a request arrive now; `receive` gets the response when it is given."""
-        seat, now_ms = self.seats[request.group], self.world.now_ms
+        seat, now_ms = self.seat, self.world.now_ms
         seat.flights[request.request_id] = Flight(request, "", now_ms, receive, nothing)
         if seat.coordinator.now_ms < now_ms:
             self.settle(seat, seat.coordinator.advance(now_ms - seat.coordinator.now_ms))
         self.settle(seat, seat.coordinator.handle(request))
+        self._wake_unless_stable(now_ms)
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
         """Pass on a coordinator's events and responses."""
@@ -74,6 +101,54 @@ class QuietCluster(Cluster):
             self.watch(change)
         for answer in outcome.answers:
             seat.flights.pop(answer.request_id).receive(answer.response)
+
+    # -- heartbeats that are not sent --------------------------------------------------------------------------
+
+    def doze(self, member: ClassicMember) -> bool:
+        """Reckon a member's heartbeats after now.
+
+        False if they may do more than prolong its session.
+        """
+        group = self._stable_group()
+        if group is None or member.node is None or group.generation != member.generation or member.member not in group.members:
+            return False
+        if (self._session_ends_ms(member) or 0) <= self.world.now_ms + member.plan.heartbeat_ms:
+            return False
+        self.dozing[member] = self.world.now_ms
+        return True
+
+    def wake(self, member: ClassicMember, until_ms: int) -> None:
+        """Let a member send its heartbeats after a time."""
+        if member in self.dozing:
+            self._reckon(member, until_ms)
+            next_ms, attempt = self.dozing.pop(member) + member.plan.heartbeat_ms, member.attempt
+            if member.phase is Phase.STABLE:
+                member.later(next_ms - self.world.now_ms, lambda: member._beat_on(attempt))
+
+    def _wake_unless_stable(self, until_ms: int) -> None:
+        if self.dozing and self._stable_group() is None:
+            for member in tuple(self.dozing):
+                self.wake(member, until_ms)
+
+    def _reckon(self, member: ClassicMember, until_ms: int) -> None:
+        """Prolong a member's session as its heartbeats up to a time would."""
+        last_ms, beat_ms = self.dozing[member], member.plan.heartbeat_ms
+        if until_ms - last_ms >= beat_ms and self._session_ends_ms(member) is not None:
+            self.dozing[member] = last_ms = last_ms + (until_ms - last_ms) // beat_ms * beat_ms
+            self.classic.timers.schedule(*_session(member), last_ms + member.plan.session_ms)
+
+    def _session_ends_ms(self, member: ClassicMember) -> int | None:
+        return self.classic.timers.due_ms(*_session(member))
+
+    def _stable_group(self) -> Group | None:
+        """The classic group, if it is stable."""
+        group = self.classic.groups.get(self.seat.group)
+        return group if group is not None and group.state is State.STABLE else None
+
+
+def _session(member: ClassicMember) -> tuple[TimerKind, str, str]:
+    """Key of the timer of a member's session."""
+    return TimerKind.HEARTBEAT, member.plan.name, member.member
 
 
 @dataclass(slots=True, eq=False)
@@ -96,8 +171,39 @@ class ClassicMember(QuietClient, Consumer):
     synced_ms: int = 0
     """Time of its last assignment, with what was left out."""
 
+    def kill(self) -> None:
+        """Kill the process without notice."""
+        self._awake()
+        Consumer.kill(self)
+
+    def _reset(self, why: str) -> None:
+        self._awake()  # one with a group.instance.id sends nothing when it misses a poll, and no heartbeat either
+        Consumer._reset(self, why)
+
+    def _keep_contact(self, attempt: int) -> None:
+        if not cast("QuietCluster", self.cluster).doze(self):
+            self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
+
+    def _beat_on(self, attempt: int) -> None:
+        if attempt == self.attempt and self.phase is Phase.STABLE:
+            self._send(self._heartbeat(), self._beaten, nothing)
+            self._keep_contact(attempt)
+
+    def _heartbeat(self) -> Heartbeat:
+        return Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance)
+
+    def _send(self, request: Request, receive: Receive, lost: Callable[[], None]) -> None:
+        if not isinstance(request, Heartbeat):
+            self._awake()
+        QuietClient._send(self, request, receive, lost)
+
+    def _awake(self) -> None:
+        """Send heartbeats one by one again."""
+        cast("QuietCluster", self.cluster).wake(self, self.world.now_ms)
+
     def pause(self, for_ms: int) -> None:
         """Hold the process; one that wakes after its poll interval leaves at once."""
+        self._awake()
         Consumer.pause(self, for_ms)
         if for_ms > self.plan.max_poll_ms:
             life = self.life
@@ -113,8 +219,9 @@ class ClassicMember(QuietClient, Consumer):
 
     def contact(self) -> None:
         """Send a heartbeat out of turn, as a commit is one, too."""
+        self._awake()
         if self.phase is Phase.STABLE:
-            self._send(Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance), nothing, nothing)
+            self._send(self._heartbeat(), nothing, nothing)
 
     def commit_soon(self, interval_ms: int) -> None:
         """Let its next commit arrive.
@@ -131,6 +238,10 @@ class ClassicMember(QuietClient, Consumer):
         if self.busy_until_ms <= self.world.now_ms:
             self.contact()
 
+    def _assign(self, response: JoinResponse) -> dict[str, bytes]:
+        """Assign only where a share decides about another rebalance: under a cooperative assignor."""
+        return Consumer._assign(self, response) if self.is_cooperative else {each.member: b"" for each in response.members}
+
     def _synced(self, response: Response) -> None:
         Consumer._synced(self, response)
         self.synced_ms = self.world.now_ms + cast("SteadyWorld", self.world).skipped_ms
@@ -138,9 +249,6 @@ class ClassicMember(QuietClient, Consumer):
     def nudge(self) -> None:
         """Join again."""
         self._rejoin("cached metadata has changed", "metadata_change")
-
-    def _commit_on(self, attempt: int) -> None:
-        """Commit nothing."""
 
 
 @dataclass(slots=True, eq=False)

@@ -218,7 +218,7 @@ class Run:
 
     def _is_quiet(self) -> bool:
         """Whether all members that the coordinator knows are stable, and nothing else goes on."""
-        seat = self.cluster.seats[self.plan.name]
+        seat = self.cluster.seat
         if seat.flights:
             return False
         group = seat.coordinator.groups.get(self.plan.name)
@@ -271,7 +271,7 @@ class Run:
 
     def _nudge(self) -> None:
         """Let the leader join again."""
-        group = self.cluster.seats[self.plan.name].coordinator.groups.get(self.plan.name)
+        group = self.cluster.seat.coordinator.groups.get(self.plan.name)
         leader = getattr(group, "leader", None)
         for client in self.clients.values():
             if client.runs and client.member == leader and client.phase is Phase.STABLE:
