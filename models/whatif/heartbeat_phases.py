@@ -7,12 +7,14 @@ interval is as likely as another.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from models.downtime import goes_on, stopped_seconds
 from models.rows import Rebalance
 from models.tolerances import real, whole
 from models.units import US_PER_MS
+from models.whatif.behaviour.members import Behaviour
 from models.whatif.runs.alignment import by_time
 from models.whatif.runs.run import Recurrence
 
@@ -27,30 +29,54 @@ def late_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_m
 
     Each rebalance begins the heartbeats anew, so that it adds up: a line through the origin is fitted to the errors.
     """
-    errors = list(_errors_ms(rows, before, heartbeat_ms, ends_ms))
+    errors = _errors_ms(rows, before, heartbeat_ms, ends_ms)
     weights = sum(number * number for number in range(1, len(errors) + 1))
     return max(0, sum(number * late for number, late in enumerate(errors, 1)) // weights) if weights else 0
 
 
-def error_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int, tried: int = 1) -> int:
-    """Largest error of a run's waits.
+def error_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], behaviour: Behaviour, ends_ms: int, tried: int = 1) -> int:
+    """Largest error of a run's waits, or else of members' last contacts.
 
     A whole heartbeat interval if phases are unknown; `tried` is among how many intervals this one is chosen.
     """
-    errors = [abs(late) for late in _errors_ms(rows, before, heartbeat_ms, ends_ms)]
+    heartbeat_ms = behaviour.heartbeat_ms
+    errors = [abs(late) for late in _errors_ms(rows, before, heartbeat_ms, ends_ms) or _contact_errors_ms(behaviour, before)]
     largest = max(errors, default=heartbeat_ms)
     by_chance = min(1.0, 2 * largest / heartbeat_ms) ** len(errors)
     return largest if errors and by_chance * tried <= CHANCE_MAX else heartbeat_ms
 
 
-def _errors_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int) -> Iterator[int]:
+def _errors_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int) -> list[int]:
     """Errors of the waits that end with a heartbeat.
 
     Who just misses one waits for the next, so that whole intervals do not count.
     """
-    half_ms = heartbeat_ms // 2
+    found = []
     for index, other in by_time([row.began // US_PER_MS for row in rows], [each.start_ms for each in before]):
         row, run = rows[index], before[other]
         waited_ms = run.stopped_ms(ends_ms)
         if not (run.was_empty or run.outcome == "empty" or goes_on(row)) and 0 < waited_ms <= heartbeat_ms + LATE_MS:
-            yield (round(stopped_seconds(row) * 1000) - waited_ms + half_ms) % heartbeat_ms - half_ms
+            found.append(_off_ms(round(stopped_seconds(row) * 1000) - waited_ms, heartbeat_ms))
+    return found
+
+
+def _contact_errors_ms(behaviour: Behaviour, before: Sequence[Recurrence]) -> Iterator[int]:
+    """Errors of the heartbeats after which members were silent.
+
+    Those that are more likely to have been commits do not count.
+    """
+    assigned_ms = [row.ended_ms for row in before if row.outcome == "stable" and row.ended_ms is not None]
+    silent = [each for member in behaviour.members.values() for life in member.lives for each in (life, *life.stretches)]
+    for heard_ms in sorted(each.heard_ms for each in silent if each.heard_ms is not None):
+        index = bisect_left(assigned_ms, heard_ms)
+        if index:
+            after_ms = heard_ms - assigned_ms[index - 1]
+            late_ms = _off_ms(after_ms, behaviour.heartbeat_ms)
+            if behaviour.commit_ms is None or abs(late_ms) <= abs(_off_ms(after_ms, behaviour.commit_ms)):
+                yield late_ms
+
+
+def _off_ms(time_ms: int, interval_ms: int) -> int:
+    """Distance of a time from the nearest whole number of intervals."""
+    half_ms = interval_ms // 2
+    return (time_ms + half_ms) % interval_ms - half_ms

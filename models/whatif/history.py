@@ -115,7 +115,7 @@ class GroupHistory:
 
     def _is_on_time(self, reading: Reading, tried: int = 1) -> bool:
         behaviour, _, before = reading
-        return error_ms(self.rows, before, behaviour.heartbeat_ms, self.ends_ms, tried) < behaviour.heartbeat_ms
+        return error_ms(self.rows, before, behaviour, self.ends_ms, tried) < behaviour.heartbeat_ms
 
     def _polled(self, behaviour: Behaviour, settings: Settings, before: list[Recurrence]) -> Reading:
         """The same with members that poll as seldom as their delays show."""
@@ -129,7 +129,7 @@ class GroupHistory:
     def wait_error_ms(self) -> int:
         """Largest error of the waits in the run of the present configuration."""
         behaviour, _, before = self.reading()
-        return error_ms(self.rows, before, behaviour.heartbeat_ms, self.ends_ms)
+        return error_ms(self.rows, before, behaviour, self.ends_ms)
 
     def is_on_time(self) -> bool:
         """Whether the run of the present configuration tells when heartbeats are sent."""

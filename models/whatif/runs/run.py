@@ -134,6 +134,16 @@ class Recorder:
         return min(waited, max(step, waited // step * step)) if row.was_empty and step > 0 else 0
 
 
+def _led(act: Act, lead_ms: int) -> Act:
+    """An act so much earlier that its member joins in time.
+
+    It has to poll before, and one that was held has to hear that it was missed.
+    """
+    if act.kind == "start":
+        return replace(act, at_ms=act.at_ms - lead_ms)
+    return replace(act, lasts_ms=max(1, act.lasts_ms - lead_ms - TRAVEL_MS)) if act.kind == "held" else act
+
+
 UUID_LENGTH = 37
 """Length of a dash and UUID, the end of each classic member id."""
 
@@ -173,7 +183,7 @@ class Run:
     def run(self) -> list[Recurrence]:
         """All rebalances of the run in order of time."""
         lead_ms = self.settings.poll_ms // 2 + TRAVEL_MS
-        acts = [replace(act, at_ms=act.at_ms - lead_ms) if act.kind == "start" else act for act in self.behaviour.acts()]
+        acts = [_led(act, lead_ms) for act in self.behaviour.acts()]
         if self.settings.commit_ms:
             acts += [replace(act, at_ms=act.at_ms - self.settings.commit_ms, kind="commit") for act in acts if act.kind in SILENCES]
         acts.sort(key=lambda act: act.at_ms)

@@ -9,6 +9,7 @@ import pytest
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.rows import Rebalance
 from models.whatif.behaviour.plans import planned
+from models.whatif.behaviour.members import Behaviour, Life, Member
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.rules import Configuration
 from models.whatif.runs.run import Recurrence
@@ -46,13 +47,23 @@ def run(*waits_ms: int) -> list[Recurrence]:
     ],
 )
 def test_phases_are_known_if_waits_agree_better_than_by_chance(waits: tuple[int, ...], simulated: tuple[int, ...], error: int) -> None:
-    assert error_ms(logged(*waits), run(*simulated), HEARTBEAT_MS, 10**9) == error
+    assert error_ms(logged(*waits), run(*simulated), Behaviour("g", 0, 0, heartbeat_ms=HEARTBEAT_MS), 10**9) == error
 
 
 def test_the_rarer_an_interval_the_better_must_waits_agree() -> None:
     rows, recurrences = logged(1_000), run(1_060)
-    assert error_ms(rows, recurrences, HEARTBEAT_MS, 10**9) == 60
-    assert error_ms(rows, recurrences, HEARTBEAT_MS, 10**9, tried=20) == HEARTBEAT_MS
+    assert error_ms(rows, recurrences, Behaviour("g", 0, 0, heartbeat_ms=HEARTBEAT_MS), 10**9) == 60
+    assert error_ms(rows, recurrences, Behaviour("g", 0, 0, heartbeat_ms=HEARTBEAT_MS), 10**9, tried=20) == HEARTBEAT_MS
+
+
+@pytest.mark.parametrize(("heard_ms", "error"), [(45_008, 8), (46_400, HEARTBEAT_MS), (55_002, HEARTBEAT_MS)])
+def test_the_last_heartbeat_of_a_silent_member_tells_that_the_others_are_on_time(heard_ms: int, error: int) -> None:
+    members = {"m": Member("m", lives=[Life(0, heard_ms + 500, orderly=False, heard_ms=heard_ms)])}
+    behaviour = Behaviour("g", 0, 100_000, heartbeat_ms=HEARTBEAT_MS, commit_ms=5_000, members=members)
+    assigned = [Recurrence(-6_000, "m", "new_member", True, joined_ms=-4, ended_ms=0, outcome="stable")]
+
+    assert error_ms([], assigned, behaviour, 10**9) == error
+
 
 
 def test_delays_of_polls_add_up() -> None:
