@@ -60,6 +60,7 @@ def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, resta
         roll.add(row)
         if row.cause in OUTSIDE:
             made.nudges.append(Nudge(row.began // US_PER_MS, next((each.client_id for each in row.offenders), None)))
+    roll.bound()
     settings = _settings(rows, witnesses, _session_ms(roll, made))
     made.heartbeat_ms = witnesses.heartbeat_ms
     made.commit_ms = COMMIT_MS if made.protocol_type in {None, "consumer"} else None
@@ -167,6 +168,11 @@ class Reader:
         if contact_ms - (joined_ms or 0) <= CONTACT_MS:
             return contact_ms, None
         latest_ms = next_ms(joined_ms or 0, contact_ms, self.made.heartbeat_ms, self.made.commit_ms)
+        if self.made.commit_ms is not None:
+            self.made.assumed["commits"] = (
+                f"members are taken to commit every {self.made.commit_ms / 1000:g} s, which prolongs a session as a heartbeat does:"
+                " no line tells it"
+            )
         if back_ms is not None and back_ms > contact_ms:
             latest_ms = min(latest_ms, back_ms)
         return contact_ms + min((latest_ms - contact_ms) // 2, session_ms // 4), contact_ms

@@ -23,7 +23,14 @@ HOW: Mapping[str, str] = {
     "came back under a new member id": "replaced",
 }
 """Kind of departure by the reason of an offender or blocker."""
-ENDED: Mapping[str, str] = {"left": "leave", "removed": "leave", "expired": "expiry", "evicted": "evicted", "replaced": "replaced"}
+ENDED: Mapping[str, str] = {
+    "left": "leave",
+    "removed": "leave",
+    "expired": "expiry",
+    "fenced": "expiry",  # it heard that it is no member any more, so that its session was over
+    "evicted": "evicted",
+    "replaced": "replaced",
+}
 """Kind of departure by how a member's session ended."""
 AT_THE_END = frozenset({"expired while the others waited", "evicted", "did not rejoin in time", "did not rejoin before the others went on"})
 """Reasons whose departure ends the join phase instead of beginning it."""
@@ -93,7 +100,6 @@ class Roll:
 
     def by_actor(self) -> Iterator[tuple[str, list[Tenure]]]:
         """Each actor with its tenures in order of time."""
-        self._bound()
         found: defaultdict[str, list[Tenure]] = defaultdict(list)
         for tenure in self.tenures.values():
             found[tenure.actor].append(tenure)
@@ -102,10 +108,10 @@ class Roll:
             for number, lane in enumerate(_lanes(own)):
                 yield (actor if number == 0 else f"{actor} ({number + 1})"), lane
 
-    def _bound(self) -> None:
+    def bound(self) -> None:
         """Take from members' sessions what no rebalance tells of tenures.
 
-        A coordinator's log names those that come and go, and seldom all members.
+        To be called after the last rebalance. A coordinator's log names those that come and go, and seldom all members.
         """
         for tenure in self.tenures.values():
             session = self.sessions.get(tenure.member_id or "")

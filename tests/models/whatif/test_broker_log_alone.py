@@ -64,3 +64,15 @@ def test_where_no_line_tells_a_session_it_is_the_default_of_the_library(
     named = [member for name, member in behaviour.members.items() if not name.startswith("?")]
     assert named
     assert {(member.session_ms, member.max_poll_ms) for member in named} == {(session_ms, poll_ms)}
+
+
+def test_a_member_that_heard_that_it_is_fenced_is_gone(busy: GroupHistory) -> None:
+    fenced = [replace(each, ended_how="fenced" if each.ended_how == "expired" else each.ended_how) for each in busy.witnesses.sessions]
+    assert fenced != busy.witnesses.sessions
+    heard = read(busy.rows, replace(busy.witnesses, sessions=fenced), busy.ends_ms)
+    assert heard.members == read(busy.rows, busy.witnesses, busy.ends_ms).members
+
+
+def test_a_session_that_no_line_tells_is_not_longer_than_a_member_stayed(busy: GroupHistory) -> None:
+    rows = [replace(row, measurements_ms={}) for row in busy.rows[15:17]]  # only members' sessions tell when one came
+    assert "is taken to be 30 s" in read(rows, busy.witnesses, busy.ends_ms).assumed["session"]
