@@ -66,8 +66,9 @@ def _contact_errors_ms(behaviour: Behaviour, before: Sequence[Recurrence]) -> It
     Those that are more likely to have been commits do not count.
     """
     assigned_ms = [row.ended_ms for row in before if row.outcome == "stable" and row.ended_ms is not None]
-    silent = [each for member in behaviour.members.values() for life in member.lives for each in (life, *life.stretches)]
-    for heard_ms in sorted(each.heard_ms for each in silent if each.heard_ms is not None):
+    lives = [life for member in behaviour.members.values() for life in member.lives]
+    heard = [*(life.heard_ms for life in lives), *(each.heard_ms for life in lives for each in life.stretches)]
+    for heard_ms in sorted(each for each in heard if each is not None):
         index = bisect_left(assigned_ms, heard_ms)
         if index:
             after_ms = heard_ms - assigned_ms[index - 1]

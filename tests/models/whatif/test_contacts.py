@@ -8,7 +8,7 @@ import pytest
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
-from models.whatif.behaviour.members import Behaviour, Life, Member
+from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Stretch
 from models.whatif.behaviour.plans import planned
 from models.whatif.history import rerun
 from models.whatif.rules import Configuration
@@ -35,12 +35,16 @@ def test_without_commits_only_heartbeats_are_due() -> None:
 
 def killed(at_ms: int, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS) -> list[Recurrence]:
     """A run of three members without a delay, one of which is killed."""
-    members = {name: Member(name, lives=[Life(0)]) for name in ("a", "b")}
-    members["c"] = Member("c", lives=[Life(0, at_ms, orderly=False)])
+    return run_with(Member("c", lives=[Life(0, at_ms, orderly=False)]), session_ms=session_ms, commit_ms=commit_ms)
+
+
+def run_with(third: Member, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS, max_poll_ms: int = 300_000) -> list[Recurrence]:
+    """A run of three members without a delay."""
+    members = {name: Member(name, lives=[Life(0)]) for name in ("a", "b")} | {third.name: third}
     settings = Settings(
         version="3.9.1",
         session_ms={"": session_ms},
-        max_poll_ms={"": 300_000},
+        max_poll_ms={"": max_poll_ms},
         heartbeat_ms=3_000,
         initial_delay_ms=3_000,
         commit_ms=commit_ms,
@@ -59,6 +63,18 @@ def test_who_sends_a_heartbeat_as_a_session_ends_hears_of_it_an_interval_later()
     assert expiry.stopped_ms(120_000) == pytest.approx(3_000, abs=50)
 
 
+def test_a_member_that_was_held_joins_when_it_did() -> None:
+    _, expiry, back = run_with(Member("c", lives=[Life(0, stretches=[Stretch(Kind.HELD, 40_500, 65_000)])]))
+    assert expiry.start_ms < back.start_ms == pytest.approx(65_000, abs=5)
+
+
+def test_a_static_member_that_does_not_poll_sends_no_heartbeat_after_that() -> None:
+    busy = Life(0, stretches=[Stretch(Kind.BUSY, 44_000, 110_000)])
+    first, expiry, _ = run_with(Member("c", instance="c", lives=[busy]), commit_ms=0, max_poll_ms=45_000)
+    last_ms = (first.ended_ms or 0) + (89_000 - (first.ended_ms or 0)) // 3_000 * 3_000
+    assert expiry.start_ms == pytest.approx(last_ms + 10_000, abs=10)
+
+
 CRASH = Scenario(
     duration_ms=120_000,
     closes=False,
@@ -73,6 +89,7 @@ def test_a_process_that_is_back_was_killed_before() -> None:
     assert old.heard_ms is not None
     assert old.end_ms is not None
     assert old.heard_ms < old.end_ms < new.start_ms
+    assert "taken to commit every 5 s" in behaviour.assumed["commits"]
 
 
 def test_last_contacts_are_those_of_the_run_if_that_tells_when_heartbeats_are_sent() -> None:

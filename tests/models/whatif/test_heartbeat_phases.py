@@ -8,8 +8,8 @@ import pytest
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.rows import Rebalance
-from models.whatif.behaviour.plans import planned
 from models.whatif.behaviour.members import Behaviour, Life, Member
+from models.whatif.behaviour.plans import planned
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.rules import Configuration
 from models.whatif.runs.run import Recurrence
@@ -63,7 +63,6 @@ def test_the_last_heartbeat_of_a_silent_member_tells_that_the_others_are_on_time
     assigned = [Recurrence(-6_000, "m", "new_member", True, joined_ms=-4, ended_ms=0, outcome="stable")]
 
     assert error_ms([], assigned, behaviour, 10**9) == error
-
 
 
 def test_delays_of_polls_add_up() -> None:
