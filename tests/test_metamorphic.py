@@ -20,6 +20,7 @@ import pytest
 
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from tests.conftest import LONG
 
 SURE = 0.9
 SAMPLES = ("1.1.1/poll-timeout", "2.8.2/coordinator-failover", "2.8.2/rolling-restart", "3.9.1/frozen-process", "4.1.1/slow-member")
@@ -184,7 +185,7 @@ def test_no_single_line_of_a_coordinator_changes_a_mind_by_its_absence(samples: 
         changed_minds(before, verdicts(folder))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=LONG) for seed in range(3, 6))])
 def test_lost_lines_make_nothing_else_sure(sample: Path, seed: int) -> None:
     before = verdicts(sample)
     drawn = random.Random(seed)  # noqa: S311 - which lines are lost is no secret

@@ -305,8 +305,8 @@ def test_hostile_lines_cost_a_bounded_number_of_searches(pattern: Pattern, shape
     """Each search passes the line once, so a bound on their number is a bound in the length of the line."""
     literals = pattern.template.literals
     middle = "".join(literals[1:-1])
-    interleaved = "".join(each * 500 for each in literals[1:-1])
-    body = {"words repeated": middle * 2000, "words interleaved": interleaved, "near miss": middle[:-1] * 2000}[shape]
+    interleaved = "".join(each * 125 for each in literals[1:-1])
+    body = {"words repeated": middle * 500, "words interleaved": interleaved, "near miss": middle[:-1] * 500}[shape]
     line = Counted(literals[0] + body + "x" + literals[-1])
     try:
         for number, _ in enumerate(pattern.template.readings(line, 0)):

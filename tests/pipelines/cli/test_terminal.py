@@ -13,7 +13,7 @@ import pytest
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT
 
 COMMAND = str(Path(sys.executable).with_name("groupscope"))
-SAMPLES = "data_samples"
+SAMPLES = "data_samples/kafka/2.8.2/rolling-restart"
 ESCAPE = b"\x1b["
 
 

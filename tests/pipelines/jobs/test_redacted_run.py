@@ -23,6 +23,7 @@ from pipelines.jobs.operations.alerts import AlertOptions, tell
 from pipelines.jobs.operations.maintain import MaintainOptions, maintain
 from pipelines.schema.tables import TABLES
 from pipelines.transforms.read.records import read_by_spark
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 
 pytestmark = pytest.mark.spark
@@ -113,6 +114,7 @@ def test_a_second_run_knows_the_files_and_another_redaction_needs_a_rebuild(hidd
             site.run(read=ReadOptions(redaction=other))
 
 
+@LONG
 def test_a_rebuild_leaves_no_name_in_the_tables_of_a_warehouse_that_had_them(published: Site, copied: Copied, names: set[str]) -> None:
     site = copied(published)
     [run] = site.table("runs")

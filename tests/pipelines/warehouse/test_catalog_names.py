@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException
 from pipelines.errors import CannotWrite, UsageError
 from pipelines.schema.tables import TABLES
 from pipelines.warehouse.catalog_names import register
+from tests.conftest import LONG
 from tests.pipelines.site import Site
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def names(spark: SparkSession, schema: str) -> set[str]:
 ALL = {f"{table.layer}_{name}" for name, table in TABLES.items()}
 
 
+@LONG
 def test_every_table_has_a_name_that_stays(spark: SparkSession, published: Site, copied: Copied, schema: str) -> None:
     site = copied(published)
     outcome = site.run(catalog=f"spark_catalog.{schema}")

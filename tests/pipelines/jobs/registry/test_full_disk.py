@@ -59,9 +59,10 @@ def test_a_run_that_cannot_write_says_so_and_the_next_one_makes_good(
         path.chmod(0o755)
 
 
+@LONG
 @pytest.mark.parametrize(
     ("owner", "point"),
-    [(Warehouse, "open"), pytest.param(Runs, "_number", marks=LONG)],
+    [(Warehouse, "open"), (Runs, "_number")],
     ids=["at work", "as it takes the warehouse"],
 )
 def test_a_run_whose_entry_could_not_be_closed_is_not_in_the_way_of_the_next_one_of_its_process(
