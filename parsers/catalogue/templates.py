@@ -90,6 +90,7 @@ class Template:
     spaced: int = -1
     is_regular: bool = True
     plan: Plan = ()
+    _needs: frozenset[str] | None = field(default=None, repr=False)
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -311,8 +312,10 @@ class Template:
 
     def needs(self) -> frozenset[str]:
         """Fields required for writing the line."""
-        kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
-        return frozenset(kept.union(*(slot.type.needs for slot in self.slots)))
+        if self._needs is None:
+            kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
+            self._needs = frozenset(kept.union(*(slot.type.needs for slot in self.slots)))
+        return self._needs
 
 
 def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: frozenset[str] = COLUMNS) -> Template:

@@ -62,7 +62,7 @@ def read_scenario(name: str, members: int | None = None, duration: str | None = 
 
 def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_log: bool = False) -> dict[str, int]:
     """Write a scenario's files below `out`; return counts of lines, bytes and rebalances."""
-    simulation = Simulation(scenario, version, seed)
+    simulation = Simulation(scenario, version, seed, tells_requests=request_log)
     with ExitStack() as stack:
         logs = _Logs(out, stack)
         truth = _TruthFile(simulation, stack)
@@ -72,7 +72,7 @@ def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_
                 is_hidden = isinstance(happening.source, int) and bool(happening.level) and happening.level not in LEVELS
                 line = None if is_hidden else wording.line(happening)
                 logs.write(_file_of(happening.source), line)
-            elif request_log:
+            else:
                 logs.write(f"broker-{happening.node}/kafka-request.log", requests.line(happening))
             truth.take()
         truth.take()

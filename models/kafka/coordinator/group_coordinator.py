@@ -31,7 +31,7 @@ from models.kafka.coordinator.protocol.responses import JoinResponse, SyncRespon
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.choices import Choices
 from models.kafka.coordinator.runtime.offsets_log import Log
-from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome
+from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, default_settings
 
@@ -98,6 +98,10 @@ class BothCoordinator:
         """Deadline of the next timer, None if there is none."""
         return min((due for each in (self.classic, self.modern) if (due := each.timers.next_ms()) is not None), default=None)
 
+    def not_before_ms(self) -> int | None:
+        """A time before which no timer is due, None without timers."""
+        return min((due for each in (self.classic, self.modern) if (due := each.timers.not_before_ms()) is not None), default=None)
+
     # -- requests, time and orders -----------------------------------------------------------------------------
 
     def handle(self, request: Request) -> Outcome:
@@ -123,7 +127,11 @@ class BothCoordinator:
     def advance(self, by_ms: int) -> Outcome:
         """Advance the clock; timers of both coordinators fire in order."""
         target_ms = self.now_ms + by_ms
-        happened = Outcome()
+        first_ms = self.not_before_ms()
+        if first_ms is None or first_ms > target_ms:  # the usual case, once for each request
+            self.classic.shard.now_ms = self.modern.shard.now_ms = target_ms
+            return NOTHING
+        happened = NOTHING
         while (due_ms := self.next_ms()) is not None and due_ms <= target_ms:
             happened = _joined(happened, self._advance_to(due_ms))
         return _joined(happened, self._advance_to(target_ms))
@@ -340,13 +348,16 @@ def _summed(outcome: Outcome) -> Outcome:
         return outcome
     total = replace(cleanups[0], fields={"offsets_count": sum(cleanup.fields["offsets_count"] for cleanup in cleanups)})
     rest = (change for change in outcome.changes if all(change is not cleanup for cleanup in cleanups))
-    return replace(outcome, changes=(*rest, total))
+    return outcome._replace(changes=(*rest, total))
 
 
 def _joined(*outcomes: Outcome) -> Outcome:
     """Concatenate the outcomes of several steps."""
+    effects = [outcome for outcome in outcomes if outcome is not NOTHING]
+    if len(effects) <= 1:
+        return effects[0] if effects else NOTHING
     return Outcome(
-        tuple(answer for outcome in outcomes for answer in outcome.answers),
-        tuple(fired for outcome in outcomes for fired in outcome.fired),
-        tuple(change for outcome in outcomes for change in outcome.changes),
+        tuple(answer for outcome in effects for answer in outcome.answers),
+        tuple(fired for outcome in effects for fired in outcome.fired),
+        tuple(change for outcome in effects for change in outcome.changes),
     )

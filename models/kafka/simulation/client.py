@@ -15,8 +15,7 @@ from typing import Any
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request
-from models.kafka.coordinator.protocol.responses import Response
-from models.kafka.simulation.cluster import Cluster
+from models.kafka.simulation.cluster import Cluster, Flight, Receive
 from models.kafka.simulation.scenario import GroupPlan
 from models.kafka.simulation.world import World
 
@@ -190,21 +189,23 @@ class Client(ABC):
             self.say("coordinator_lost", **self._coordinator(), why=why, _disconnected=disconnected)
             self.node = None
 
-    def _send(self, request: Request, receive: Callable[[Response], None], lost: Callable[[], None]) -> None:
+    def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:
         """Send a request to the coordinator.
 
-        Responses to an earlier attempt, or during a cut, are dropped.
+        Responses to an earlier attempt, or during a cut, are dropped. With `only_refusals`, one without an error is
+        not worth a step of the simulation.
         """
         attempt, sent_ms = self.attempt, self.world.now_ms
         if sent_ms < self.cut_until_ms or self.node is None:
             return
-        self.cluster.send(
-            self.node,
-            self.name,
+        flight = Flight(
             request,
+            self.name,
             lambda response: self.later(0, lambda: self._receive(attempt, lambda: receive(response))),
             lambda: self.later(0, lambda: self._receive(attempt, lambda: self._lost(lost))),
+            only_refusals,
         )
+        self.cluster.send(self.node, flight)
 
     def _receive(self, attempt: int, action: Callable[[], None]) -> None:
         if attempt == self.attempt and self.world.now_ms >= self.cut_until_ms:

@@ -12,9 +12,10 @@ from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.outcomes import Migration
 from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import Response
-from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, StateTransition
+from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome, StateTransition
 from models.kafka.coordinator.runtime.version_policy import Policy, default_settings
 from models.kafka.simulation.scenario import Scenario
 from models.kafka.simulation.world import ServedRequest, World, WrittenLine
@@ -40,9 +41,11 @@ class Flight:
 
     request: Request
     client_id: str
-    arrived_ms: int
     receive: Receive
     lost: Callable[[], None]
+    only_refusals: bool = False
+    """Whether its sender ignores a response without an error."""
+    arrived_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -55,18 +58,6 @@ class GroupCoordinatorSeat:
     node: int
     epoch: int = 0
     flights: dict[int, Flight] = field(default_factory=dict)
-    due_ms: int | None = None
-    """Deadline of the coordinator's next timer.
-
-    It is kept, because each step asks for it.
-    """
-
-    def __post_init__(self) -> None:
-        self.note_due()
-
-    def note_due(self) -> None:
-        """Note the next deadline, after whatever may have changed it."""
-        self.due_ms = self.coordinator.next_ms()
 
 
 Watch = Callable[[StateTransition | LoggedChange], None]
@@ -86,10 +77,17 @@ class Cluster:
     arrived: Arrived
     lost: Lost
     settled: Settled
+    tells_requests: bool = True
+    """Whether `World.happened` gets all requests served."""
     up: set[int] = field(default_factory=set)
     seats: dict[str, GroupCoordinatorSeat] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
     _requests: int = 0
+    _no_timer_before_ms: int = 0
+    """Time before which no timer is due.
+
+    It may be too early, but never too late.
+    """
 
     def __post_init__(self) -> None:
         for node in range(1, self.scenario.brokers + 1):
@@ -124,21 +122,42 @@ class Cluster:
 
     def next_ms(self) -> int | None:
         """Deadline of the next timer of any coordinator, None without timers."""
-        return min([seat.due_ms for seat in self.seats.values() if seat.due_ms is not None], default=None)
+        return min([due_ms for seat in self.seats.values() if (due_ms := seat.coordinator.next_ms()) is not None], default=None)
+
+    def due_by(self, until_ms: int | None) -> int | None:
+        """Deadline of the next timer, None if it is after `until_ms`.
+
+        Without `until_ms` any deadline counts.
+        """
+        if until_ms is not None and until_ms < self._no_timer_before_ms:
+            return None  # the usual answer: deadlines are looked for only when one may have come
+        due_ms = self.next_ms()
+        if due_ms is None:
+            return None
+        self._no_timer_before_ms = due_ms
+        return due_ms if until_ms is None or due_ms <= until_ms else None
+
+    def note_timers(self, coordinator: AnyCoordinator) -> None:
+        """Note how early a timer may be due, after one may have been set."""
+        at_ms = coordinator.not_before_ms()
+        if at_ms is not None and at_ms < self._no_timer_before_ms:
+            self._no_timer_before_ms = at_ms
 
     def advance(self, now_ms: int) -> None:
         """Fire the coordinators' timers that are due by `now_ms`."""
         for seat in self.seats.values():
-            if seat.due_ms is not None and seat.due_ms <= now_ms:
+            due_ms = seat.coordinator.next_ms()
+            if due_ms is not None and due_ms <= now_ms:
                 self._catch_up(seat, now_ms)
 
     def _catch_up(self, seat: GroupCoordinatorSeat, now_ms: int) -> None:
         outcome = seat.coordinator.advance(now_ms - seat.coordinator.now_ms)
-        self.settle(seat, outcome)
+        if outcome is not NOTHING:
+            self.settle(seat, outcome)
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
         """Log a coordinator's events and send its responses."""
-        seat.note_due()
+        self.note_timers(seat.coordinator)
         node = seat.node
         for change in outcome.changes:
             self.watch(change)
@@ -147,14 +166,16 @@ class Cluster:
                 self.world.happened.append(WrittenLine(told.at_ms, node, told.message, told.level, told.fields))
         for answer in outcome.answers:
             flight = seat.flights.pop(answer.request_id)
-            self.world.happened.append(
-                ServedRequest(answer.at_ms, flight.arrived_ms, node, flight.client_id, flight.request, answer.response)
-            )
+            if self.tells_requests:
+                served = ServedRequest(answer.at_ms, flight.arrived_ms, node, flight.client_id, flight.request, answer.response)
+                self.world.happened.append(served)
             self._send_back(flight, answer.response)
         self.settled(seat, self.world.now_ms)
 
     def _send_back(self, flight: Flight, response: Response) -> None:
-        self.world.plan(self.world.between(*LATENCY_MS), lambda: flight.receive(response))
+        after_ms = self.world.between(*LATENCY_MS)
+        if response.error is not Error.NONE or not flight.only_refusals:
+            self.world.plan(after_ms, lambda: flight.receive(response))
 
     def hold_writes(self, group: str) -> None:
         """Leave writes of a group's coordinator unconfirmed by replicas."""
@@ -179,30 +200,35 @@ class Cluster:
         node = self.seats[group].node
         return node if node in self.up else None
 
-    def send(self, node: int, client_id: str, request: Request, receive: Receive, lost: Callable[[], None]) -> None:
+    def send(self, node: int, flight: Flight) -> None:
         """Send a request to a broker; it arrives after a delay."""
-        self.world.plan(self.world.between(*LATENCY_MS), lambda: self._arrive(node, client_id, request, receive, lost))
+        self.world.plan(self.world.between(*LATENCY_MS), lambda: self._arrive(node, flight))
 
-    def _arrive(self, node: int, client_id: str, request: Request, receive: Receive, lost: Callable[[], None]) -> None:
+    def _arrive(self, node: int, flight: Flight) -> None:
         if node not in self.up:
-            lost()
+            flight.lost()
             return
+        request, now_ms = flight.request, self.world.now_ms
+        flight.arrived_ms = now_ms
         seat = self.seats[request.group]
         if seat.node != node:
-            self._refuse(node, client_id, request, receive)
+            self._refuse(node, flight)
             return
-        self._catch_up(seat, self.world.now_ms)
-        self.arrived(seat, request, self.world.now_ms)
-        seat.flights[request.request_id] = Flight(request, client_id, self.world.now_ms, receive, lost)
+        self._catch_up(seat, now_ms)
+        self.arrived(seat, request, now_ms)
+        seat.flights[request.request_id] = flight
         self.settle(seat, seat.coordinator.handle(request))
 
-    def _refuse(self, node: int, client_id: str, request: Request, receive: Receive) -> None:
+    def _refuse(self, node: int, flight: Flight) -> None:
         """Answer as a broker that isn't the group's coordinator."""
         stranger = BothCoordinator(self.policy) if self.policy.is_java else Coordinator(self.policy)
         stranger.unload()
-        response = stranger.handle(request).answers[0].response
-        self.world.happened.append(ServedRequest(self.world.now_ms, self.world.now_ms, node, client_id, request, response))
-        self.world.plan(self.world.between(*LATENCY_MS), lambda: receive(response))
+        response = stranger.handle(flight.request).answers[0].response
+        if self.tells_requests:
+            self.world.happened.append(
+                ServedRequest(flight.arrived_ms, flight.arrived_ms, node, flight.client_id, flight.request, response)
+            )
+        self._send_back(flight, response)
 
     def add_partitions(self, topic: str, count: int) -> None:
         """Add partitions to a topic, with the brokers' log lines.
@@ -231,7 +257,6 @@ class Cluster:
         for seat in self._seats_of(node):
             seat.node = NOBODY
             seat.coordinator.unload()
-            seat.note_due()
             self.lost(seat.group)
             self._lose_flights(seat)
         self.world.plan(noticed_after_ms, self._elect)
@@ -290,7 +315,7 @@ class Cluster:
         seat.node = node
         seat.epoch += 1
         seat.coordinator = self._coordinator(seat.coordinator)
-        seat.note_due()
+        self.note_timers(seat.coordinator)
         loading_ms, coordinator = self.world.between(*LOADING_MS), seat.coordinator
         where = {"node": str(node), "partition": seat.partition, "coordinator_epoch": seat.epoch}
         if not self.policy.is_java:

@@ -250,7 +250,7 @@ class Consumer(Client):
             self._with_coordinator(lambda: None)
         if self.node is not None:
             request = Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance)
-            self._send(request, self._beaten, lambda: None)
+            self._send(request, self._beaten, lambda: None, only_refusals=True)
         self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
 
     def _beaten(self, response: Response) -> None:
@@ -274,7 +274,7 @@ class Consumer(Client):
         if self.node is not None and self.owned and self.busy_until_ms <= self.world.now_ms:
             offsets = dict.fromkeys(self.owned, self.world.now_ms)
             request = Commit(self.cluster.number(), self.plan.name, offsets, self.member, self.generation, self.instance)
-            self._send(request, lambda _: None, lambda: None)
+            self._send(request, lambda _: None, lambda: None, only_refusals=True)
         self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
 
     def _reset(self, why: str) -> None:
@@ -291,4 +291,4 @@ class Consumer(Client):
             return
         self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)
         request = Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),))
-        self._send(request, lambda _: None, lambda: None)
+        self._send(request, lambda _: None, lambda: None, only_refusals=True)

@@ -202,7 +202,7 @@ class ModernConsumer(Client):
         """Send the leaving heartbeat without waiting for a response."""
         epoch = LEAVE_EPOCH if self.instance is None else LEAVE_FOR_A_WHILE_EPOCH
         request = ConsumerHeartbeat(self.cluster.number(), self.plan.name, self.member, epoch, self.instance, client_id=self.name)
-        self._send(request, lambda _: None, lambda: None)
+        self._send(request, lambda _: None, lambda: None, only_refusals=True)
 
     # -- other -------------------------------------------------------------------------------------------------
 
@@ -231,5 +231,5 @@ class ModernConsumer(Client):
         if self.node is not None and self.owned and self.busy_until_ms <= self.world.now_ms:
             offsets = dict.fromkeys(self.owned, self.world.now_ms)
             request = Commit(self.cluster.number(), self.plan.name, offsets, self.member, self.generation, self.instance)
-            self._send(request, lambda _: None, lambda: None)
+            self._send(request, lambda _: None, lambda: None, only_refusals=True)
         self._commit_later()

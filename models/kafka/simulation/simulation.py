@@ -30,6 +30,8 @@ class Simulation:
     scenario: Scenario
     version: str
     seed: int = 0
+    tells_requests: bool = True
+    """Whether `run` yields served requests, too."""
     world: World = field(init=False)
     cluster: Cluster = field(init=False)
     truth: Truth = field(init=False)
@@ -43,7 +45,8 @@ class Simulation:
         self._check_version()
         self.world = World(self.seed)
         self.truth = Truth(self.consumers)
-        self.cluster = Cluster(self.world, self.scenario, policy, self.truth.watch, self.truth.arrived, self.truth.lost, self.truth.settled)
+        told = (self.truth.watch, self.truth.arrived, self.truth.lost, self.truth.settled)
+        self.cluster = Cluster(self.world, self.scenario, policy, *told, self.tells_requests)
         for group in self.scenario.groups:
             self.members[group.name] = []
             for _ in range(group.members):
@@ -71,16 +74,16 @@ class Simulation:
     def run(self) -> Iterator[Happening]:
         """Yield log lines and served requests in order of time."""
         while True:
-            events_ms, timers_ms = self.world.next_ms(), self.cluster.next_ms()
-            timers_first = timers_ms is not None and (events_ms is None or timers_ms <= events_ms)
-            now_ms = timers_ms if timers_first else events_ms
+            events_ms = self.world.next_ms()
+            timers_ms = self.cluster.due_by(events_ms)  # at the same time, timers come first
+            now_ms = events_ms if timers_ms is None else timers_ms
             if now_ms is None or now_ms > self.scenario.duration_ms:
                 break
             self.world.now_ms = now_ms
-            if timers_first:
-                self.cluster.advance(now_ms)
-            else:
+            if timers_ms is None:
                 self.world.step()
+            else:
+                self.cluster.advance(now_ms)
             if self.world.happened:
                 yield from self.world.taken()
         self.truth.finish()

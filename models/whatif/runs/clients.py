@@ -73,22 +73,17 @@ class QuietCluster(Cluster):
         # What members have is accepted: brokers may be set to take other sessions than the default allows.
         self.classic.settings = replace(self.classic.settings, min_session_ms=0, max_session_ms=FOREVER_MS)
 
-    def next_ms(self) -> int | None:
-        """Deadline of the next timer, None without timers."""
-        return self.seat.due_ms
-
     def advance(self, now_ms: int) -> None:
         """Fire timers that are due; they come before heartbeats of the same time."""
         for member in self.dozing:
             self._reckon(member, now_ms - 1)
-        self.seat.note_due()
         Cluster.advance(self, now_ms)
         self._wake_unless_stable(now_ms - 1)
 
     def ask(self, request: Request, receive: Receive) -> None:
         """Let a request arrive now; `receive` gets the response when it is given."""
         seat, now_ms = self.seat, self.world.now_ms
-        seat.flights[request.request_id] = Flight(request, "", now_ms, receive, nothing)
+        seat.flights[request.request_id] = Flight(request, "", receive, nothing)
         if seat.coordinator.now_ms < now_ms:
             self.settle(seat, seat.coordinator.advance(now_ms - seat.coordinator.now_ms))
         self.settle(seat, seat.coordinator.handle(request))
@@ -96,7 +91,7 @@ class QuietCluster(Cluster):
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
         """Pass on a coordinator's events and responses."""
-        seat.note_due()
+        self.note_timers(seat.coordinator)
         for change in outcome.changes:
             self.watch(change)
         for answer in outcome.answers:
@@ -158,7 +153,7 @@ class QuietClient(Client):
     def say(self, message: str, level: str = "", /, **fields: Any) -> None:
         """Write nothing."""
 
-    def _send(self, request: Request, receive: Receive, lost: Callable[[], None]) -> None:  # noqa: ARG002
+    def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:  # noqa: ARG002
         attempt = self.attempt
         quick = cast("QuietCluster", self.cluster)
         quick.ask(request, lambda response: self.later(TRAVEL_MS, lambda: self._receive(attempt, lambda: receive(response))))

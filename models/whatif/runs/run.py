@@ -215,16 +215,16 @@ class Run:
                     recorder.shift_ms += left_out_ms
                     world.skipped_ms += left_out_ms
                     continue
-            timers_ms, events_ms = cluster.next_ms(), world.next_ms()
-            by_timer = timers_ms is not None and (events_ms is None or timers_ms <= events_ms)
-            due_ms = timers_ms if by_timer else events_ms
+            events_ms = world.next_ms()
+            timers_ms = cluster.due_by(events_ms)
+            due_ms = events_ms if timers_ms is None else timers_ms
             if due_ms is None or due_ms + recorder.shift_ms > until_ms:
                 return
             world.now_ms = due_ms
-            if by_timer:
-                cluster.advance(due_ms)
-            else:
+            if timers_ms is None:
                 world.step()
+            else:
+                cluster.advance(due_ms)
 
     def _is_quiet(self) -> bool:
         """Whether all members that the coordinator knows are stable, and nothing else goes on."""

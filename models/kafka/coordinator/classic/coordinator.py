@@ -113,6 +113,10 @@ class Coordinator:
         """Deadline of the next timer, None if there is none."""
         return self.shard.timers.next_ms()
 
+    def not_before_ms(self) -> int | None:
+        """A time before which no timer is due, None without timers."""
+        return self.shard.timers.not_before_ms()
+
     def handle(self, request: Request) -> Outcome:
         """Handle a request now, and fire timers that it makes due."""
         shard = self.shard

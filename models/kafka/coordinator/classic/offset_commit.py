@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from models.kafka.coordinator.classic.deferred_responses import await_replicas
@@ -93,7 +92,7 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
 
     def numbered() -> dict[TopicPartition, Committed]:
         shard.log.end += 1
-        return {place: replace(value, written=shard.log.end) for place, value in values.items()}
+        return {place: value._replace(written=shard.log.end) for place, value in values.items()}
 
     def written(error: Error) -> None:
         if error is Error.NONE:

@@ -14,7 +14,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.responses import RESPONSES, Answer, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
 from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, WriteResults, Written
-from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, StateTransition, TimerFired
+from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome, StateTransition, TimerFired
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy
 
@@ -62,6 +62,8 @@ class Shard:
 
     def outcome(self) -> Outcome:
         """Return and clear what has happened since the last call."""
+        if not (self.answers or self.fired or self.changes):
+            return NOTHING
         outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.changes))
         self.answers.clear()
         self.fired.clear()

@@ -15,7 +15,7 @@ from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.responses import Answer, Response
 from models.kafka.coordinator.runtime.offsets_log import WriteResults
-from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, TimerFired
+from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome, TimerFired
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 
 
@@ -70,6 +70,8 @@ class Shard:
 
     def outcome(self) -> Outcome:
         """Return and clear what has happened since the last call."""
+        if not (self.answers or self.fired or self.actions):
+            return NOTHING
         outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.actions))
         self.answers.clear()
         self.fired.clear()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from models.kafka.coordinator.protocol.errors import Error
 
@@ -75,8 +76,7 @@ class FetchResponse(Response):
     offsets: Mapping[tuple[str, int], int | Error | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A response to a request, completed at virtual time `at_ms`."""
 
     request_id: int

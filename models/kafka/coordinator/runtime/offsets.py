@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 TopicPartition = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(NamedTuple):
     """A committed offset.
 
     `expires_ms` is set if the client or an old broker fixed the expiry.
@@ -57,9 +57,10 @@ class Offsets:
     def end(self, values: Values, producer_id: int | None = None) -> None:
         """Mark a write as completed or failed (onOffsetCommitAppend, failPendingOffsetWrite)."""
         unwritten = self._unwritten(producer_id)
-        unwritten.subtract(values.keys())
         for place in values:
-            if not unwritten[place]:
+            if unwritten[place] > 1:
+                unwritten[place] -= 1
+            else:
                 del unwritten[place]
 
     def put(self, values: Values, producer_id: int | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.responses import Answer
@@ -63,10 +63,13 @@ def firings(timers: Timers, until_ms: int) -> Iterator[tuple[Timer, TimerFired]]
         yield timer, TimerFired(timer.at_ms, timer.kind, timer.group or None, timer.member or None, tied)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """All effects of one request or time step, each in order."""
 
     answers: tuple[Answer, ...] = ()
     fired: tuple[TimerFired, ...] = ()
     changes: tuple[StateTransition | LoggedChange, ...] = ()
+
+
+NOTHING = Outcome()
+"""Shared outcome of calls without effect, which are the most."""

@@ -114,6 +114,13 @@ class Timers:
         top = self._settled()
         return top[0] if top else None
 
+    def not_before_ms(self) -> int | None:
+        """A time before which no timer is due, None without timers.
+
+        It costs nothing, and may be earlier than the earliest deadline.
+        """
+        return self._heap[0][0] if self._heap else None
+
     def take(self, until_ms: int) -> Timer | None:
         """Remove and return the first timer due by `until_ms`, if any."""
         if not self._heap or self._heap[0][0] > until_ms:

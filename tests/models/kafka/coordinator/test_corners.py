@@ -24,7 +24,7 @@ from models.kafka.coordinator.protocol.subscription import topics_of
 from models.kafka.coordinator.runtime.choices import FirstChoice
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
-from models.kafka.simulation.cluster import Cluster
+from models.kafka.simulation.cluster import Cluster, Flight
 from models.kafka.simulation.consumer import Consumer, Phase
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.kafka.simulation.simulation import Simulation
@@ -200,7 +200,7 @@ def test_a_broker_that_is_not_the_coordinator_says_so(version: str, request_: Re
     cluster = Cluster(world, scenario, policy_for(version), lambda _: None, lambda *_: None, lambda _: None, lambda *_: None)
     node = cluster.coordinator_of("orders") or 0
     got: list[Response] = []
-    cluster.send(3 - node, "c", request_, got.append, lambda: None)
+    cluster.send(3 - node, Flight(request_, "c", got.append, lambda: None))
     while world.next_ms() is not None:
         world.step()
     assert [response.error.value for response in got] == ["NOT_COORDINATOR"]
