@@ -16,7 +16,7 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.output.console import Messenger, Output, ReaderGone, output_error, say
 from pipelines.cli.output.json_log import LogEvents, traced, write
 from pipelines.errors import UsageError
-from pipelines.gc_tuning import rarely_collected
+from pipelines.gc_tuning import rarely_collected, spare_last_collections
 from pipelines.import_guard import check_packages
 
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -123,4 +123,6 @@ def run() -> None:
         # Characters that the terminal can't encode are shown as escapes instead of ending the program.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(main())
+    code = main()
+    spare_last_collections()
+    sys.exit(code)

@@ -212,3 +212,15 @@ def test_a_scheme_that_only_spark_may_know_is_named(cli: Cli) -> None:
     done = cli("analyze", "dbfs:/logs")
     assert (done.code, done.out) == (codes.NOTHING_READABLE, "")
     assert done.err == "error: dbfs:/logs: no driver is here for such URIs; groupscope run reads them, through Spark\n"
+
+
+def test_the_last_collections_have_nothing_to_search_while_exit_handlers_still_run() -> None:
+    script = (
+        "import atexit, gc, sys; from pipelines.cli.main import run\n"
+        "atexit.register(lambda: print('left', len(gc.get_objects()) * 100 < gc.get_freeze_count()))\n"
+        f"sys.argv = ['groupscope', 'analyze', {SERVER_LOG!r}]; run()"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == codes.GOOD, ended.stderr
+    assert ended.stdout.rstrip().endswith("left True")
