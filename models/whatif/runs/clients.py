@@ -187,10 +187,10 @@ class ClassicMember(QuietClient, Consumer):
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance)
 
-    def _send(self, request: Request, receive: Receive, lost: Callable[[], None]) -> None:
+    def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:
         if not isinstance(request, Heartbeat):
             self._awake()
-        QuietClient._send(self, request, receive, lost)
+        QuietClient._send(self, request, receive, lost, only_refusals=only_refusals)
 
     def _awake(self) -> None:
         """Send heartbeats one by one again."""
