@@ -174,6 +174,11 @@ class Rebalance:
         """Start of the rebalance, or its first known time."""
         return first_known(self.started_at, self.joined_at, self.ended_at)
 
+    @property
+    def over_at(self) -> int:
+        """End of the rebalance, or its last known time."""
+        return first_known(self.ended_at, self.joined_at, self.started_at)
+
 
 @dataclass(slots=True)
 class RebalanceMember:

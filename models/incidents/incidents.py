@@ -17,7 +17,6 @@ from models.durations import spell
 from models.ids import make_id
 from models.incidents.static_returns import spared
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
-from models.times import first_known
 from models.tolerances import real
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
@@ -89,11 +88,6 @@ def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Map
         incident.static_membership_effect = {"static_avoided": float(len(avoided)), "static_saved_seconds": round(sum(avoided), 6)}
 
 
-def over(row: Rebalance) -> int:
-    """End of a rebalance or its last known time, in microseconds."""
-    return first_known(row.ended_at, row.joined_at, row.started_at)
-
-
 def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalance]]:
     """Sort a group's rebalances and cut them at gaps."""
     rows.sort(key=lambda row: (row.began, row.generation_before or 0))
@@ -104,7 +98,7 @@ def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalan
             yield episode
             episode = []
         episode.append(row)
-        quiet_from = max(quiet_from, over(row))
+        quiet_from = max(quiet_from, row.over_at)
     if episode:
         yield episode
 
@@ -124,7 +118,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
         severity=_severity(rows, kind, stopped, limits),
         groups=[first.group],
         started_at=first.began or None,
-        ended_at=None if is_open else max(over(row) for row in rows) or None,
+        ended_at=None if is_open else max(row.over_at for row in rows) or None,
         rebalance_count=len(rows),
         stopped_seconds=stopped,
         root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
@@ -310,7 +304,7 @@ _RESTART_CAUSES = frozenset({"member_leave", "member_join", "member_restart"})
 
 
 def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limits) -> str:
-    span = max(1.0, (over(rows[-1]) - rows[0].began) / US_PER_SECOND)
+    span = max(1.0, (rows[-1].over_at - rows[0].began) / US_PER_SECOND)
     per_hour = stopped / max(span, SECONDS_PER_HOUR)
     if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
         return "critical"
@@ -349,7 +343,7 @@ _ACTION_WORDS = {
 
 def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
     """One sentence: count, time, downtime, and who caused it."""
-    span = (over(rows[-1]) - rows[0].began) / US_PER_SECOND
+    span = (rows[-1].over_at - rows[0].began) / US_PER_SECOND
     count = f"{len(rows)} rebalances in {spell(span)}" if len(rows) > 1 else "1 rebalance"
     told = f"{rows[0].group}: {count}, {spell(stopped)} stopped"
     if goes_on(rows[-1]) and stopped < SHORTEST_SECONDS:

@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from models import state_codec as state_text
 from models.events import Event, Witness
-from models.incidents.incidents import Limits, badness, over
+from models.incidents.incidents import Limits, badness
 from models.incidents.refusals import Refusals, refusal_incident
 from models.incidents.standing_conditions import StandingConditions, condition_incident
 from models.incidents.static_restarts import StaticRestarts, return_incident
@@ -399,7 +399,7 @@ class GroupStage:
         self._set_clocks()
         window = self.modern.windows[self.modern.reported]
         self.writer.epoch(self.modern, self.knowledge, self.open)
-        self._over = max(self._over, over(self.open.rebalances[-1]))
+        self._over = max(self._over, self.open.rebalances[-1].over_at)
         if self._waiting is None:
             del self.actions[: bisect_left(self.actions, window.began, key=lambda action: action.at)]
             self.impact.forget(window.began)
@@ -414,7 +414,7 @@ class GroupStage:
         self.writer.rebalance(
             RebalanceContext(window, previous, following, self.actions, self.roster, self.facts, self.knowledge, self.group), self.open
         )
-        self._over = max(self._over, over(self.open.rebalances[-1]))
+        self._over = max(self._over, self.open.rebalances[-1].over_at)
         self._ranked += 1
         self._forget(window)
 
