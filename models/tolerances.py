@@ -73,6 +73,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.ranking.expiry_lag_us": Tolerance(1_000_000),
     "kafka.timeouts.timeout_tolerance_us": Tolerance(250_000),
     "kafka.timeouts.last_moment_us": Tolerance(150_000),
+    "kafka.timeouts.noticed_us": Tolerance(5_000_000),
     "kafka.client_clocks.tolerance_us": Tolerance(60_000),
     "kafka.client_clocks.late_us": Tolerance(1_000_000),
     "kafka.client_clocks.far_us": Tolerance(300_000_000),
@@ -130,7 +131,6 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.blockers.unnamed_wait_us": Tolerance(
         4_000_000, "heartbeat.interval.ms, 3 s, and a rejoin within 1.3 s in all ordinary rebalances of the labelled corpora"
     ),
-    "kafka.measurements.noticed_us": Tolerance(5_000_000),
     "kafka.missing_evidence.margin_us": Tolerance(2_000_000),
     "kafka.root_causes.takeover_us": Tolerance(10_000_000, "6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms"),
     "kafka.root_causes.return_us": Tolerance(300_000_000),

@@ -2,29 +2,40 @@
 
 The line that opens a rebalance names the member that started it. The length of the join phase depends on the old member
 that rejoins last, or never.
+
+A member hears of a rebalance by a heartbeat, gives up its partitions in its next poll, and rejoins once its callback has returned
+(ConsumerCoordinator.onJoinPrepare). The longest gap between these lines of its own log tells where it was: before its first line it
+heard of nothing, before it gave up its partitions it did not poll, and after that it was in its callback.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from models.durations import spell
 from models.events import Witness
 from models.kafka.hypotheses.elimination import INITIAL_DELAY_OVERRUN
 from models.kafka.hypotheses.hypothesis import PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, text_field
 from models.kafka.observations.line_delays import stamp_width_us
-from models.kafka.verdicts.rejoin_delays import SLOW_REJOIN_US, with_delay
 from models.rows import Person
 from models.tolerances import whole
-from models.units import US_PER_MS
+from models.units import US_PER_MS, US_PER_SECOND
 
 UNNAMED_WAIT_US = whole("kafka.blockers.unnamed_wait_us")
 """Minimum wait for a member that no line names.
 
 Whoever is well hears of the rebalance with its next heartbeat, 3 s by default in all libraries, and rejoins with its next
 poll, within 1.3 s in all ordinary rebalances of the labelled corpora, whose interval is 1 s.
+"""
+
+SLOW_REJOIN_US = whole("kafka.blockers.slow_rejoin_us")
+"""Minimum delay of a blocker behind the other members.
+
+They learn of a rebalance with their next heartbeat.
 """
 
 CANDIDATES_MAX = 5
@@ -45,6 +56,16 @@ NOT_SYNCED = "leads the group and had not sent SyncGroup when the logs end"
 NEVER_SYNCED = "never sent SyncGroup"
 LEFT_MEANWHILE = "left while the others waited"
 
+HEARD_OF_NOTHING = "heard of nothing for"
+DID_NOT_POLL = "did not poll for"
+IN_CALLBACK = "was in its callback for"
+LAST_KNOWN = "did last:"
+
+_OWN_LINES = (
+    *(ActionKind.TOLD, ActionKind.WANTS_REJOIN, ActionKind.REVOKE, ActionKind.STEP),
+    *(ActionKind.REJOIN, ActionKind.JOIN, ActionKind.POLL_TIMEOUT),
+)
+
 _DELAYED = frozenset({REJOINED_LAST, AWAITED_LAST, EVICTED, NOT_BACK, NOT_REJOINED, LEFT_MEANWHILE})
 """Reasons of members that had heard of the rebalance, or should have."""
 
@@ -57,7 +78,7 @@ def blockers(context: RebalanceContext) -> list[Person]:
     window = context.window
     end = window.joined_at or window.open_until or context.facts.logs_end
     found = _awaited_members(context)
-    return [with_delay(context, blocker, end) if end is not None and blocker.reason in _DELAYED else blocker for blocker in found]
+    return [_with_delay(context, blocker, end) if end is not None and blocker.reason in _DELAYED else blocker for blocker in found]
 
 
 def _awaited_members(context: RebalanceContext) -> list[Person]:
@@ -278,3 +299,57 @@ def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[
     there = {*arrivals, *context.gone, *_asked_first(context)}
     missing = {actor: member_id for actor, member_id in old.items() if actor not in there}
     return _people(context, missing, AWAITED_LAST) if len(missing) == 1 else []
+
+
+# -- what a blocker's own log shows ------------------------------------------------------------------------------
+
+
+def _with_delay(context: RebalanceContext, blocker: Person, end: int) -> Person:
+    """Add to a blocker's reason what its own log shows up to `end`."""
+    actor = context.roster.actor(blocker.member_id, blocker.client_id, blocker.instance_id)
+    if actor is None or not context.has_client_log(actor) or context.is_ambiguous(actor):
+        return blocker
+    own = [action for action in context.actions_of(*_OWN_LINES, start=context.start, end=end) if context.actor(action) == actor]
+    told = _last_known(own) or _step(own) or _gap(context.start, own, end)
+    if not own and actor in context.known.tell_joins and actor not in context.known.silent:
+        told = _told(HEARD_OF_NOTHING, end - context.start)  # its heartbeats would have told it, and its log that they did
+    return blocker if told is None else replace(blocker, reason=f"{blocker.reason}: {told}")
+
+
+def _last_known(own: list[MemberAction]) -> str | None:
+    """What a Connect worker says that it was doing (WorkerCoordinator, handlePollTimeoutExpiry)."""
+    said = (text_field(action.event, "last_action") for action in own if action.kind is ActionKind.POLL_TIMEOUT)
+    return next((f"{LAST_KNOWN} {words}" for words in said if words), None)
+
+
+def _step(own: list[MemberAction]) -> str | None:
+    """A callback that says how long it took."""
+    took = (int_field(action.event, "duration_ms") or 0 for action in own if action.kind is ActionKind.STEP)
+    return _told(IN_CALLBACK, max(took, default=0) * US_PER_MS)
+
+
+def _gap(start: int, own: list[MemberAction], end: int) -> str | None:
+    """The longest gap between its lines up to its JoinGroup.
+
+    Without a JoinGroup, up to the end.
+    """
+    if not own:
+        return None
+    heard, revoked, asked = (
+        next((action.at for action in own if holds(action)), None)
+        for holds in (is_told, lambda each: each.kind is ActionKind.REVOKE, lambda each: each.kind in {ActionKind.REJOIN, ActionKind.JOIN})
+    )
+    rejoined = end if asked is None else asked
+    polled = rejoined if revoked is None else revoked
+    hearing = heard if heard is not None else start if revoked is not None else rejoined  # not every library logs that it hears
+    gaps = [
+        (hearing - start, HEARD_OF_NOTHING),
+        (0 if heard is None else polled - heard, DID_NOT_POLL),
+        (0 if revoked is None else rejoined - revoked, IN_CALLBACK),
+    ]
+    longest, words = max(gaps)
+    return _told(words, longest)
+
+
+def _told(words: str, took_us: int) -> str | None:
+    return f"{words} {spell(took_us / US_PER_SECOND)}" if took_us >= SLOW_REJOIN_US else None

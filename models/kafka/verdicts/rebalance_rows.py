@@ -15,6 +15,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.epochs import judge_epoch
 from models.kafka.hypotheses.hypothesis import Ranking, Settles
 from models.kafka.hypotheses.ranking import judge, trigger_text
+from models.kafka.hypotheses.timeouts import numbers_of
 from models.kafka.hypotheses.window import RebalanceContext, evidence_events
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
@@ -25,7 +26,6 @@ from models.kafka.verdicts.blockers import blockers
 from models.kafka.verdicts.damaged_logs import weigh_damage
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
-from models.kafka.verdicts.measurements import numbers_of
 from models.kafka.verdicts.missing_evidence import settled_by
 from models.kafka.verdicts.root_causes import behind_the_wait, in_burst, root_cause
 from models.rows import (

@@ -11,8 +11,16 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.timeouts import follows_load, is_echo
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
-from models.kafka.verdicts.blockers import AWAITED_LAST, EVICTED, EXPIRED_MEANWHILE, GHOST, LATE, NEVER_SYNCED, REJOINED_LAST
-from models.kafka.verdicts.rejoin_delays import HEARD_OF_NOTHING
+from models.kafka.verdicts.blockers import (
+    AWAITED_LAST,
+    EVICTED,
+    EXPIRED_MEANWHILE,
+    GHOST,
+    HEARD_OF_NOTHING,
+    LATE,
+    NEVER_SYNCED,
+    REJOINED_LAST,
+)
 from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS, US_PER_SECOND
