@@ -23,7 +23,7 @@ from models import weights
 from models.causes import Cause
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.hypotheses import ranking as rules
-from models.kafka.hypotheses.hypothesis import Ranking
+from models.kafka.hypotheses.ranking import Ranking
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.verdicts import rebalance_rows
 from parsers.reading.reader import ReadOptions

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis, Ranking
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import restarts
 from models.kafka.hypotheses.timeouts import is_echo, poll_rhythm
 from models.kafka.hypotheses.window import RebalanceContext
@@ -27,16 +27,17 @@ def left(context: RebalanceContext, action: MemberAction | None) -> list[Hypothe
         action = min(leaves.values(), key=lambda a: abs(a.at - context.start))
     actor = context.actor(action) if action else None
     returned = context.joiners.get(actor) if actor else None
-    why = kind_of_leave(context, actor, action)
+    hypotheses = kind_of_leave(context, actor, action)
+    likeliest = hypotheses[0].cause
     if context.is_ambiguous(actor):
         returned = None  # another member with the same client id
-    if returned is not None and context.window.outcome != "empty" and why.best.cause is not Cause.ADMIN_REMOVAL and action is not None:
+    if returned is not None and context.window.outcome != "empty" and likeliest is not Cause.ADMIN_REMOVAL and action is not None:
         sure = weights.LEFT_AND_SEEN_BACK.value
         return [
             Hypothesis(Cause.MEMBER_RESTART, sure, [action, returned, *restarts(context, actor)]),
-            Hypothesis(why.best.cause, 1 - sure, [action]),
+            Hypothesis(likeliest, 1 - sure, [action]),
         ]
-    hypotheses, ways = why.hypotheses, _ways_of_leaving(context, leaves)
+    ways = _ways_of_leaving(context, leaves)
     for hypothesis in hypotheses:
         hypothesis.actions = _leavers_alike(context, ways.get(hypothesis.cause, ()), action)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
@@ -75,7 +76,7 @@ def _ways_of_leaving(context: RebalanceContext, leaves: Mapping[str, MemberActio
     """Members that left here, by the likeliest way."""
     ways: dict[Cause, list[MemberAction]] = {}
     for actor, action in leaves.items():
-        ways.setdefault(kind_of_leave(context, actor, action).best.cause, []).append(action)
+        ways.setdefault(kind_of_leave(context, actor, action)[0].cause, []).append(action)
     return ways
 
 
@@ -96,17 +97,20 @@ _LEAVE_WHY: tuple[tuple[str, Cause], ...] = (
 )
 
 
-def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> Ranking:
-    """Classify a leave: graceful, poll interval exceeded, or an administrator's removal."""
+def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> list[Hypothesis]:
+    """Classify a leave: graceful, poll interval exceeded, or an administrator's removal.
+
+    The likeliest comes first.
+    """
     whys = [a.why for a in context.actions_of(ActionKind.LEAVE) if a.why and context.actor(a) == actor]
     if action is not None and action.why:
         whys.append(action.why)
     for fixed, cause in _LEAVE_WHY:
         if any(fixed in why for why in whys):
-            return Ranking([Hypothesis(cause, weights.LEAVE_REASON.value)])
+            return [Hypothesis(cause, weights.LEAVE_REASON.value)]
     noticed = _noticed_poll_timeout(context, actor, action) if action is not None else None
     if noticed is not None:
-        return Ranking([Hypothesis(Cause.POLL_TIMEOUT, weights.POLL_TIMEOUT_NOTICED.value, supporting_actions=[noticed])])
+        return [Hypothesis(Cause.POLL_TIMEOUT, weights.POLL_TIMEOUT_NOTICED.value, supporting_actions=[noticed])]
     if action is not None and _is_static(context, action):
         return _shared_out(weights.STATIC_LEFT)
     if any(why != "not provided" for why in whys):
@@ -120,7 +124,7 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
     poll = _polled_late(context, actor, action)
     by_will, late = Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT.value - poll), Hypothesis(Cause.POLL_TIMEOUT, poll)
     by_will.settled_by = late.settled_by = CLIENT_LOG
-    return Ranking(sorted([by_will, late], key=lambda hypothesis: -hypothesis.probability))
+    return sorted([by_will, late], key=lambda hypothesis: -hypothesis.probability)
 
 
 def _commits_after(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> bool:
@@ -134,8 +138,8 @@ def _commits_after(context: RebalanceContext, actor: str | None, action: MemberA
     )
 
 
-def _shared_out(shares: weights.Shares) -> Ranking:
-    return Ranking([Hypothesis(cause, share) for cause, share in shares.of.items()])
+def _shared_out(shares: weights.Shares) -> list[Hypothesis]:
+    return [Hypothesis(cause, share) for cause, share in shares.of.items()]
 
 
 def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> float:

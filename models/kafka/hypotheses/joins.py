@@ -10,7 +10,7 @@ from models.causes import Cause
 from models.downtime import is_cooperative
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles, with_first
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles
 from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
@@ -35,7 +35,7 @@ def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypot
     The first of its group, an old acquaintance, or one more.
     """
     joiners = context.joiners
-    actions = with_first(action, joiners.values(), context)
+    actions = context.with_first(action, joiners.values())
     if context.was_empty:
         return first_of_empty(context, actions, weights.FIRST_MEMBER.value)
     actor = context.actor(action) if action else None

@@ -7,20 +7,58 @@ its alternatives.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.elimination import by_elimination, by_removed_members, start_not_seen, store_failed_silently, sync_given_up
-from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis, Ranking
+from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import joined
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, only_gave_id, text_field
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.tolerances import whole
+from models.tolerances import real, whole
 
 EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
 """How long an expiry's line may precede "Preparing" on busy brokers."""
+
+SUREST = real("kafka.hypothesis.surest")
+RIVAL_MIN = real("kafka.hypothesis.rival_min")
+"""Rivals less likely than this are not named."""
+
+_PARTS = 10_000
+"""Resolution of confidences: parts of one."""
+
+
+@dataclass(slots=True)
+class Ranking:
+    """The hypotheses on one rebalance, best first.
+
+    Probabilities add up to at most one.
+    """
+
+    hypotheses: list[Hypothesis]
+    trigger: MemberAction | None = None
+
+    def shares(self) -> tuple[float, dict[str, float]]:
+        """Confidence of the best hypothesis, and its rivals by cause.
+
+        Rounded, they are together no surer than certain.
+        """
+        sure = round(min(self.best.probability, SUREST) * _PARTS)
+        left, rivals = _PARTS - sure, {}
+        for hypothesis in self.hypotheses[1:]:
+            if hypothesis.probability >= RIVAL_MIN:
+                share = min(round(hypothesis.probability * _PARTS), left)
+                left, rivals[hypothesis.cause.value] = left - share, share / _PARTS
+        return sure / _PARTS, rivals
+
+    @property
+    def best(self) -> Hypothesis:
+        """The likeliest."""
+        return self.hypotheses[0]
 
 
 def judge(context: RebalanceContext) -> Ranking:

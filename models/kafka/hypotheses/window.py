@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -337,6 +337,12 @@ class RebalanceContext:
             if action.kind is ActionKind.LEAVE and action.certain and actor is not None and not is_afterthought(action):
                 found.setdefault(actor, action.at)
         return found
+
+    def with_first(self, first: MemberAction | None, others: Iterable[MemberAction]) -> list[MemberAction]:
+        """Actions with the one that started it in front, one per actor."""
+        actor = self.actor(first) if first else None
+        rest = [action for action in others if self.actor(action) != actor]
+        return [first, *rest] if first else rest
 
     def is_ambiguous(self, actor: str | None) -> bool:
         """Whether several members may go by this name.

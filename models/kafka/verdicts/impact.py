@@ -9,11 +9,11 @@ so its stop includes the restoration of state (StreamThread.setState).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from models.downtime import is_cooperative
 from models.events import Event
-from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import int_field, names_field, text_field
 from models.units import FOREVER, US_PER_SECOND
 
@@ -182,22 +182,19 @@ class Impact:
 
     # -- one rebalance -------------------------------------------------------------------------------------------
 
-    def of(self, context: RebalanceContext, by_all: float | None) -> RebalanceCost:
-        """Cost of a rebalance of the classic protocol.
+    def of_classic(
+        self, began: int, until: int | None, by_all: float | None, actors: Collection[str], *, stable: bool, assignor: str | None
+    ) -> RebalanceCost:
+        """Cost of a rebalance of the classic protocol in [began, until).
 
-        `by_all` is the cost if all members waited, as under an eager assignor.
+        `by_all` is the cost if all members waited, as under an eager assignor. `actors` are the members that it led to, none where
+        some are unknown.
         """
-        window, after = context.window, context.members_after
-        if window.started_at is None:
-            return RebalanceCost(by_all, None, None)
-        complete = window.members_after is None or context.knows_all_after
-        witnessed = window.outcome == "stable" and bool(after) and complete and self._tell_partitions.issuperset(after)
-        until = context.following.started_at if context.following else None
-        found = self.of_epoch(window.started_at, until, witnessed=witnessed)
-        if after and complete and self._tell_states.issuperset(after):
-            return replace(found, member_seconds=self._thread_seconds(window.started_at, until))
-        cooperative = is_cooperative(context.known.assignors.get(window.generation_after or -1))
-        return found if cooperative else RebalanceCost(by_all, found.partition_seconds, found.duplicate_window)
+        witnessed = stable and bool(actors) and self._tell_partitions.issuperset(actors)
+        found = self.of_epoch(began, until, witnessed=witnessed)
+        if actors and self._tell_states.issuperset(actors):
+            return replace(found, member_seconds=self._thread_seconds(began, until))
+        return found if is_cooperative(assignor) else RebalanceCost(by_all, found.partition_seconds, found.duplicate_window)
 
     def of_epoch(self, began: int, until: int | None, *, witnessed: bool) -> RebalanceCost:
         """Cost of a rebalance in [began, until) that stops only moving partitions.

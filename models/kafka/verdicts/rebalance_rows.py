@@ -13,8 +13,8 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.epochs import judge_epoch
-from models.kafka.hypotheses.hypothesis import Ranking, Settles
-from models.kafka.hypotheses.ranking import judge, trigger_text
+from models.kafka.hypotheses.hypothesis import Settles
+from models.kafka.hypotheses.ranking import Ranking, judge, trigger_text
 from models.kafka.hypotheses.timeouts import numbers_of
 from models.kafka.hypotheses.window import RebalanceContext, evidence_events
 from models.kafka.observations.actions import ActionKind, MemberAction
@@ -23,9 +23,8 @@ from models.kafka.observations.roster import Member, Roster
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_windows import EpochWindow
 from models.kafka.verdicts.blockers import blockers
-from models.kafka.verdicts.damaged_logs import weigh_damage
 from models.kafka.verdicts.history import GroupHistory
-from models.kafka.verdicts.impact import Impact
+from models.kafka.verdicts.impact import Impact, RebalanceCost
 from models.kafka.verdicts.missing_evidence import settled_by
 from models.kafka.verdicts.root_causes import behind_the_wait, in_burst, root_cause
 from models.rows import (
@@ -39,6 +38,7 @@ from models.rows import (
 )
 from models.times import in_order, seconds
 from models.units import SURE, US_PER_SECOND
+from models.weights import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE
 
 DEED_REASONS = {
     ActionKind.JOIN: "joined",
@@ -80,7 +80,7 @@ class HistoryWriter:
         best = judgement.best
         offenders = self._offenders(context, judgement)
         row = self._row(context, judgement, offenders)
-        weigh_damage(row, self.facts, context.start)
+        self._weigh_damage(row, context.start)
         history.rebalances.append(row)
         history.rebalance_members.extend(self._members(context, row, best.actions))
         history.divergences.extend(self._set_back(row, context.window.started, context.window.joined, context.window.ended))
@@ -126,7 +126,7 @@ class HistoryWriter:
         confidence, alternatives = judgement.shares()
         waited_for = blockers(context)
         root = root_cause(context, best.cause, best.actions, waited_for)
-        stopped = self.impact.of(context, _stopped(members_before, members_after, duration, expected_delay(delay, root)))
+        stopped = self._cost(context, _stopped(members_before, members_after, duration, expected_delay(delay, root)))
         return Rebalance(
             cluster=self.cluster,
             system=KAFKA,
@@ -135,7 +135,7 @@ class HistoryWriter:
             topic=None,
             protocol="classic",
             protocol_type=window.protocol_type or context.known.protocol_type,
-            assignor=context.known.assignors.get(window.generation_after) if window.generation_after is not None else None,
+            assignor=self._assignor(context),
             generation_before=window.generation_before,
             generation_after=window.generation_after,
             started_at=started,
@@ -167,6 +167,24 @@ class HistoryWriter:
             advice_id=(root if root in _ADVISED_ROOTS else behind_the_wait(context, waited_for)) or best.cause.value,
             measurements_ms=self._measurements(context, best.cause, best.actions or actions),
         )
+
+    def _cost(self, context: RebalanceContext, by_all: float | None) -> RebalanceCost:
+        """What the rebalance cost; `by_all` if all its members waited."""
+        window, after, following = context.window, context.members_after, context.following
+        if window.started_at is None:
+            return RebalanceCost(by_all, None, None)
+        return self.impact.of_classic(
+            window.started_at,
+            following.started_at if following else None,
+            by_all,
+            after if window.members_after is None or context.knows_all_after else (),
+            stable=window.outcome == "stable",
+            assignor=self._assignor(context),
+        )
+
+    def _assignor(self, context: RebalanceContext) -> str | None:
+        generation = context.window.generation_after
+        return context.known.assignors.get(generation) if generation is not None else None
 
     def _settled_by(self, context: RebalanceContext, judgement: Ranking) -> str:
         """The file that would confirm the best hypothesis."""
@@ -257,10 +275,26 @@ class HistoryWriter:
         modern.complete()
         window = modern.windows[modern.reported]
         row = self._epoch_row(modern, window, known)
-        weigh_damage(row, self.facts, window.began)
+        self._weigh_damage(row, window.began)
         history.rebalances.append(row)
         history.divergences.extend(self._set_back(row, window.started, window.targeted))
         modern.note_reported()
+
+    def _weigh_damage(self, row: Rebalance, at: int) -> None:
+        """Lower the confidence of a verdict on lines that may be changed.
+
+        Others may be missing.
+        """
+        if not self.facts.damaged:
+            return
+        began = at if row.started_at is None else row.started_at
+        ended = next((time for time in (row.ended_at, row.joined_at) if time is not None), began)
+        damage = self.facts.damaged_between({line.file for line in row.evidence}, began, max(began, ended))
+        if damage is None:
+            return
+        row.confidence = round(row.confidence * UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE, 6)
+        row.alternatives = {cause: round(share * UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE, 6) for cause, share in row.alternatives.items()}
+        row.settled_by = f"an undamaged copy of {damage.file}"
 
     def _set_back(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
         """Report steps of the coordinator's clock back within a rebalance.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from models.causes import Cause
-from models.kafka.hypotheses.hypothesis import Hypothesis, Ranking
+from models.kafka.hypotheses.hypothesis import Hypothesis
+from models.kafka.hypotheses.ranking import Ranking
 
 
 @pytest.mark.parametrize(
