@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from models.events import EVENTS, Event, Witness
+from models.event_kinds import EVENTS
+from models.events import Event, Witness
 from models.rows import Person, Rebalance
 from models.tolerances import whole
 from models.units import US_PER_SECOND

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from models.events import EVENTS, Event, Witness
+from models.event_kinds import EVENTS
+from models.events import Event, Witness
 
 ROCKET_EVENTS = frozenset(name for name in EVENTS if name.startswith("Rocket"))
 """Events of RocketMQ; all others are Kafka's."""

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from models.events import EVENTS, Event, LogPosition, Witness
+from models.event_kinds import EVENTS
+from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.outages.stage import replay_outages
 from models.kafka.partitions.event_fields import PARTITION_EVENTS

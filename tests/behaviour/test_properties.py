@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.events import EVENTS, Event, LogPosition, Witness
+from models.event_kinds import EVENTS
+from models.events import Event, LogPosition, Witness
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.facts import learn, partition_for
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from models.events import COMMON_FIELDS, EVENTS, Event, LogPosition
+from models.event_kinds import COMMON_FIELDS, EVENTS
+from models.events import Event, LogPosition
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.outages.stage import replay_outages

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.events import Event
+from models.events import Event, int_field, names_field, text_field
 from models.kafka.conformance.expected_lines import ExpectedLine
 from models.kafka.conformance.explanation import is_named
-from models.kafka.observations.actions import int_field, names_field, text_field
 
 SAME_REASONS: Mapping[str, str] = {
     "static_update": "static_member_update",

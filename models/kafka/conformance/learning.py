@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from models.events import Event
+from models.events import Event, int_field, text_field
 from models.kafka.conformance.explanation import Certainty, Explanation, is_named
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import SizeLimit
-from models.kafka.observations.actions import int_field, text_field
 
 Learn = Callable[[Explanation, Event], None]
 NAMED_BY_REASON = frozenset(

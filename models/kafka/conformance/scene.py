@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from models.events import Event
+from models.events import Event, names_field, text_field
 from models.kafka.conformance.explanation import Explanation, HiddenInput
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import names_field, text_field
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from models.events import Event
+from models.events import Event, text_field
 from models.kafka.coordinator.runtime.version_policy import Policy, parse_version, policy_for
-from models.kafka.observations.actions import text_field
 
 OLDEST = "1.1.1"
 """Where no hint says more: reasons are written since 2.1."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
-from models.events import Event
+from models.events import Event, text_field
 from models.evidence import evidence
 from models.kafka.conformance.view import CERTAIN, INFERRED, UNKNOWN, Fact, MemberView, View
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import text_field
 from models.rows import KAFKA, GroupState, GroupStateMember
 
 FIRST_EPOCHS = (1, 2)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from models import state_codec as state_text
-from models.events import Event, Witness
+from models.events import Event, Witness, text_field
 from models.incidents.incidents import Limits, badness
 from models.incidents.refusals import Refusals, refusal_incident
 from models.incidents.standing_conditions import StandingConditions, condition_incident
@@ -35,7 +35,7 @@ from models.kafka.groups.model_states import ModelStates
 from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents
 from models.kafka.groups.state_rows import TransitionRows
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import MemberAction, actions_in, text_field
+from models.kafka.observations.actions import MemberAction, actions_in
 from models.kafka.observations.client_clocks import Skews
 from models.kafka.observations.client_ids import Clients, log_of
 from models.kafka.observations.client_states import ClientStates

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from models import weights
 from models.causes import Cause
-from models.events import Witness
+from models.events import Witness, int_field, text_field
 from models.kafka.hypotheses.elimination import by_elimination, by_removed_members, start_not_seen, store_failed_silently, sync_given_up
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import joined
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, only_gave_id, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, is_told, only_gave_id
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import real, whole
 

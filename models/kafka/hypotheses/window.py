@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from models.events import Event, Witness
+from models.events import Event, Witness, names_field, text_field
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import ActionKind, MemberAction, names_field, only_gave_id, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, only_gave_id
 from models.kafka.observations.default_client_ids import is_default
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.line_delays import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US

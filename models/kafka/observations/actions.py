@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from models.events import Event, Witness
+from models.events import Event, Witness, int_field, names_field, text_field
 from models.units import US_PER_MS
 
 LOAD_IN_PROGRESS = 14
@@ -80,26 +80,6 @@ class MemberAction:
     def certain(self) -> bool:
         """True if the coordinator itself logged the action."""
         return self.event.witness is Witness.COORDINATOR
-
-
-def text_field(event: Event, name: str) -> str | None:
-    """Return a text field of the event, None if absent or empty."""
-    value = event.fields.get(name)
-    return value if isinstance(value, str) and value else None
-
-
-def int_field(event: Event, name: str) -> int | None:
-    """Return an integer field of the event, None if absent."""
-    value = event.fields.get(name)
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def names_field(event: Event, name: str) -> list[str]:
-    """Return a field with names, given as a list or separated by commas."""
-    value = event.fields.get(name)
-    if isinstance(value, (list, tuple)):
-        return [str(item) for item in value]
-    return [part for part in (piece.strip() for piece in value.split(",")) if part] if isinstance(value, str) else []
 
 
 def is_told(action: MemberAction) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from models.events import Event
-from models.kafka.observations.actions import ActionKind, MemberAction, names_field, text_field
+from models.events import Event, names_field, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 

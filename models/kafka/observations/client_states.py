@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from models.events import Event
+from models.events import Event, text_field
 from models.evidence import evidence
 from models.ids import make_id
-from models.kafka.observations.actions import text_field
 from models.kafka.observations.client_ids import log_of
 from models.kafka.observations.roster import IDLE_US, LASTING_US
 from models.rows import ClientState

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from models.events import Event, Witness
-from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, int_field, names_field, text_field
+from models.events import Event, Witness, int_field, names_field, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members
 from models.kafka.observations.roster import Member, Roster
 from models.tolerances import whole
 from models.units import US_PER_MS

@@ -11,8 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from models.events import Event
-from models.kafka.observations.actions import text_field
+from models.events import Event, text_field
 from models.kafka.observations.roster import Roster
 from models.rows import Person
 from models.tolerances import whole

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from models.events import Event, Witness
+from models.events import Event, Witness, int_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import int_field, text_field
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import Group, move
 from models.times import first_known

@@ -14,16 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from models.events import Event, Witness
-from models.kafka.observations.actions import (
-    ActionKind,
-    MemberAction,
-    assigned_members,
-    is_told,
-    only_gave_id,
-    says_unknown_member,
-    text_field,
-)
+from models.events import Event, Witness, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, is_told, only_gave_id, says_unknown_member
 from models.kafka.observations.roster import Roster
 from models.tolerances import whole
 from models.units import FOREVER

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from models.causes import Cause
-from models.events import Event
-from models.kafka.observations.actions import text_field
+from models.events import Event, text_field
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.reconciliation import Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Member, Roster

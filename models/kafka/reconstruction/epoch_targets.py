@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from models.events import Event
-from models.kafka.observations.actions import text_field
+from models.events import Event, text_field
 
 IN_TARGET, OUT_OF_TARGET = "is in the target", "is in the target no more"
 """Reasons of changes that only two targets show."""

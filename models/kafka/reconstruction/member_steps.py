@@ -10,8 +10,7 @@ from bisect import bisect_left
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from models.events import Event
-from models.kafka.observations.actions import text_field
+from models.events import Event, text_field
 from models.kafka.observations.reconciliation import STABLE, Span, slow_members
 from models.kafka.observations.roster import Roster
 from models.rows import Person

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from models.events import Event
+from models.events import Event, int_field
 from models.evidence import line_of
-from models.kafka.observations.actions import int_field
 from models.tolerances import whole
 from models.units import US_PER_MS
 

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from models.events import Event, Witness
+from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at, int_field, names_field, text_field
+from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
 from models.tolerances import whole
 from models.units import FOREVER

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from models.durations import spell
-from models.events import Witness
+from models.events import Witness, int_field, text_field
 from models.kafka.hypotheses.elimination import INITIAL_DELAY_OVERRUN
 from models.kafka.hypotheses.hypothesis import PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, int_field, is_told, text_field
+from models.kafka.observations.actions import ActionKind, MemberAction, is_told
 from models.kafka.observations.line_delays import stamp_width_us
 from models.rows import Person
 from models.tolerances import whole

@@ -13,8 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from models.downtime import is_cooperative
-from models.events import Event
-from models.kafka.observations.actions import int_field, names_field, text_field
+from models.events import Event, int_field, names_field, text_field
 from models.units import FOREVER, US_PER_SECOND
 
 STOPS_HELD_MAX = 20_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.events import EVENTS
+from models.event_kinds import EVENTS
 from models.incidents.line_placement import CAUSES, JOINS, LineRole, meaning_of, place
 from models.rows import Rebalance
 from tests.models.kafka.groups.script import events_of, parse, replay

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
-from models.events import EVENTS, Event, LogPosition
+from models.event_kinds import EVENTS
+from models.events import Event, LogPosition
 from models.rocketmq.event_partitions import EventParts
 from models.rocketmq.history import RocketHistory, history_of
 

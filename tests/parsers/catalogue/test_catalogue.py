@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.events import EVENTS
+from models.event_kinds import EVENTS
 from parsers.catalogue.ambiguity import java_hash
 from parsers.catalogue.catalogue import Catalogue, Match, Pattern, catalogue, last_segment
 from parsers.catalogue.loading import _FOLDER, COMPILED, compiled, lean, read_yaml

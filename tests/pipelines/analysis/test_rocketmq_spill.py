@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.events import EVENTS, Event
+from models.event_kinds import EVENTS
+from models.events import Event
 from models.rocketmq.event_partitions import BY_TOPIC, HEEDED, EventParts, Parts
 from parsers.schema import EVENT_SCHEMA
 from pipelines.analysis.rocketmq_spill import RocketStore

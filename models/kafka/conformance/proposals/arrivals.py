@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from models.events import text_field
 from models.kafka.conformance.explanation import HiddenInput
 from models.kafka.conformance.proposals.scripts import perhaps_held
 from models.kafka.conformance.scene import Scene, Script
-from models.kafka.observations.actions import text_field
 
 
 def propose_join(scene: Scene) -> Iterator[Script]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from models.events import int_field, names_field, text_field
 from models.kafka.conformance.explanation import HiddenInput
 from models.kafka.conformance.proposals.join_phase_ends import unproven_members
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import int_field, names_field, text_field
 
 
 def propose_assignment(scene: Scene) -> Iterator[Script]:

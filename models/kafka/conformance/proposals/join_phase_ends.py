@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from models.events import Event
+from models.events import Event, int_field, text_field
 from models.kafka.conformance.explanation import HiddenInput, is_named
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import int_field, text_field
 from models.tolerances import PHASE_OVERRUN_US, PHASE_UNDERRUN_US, USUAL_REBALANCE_TIMEOUTS_MS
 from models.units import US_PER_MS
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from models.events import text_field
 from models.kafka.conformance.explanation import HiddenInput, is_named
 from models.kafka.conformance.proposals.departures import propose_expiry
 from models.kafka.conformance.proposals.scripts import perhaps_held
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import text_field
 
 Proposer = Callable[[Scene], Iterable[Script]]
 

@@ -26,7 +26,7 @@ class StateTransition:
 class LoggedChange:
     """An event that a broker logs.
 
-    `event` and the keys of `fields` are names in `models.events.EVENTS`.
+    `event` and the keys of `fields` are names in `models.event_kinds.EVENTS`.
     """
 
     event: str

@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from models.events import COMMON_FIELDS, EVENTS, Event, LogPosition
+from models.event_kinds import COMMON_FIELDS, EVENTS
+from models.events import Event, LogPosition
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Person
