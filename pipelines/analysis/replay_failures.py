@@ -14,8 +14,6 @@ from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts, learn
-from models.kafka.groups.stage import GroupStage
-from models.kafka.verdicts.history import GroupHistory
 from models.rows import KAFKA, Divergence
 from models.state_codec import UnreadableState
 
@@ -88,46 +86,3 @@ def guarded(rows: Iterator[History], failed: Callable[[Exception], History]) -> 
         raise
     except Exception as problem:
         yield failed(problem)
-
-
-class GuardedStage:
-    """A group's stage that ignores further events after an exception."""
-
-    def __init__(self, cluster: str, group: str, stage: GroupStage) -> None:
-        self.failure: Divergence | None = None
-        self._cluster, self._group, self.stage = cluster, group, stage
-        self._last: Event | None = None
-
-    def feed(self, event: Event, feed: Callable[[Event], None]) -> None:
-        """Pass the next event to the stage, by `feed`."""
-        if self.failure is not None:
-            return
-        self._last = event
-        try:
-            feed(event)
-        except NOT_OF_CONTENT:
-            raise
-        except Exception as problem:
-            self._fail(problem)
-
-    def let_out(self) -> Iterator[GroupHistory]:
-        """Rows that became final."""
-        return guarded(iter(() if self.failure is not None else self.stage.let_out()), self._failed)
-
-    def finish(self) -> GroupHistory:
-        """The remaining rows, or the row for a failed replay."""
-        if self.failure is None:
-            try:
-                return self.stage.finish()
-            except NOT_OF_CONTENT:
-                raise
-            except Exception as problem:
-                self._fail(problem)
-        return GroupHistory(divergences=[] if self.failure is None else [self.failure])
-
-    def _fail(self, problem: Exception) -> None:
-        self.failure = failure(self._cluster, self._group, problem, self._last)
-
-    def _failed(self, problem: Exception) -> GroupHistory:
-        self._fail(problem)
-        return GroupHistory()

@@ -23,10 +23,10 @@ from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of
 from models.kafka.verdicts.history import GroupHistory
 from models.rocketmq.event_partitions import ROCKET_EVENTS, Parts
 from models.rocketmq.history import RocketHistory, histories_of
-from models.rows import ROCKETMQ
+from models.rows import ROCKETMQ, Divergence
 from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
-from pipelines.analysis.replay_failures import GuardedStage, failure, guarded, learned
+from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded, learned
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.schema.row_conversion import events_of
 
@@ -134,6 +134,49 @@ def _brought_home(
     for event in strays:
         by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
     return {cluster: seen[cluster].brought_home(events) for cluster, events in by_cluster.items() if cluster in seen}
+
+
+class GuardedStage:
+    """A group's stage that ignores further events after an exception."""
+
+    def __init__(self, cluster: str, group: str, stage: GroupStage) -> None:
+        self.failure: Divergence | None = None
+        self._cluster, self._group, self.stage = cluster, group, stage
+        self._last: Event | None = None
+
+    def feed(self, event: Event, feed: Callable[[Event], None]) -> None:
+        """Pass the next event to the stage, by `feed`."""
+        if self.failure is not None:
+            return
+        self._last = event
+        try:
+            feed(event)
+        except NOT_OF_CONTENT:
+            raise
+        except Exception as problem:
+            self._fail(problem)
+
+    def let_out(self) -> Iterator[GroupHistory]:
+        """Rows that became final."""
+        return guarded(iter(() if self.failure is not None else self.stage.let_out()), self._failed)
+
+    def finish(self) -> GroupHistory:
+        """The remaining rows, or the row for a failed replay."""
+        if self.failure is None:
+            try:
+                return self.stage.finish()
+            except NOT_OF_CONTENT:
+                raise
+            except Exception as problem:
+                self._fail(problem)
+        return GroupHistory(divergences=[] if self.failure is None else [self.failure])
+
+    def _fail(self, problem: Exception) -> None:
+        self.failure = failure(self._cluster, self._group, problem, self._last)
+
+    def _failed(self, problem: Exception) -> GroupHistory:
+        self._fail(problem)
+        return GroupHistory()
 
 
 MakeStage = Callable[[str, str, ClusterFacts, Limits], GroupStage]

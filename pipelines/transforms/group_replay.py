@@ -28,9 +28,8 @@ from models.state_codec import UnreadableState
 from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import opened
 from parsers.schema import EVENT_SCHEMA
-from pipelines.analysis.replay_failures import GuardedStage
 from pipelines.analysis.rocketmq_spill import RocketStore
-from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, MakeStage, rocket_histories
+from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, GuardedStage, MakeStage, rocket_histories
 from pipelines.gc_tuning import rarely_collected
 from pipelines.schema.row_conversion import events_of, to_batch
 from pipelines.schema.tables import TABLES
