@@ -174,7 +174,7 @@ class GroupStage:
         self._now = max(self._now, event.order_us)
         event = self.authors.name(event, self.roster)
         self.event_count += 1
-        if event.name == "GroupDied" or self.windows.begins_anew(event):
+        if event.name == "GroupDied" or (event.name == "ClientJoined" and event.generation and self.windows.begins_anew(event.generation)):
             self._end_of_life()
         learn(self.knowledge, self.roster, event)
         if event.name == "GroupConverted" and text_field(event, "to_type") != "classic":

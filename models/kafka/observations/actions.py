@@ -7,7 +7,6 @@ takes effect, and request lines when it was answered (its arrival is computed he
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -107,17 +106,6 @@ TOLD_OUT = frozenset({"ClientGenerationReset", "ClientHeartbeatFailed"})
 """Events by which a member hears that it is out of its group."""
 
 _UNKNOWN = ("UNKNOWN_MEMBER_ID", "not aware of this member", "UnknownMemberId")
-
-_ASSIGNED = re.compile(r"(?:^\{|\), )(.+?)=Assignment\(", re.DOTALL)
-
-
-def assigned_members(event: Event) -> list[str]:
-    """Member ids in a leader's "Finished assignment" line.
-
-    The format is `{member=Assignment(…), …}` (ConsumerCoordinator, since 2.4).
-    """
-    value = text_field(event, "assignments")
-    return _ASSIGNED.findall(value) if value else []
 
 
 def arrived_at(event: Event) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
-from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members
+from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Member, Roster
 from models.tolerances import whole
 from models.units import US_PER_MS
@@ -122,6 +123,18 @@ def _hear(knowledge: GroupKnowledge, roster: Roster, event: Event, client: str) 
     roster.note_log(client, event.place.file, family)
     if family in SILENT_LIBRARIES:
         knowledge.silent.add(client)
+
+
+_ASSIGNED = re.compile(r"(?:^\{|\), )(.+?)=Assignment\(", re.DOTALL)
+
+
+def assigned_members(event: Event) -> list[str]:
+    """Member ids in a leader's "Finished assignment" line.
+
+    The format is `{member=Assignment(…), …}` (ConsumerCoordinator, since 2.4).
+    """
+    value = text_field(event, "assignments")
+    return _ASSIGNED.findall(value) if value else []
 
 
 def end_session(roster: Roster, action: MemberAction) -> None:

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, text_field
-from models.kafka.observations.actions import ActionKind, MemberAction, assigned_members, is_told, only_gave_id, says_unknown_member
+from models.kafka.observations.actions import ActionKind, MemberAction, is_told, only_gave_id, says_unknown_member
+from models.kafka.observations.knowledge import assigned_members
 from models.kafka.observations.roster import Roster
 from models.tolerances import whole
 from models.units import FOREVER
@@ -162,23 +163,17 @@ class ClientWindows:
 
     # -- what is seen ----------------------------------------------------------------------------------------
 
-    def begins_anew(self, event: Event) -> bool:
-        """Whether a member joins a new life of the group.
+    def begins_anew(self, generation: int) -> bool:
+        """Whether a member that joins this generation joins a new life of the group.
 
         Only where no coordinator told of the old life.
         """
         newest = self._newest
-        if (
-            event.name != "ClientJoined"
-            or not event.generation
-            or newest is None
-            or newest.generation is None
-            or (newest.announced or self._is_announced(newest.generation, newest.joined.at))
-        ):
+        if newest is None or newest.generation is None or newest.announced or self._is_announced(newest.generation, newest.joined.at):
             return False
         if newest.gone_at is not None:
-            return event.generation <= newest.generation
-        return event.generation < newest.generation and self._sight_of(event.generation) is None
+            return generation <= newest.generation
+        return generation < newest.generation and self._sight_of(generation) is None
 
     def ended(self) -> None:
         """The group's life is over, or was."""
