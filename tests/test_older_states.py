@@ -59,7 +59,7 @@ def test_a_replay_goes_on_from_an_older_state(older: dict[str, Any], samples: Pa
             go_on(
                 self,
                 (self.cluster, self.event_count),
-                lambda: OutageStage.resumed(self.cluster, self.facts, older["state"], self.node_of, self.readers, self.limits),
+                lambda: OutageStage.resumed(self.cluster, self.facts, older["state"], self.node_of, self.readers, self.gap_seconds),
             )
             super().feed(event)
 

@@ -6,7 +6,7 @@ Without a JVM; discovery comes first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue
     from parsers.sources.inspection import Inspection
 
-__all__ = ["Discovery", "FileReader", "FileReport", "ReadOptions", "SourceFile", "find_files", "read_file", "read_places"]
+__all__ = ["Discovery", "FileOptions", "FileReader", "FileReport", "ReadOptions", "SourceFile", "find_files", "read_file", "read_places"]
 
 CHUNK_BYTES = FOLD_BLOCK_BYTES
 # Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
@@ -54,6 +54,17 @@ Its records are of no use.
 """
 _NEVER = -(1 << 62)
 _TELLING = frozenset({"KafkaVersion", "ClientStarted", "ClusterId"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """What options of reading say of one file.
+
+    `reading` are those that determine its records.
+    """
+
+    cluster: str | None
+    reading: tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +97,17 @@ class ReadOptions:
         """The Kafka version that the rules give a file; None if silent."""
         rule = Rules(self.kafka_versions).of(relative)
         return rule.value if rule else None
+
+    def of_files(self, sources: Iterable[SourceFile]) -> dict[str, FileOptions]:
+        """What the options say of each file, by its name."""
+        return {source.name: self.of_file(source) for source in sources}
+
+    def of_file(self, source: SourceFile) -> FileOptions:
+        """What the options say of one file."""
+        relative = source.relative
+        hidden = () if self.redaction is None else (self.redaction.facts,)
+        reading = (self.zone_of(relative), self.version_of(relative), self.max_record_bytes, *hidden)
+        return FileOptions(self.cluster_of(relative), reading)
 
 
 def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Discovery:

@@ -192,7 +192,7 @@ class _Reading:
         self.analysis.missing = list(found.missing)
         self.analysis.warnings += [*unmatched_globs(found, options), *found.notes]
         total = sum(source.size_bytes for source in found.files)
-        pool = self.workers.begin(found.files, options)
+        pool = self.workers.begin(found.files) if options.redaction is None else None  # one process gives all pseudonyms
         if pool is not None:
             self._read_all(pool, found.files, total, progress)
         else:
@@ -243,7 +243,7 @@ class _Reading:
             together = pa.Table.from_batches(expiries)
             self.cluster_events.extend(events_of(together.filter(joint(together))))
         [report] = merge_reports(reports)
-        self.analysis.log_files.append(log_file_row(report, source, self.options.read))
+        self.analysis.log_files.append(log_file_row(report, self.options.read.of_file(source)))
 
     def _events(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Take events; returns those whose use depends on the whole file."""
@@ -355,7 +355,7 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
         for _, batches in reading.partitions.groups():
             for batch in batches:
                 partitions.add(batch)
-        for outages in cluster_outages(partitions.batches, nodes, cluster_of, facts, readers, options.limits):
+        for outages in cluster_outages(partitions.batches, nodes, cluster_of, facts, readers, options.limits.episode_gap_seconds):
             if outages.layout is not None:
                 analysis.layouts.append(outages.layout)
             for table in OUTAGE_TABLES:

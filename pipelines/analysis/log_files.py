@@ -6,25 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from parsers.reading.file_reports import report_row, skipped_report
-from parsers.reading.reader import ReadOptions
-from parsers.sources.files import SkippedFile, SourceFile
+from parsers.reading.reader import FileOptions
+from parsers.sources.files import SkippedFile
 from pipelines.schema.tables import TABLES
 from pipelines.versions import catalogue_version, fingerprint_of
 
 
-def options_id(source: SourceFile, options: ReadOptions) -> str:
-    """Fingerprint of the options that determine a file's records."""
-    zone = options.zone_of(source.relative)
-    rests_on = [catalogue_version(), zone, options.version_of(source.relative), options.max_record_bytes]
-    return fingerprint_of(rests_on if options.redaction is None else [*rests_on, options.redaction.facts])
+def options_id(options: FileOptions) -> str:
+    """Fingerprint of what determines a file's records."""
+    return fingerprint_of([catalogue_version(), *options.reading])
 
 
-def log_file_row(report: Mapping[str, Any], source: SourceFile, options: ReadOptions) -> dict[str, Any]:
+def log_file_row(report: Mapping[str, Any], options: FileOptions) -> dict[str, Any]:
     """Convert a report on a file (`merge_reports`) to a row of `log_files`.
 
     The cluster is missing, because it may follow from neighbouring files.
     """
-    return _row_of(report) | {"cluster_option": options.cluster_of(source.relative), "options_id": options_id(source, options)}
+    return _row_of(report) | {"cluster_option": options.cluster, "options_id": options_id(options)}
 
 
 def refused_row(skipped: SkippedFile) -> dict[str, Any]:

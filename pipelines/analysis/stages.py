@@ -239,7 +239,7 @@ def cluster_outages(
     cluster_of: Callable[[str], str],
     facts: Mapping[str, ClusterFacts],
     readers: Mapping[str, Readers],
-    limits: Limits,
+    gap_seconds: float,
 ) -> Iterator[Outages]:
     """Run the outage stage for each cluster among the events; yield final rows.
 
@@ -251,7 +251,7 @@ def cluster_outages(
     for cluster in sorted({cluster_of(file) for file in files}):
         own = strings(sorted(file for file in files if cluster_of(file) == cluster))
         events = partial(events_in, partial(_of_files, batches, own), node_of)
-        known = facts.get(cluster) or ClusterFacts(cluster), node_of, readers.get(cluster) or Readers(), limits
+        known = facts.get(cluster) or ClusterFacts(cluster), node_of, readers.get(cluster) or Readers(), gap_seconds
         yield from guarded(_outages_of(cluster, events, *known), partial(failed_outages, cluster))
 
 
@@ -261,10 +261,10 @@ def _outages_of(
     facts: ClusterFacts,
     node_of: Mapping[str, str],
     readers: Readers,
-    limits: Limits,
+    gap_seconds: float,
 ) -> Iterator[Outages]:
     skews = clocks_of(events(CLOCK_EVENT_NAMES), node_of).skews()
-    stage = OutageStage(cluster, facts, node_of, readers, limits, skews)
+    stage = OutageStage(cluster, facts, node_of, readers, gap_seconds, skews)
     for event in stage.in_order(events()):
         stage.feed(event)
         yield from stage.let_out()

@@ -17,7 +17,6 @@ from pipelines.cli.output.console import Messenger
 from pipelines.errors import CannotWrite, JobError
 
 if TYPE_CHECKING:
-    from conf.settings import Settings
     from dashboards.answer.history.alert_rules import AlertRule
     from parsers.redaction.pseudonyms import Redaction
     from pipelines.jobs.operations.alerts import AlertOptions, Send
@@ -54,7 +53,6 @@ class RunRecipients:
     """Recipients of a run's outcome."""
 
     place: str
-    settings: Settings
     talk: Messenger
     log_json: bool = False
     metrics: Path | None = None
@@ -64,6 +62,11 @@ class RunRecipients:
     redaction: Redaction | None = None
     lineage: str | None = None
     inputs: Sequence[str] = ()
+    rules: Sequence[AlertRule] = ()
+    """Rules of the user whose breach is an alert."""
+    zone: str = "UTC"
+    drawn_max: int = 0
+    """Rebalances drawn on a page at most."""
 
     def succeeded(self, outcome: RunOutcome) -> None:
         """Follow up a run that published, or found nothing new."""
@@ -146,7 +149,6 @@ class RunRecipients:
     def _tell(self, outcome: RunOutcome) -> dict[str, int]:
         if self.alerts is None or self.send is None:
             return {"alerts": 0, "alerts_failed": 0}
-        from pipelines.cli.arguments.alert_rules import alert_rules
         from pipelines.jobs.operations.alerts import tell
 
         told = tell(
@@ -155,7 +157,7 @@ class RunRecipients:
             outcome.run_id,
             self.alerts,
             self.send,
-            broken_rules=broken_rules(self.place, alert_rules(self.settings.alerts.rules)),
+            broken_rules=broken_rules(self.place, self.rules),
         )
         if told.sent:
             self._log("alerts sent", incidents=told.sent)
@@ -165,7 +167,7 @@ class RunRecipients:
         if self.report is not None:
             from pipelines.cli.report_folder import publish_reports
 
-            self._log("pages written", folder=str(self.report), pages=publish_reports(self.place, self.report, self.settings))
+            self._log("pages written", folder=str(self.report), pages=publish_reports(self.place, self.report, self.zone, self.drawn_max))
         return {}
 
     def _send_lineage(self, outcome: RunOutcome | None, error: str | None = None) -> dict[str, int]:

@@ -15,7 +15,7 @@ from pipelines.errors import CannotWrite
 from pipelines.versions import fingerprint_of, pages_version, product_version
 
 if TYPE_CHECKING:
-    from conf.settings import Settings
+    from dashboards.wording.units import Clock
     from pipelines.warehouse.reader import WarehouseReader
 
 INDEX, KNOWN = "index.html", "index.json"
@@ -29,11 +29,12 @@ _STYLE = (
 )
 
 
-def publish_reports(place: str, folder: Path, settings: Settings) -> int:
+def publish_reports(place: str, folder: Path, zone: str, drawn_max: int) -> int:
     """Update the folder to the published tables; returns pages written.
 
+    Times are shown in the `zone`, and at most `drawn_max` rebalances are drawn.
     A page is written if anything on it has changed: rows of any table, their presentation, or the code of pages. If neither
-    tables nor settings have changed since the last time, nothing is compared.
+    tables nor what is shown of them have changed since the last time, nothing is compared.
     """
     from pipelines.warehouse.reader import WarehouseReader
 
@@ -42,34 +43,35 @@ def publish_reports(place: str, folder: Path, settings: Settings) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotWrite(f"{folder} can't be made: {error.strerror or error}") from error
-    known, made_of = _known(folder), _made_of(warehouse, settings)
+    known, made_of = _known(folder), _made_of(warehouse, zone, drawn_max)
     pages: Mapping[str, str] = known.get("pages", {})
     written = 0
     if known.get("made_of") != made_of or not (folder / INDEX).is_file() or not all(_page(folder, each).is_file() for each in pages):
         same = known.get("made_of", {}).get("shown") == made_of["shown"]
-        pages, written = _brought_up_to_date(warehouse, folder, settings, pages if same else {}, made_of)
+        pages, written = _brought_up_to_date(warehouse, folder, zone, drawn_max, pages if same else {}, made_of)
     for path in folder.glob("incident-*.html"):
         if path.stem.removeprefix("incident-") not in pages:
             path.unlink(missing_ok=True)
     return written
 
 
-def _made_of(warehouse: Any, settings: Settings) -> dict[str, Any]:
+def _made_of(warehouse: Any, zone: str, drawn_max: int) -> dict[str, Any]:
     """Versions of everything that pages depend on: tables and presentation."""
     from pipelines.cli.page_inputs import MADE_OF
 
     tables = {name: warehouse.versions.get(name) for name in sorted(MADE_OF)}
-    shown = [product_version(), pages_version(), settings.display.time_zone, settings.report.drawn_rebalances_max]
+    shown = [product_version(), pages_version(), zone, drawn_max]
     return {"warehouse": warehouse.identity, "tables": tables, "shown": [*shown, fingerprint_of(warehouse.options.get("redact"))]}
 
 
 def _brought_up_to_date(
-    warehouse: Any, folder: Path, settings: Settings, known: Mapping[str, str], made_of: Mapping[str, Any]
+    warehouse: Any, folder: Path, zone: str, drawn_max: int, known: Mapping[str, str], made_of: Mapping[str, Any]
 ) -> tuple[dict[str, str], int]:
     """Write changed pages and the index.
 
     Returns the fingerprints of all pages and the number written.
     """
+    from dashboards.wording.units import Clock
     from pipelines.cli.page_inputs import excerpt_of, fingerprints
 
     wanted = _wanted(warehouse)
@@ -77,8 +79,9 @@ def _brought_up_to_date(
     now = {incident.incident_id: each for incident, each in zip(wanted, prints, strict=True)}
     stay = {key for key, each in now.items() if known.get(key) == each and _page(folder, key).is_file()}
     changed = [incident for incident in wanted if incident.incident_id not in stay]
+    clock = Clock(zone)
     for incident in changed:
-        _write_page(warehouse, incident, _page(folder, incident.incident_id), settings)
+        _write_page(warehouse, incident, _page(folder, incident.incident_id), clock, drawn_max)
     _write_index(folder, wanted, {"made_of": made_of, "pages": now})
     return now, len(changed)
 
@@ -109,16 +112,14 @@ def _known(folder: Path) -> dict[str, Any]:
     return found if whole else {}
 
 
-def _write_page(warehouse: Any, incident: Any, path: Path, settings: Settings) -> None:
+def _write_page(warehouse: Any, incident: Any, path: Path, clock: Clock, drawn_max: int) -> None:
     from dashboards.answer.build import build_answer
     from dashboards.page.page import report
-    from dashboards.wording.units import Clock
     from pipelines.cli.output.atomic_write import write_text
     from pipelines.cli.page_inputs import excerpt_of
 
     answer = build_answer(excerpt_of(incident).of(warehouse), for_page=True)
-    clock, drawn = Clock(settings.display.time_zone), settings.report.drawn_rebalances_max
-    write_text(path, report(answer, clock, title=incident.headline, version=product_version(), drawn_max=drawn))
+    write_text(path, report(answer, clock, title=incident.headline, version=product_version(), drawn_max=drawn_max))
 
 
 def _write_index(folder: Path, incidents: Iterable[Any], known: Mapping[str, Any]) -> None:

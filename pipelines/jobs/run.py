@@ -179,7 +179,7 @@ def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: 
     from pipelines.jobs.ingest.idle_runs import nothing_new, write_down
 
     with _timed(outcome, "compare"):
-        unchanged = nothing_new(options.warehouse, found, read, entry, options.stale_after, _oldest(options, entry))
+        unchanged = nothing_new(options.warehouse, found, read.of_files(found.files), entry, options.stale_after, _oldest(options, entry))
     if isinstance(unchanged, int):
         return unchanged
     note_files(outcome, unchanged.files, entry.inputs, [])

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from models.events import Event
 from models.ids import make_id
-from models.incidents.incidents import Limits
+from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.stage import Outages, OutageStage
@@ -54,7 +54,7 @@ class OutageReplay:
     facts: Mapping[str, ClusterFacts]
     node_of: Mapping[str, str]
     readers: Mapping[str, Readers]
-    limits: Limits = field(default_factory=Limits)
+    gap_seconds: float = EPISODE_GAP_SECONDS
     boundaries: Mapping[str, Sequence[CheckpointBoundary]] = field(default_factory=dict)
     """Times at which checkpoints are taken, by cluster."""
     rules: CheckpointRules = field(default_factory=CheckpointRules)
@@ -80,7 +80,7 @@ class OutageReplay:
                 return
             if stage is None:
                 known, skews = _clocks(BrokerClocks(self.node_of), events(CLOCK_EVENT_NAMES), boundaries)
-                stage = OutageStage(cluster, facts, self.node_of, readers, self.limits, skews)
+                stage = OutageStage(cluster, facts, self.node_of, readers, self.gap_seconds, skews)
             else:
                 known, skews = _clocks(stage.clocks, events(CLOCK_EVENT_NAMES), boundaries)
                 if skews:
@@ -90,7 +90,7 @@ class OutageReplay:
 
     def _resumed(self, cluster: str, state: str | None, facts: ClusterFacts, readers: Readers) -> OutageStage | None:
         try:
-            return None if state is None else OutageStage.resumed(cluster, facts, state, self.node_of, readers, self.limits)
+            return None if state is None else OutageStage.resumed(cluster, facts, state, self.node_of, readers, self.gap_seconds)
         except UnreadableState:
             return None
 

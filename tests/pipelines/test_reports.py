@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conf.settings import Settings, load_settings
 from parsers.reading.reader import ReadOptions
 from parsers.redaction.pseudonyms import Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
@@ -20,7 +18,8 @@ from tests.conftest import LONG
 from tests.pipelines.cli.warehouses import change, store
 from tests.pipelines.site import Site
 
-SETTINGS = load_settings(environment={})
+SHOWN = ("UTC", 4000)
+"""The zone of times, and how many rebalances are drawn at most."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
 
 def test_a_page_for_each_incident_and_an_index(warehouse: Path, tmp_path: Path) -> None:
     folder = tmp_path / "pages"
-    assert publish_reports(str(warehouse), folder, SETTINGS) == 1
+    assert publish_reports(str(warehouse), folder, *SHOWN) == 1
     index = (folder / "index.html").read_text(encoding="utf-8")
     links = re.findall(r'href="([^"]+)"', index)
 
@@ -42,25 +41,25 @@ def test_a_page_for_each_incident_and_an_index(warehouse: Path, tmp_path: Path) 
 
 
 def test_pages_of_what_is_as_it_was_are_not_written_again(warehouse: Path, tmp_path: Path) -> None:
-    publish_reports(str(warehouse), tmp_path, SETTINGS)
+    publish_reports(str(warehouse), tmp_path, *SHOWN)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     (tmp_path / "incident-gone.html").touch()
 
-    assert publish_reports(str(warehouse), tmp_path, SETTINGS) == 0
+    assert publish_reports(str(warehouse), tmp_path, *SHOWN) == 0
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
     (tmp_path / "index.json").write_text("spoilt", encoding="utf-8")
-    assert publish_reports(str(warehouse), tmp_path, SETTINGS) == 1
+    assert publish_reports(str(warehouse), tmp_path, *SHOWN) == 1
 
 
 def test_a_folder_that_cannot_be_made_is_said(warehouse: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(CannotWrite, match="file/pages can't be made"):
-        publish_reports(str(warehouse), tmp_path / "file" / "pages", SETTINGS)
+        publish_reports(str(warehouse), tmp_path / "file" / "pages", *SHOWN)
 
 
-def fresh(warehouse: Path, folder: Path, settings: Settings = SETTINGS) -> dict[str, bytes]:
+def fresh(warehouse: Path, folder: Path, shown: tuple[str, int] = SHOWN) -> dict[str, bytes]:
     """All pages as a first run writes them."""
-    publish_reports(str(warehouse), folder, settings)
+    publish_reports(str(warehouse), folder, *shown)
     return pages(folder)
 
 
@@ -87,33 +86,33 @@ def test_a_page_is_written_again_where_what_it_shows_has_changed_and_the_inciden
     before = fresh(place, tmp_path / "pages")
     change(place, table, updates)
 
-    assert publish_reports(str(place), tmp_path / "pages", SETTINGS) == 1
+    assert publish_reports(str(place), tmp_path / "pages", *SHOWN) == 1
     assert before != pages(tmp_path / "pages") == fresh(place, tmp_path / "fresh")
-    assert publish_reports(str(place), tmp_path / "pages", SETTINGS) == 0
+    assert publish_reports(str(place), tmp_path / "pages", *SHOWN) == 0
 
 
 def test_pages_are_not_written_again_where_a_file_goes_on_beyond_their_time(warehouse: Path, tmp_path: Path) -> None:
     place = Path(shutil.copytree(warehouse, tmp_path / "warehouse"))
     later = "arrow_cast('2126-01-01T00:00:00Z', 'Timestamp(Microsecond, Some(\"UTC\"))')"
     change(place, "log_files", {"last_at": later})
-    publish_reports(str(place), tmp_path / "pages", SETTINGS)
+    publish_reports(str(place), tmp_path / "pages", *SHOWN)
 
     change(place, "log_files", {"lines": "lines + 1000", "recognised": "recognised * 2", "bytes_read": "bytes_read + 100000"}, "0003")
-    assert publish_reports(str(place), tmp_path / "pages", SETTINGS) == 0
+    assert publish_reports(str(place), tmp_path / "pages", *SHOWN) == 0
 
 
 @pytest.mark.parametrize(
-    "settings",
+    "shown",
     [
-        replace(SETTINGS, display=replace(SETTINGS.display, time_zone="Asia/Tokyo")),
-        replace(SETTINGS, report=replace(SETTINGS.report, drawn_rebalances_max=1)),
+        ("Asia/Tokyo", 4000),
+        ("UTC", 1),
     ],
 )
-def test_pages_are_written_again_where_they_are_to_look_otherwise(warehouse: Path, tmp_path: Path, settings: Settings) -> None:
+def test_pages_are_written_again_where_they_are_to_look_otherwise(warehouse: Path, tmp_path: Path, shown: tuple[str, int]) -> None:
     before = fresh(warehouse, tmp_path / "pages")
 
-    assert publish_reports(str(warehouse), tmp_path / "pages", settings) == 1
-    assert before != pages(tmp_path / "pages") == fresh(warehouse, tmp_path / "fresh", settings)
+    assert publish_reports(str(warehouse), tmp_path / "pages", *shown) == 1
+    assert before != pages(tmp_path / "pages") == fresh(warehouse, tmp_path / "fresh", shown)
 
 
 def test_another_warehouse_at_the_same_place_with_the_same_versions_has_pages_of_its_own(samples: Path, tmp_path: Path) -> None:
@@ -123,7 +122,7 @@ def test_another_warehouse_at_the_same_place_with_the_same_versions_has_pages_of
     analysis.log_files = [{**row, "path": row["path"].replace("poll-timeout", "hidden")} for row in analysis.log_files]
     store(analysis, tmp_path / "warehouse")
 
-    assert publish_reports(str(tmp_path / "warehouse"), tmp_path / "pages", SETTINGS) == 1
+    assert publish_reports(str(tmp_path / "warehouse"), tmp_path / "pages", *SHOWN) == 1
     assert before != pages(tmp_path / "pages")
 
 
@@ -158,7 +157,7 @@ def test_pages_of_a_growing_log_are_those_of_the_whole(
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
     site.run()
 
-    publish_reports(str(site.warehouse), tmp_path / "pages", SETTINGS)
+    publish_reports(str(site.warehouse), tmp_path / "pages", *SHOWN)
     assert before != pages(tmp_path / "pages") == fresh(site.warehouse, tmp_path / "fresh")
 
 
@@ -171,6 +170,6 @@ def test_pages_of_clear_names_are_gone_after_a_rebuild_that_hides_them(
     fresh(site.warehouse, tmp_path / "pages")
     site.run(read=ReadOptions(redaction=Redaction(("client_ids",), b"a key of sixteen bytes")), rebuild=True)
 
-    publish_reports(str(site.warehouse), tmp_path / "pages", SETTINGS)
+    publish_reports(str(site.warehouse), tmp_path / "pages", *SHOWN)
     assert pages(tmp_path / "pages") == fresh(site.warehouse, tmp_path / "fresh")
     assert not [name for name, text in pages(tmp_path / "pages").items() if b"shipping-worker" in text]

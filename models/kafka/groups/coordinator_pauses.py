@@ -8,7 +8,7 @@ from models.causes import Cause, RootCause
 from models.durations import spell
 from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.incidents import EXPECTED_CAUSES, Limits
+from models.incidents.incidents import EXPECTED_CAUSES
 from models.kafka.cluster.expiry_bursts import ExpiryBurst
 from models.rows import KAFKA, Incident, Rebalance
 from models.units import US_PER_SECOND
@@ -56,10 +56,10 @@ def _headline(burst: ExpiryBurst) -> str:
     return f"{who} stood still and wrote nothing for {spell(burst.quiet_seconds)}; then {members} within {together}"
 
 
-def soften(incident: Incident, rows: Iterable[Rebalance], limits: Limits) -> None:
+def soften(incident: Incident, rows: Iterable[Rebalance], stuck_seconds: float) -> None:
     """Lower the severity of what a pause did to one group.
 
-    The incident of the pause itself needs attention.
+    The incident of the pause itself needs attention, and so does a group that stood still for `stuck_seconds`.
     """
     rows = list(rows)
     explained = all(row.root_cause == RootCause.COORDINATOR_PAUSE or row.cause in EXPECTED_CAUSES for row in rows)
@@ -71,5 +71,5 @@ def soften(incident: Incident, rows: Iterable[Rebalance], limits: Limits) -> Non
     members = sum(len(row.offenders) for row in failed)
     first, _, _ = incident.headline.partition("; ")
     incident.headline = f"{first}; {members} member{'s' if members != 1 else ''} expired when {who} stood still"
-    if incident.severity == "warning" and incident.stopped_seconds < limits.stuck_seconds:
+    if incident.severity == "warning" and incident.stopped_seconds < stuck_seconds:
         incident.severity = "info"

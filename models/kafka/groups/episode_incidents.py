@@ -35,7 +35,7 @@ def add_incidents(
         members = [member for row in episode for member in members_of.get(row.rebalance_id, ())]
         incidents = find_incidents(episode, limits, members)
         for incident in incidents:
-            soften(incident, episode, limits)
+            soften(incident, episode, limits.stuck_seconds)
         rows.incidents.extend(incidents)
     if facts.expiry_bursts:
         rows.incidents.extend(pause_incident(cluster, burst) for burst in told_bursts(facts.expiry_bursts, group, rows.rebalances))

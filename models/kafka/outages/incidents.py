@@ -10,7 +10,6 @@ from models.causes import Cause, RootCause
 from models.durations import spell
 from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.partitions.brokers import Brokers
@@ -78,7 +77,7 @@ def losses_of(
 
 
 def outage_incidents(
-    outages: Sequence[PartitionOutage], limits: Limits, losses: Sequence[Loss] = (), following: Sequence[RebalanceAfterOutage] = ()
+    outages: Sequence[PartitionOutage], gap_seconds: float, losses: Sequence[Loss] = (), following: Sequence[RebalanceAfterOutage] = ()
 ) -> list[Incident]:
     """Combine outages that follow each other closely into incidents.
 
@@ -87,14 +86,14 @@ def outage_incidents(
     """
     return [
         _with_consequences(_incident(episode), {node for row in episode for node in row.lost_brokers}, losses, following)
-        for episode, _ in outage_episodes(outages, limits.episode_gap_seconds)
+        for episode, _ in outage_episodes(outages, gap_seconds)
     ]
 
 
 def takeover_incidents(
     absences: Sequence[BrokerOutage],
     moves: Sequence[LeaderMove],
-    limits: Limits,
+    gap_seconds: float,
     losses: Sequence[Loss] = (),
     following: Sequence[RebalanceAfterOutage] = (),
 ) -> list[Incident]:
@@ -104,7 +103,7 @@ def takeover_incidents(
     """
     return [
         _with_consequences(_takeover(episode, moves), {row.node for row in episode}, losses, following)
-        for episode, _ in takeover_episodes(absences, limits.episode_gap_seconds)
+        for episode, _ in takeover_episodes(absences, gap_seconds)
     ]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from models import state_codec as state_text
 from models.events import Event
 from models.evidence import line_of
-from models.incidents.incidents import Limits
+from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.outages.broker_loss import Layout, broker_rows, layout_of, placement_rows
@@ -133,7 +133,8 @@ class OutageStage:
     facts: ClusterFacts
     node_of: Mapping[str, str] = field(default_factory=dict)
     readers: Readers = field(default_factory=Readers)
-    limits: Limits = field(default_factory=Limits)
+    gap_seconds: float = EPISODE_GAP_SECONDS
+    """Quiet time between two incidents."""
     skews: Sequence[Skew] = ()
     stage: PartitionStage = field(init=False)
     clocks: BrokerClocks = field(init=False)
@@ -177,14 +178,14 @@ class OutageStage:
         state: str,
         node_of: Mapping[str, str],
         readers: Readers | None = None,
-        limits: Limits | None = None,
+        gap_seconds: float = EPISODE_GAP_SECONDS,
     ) -> OutageStage:
         """Restore a stage from a checkpoint.
 
         Rows that were final at the checkpoint are not produced again. `facts` and `readers` may have grown since, but only with
-        later times; `limits` must be the same. Raises UnreadableState if `state` is not a checkpoint of these models.
+        later times; `gap_seconds` must be the same. Raises UnreadableState if `state` is not a checkpoint of these models.
         """
-        found = cls(cluster, facts, node_of, readers or Readers(), limits or Limits())
+        found = cls(cluster, facts, node_of, readers or Readers(), gap_seconds)
         held = state_text.read(state, {})
         try:
             for name in _HELD:
@@ -363,7 +364,7 @@ class OutageStage:
     @property
     def _wait(self) -> int:
         """Microseconds after its end until an incident can't grow any more."""
-        return int(self.limits.episode_gap_seconds * US_PER_SECOND) + SETTLE_US
+        return int(self.gap_seconds * US_PER_SECOND) + SETTLE_US
 
     # -- incidents -------------------------------------------------------------------------------------------
 
@@ -374,7 +375,7 @@ class OutageStage:
             self._tell_leaders(known, history, history.leaderships)
         rows, later = Outages(), list[int]()
         settled = {id(row) for row in self.outages}
-        for episode, end in outage_episodes(known.partition_outages, self.limits.episode_gap_seconds):
+        for episode, end in outage_episodes(known.partition_outages, self.gap_seconds):
             later.append(end + self._wait)
             if later[-1] <= at and all(id(row) in settled for row in episode):
                 rows.partition_outages += episode
@@ -402,7 +403,7 @@ class OutageStage:
         without_outage = harmless((row for each, row in found if not each.is_blamed), known.partition_outages)
         alone = {id(row) for row in without_outage}
         over = list[BrokerOutage]()
-        for episode, end in takeover_episodes(without_outage, self.limits.episode_gap_seconds):
+        for episode, end in takeover_episodes(without_outage, self.gap_seconds):
             later.append(end + self._wait)
             if later[-1] <= at and all(row.up_at is not None for row in episode):
                 over += episode
@@ -430,8 +431,8 @@ class OutageStage:
             row.groups = self.readers.of(row.topic, row.partition, at)
         moves, outages = [*self.moved, *known.leader_moves], [*self.vacated, *known.partition_outages]
         losses = losses_of(self.stage.brokers, moves, outages, self.readers, at, is_told=self._coordinators_told)
-        rows.incidents += outage_incidents(rows.partition_outages, self.limits, losses, self._following)
-        rows.incidents += takeover_incidents(without_outage, moves, self.limits, losses, self._following)
+        rows.incidents += outage_incidents(rows.partition_outages, self.gap_seconds, losses, self._following)
+        rows.incidents += takeover_incidents(without_outage, moves, self.gap_seconds, losses, self._following)
 
     def _tell_directory_failures(self, rows: Outages, known: Outages, at: int | None, later: list[int]) -> None:
         """Add incidents of failed directories, by `at` those that ended long before.
@@ -477,14 +478,14 @@ def replay_outages(
     node_of: Mapping[str, str] | None = None,
     facts: ClusterFacts | None = None,
     readers: Readers | None = None,
-    limits: Limits | None = None,
+    gap_seconds: float = EPISODE_GAP_SECONDS,
 ) -> Outages:
     """Replay the events of one cluster.
 
     Events must be ordered by (`order_us`, file, byte offset).
     """
     skews = clocks_of(events, node_of or {}).skews()
-    stage = OutageStage(cluster, facts or ClusterFacts(cluster), node_of or {}, readers or Readers(), limits or Limits(), skews)
+    stage = OutageStage(cluster, facts or ClusterFacts(cluster), node_of or {}, readers or Readers(), gap_seconds, skews)
     for event in stage.in_order(events):
         stage.feed(event)
     return stage.finish()

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from parsers.reading.reader import ReadOptions
 from parsers.sources.files import SourceFile
 from pipelines.analysis.parallel.pool import Pool
 from pipelines.analysis.parallel.reading import estimated_bytes
@@ -37,12 +36,12 @@ class Workers:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.pool: Pool | None = None
 
-    def begin(self, sources: Sequence[SourceFile], options: ReadOptions) -> Pool | None:
+    def begin(self, sources: Sequence[SourceFile]) -> Pool | None:
         """Start processes if these files are worth them, else return None.
 
-        Pseudonyms are given by one process, and others may not be able to open what is no plain path.
+        Others may not be able to open what is no plain path.
         """
-        if self._processes < 2 or options.redaction is not None or not sys.executable:
+        if self._processes < 2 or not sys.executable:
             return None
         if sum(map(estimated_bytes, sources)) < self._worth_bytes or not all(os.path.isfile(source.path) for source in sources):
             return None

@@ -15,6 +15,7 @@ from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
     from conf.settings import Settings
+    from models.incidents.incidents import Limits
     from parsers.reading.reader import ReadOptions
     from parsers.redaction.pseudonyms import Redaction
     from pipelines.analysis.in_process import AnalyzeOptions
@@ -81,15 +82,24 @@ def assumption(text: str) -> tuple[str, int]:
 
 def analyze_options(settings: Settings, given: ReadArguments) -> AnalyzeOptions:
     """Options of the in-process analysis."""
+    from pipelines.analysis.in_process import AnalyzeOptions
+
+    read = read_options(settings, given, fold_runs=True)
+    return AnalyzeOptions(read, assumptions_of(settings, given), limits=limits_of(settings), processes=settings.input.processes or None)
+
+
+def assumptions_of(settings: Settings, given: ReadArguments) -> dict[str, int]:
+    """Facts of clusters that are to be taken for known; the command line takes precedence."""
+    return dict(map(assumption, (*settings.input.assume, *(given.assumptions or ()))))
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Limits of incidents, and what is kept of groups."""
     import dataclasses
 
     from models.incidents.incidents import Limits
-    from pipelines.analysis.in_process import AnalyzeOptions
 
-    assume = dict(map(assumption, (*settings.input.assume, *(given.assumptions or ()))))
-    limits = Limits(**dataclasses.asdict(settings.incidents), group_states=settings.replay.group_states)
-    read = read_options(settings, given, fold_runs=True)
-    return AnalyzeOptions(read, assume, limits=limits, processes=settings.input.processes or None)
+    return Limits(**dataclasses.asdict(settings.incidents), group_states=settings.replay.group_states)
 
 
 def read_options(settings: Settings, given: ReadArguments, *, fold_runs: bool) -> ReadOptions:

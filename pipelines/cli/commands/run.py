@@ -18,7 +18,7 @@ from pipelines.cli.output.json_log import LogEvents
 from pipelines.errors import JobError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from rich.console import Console
 
@@ -142,7 +142,8 @@ def run(
     """Read logs into Delta tables, with Spark; reading them twice changes nothing."""
     from conf.settings import load_settings
     from pipelines.cli.after_run import RunRecipients
-    from pipelines.cli.arguments.rules import ReadArguments, analyze_options
+    from pipelines.cli.arguments.alert_rules import alert_rules
+    from pipelines.cli.arguments.rules import ReadArguments, assumptions_of, limits_of, read_options
     from pipelines.extras import require
     from pipelines.jobs.run import RunOptions
 
@@ -150,14 +151,15 @@ def run(
     seconds = _interval(every, once=once, rebuild=rebuild)
     loaded = load_settings(settings)
     place, talk = _place(warehouse or loaded.warehouse.uri), Messenger(quiet=quiet, verbose=verbose)
-    given = analyze_options(loaded, ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, lasting=True))
-    LogEvents.redaction = given.read.redaction
+    given = ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, lasting=True)
+    read = read_options(loaded, given, fold_runs=True)
+    LogEvents.redaction = read.redaction
     options = RunOptions(
         inputs,
         place,
-        read=given.read,
-        assume=given.assume,
-        limits=given.limits,
+        read=read,
+        assume=assumptions_of(loaded, given),
+        limits=limits_of(loaded),
         spark=dict(map(pair, conf or ())),
         rebuild=rebuild,
         thresholds=asdict(loaded.quality),
@@ -166,8 +168,12 @@ def run(
         catalog=catalog or loaded.warehouse.catalog,
         again=seconds is not None,
     )
-    told, send = _alerts(alert, alert_at, alert_format, loaded.alerts.rules)
-    followers = RunRecipients(place, loaded, talk, log_json, metrics, report, told, send, given.read.redaction, lineage, inputs)
+    rules = alert_rules(loaded.alerts.rules)  # refused now rather than after the run
+    told, send = _alerts(alert, alert_at, alert_format)
+    followers = RunRecipients(
+        place, talk, log_json, metrics, report, told, send, read.redaction, lineage, inputs, rules,
+        zone=loaded.display.time_zone, drawn_max=loaded.report.drawn_rebalances_max,
+    )  # fmt: skip
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
     return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
 
@@ -185,10 +191,7 @@ def _place(warehouse: str) -> str:
     return warehouse
 
 
-def _alerts(url: str | None, severity: str, form: AlertFormat, rules: Iterable[str]) -> tuple[AlertOptions, Send] | tuple[None, None]:
-    from pipelines.cli.arguments.alert_rules import alert_rules
-
-    alert_rules(rules)  # refused now rather than after the run
+def _alerts(url: str | None, severity: str, form: AlertFormat) -> tuple[AlertOptions, Send] | tuple[None, None]:
     if url is None:
         return None, None
     from pipelines.jobs.operations.alerts import AlertOptions, sender

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from parsers.reading.reader import Discovery, ReadOptions, SourceFile
+from parsers.reading.reader import Discovery, FileOptions, SourceFile
 from parsers.reading.resume import Start
 from parsers.sources import filesystems as places
 from pipelines.analysis.log_files import options_id
@@ -41,13 +41,14 @@ def plan_of(
     stored: Mapping[str, FileRow],
     states: Mapping[str, State],
     found: Discovery,
-    options: ReadOptions,
+    file_options: Mapping[str, FileOptions],
     *,
     rebuild: bool = False,
     oldest: int | None = None,
 ) -> Plan:
     """Plan what to read and what to forget.
 
+    `file_options` is what the options say of the files found, by name.
     Forgotten is content that ended before `oldest` (microseconds) and no longer exists. Raises NeedsRebuild if records
     of known files would be different now.
     """
@@ -55,7 +56,7 @@ def plan_of(
         known_files(stored.values(), states),
         found.files,
         found.skipped,
-        lambda source: options_id(source, options),
+        lambda source: options_id(file_options[source.name]),
         rebuild=rebuild,
     )
     if todo.stale:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from parsers.reading.reader import Discovery, ReadOptions
+from parsers.reading.reader import Discovery, FileOptions
 from pipelines.analysis.log_files import refused_row
 from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
@@ -43,15 +43,16 @@ class NothingChanged:
 
 
 def nothing_new(
-    place: str, found: Discovery, options: ReadOptions, run: RunEntry, stale_after: timedelta, oldest: int | None = None
+    place: str, found: Discovery, file_options: Mapping[str, FileOptions], run: RunEntry, stale_after: timedelta, oldest: int | None = None
 ) -> NothingChanged | int:
     """Return the state of a warehouse without work, or the bytes to read.
 
+    `file_options` is what the options say of the files found, by name.
     In the first case `write_down` completes the run. Raises WarehouseBusy if another run holds the warehouse,
     NeedsRebuild if the tables were made with other options or another catalogue.
     """
     try:
-        looked = _nothing_new(warehouse_uri(place), found, options, run, stale_after, oldest)
+        looked = _nothing_new(warehouse_uri(place), found, file_options, run, stale_after, oldest)
     except JobError:
         raise
     except Exception as error:  # a store that delta-rs cannot reach, or a warehouse that does not exist
@@ -87,7 +88,7 @@ def _of(options: Mapping[str, Any], name: str) -> str:
 
 
 def _nothing_new(
-    uri: str, found: Discovery, options: ReadOptions, run: RunEntry, stale_after: timedelta, oldest: int | None
+    uri: str, found: Discovery, file_options: Mapping[str, FileOptions], run: RunEntry, stale_after: timedelta, oldest: int | None
 ) -> NothingChanged | int | None:
     runs = open_table(f"{uri}/{TABLES[RUNS].path}")
     rows = table_of(runs, ["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
@@ -112,21 +113,23 @@ def _nothing_new(
         return None
     stored = stored_files(table_of(logs["log_files"]))
     states = parse_states(table_of(logs["state_snapshots"], filters=[("kind", "=", FILE)]).to_pylist(), FILE)
-    todo = plan_of(stored, states, found, options, oldest=oldest)
-    files = _files_as_stored(todo, stored, found, options)
+    todo = plan_of(stored, states, found, file_options, oldest=oldest)
+    files = _files_as_stored(todo, stored, found, file_options)
     if files is None:
         return bytes_of(todo.read)
     run.run_number = 1 + max(row["run_number"] for row in rows)
     return NothingChanged(before, files)
 
 
-def _files_as_stored(todo: Plan, stored: Mapping[str, FileRow], found: Discovery, options: ReadOptions) -> list[FileRow] | None:
+def _files_as_stored(
+    todo: Plan, stored: Mapping[str, FileRow], found: Discovery, file_options: Mapping[str, FileOptions]
+) -> list[FileRow] | None:
     """Rows of this input's files if all files are unchanged, else None."""
     if not todo.nothing:
         return None
     here = [stored[todo.known[source.name]] for source in found.files]
     for source, row in zip(found.files, here, strict=True):
-        if row["path"] == source.name and row["cluster_option"] != options.cluster_of(source.relative):
+        if row["path"] == source.name and row["cluster_option"] != file_options[source.name].cluster:
             return None
     for skip in found.skipped:
         if skip.name in todo.unread:

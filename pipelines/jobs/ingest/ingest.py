@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from parsers.reading.file_reports import whole_report
-from parsers.reading.reader import Discovery, ReadOptions, SourceFile
+from parsers.reading.reader import Discovery, FileOptions, ReadOptions, SourceFile
 from parsers.reading.resume import Start
 from parsers.sources.checkpoints import checkpoint_parts
 from parsers.sources.filesystems import ahead, at_once
@@ -118,10 +118,11 @@ def ingest(
     `forget` removes content that no input has; with `oldest` only if it is older.
     """
     stored = stored_files(warehouse.rows("log_files"))
+    file_options = options.of_files(found.files)
     states = parse_states(warehouse.rows("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
 
     def plan(files: Discovery) -> Plan:
-        todo = plan_of(stored, states, files, options, rebuild=rebuild, oldest=oldest)
+        todo = plan_of(stored, states, files, file_options, rebuild=rebuild, oldest=oldest)
         if forget:
             todo.renamed.clear()
             todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
@@ -132,7 +133,7 @@ def ingest(
 
     reading = read(found, plan, parse)
     try:
-        done = _Ingest(warehouse, reading, options, stamp, block_bytes, stored, states).do()
+        done = _Ingest(warehouse, reading, file_options, stamp, block_bytes, stored, states).do()
         done.missed = reading.missed
         if forget:
             done.touched.whole |= {row["cluster"] for row in stored.values()}
@@ -146,7 +147,7 @@ def ingest(
 class _Ingest:
     warehouse: Warehouse
     reading: Reading[Records]
-    options: ReadOptions
+    file_options: Mapping[str, FileOptions]
     stamp: WriteStamp
     block_bytes: int
     stored: dict[str, FileRow]
@@ -165,9 +166,8 @@ class _Ingest:
 
     def do(self) -> IngestResult:
         done, todo = self.done, self.todo
-        sources = {source.name: source for source in self.found.files}
         fresh, states = self._read_reports()
-        self.files = self._after(fresh, sources)
+        self.files = self._after(fresh)
         self.names = name_files(self.files.values())
         done.known = list(self.files.values())
         done.read = [source.name for source, _ in todo.read]
@@ -176,7 +176,7 @@ class _Ingest:
             self._replace_records(places)
         self._replace_states(states)
         self._replace_files()
-        here = {todo.known.get(path, path) for path in sources} | {skip.name for skip in self.found.skipped}
+        here = {todo.known.get(source.name, source.name) for source in self.found.files} | {skip.name for skip in self.found.skipped}
         done.files = [row for path, row in self.files.items() if path in here]
         return done
 
@@ -194,7 +194,7 @@ class _Ingest:
         rows: dict[str, FileRow] = {}
         for source, start in todo.read:
             own = parts[source.name]
-            rows[source.name] = log_file_row(whole_report(file_report(before[source.name], start, own)), source, self.options)
+            rows[source.name] = log_file_row(whole_report(file_report(before[source.name], start, own)), self.file_options[source.name])
         ahead({source.path: checkpoint_parts(source, rows[source.name]["bytes_read"]) for source, _ in todo.read})
 
         def state_of(file: tuple[SourceFile, Start | None]) -> State | None:
@@ -207,7 +207,7 @@ class _Ingest:
                 states[source.name] = state
         return rows, states
 
-    def _after(self, fresh: Mapping[str, FileRow], sources: Mapping[str, SourceFile]) -> dict[str, FileRow]:
+    def _after(self, fresh: Mapping[str, FileRow]) -> dict[str, FileRow]:
         """All rows of `log_files` by path after this run, not yet with clusters."""
         todo = self.todo
         held = {path: dict(row) for path, row in self.stored.items() if path not in todo.gone}
@@ -219,7 +219,7 @@ class _Ingest:
         refused = {skip.name: refused_row(skip) for skip in self.found.skipped if skip.name not in todo.unread}
         files |= refused | dict(fresh)
         for path in todo.known.keys() & files.keys():
-            files[path]["cluster_option"] = self.options.cluster_of(sources[path].relative)
+            files[path]["cluster_option"] = self.file_options[path].cluster
         return files
 
     def _replace_records(self, places: _Places) -> None:

@@ -351,7 +351,7 @@ class _Replay:
         if resumed:
             states, are_light = snapshots.rows(self.warehouse)
             events, are_few = resumed_at(events, states, ("cluster",)), are_few and are_light
-        replay = OutageReplay(facts, nodes, readers, self.options.limits, snapshots.boundaries, self.options.snapshots)
+        replay = OutageReplay(facts, nodes, readers, self.options.limits.episode_gap_seconds, snapshots.boundaries, self.options.snapshots)
         stage = self._stage(outages_replayed(events, replay, self.warehouse.partitions), OUTAGE_STAGE_TABLES, are_few=are_few)
         differing = (
             stage[CLUSTER_SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster",), self.warehouse.spark)["cluster"].to_pylist()

@@ -14,6 +14,7 @@ import pytest
 from parsers.reading.reader import ReadOptions, find_files
 from pipelines.analysis.log_files import options_id
 from pipelines.jobs.ingest.file_rows import plan_of
+from pipelines.jobs.ingest.ledger import Plan
 from pipelines.jobs.operations.alerts import AlertOptions, tell
 from tests.conftest import LONG
 from tests.pipelines.site import Site
@@ -29,11 +30,18 @@ def row(path: Path, last_at: int | None) -> dict[str, Any]:
     """A row of the ledger; the content of a file that is there is known."""
     found = find_files([str(path)]).files if path.exists() else []
     known = (
-        {"file_id": found[0].file_id, "bytes_read": found[0].size_bytes, "options_id": options_id(found[0], ReadOptions())} if found else {}
+        {"file_id": found[0].file_id, "bytes_read": found[0].size_bytes, "options_id": options_id(ReadOptions().of_file(found[0]))}
+        if found
+        else {}
     )
     rest = {"path": str(path), "file_id": "gone", "size_bytes": 99, "bytes_read": 99, "options_id": "x", "last_at": last_at, "cluster": "c"}
     rest |= {"status": "ok", "reason": None}
     return rest | known | {"size_bytes": found[0].size_bytes if found else 99}
+
+
+def planned(stored: dict[str, dict[str, Any]], here: Path, oldest: int | None = None) -> Plan:
+    found = find_files([str(here)])
+    return plan_of(stored, {}, found, ReadOptions().of_files(found.files), oldest=oldest)
 
 
 @pytest.mark.parametrize(
@@ -48,10 +56,10 @@ def test_only_old_content_that_is_gone_goes(tmp_path: Path, there: bool, last_at
     if there:
         old.write_text("[2026-11-20 10:00:00,000] INFO another thing\n")
     stored = {str(path): row(path, at) for path, at in ((here, 1), (old, last_at))}
-    todo = plan_of(stored, {}, find_files([str(here)]), ReadOptions(), oldest=100)
+    todo = planned(stored, here, oldest=100)
     assert todo.gone == ({str(old)} if goes else set())
     assert todo.nothing is not goes
-    assert not plan_of(stored, {}, find_files([str(here)]), ReadOptions()).gone
+    assert not planned(stored, here).gone
 
 
 def test_what_stands_in_an_archive_that_is_there_stays(tmp_path: Path) -> None:
@@ -60,9 +68,9 @@ def test_what_stands_in_an_archive_that_is_there_stays(tmp_path: Path) -> None:
     here.write_text("[2026-11-21 10:00:00,000] INFO something\n")
     inside = [bundle / "broker-1" / "server.log", bundle / "broker-1" / "server.log#2"]
     stored = {str(path): row(path, at) for path, at in ((here, 1), *((path, 99) for path in inside))}
-    assert plan_of(stored, {}, find_files([str(here)]), ReadOptions(), oldest=100).gone == set(map(str, inside))
+    assert planned(stored, here, oldest=100).gone == set(map(str, inside))
     bundle.touch()
-    assert not plan_of(stored, {}, find_files([str(here)]), ReadOptions(), oldest=100).gone
+    assert not planned(stored, here, oldest=100).gone
 
 
 @LONG

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from conf.settings import load_settings
 from pipelines.cli import exit_codes as codes
 from pipelines.cli import spark_submit as job
 from pipelines.cli.after_run import RunRecipients
@@ -42,7 +41,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def followers(place: Path) -> RunRecipients:
-    return RunRecipients(str(place), load_settings(None), Messenger(), metrics=place / "groupscope.prom")
+    return RunRecipients(str(place), Messenger(), metrics=place / "groupscope.prom")
 
 
 OUTCOME = RunOutcome("r", table_versions=VERSIONS)

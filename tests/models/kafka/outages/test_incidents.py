@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from models.events import Event, LogPosition, Witness
-from models.incidents.incidents import Limits
+from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import learn
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.incidents import goings_of, harmless, losses_of, outage_incidents, point_to_outages, takeover_incidents
@@ -36,7 +36,7 @@ def rebalance(started: float, cause: str, root_cause: str | None) -> Rebalance:
 
 
 def test_outages_that_follow_each_other_are_one_incident() -> None:
-    found = outage_incidents([outage("b", 40, 60), outage("a", 10, 50), outage("late", 1000, 1010, lost="3")], Limits())
+    found = outage_incidents([outage("b", 40, 60), outage("a", 10, 50), outage("late", 1000, 1010, lost="3")], EPISODE_GAP_SECONDS)
     assert [(each.severity, each.groups, each.started_at, each.ended_at, each.stopped_seconds) for each in found] == [
         ("critical", ["reader of a", "reader of b"], 10 * SECOND, 60 * SECOND, 50.0),
         ("critical", ["reader of late"], 1000 * SECOND, 1010 * SECOND, 10.0),
@@ -47,22 +47,22 @@ def test_outages_that_follow_each_other_are_one_incident() -> None:
 
 def test_a_failed_directory_is_no_broker_that_went() -> None:
     failed = dataclasses.replace(outage("a", 10, 50), cause="log_dir_failed", lost_brokers=[], leader_before="2")
-    (found,) = outage_incidents([failed], Limits())
+    (found,) = outage_incidents([failed], EPISODE_GAP_SECONDS)
     assert found.headline == "a log directory of broker 2 failed: a-0 without leader, up to 40 s"
-    (found,) = outage_incidents([failed, outage("b", 40, 60, lost="3")], Limits())
+    (found,) = outage_incidents([failed, outage("b", 40, 60, lost="3")], EPISODE_GAP_SECONDS)
     assert found.headline == "broker 3 went and a log directory of broker 2 failed: 2 partitions without leader, up to 40 s"
 
 
 def test_an_open_outage_holds_all_that_follows() -> None:
-    (found,) = outage_incidents([outage("a", 10, None), outage("b", 5000, 5001)], Limits())
+    (found,) = outage_incidents([outage("a", 10, None), outage("b", 5000, 5001)], EPISODE_GAP_SECONDS)
     assert (found.ended_at, found.severity) == (None, "critical")
     assert "still open" in found.headline
 
 
 def test_a_takeover_is_no_alarm() -> None:
-    (found,) = outage_incidents([outage("a", 10, 10.3)], Limits())
+    (found,) = outage_incidents([outage("a", 10, 10.3)], EPISODE_GAP_SECONDS)
     assert found.severity == "warning"
-    (found,) = outage_incidents([outage("a", 10, 10.3, at_risk=True)], Limits())
+    (found,) = outage_incidents([outage("a", 10, 10.3, at_risk=True)], EPISODE_GAP_SECONDS)
     assert found.severity == "critical"
 
 
@@ -115,7 +115,7 @@ def moved(node: str, at: float, partition: int = 0) -> LeaderMove:
 )
 def test_brokers_that_go_without_an_outage_are_told_too(absences: list[BrokerOutage], told: list[tuple[str, float | None, str]]) -> None:
     moves = [moved("2", 11), moved("2", 9.5, 1), moved("9", 11, 2)]
-    found = takeover_incidents(harmless(absences, [outage("a", 301, 302, lost="7")]), moves, Limits())
+    found = takeover_incidents(harmless(absences, [outage("a", 301, 302, lost="7")]), moves, EPISODE_GAP_SECONDS)
     assert [(each.severity, each.ended_at and each.ended_at / SECOND, each.headline) for each in found] == told
     assert all(each.kind == "broker_outage" and each.outage_ids for each in found)
 
@@ -197,7 +197,7 @@ def test_an_outage_names_groups_that_lost_their_coordinator_and_the_rebalances_t
     readers.note_rebalances([followed, unrelated, late, rebalance(106, "member_join", None)])
     rows = [outage("orders", 100, 140)]
     losses = losses_of(brokers_that_went(("2", 100), ("9", 101)), [offsets_move(7, 100.5, "2"), offsets_move(8, 500, "2")], rows, readers)
-    (found,) = outage_incidents(rows, Limits(), losses, sorted(readers.following))
+    (found,) = outage_incidents(rows, EPISODE_GAP_SECONDS, losses, sorted(readers.following))
     assert found.rebalance_ids == ["behind it"]
     assert found.rebalance_count == 1
     assert found.groups == ["moved", "moved too", "reader of orders"]
@@ -208,7 +208,9 @@ def test_without_a_word_about_offsets_partitions_all_rebalances_after_a_loss_fol
     readers = Readers()
     readers.note_rebalances([rebalance(104, "coordinator_failover", "broker_outage")])
     rows = [outage("orders", 100, 140)]
-    (found,) = outage_incidents(rows, Limits(), losses_of(brokers_that_went(("2", 100)), [], rows, readers), sorted(readers.following))
+    (found,) = outage_incidents(
+        rows, EPISODE_GAP_SECONDS, losses_of(brokers_that_went(("2", 100)), [], rows, readers), sorted(readers.following)
+    )
     assert (found.rebalance_ids, found.groups) == (["r"], ["g", "reader of orders"])
 
 
