@@ -35,7 +35,7 @@ SAMPLES = "data_samples/kafka"
 COMMAND_SAMPLES = ("data_samples/kafka/3.9.1", "data_samples/rocketmq/4.9.7")
 """Logs that the traced commands read: of both systems, and with outages."""
 
-LONGEST = {"verdict": 12, "event": 8, "options of analyze": 15, "options of run": 15}
+LONGEST = {"verdict": 11, "event": 8, "options of analyze": 14, "options of run": 15}
 """Most files of each walk; the figures may only fall."""
 
 VERDICT = frozenset({"RebalanceWindow", "EpochWindow", "RebalanceContext", "Ranking", "Rebalance"})

@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from conf.settings import load_settings
 from models.durations import UNITS_US, span_us
 from pipelines.cli import exit_codes as codes
+from pipelines.cli.after_run import RunRecipients, code_of
 from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.alert_rules import alert_rules
+from pipelines.cli.arguments.rules import ReadArguments, assumptions_of, limits_of, read_options
 from pipelines.cli.output.console import Messenger, ReaderGone, screen
 from pipelines.cli.output.json_log import LogEvents
 from pipelines.errors import JobError, UsageError
+from pipelines.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import Console
 
-    from pipelines.cli.after_run import RunRecipients
     from pipelines.jobs.operations.alert_bodies import AlertFormat
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.run import RunOptions, RunOutcome
@@ -140,11 +144,6 @@ def run(
     verbose: o.Verbose = False,
 ) -> int:
     """Read logs into Delta tables, with Spark; reading them twice changes nothing."""
-    from conf.settings import load_settings
-    from pipelines.cli.after_run import RunRecipients
-    from pipelines.cli.arguments.alert_rules import alert_rules
-    from pipelines.cli.arguments.rules import ReadArguments, assumptions_of, limits_of, read_options
-    from pipelines.extras import require
     from pipelines.jobs.run import RunOptions
 
     require("spark")
@@ -235,7 +234,6 @@ STAGES = {
 
 
 def _once(options: RunOptions, followers: RunRecipients, show: _Show) -> int:
-    from pipelines.cli.after_run import code_of
     from pipelines.cli.answers.source import check_paths
     from pipelines.jobs.run import run as run_job
 
@@ -256,7 +254,6 @@ def _again_and_again(seconds: float, options: RunOptions, followers: RunRecipien
 
     Wrong usage ends the command, and so does a Spark that can't be restarted.
     """
-    from pipelines.cli.after_run import code_of
     from pipelines.jobs.schedule import repeat, until_told
     from pipelines.spark.session import let_go_of_dead
 
@@ -333,7 +330,6 @@ def _show(outcome: RunOutcome, place: str, *, verbose: bool) -> None:
 
 def _show_headline(console: Console, place: str) -> None:
     """What the warehouse holds, as `analyze` begins."""
-    from conf.settings import load_settings
     from dashboards.answer.build import build_answer
     from dashboards.wording.units import Clock
     from pipelines.cli.answers import sql_ranking as ranked
