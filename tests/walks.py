@@ -173,7 +173,7 @@ def walks_within(paths: list[str]) -> tuple[list[set[str]], list[set[str]]]:
     from models.kafka.reconstruction.epoch_log import ModernReplay
     from pipelines.analysis.in_process import AnalyzeOptions, analyze
 
-    verdicts = VerdictWalks(frozenset({id(GroupStage._judge_next.__code__), id(GroupStage._judge_epoch.__code__)}))
+    verdicts = VerdictWalks(frozenset({id(GroupStage._rank_next.__code__), id(GroupStage._rank_epoch.__code__)}))
     events = EventWalks(frozenset({id(ClassicReplay.feed.__code__), id(ModernReplay.feed.__code__)}))
 
     def see(frame: FrameType, kind: str, value: object) -> None:

@@ -14,7 +14,7 @@ import pytest
 from parsers.reading.reader import ReadOptions, find_files
 from pipelines.analysis.log_files import options_id
 from pipelines.jobs.ingest.file_rows import plan_of
-from pipelines.jobs.ingest.ledger import Plan
+from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.operations.alerts import AlertOptions, tell
 from tests.conftest import LONG
 from tests.pipelines.site import Site
