@@ -202,7 +202,7 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
             return any(each.kind is ActionKind.CLOSE and context.actor(each) == actor for each in context.actions)
         if later.kind is ActionKind.UNSUBSCRIBE:
             return False
-        if later.kind in {ActionKind.JOIN, ActionKind.REJOIN}:
+        if later.kind is ActionKind.JOIN or (later.kind is ActionKind.REJOIN and not context.is_ambiguous(actor)):
             return later.event.witness is Witness.CLIENT
     return False
 
