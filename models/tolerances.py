@@ -88,7 +88,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.line_delays.straggler_us": Tolerance(2_000_000),
     "kafka.line_delays.effect_us": Tolerance(2_000_000),
     "kafka.line_delays.afterthought_us": Tolerance(250_000),
-    "kafka.unattributed.slack_us": Tolerance(60_000_000),
+    "kafka.attribution.slack_us": Tolerance(60_000_000),
     "kafka.incidents.takeover_us": Tolerance(60_000_000),
     "kafka.incidents.clocks_us": Tolerance(2_000_000),
     "kafka.incidents.lasting_us": Tolerance(86_400_000_000),

@@ -37,7 +37,7 @@ READING = (
     "parsers.reading.spark_source",
     "pipelines.analysis.log_files",
     "pipelines.transforms.events",
-    "pipelines.transforms.read.carried_over",
+    "pipelines.transforms.read.kept_records",
     "pipelines.transforms.read.records",
     "pipelines.transforms.rejected_records",
     "pipelines.transforms.unknown_messages",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from conf.causes import cause as cause_entry
-from dashboards.answer.history.held_up import blockers
+from dashboards.answer.history.blocker_ranking import blockers
 from dashboards.view.answer import Answer, Incident
 from dashboards.view.evidence import Line
 from dashboards.wording import units

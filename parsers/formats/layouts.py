@@ -18,7 +18,7 @@ import yaml
 
 from parsers.formats import logfmt
 from parsers.formats.json_documents import field_of, json_document
-from parsers.formats.structured import Structure, with_keys
+from parsers.formats.message_values import Structure, with_keys
 from parsers.formats.timestamps import DateFormat, date_format
 
 LEVELS = frozenset({"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"})

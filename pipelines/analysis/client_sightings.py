@@ -1,6 +1,6 @@
 """Sightings of clients in groups, and clients' lines without a group.
 
-`models.kafka.observations.unattributed` uses the sightings to attribute the lines.
+`models.kafka.observations.attribution` uses the sightings to attribute the lines.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.events import Witness
-from models.kafka.observations.unattributed import STRAY_EVENTS, ClientSighting
+from models.kafka.observations.attribution import STRAY_EVENTS, ClientSighting
 from parsers.arrow_arrays import alike, flags, integers_of, known_of, numbers, strings
 from parsers.schema import TIME
 from pipelines.schema.row_conversion import micros

@@ -20,7 +20,7 @@ from models.ids import make_id
 from models.incidents.incidents import Limits
 from models.kafka.cluster.expiry_bursts import told_by_one_of
 from models.kafka.cluster.facts import CLUSTER_EVENTS
-from models.kafka.observations.unattributed import ClientSighting
+from models.kafka.observations.attribution import ClientSighting
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.broker_loss import Layout
 from models.kafka.partitions.event_fields import PARTITION_EVENTS

@@ -16,7 +16,7 @@ from models.events import Event, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.stage import GroupStage
-from models.kafka.observations.unattributed import ClientSighting, Sightings
+from models.kafka.observations.attribution import ClientSighting, Sightings
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.outages.stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of

@@ -29,7 +29,7 @@ from pipelines.cli.commands import (
 from pipelines.cli.commands import rebalances as tables
 from pipelines.cli.commands import run as run_job
 from pipelines.cli.commands.history import gate, groups, spans, trend
-from pipelines.cli.commands.live import events, mcp
+from pipelines.cli.commands.integration import events, mcp
 from pipelines.cli.json_schema import schema
 from pipelines.cli.output.console import ReaderGone
 

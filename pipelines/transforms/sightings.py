@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from models.events import Witness
-from models.kafka.observations.unattributed import ClientSighting
+from models.kafka.observations.attribution import ClientSighting
 from pipelines.analysis.client_sightings import CLIENT_NUMBER, MEMBER_OWNER, REASON_MEMBER, sightings_of
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.schema.columns import Table
 from pipelines.warehouse.arrow_files import files_of
-from pipelines.warehouse.first_seen import FIRST, DerivedColumns, firsts_of, time_of
+from pipelines.warehouse.first_times import FIRST, DerivedColumns, firsts_of, time_of
 
 ROWS = 20_000
 """Maximum number of rows processed in the driver instead of Spark."""

@@ -38,7 +38,7 @@ from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since
 from pipelines.warehouse.damage import DISPOSABLE, mend, remove_retired
 from pipelines.warehouse.delta_files import set_aside
-from pipelines.warehouse.first_seen import DerivedColumns, firsts_by_spark
+from pipelines.warehouse.first_times import DerivedColumns, firsts_by_spark
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among
 from pipelines.warehouse.schema_upgrades import ExistingTable, brought_up_to_date, create
 from pipelines.warehouse.spark_diff import (

@@ -166,7 +166,7 @@ class ClusterFacts:
     strays: dict[str, list[Event]] = field(default_factory=dict)
     """Clients' lines without a group, by the group that they concern.
 
-    See `models.kafka.observations.unattributed`.
+    See `models.kafka.observations.attribution`.
     """
 
     def topic_changes_between(self, start: int, end: int) -> list[TopicChange]:

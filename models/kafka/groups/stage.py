@@ -36,13 +36,13 @@ from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_inc
 from models.kafka.groups.state_rows import TransitionRows
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import MemberAction, actions_in
+from models.kafka.observations.attribution import attributed_events
 from models.kafka.observations.client_clocks import Skews
 from models.kafka.observations.client_ids import Clients, log_of
 from models.kafka.observations.client_states import ClientStates
 from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
 from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
-from models.kafka.observations.unattributed import attributed_events
 from models.kafka.outages.incidents import CLOCKS_US, goings_of
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindows

@@ -13,18 +13,18 @@ from pipelines.schema.tables import instant_text
 
 if TYPE_CHECKING:
     from dashboards.answer.history.alert_rules import AlertRule, Breach
+    from dashboards.answer.history.blocker_ranking import Blocker
     from dashboards.answer.history.deploys import Deploy
     from dashboards.answer.history.group_profiles import GroupProfile
-    from dashboards.answer.history.held_up import Blocker
     from dashboards.answer.history.trends import GroupTrend
     from dashboards.view.answer import Rebalance
 
 
 def blockers(rows: Any, ranked_by: str) -> list[Blocker]:
     """Members that others waited for."""
-    from dashboards.answer.history import held_up
+    from dashboards.answer.history import blocker_ranking
 
-    return held_up.blockers(map(build.rebalance, rows.rebalances), ranked_by)
+    return blocker_ranking.blockers(map(build.rebalance, rows.rebalances), ranked_by)
 
 
 def profiles(rows: Any) -> list[GroupProfile]:

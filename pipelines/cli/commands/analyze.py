@@ -12,7 +12,7 @@ from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
-from pipelines.cli.commands.live.following import follow_rebalances
+from pipelines.cli.commands.integration.follow import follow_rebalances
 from pipelines.cli.commands.report import write_report
 from pipelines.cli.output.console import screen
 from pipelines.errors import UsageError

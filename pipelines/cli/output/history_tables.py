@@ -12,9 +12,9 @@ from pipelines.cli.output.grid import Column, grid
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dashboards.answer.history.blocker_ranking import Blocker
     from dashboards.answer.history.deploys import Deploy
     from dashboards.answer.history.group_profiles import GroupProfile
-    from dashboards.answer.history.held_up import Blocker
     from dashboards.answer.history.trends import GroupTrend
 
 VERSIONS_SHOWN = 2

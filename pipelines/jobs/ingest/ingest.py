@@ -31,7 +31,7 @@ from pipelines.jobs.registry.resume_states import FILE, State, file_report, file
 from pipelines.schema.tables import without_run
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
-from pipelines.transforms.read.carried_over import CarriedContent, kept_rows
+from pipelines.transforms.read.kept_records import CarriedContent, kept_rows
 from pipelines.transforms.read.records import Records, parsed
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from models.events import Event, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, EXPIRY_EVENTS, ClusterFacts
-from models.kafka.observations.unattributed import STRAY_EVENTS, ClientSighting
+from models.kafka.observations.attribution import STRAY_EVENTS, ClientSighting
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
 from pipelines.analysis.client_sightings import StrayRoom

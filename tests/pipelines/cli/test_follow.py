@@ -15,11 +15,11 @@ from jsonschema import Draft202012Validator
 
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions
-from pipelines.cli.answers.live import sources
-from pipelines.cli.answers.live.followed import Following
-from pipelines.cli.answers.live.news import BEGAN, CHANGED, FINISHED, News, Newsroom
-from pipelines.cli.answers.live.sentences import news_object
-from pipelines.cli.answers.live.sources import FollowedFiles
+from pipelines.cli.answers.news import sources
+from pipelines.cli.answers.news.changes import BEGAN, CHANGED, FINISHED, News, Newsroom
+from pipelines.cli.answers.news.growing_logs import Following
+from pipelines.cli.answers.news.sentences import news_object
+from pipelines.cli.answers.news.sources import FollowedFiles
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 SERVER_LOG = (ROOT / POLL_TIMEOUT / "broker-1" / "server.log").read_bytes()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.cli.answers.live.tools import TOOLS, Tool, arguments_of, asked, function_of
-from pipelines.cli.commands.live.mcp import MISSING
+from pipelines.cli.answers.news.tools import TOOLS, Tool, arguments_of, asked, function_of
+from pipelines.cli.commands.integration.mcp import MISSING
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
@@ -74,7 +74,7 @@ def test_it_answers_from_one_source(cli: Cli, words: tuple[str, ...]) -> None:
 
 @pytest.mark.skipif(not HAS_SDK, reason="the Python SDK of the Model Context Protocol is not installed (extra mcp)")
 def test_the_server_lists_read_only_tools() -> None:
-    from pipelines.cli.commands.live.mcp import server
+    from pipelines.cli.commands.integration.mcp import server
 
     made = server([POLL_TIMEOUT])
     listed = asyncio.run(made.list_tools())

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboards.answer.build import rebalance
+from dashboards.answer.history.blocker_ranking import Wait, blockers, shared_out
 from dashboards.answer.history.change_points import change_points
 from dashboards.answer.history.group_profiles import Files, profiles
-from dashboards.answer.history.held_up import Wait, blockers, shared_out
 from dashboards.answer.history.periods import between, cover_of, covered_seconds, periods
 from dashboards.answer.history.trends import stability, trends
 from dashboards.wording.units import Clock

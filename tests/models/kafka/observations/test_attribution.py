@@ -9,7 +9,7 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.incidents.line_placement import place
-from models.kafka.observations.unattributed import ClientSighting, Sightings
+from models.kafka.observations.attribution import ClientSighting, Sightings
 from models.rows import Rebalance
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze

@@ -13,8 +13,8 @@ def follow_rebalances(asked: QueryOptions, *, as_lines: bool, kinds: Iterable[st
 
     `kinds` are those that are written, all by default.
     """
-    from pipelines.cli.answers.live.followed import followed
-    from pipelines.cli.answers.live.sentences import news_line, news_object
+    from pipelines.cli.answers.news.growing_logs import followed
+    from pipelines.cli.answers.news.sentences import news_line, news_object
     from pipelines.cli.answers.source import clock_of
     from pipelines.cli.output.console import Output
     from pipelines.cli.output.json_csv import dumps

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from conf.settings import Settings, load_settings
 from dashboards.view.row_access import column
+from pipelines.analysis.growing_logs import LiveReplay
 from pipelines.analysis.in_process import AnalyzeOptions
-from pipelines.analysis.live import LiveReplay
-from pipelines.cli.answers.live.news import Newsroom
-from pipelines.cli.answers.live.sources import FollowedFiles, FollowedStream
+from pipelines.cli.answers.news.changes import Newsroom
+from pipelines.cli.answers.news.sources import FollowedFiles, FollowedStream
 from pipelines.cli.answers.source import check_paths
 from pipelines.cli.arguments.question import QueryOptions
 from pipelines.cli.arguments.rules import ReadArguments, analyze_options, shown_as
@@ -21,7 +21,7 @@ from pipelines.cli.arguments.times import moment
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipelines.cli.answers.live.news import News
+    from pipelines.cli.answers.news.changes import News
 
 PATIENCE = 4
 """Minimum pause after a look, as a multiple of its length."""

@@ -54,7 +54,7 @@ def attributed_events(group: str, facts: ClusterFacts) -> deque[Event]:
     return deque(sorted([*deletions, *facts.strays.get(group, ())], key=lambda event: event.order_us))
 
 
-SLACK_US = whole("kafka.unattributed.slack_us")
+SLACK_US = whole("kafka.attribution.slack_us")
 """Time before its first sighting for which a client counts as present.
 
 Clocks differ, and joins take time.

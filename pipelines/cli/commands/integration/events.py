@@ -13,7 +13,7 @@ from pipelines.cli import exit_codes as codes
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions
 from pipelines.cli.arguments.rules import ReadArguments
-from pipelines.cli.commands.live.following import follow_rebalances
+from pipelines.cli.commands.integration.follow import follow_rebalances
 from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
 from pipelines.cli.output.console import Messenger
 from pipelines.errors import NothingReadable, UsageError
@@ -69,8 +69,8 @@ def _rebalances(asked: QueryOptions, *, follow: bool) -> int:
     """Write an event for each rebalance that ended."""
     if follow:
         return follow_rebalances(asked, as_lines=True, kinds=("rebalance_finished", "verdict_changed"))
-    from pipelines.cli.answers.live.news import FINISHED, in_order, is_open
-    from pipelines.cli.answers.live.sentences import news_object
+    from pipelines.cli.answers.news.changes import FINISHED, in_order, is_open
+    from pipelines.cli.answers.news.sentences import news_object
     from pipelines.cli.answers.source import open_source
     from pipelines.cli.output.json_csv import write_lines
 
@@ -120,8 +120,8 @@ class LineGroups:
     """Groups of the clients' lines of one file that name none."""
 
     def __init__(self) -> None:
+        from models.kafka.observations.attribution import STRAY_EVENTS
         from models.kafka.observations.group_names import GroupNames
-        from models.kafka.observations.unattributed import STRAY_EVENTS
         from models.rocketmq.observations.client_groups import ClientGroups
 
         self._kafka, self._rocketmq, self._of_members = GroupNames(), ClientGroups(), STRAY_EVENTS

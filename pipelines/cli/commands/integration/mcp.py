@@ -37,7 +37,7 @@ def mcp(
 
 def server(source: list[str]) -> Any:
     """A server with all tools over one source."""
-    from pipelines.cli.answers.live.tools import TOOLS, function_of
+    from pipelines.cli.answers.news.tools import TOOLS, function_of
 
     try:
         fast, types = import_module("mcp.server.fastmcp"), import_module("mcp.types")

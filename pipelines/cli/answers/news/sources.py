@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parsers.reading.file_reports import merge_reports, report_row
-from parsers.reading.live import TOLD_BYTES, GrowingFile, LiveReader, stream_source
+from parsers.reading.growing_files import TOLD_BYTES, GrowingFile, LiveReader, stream_source
 from parsers.reading.reader import ReadOptions, find_files, read_file
 from parsers.records.chunks import ParsedChunk
 from parsers.sources.files import SourceFile
