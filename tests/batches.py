@@ -25,7 +25,7 @@ from pipelines.errors import NothingReadable
 from pipelines.jobs.run import GOOD, SOME_REJECTED
 from pipelines.schema.tables import TABLES
 from pipelines.transforms.checkpoints import CheckpointRules
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.site import Site
@@ -94,7 +94,7 @@ def reading(*, by_spark: bool, part_blocks: int) -> Iterator[int]:
     with ExitStack() as changed:
         if by_spark:
             changed.enter_context(mock.patch("pipelines.jobs.ingest.ingest.FEW_BYTES", 0))
-            changed.enter_context(mock.patch.object(few, "ROWS", 0))
+            changed.enter_context(mock.patch.object(arrow_diff, "LOCAL_ROWS_MAX", 0))
             yield FOLD_BLOCK_BYTES
             return
         for module in ("folding", "kernel", "ranges"):

@@ -25,7 +25,7 @@ def publish(warehouse: Warehouse, rows: ReplayResult, stamp: WriteStamp) -> dict
     """Replace the replayed rows table by table, and record the states of clusters."""
 
     def replaced(name: str) -> RowChanges:
-        return warehouse.replace(name, rows.few.get(name, rows.frames[name]), stamp, rows.scopes[name], count=rows.counts[name])
+        return warehouse.replace(name, rows.local.get(name, rows.frames[name]), stamp, rows.scopes[name], count=rows.counts[name])
 
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:

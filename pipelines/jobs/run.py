@@ -412,15 +412,15 @@ class _Job:
     def _check_silver(self, results: list[Result], ingested: IngestResult, *, everything: bool) -> None:
         """The gate between silver and gold, for changed rows or `everything`."""
         from pipelines.quality.gate import run_gate, stop_if_failed
-        from pipelines.warehouse import arrow_diff as few
+        from pipelines.warehouse import arrow_diff
 
         spark, frames, counts = self.warehouse.spark, {}, {}
         for name in ("log_files", "rejected_records", "unknown_in_files", "events"):
             if not everything and name not in ingested.scopes:
                 continue
             scope = None if everything else ingested.scopes[name]
-            here = self.warehouse.few(name, scope)
-            frames[name] = self.warehouse.frame(name, scope) if here is None else few.framed(spark, here)
+            here = self.warehouse.local_rows(name, scope)
+            frames[name] = self.warehouse.frame(name, scope) if here is None else arrow_diff.framed(spark, here)
             counts[name] = frames[name].count() if here is None else here.num_rows
         if not frames:
             return

@@ -22,7 +22,7 @@ from models.ids import make_id
 from pipelines.errors import GateFailed
 from pipelines.quality.checks import CRITICAL, Check, checks_of
 from pipelines.schema.tables import TABLES, Table
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,7 +181,7 @@ def prepare() -> None:
 
 def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: list[Check], seen: list[Validation]) -> list[Result]:
     frame = _with_rules(frame, checks)
-    here = [check for check in checks if check.kind != _QUERY] if count <= few.ROWS else []
+    here = [check for check in checks if check.kind != _QUERY] if count <= arrow_diff.LOCAL_ROWS_MAX else []
     there = [check for check in checks if check.kind == _QUERY] if here else checks
     asked = [_ask(table, _brought(frame, here), here, _QUICK)] if here else []
     asked += [_ask(table, frame, there, _QUICK)] if there else []

@@ -21,7 +21,7 @@ from pipelines.schema.columns import Table
 from pipelines.warehouse.arrow_files import files_of
 from pipelines.warehouse.first_times import FIRST, DerivedColumns, firsts_of, time_of
 
-ROWS = 20_000
+LOCAL_ROWS_MAX = 20_000
 """Maximum number of rows processed in the driver instead of Spark."""
 
 _LOOKED_AT = 20_000_000
@@ -76,12 +76,12 @@ class RowDiff:
         return {*keys_of(table, self.gone), *keys_of(table, self.before)}
 
 
-def read_few(
+def read_local(
     log: DeltaTable, columns: Sequence[str], condition: pc.Expression | None = None, bytes_max: int = READ_BYTES
 ) -> pa.Table | None:
     """Read the rows of a local table that meet a condition.
 
-    Returns None if there are more than `ROWS`, or if delta-rs cannot read the table. `bytes_max` limits the bytes of
+    Returns None if there are more than `LOCAL_ROWS_MAX`, or if delta-rs cannot read the table. `bytes_max` limits the bytes of
     the requested columns, as stored, in files that hold such rows.
     """
     try:
@@ -89,10 +89,10 @@ def read_few(
         parts = _worth_reading(dataset, condition)
         if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > bytes_max:
             return None
-        found = _restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(ROWS + 1)
+        found = _restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(LOCAL_ROWS_MAX + 1)
     except (DeltaError, OSError):
         return None
-    return found if found.num_rows <= ROWS else None
+    return found if found.num_rows <= LOCAL_ROWS_MAX else None
 
 
 def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:
@@ -103,13 +103,13 @@ def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> li
     """
     parts = list(dataset.get_fragments(condition))
     rows = sum(part.metadata.num_rows for part in parts)
-    if rows <= ROWS:
+    if rows <= LOCAL_ROWS_MAX:
         return parts
     if condition is None or rows > _LOOKED_AT:
         return None
     # Counting reads only the columns of the condition. The other columns are read from files with such rows.
     counts = [_restricted(dataset, [part]).count_rows(filter=condition) for part in parts]
-    return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= ROWS else None
+    return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= LOCAL_ROWS_MAX else None
 
 
 def _restricted(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:
@@ -165,7 +165,7 @@ def _read_once(
         for batch in scanner.to_batches():
             own = summed(drawn(pa.Table.from_batches([batch])))
             found = summed(pa.concat_tables([found, own]))
-            if found.num_rows > ROWS:
+            if found.num_rows > LOCAL_ROWS_MAX:
                 return None
     except (DeltaError, OSError):
         return None

@@ -33,7 +33,7 @@ from pipelines.spark.caching import hold
 from pipelines.spark.scoped_settings import set_to
 from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.storage.uris import is_uri, warehouse_uri
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since
 from pipelines.warehouse.damage import DISPOSABLE, mend, remove_retired
@@ -228,8 +228,8 @@ class Warehouse:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.path(name))
 
-    def few(
-        self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None, bytes_max: int = few.READ_BYTES
+    def local_rows(
+        self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
     ) -> pa.Table | None:
         """Return current rows without Spark; None if remote or more than `ROWS`."""
         log = self.log(name)
@@ -237,18 +237,20 @@ class Warehouse:
 
     def rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return current rows, which the caller knows to fit into memory."""
-        rows = self.few(name, scope, columns)
+        rows = self.local_rows(name, scope, columns)
         return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
 
     def frame(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """Return current rows as a DataFrame; small sets skip Spark's log replay."""
-        rows = self.few(name, scope, columns)
-        return self._within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else few.framed(self.spark, rows)
+        rows = self.local_rows(name, scope, columns)
+        return (
+            self._within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else arrow_diff.framed(self.spark, rows)
+        )
 
     def distinct(self, name: str, scope: Scope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return distinct values of columns in the current rows."""
         log = self.log(name)
-        found = None if log is None else few.read_distinct(log, columns, scope.arrow)
+        found = None if log is None else arrow_diff.read_distinct(log, columns, scope.arrow)
         if found is None:
             return map(tuple, self._within(name, scope).select(*columns).distinct().toLocalIterator())
         return zip(*(found[column].to_pylist() for column in columns), strict=True)
@@ -261,7 +263,7 @@ class Warehouse:
         The time, in microseconds, is the first non-null of the columns `times`, or 0. `drawn` derives the values.
         """
         log = self.log(name)
-        found = None if log is None else few.read_first(log, columns, scope.arrow, times, drawn)
+        found = None if log is None else arrow_diff.read_first(log, columns, scope.arrow, times, drawn)
         if found is None:
             return map(tuple, firsts_by_spark(self._within(name, scope), columns, times, drawn).toLocalIterator())
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
@@ -321,20 +323,20 @@ class Warehouse:
         `watch` receives the changes, before and after, unless the table was empty.
         """
         reached(f"before {name}{part}")
-        if not isinstance(rows, pa.Table) and count is not None and count <= few.ROWS:
+        if not isinstance(rows, pa.Table) and count is not None and count <= arrow_diff.LOCAL_ROWS_MAX:
             rows = rows.toArrow()
-        change = self._replace_few(name, rows, stamp, scope, part, watch) if isinstance(rows, pa.Table) else None
+        change = self._replace_locally(name, rows, stamp, scope, part, watch) if isinstance(rows, pa.Table) else None
         if change is None:
-            frame = few.framed(self.spark, rows) if isinstance(rows, pa.Table) else rows
+            frame = arrow_diff.framed(self.spark, rows) if isinstance(rows, pa.Table) else rows
             change = self._replace_many(name, frame, stamp, scope, part, count, watch)
         reached(f"after {name}{part}")
         return change
 
-    def _replace_few(
+    def _replace_locally(
         self, name: str, rows: pa.Table, stamp: WriteStamp, scope: Scope | None, part: str, watch: Watch | None
     ) -> RowChanges | None:
         """Replace rows in the driver; None if too many rows are stored."""
-        wanted = few.conformed(TABLES[name], rows)
+        wanted = arrow_diff.conformed(TABLES[name], rows)
         for left in reversed(range(_TRIES)):
             try:
                 return self._replace_at(self.log(name), name, wanted, stamp, scope, part, watch)
@@ -346,35 +348,35 @@ class Warehouse:
     def _replace_at(
         self, log: Log | None, name: str, wanted: pa.Table, stamp: WriteStamp, scope: Scope | None, part: str, watch: Watch | None
     ) -> RowChanges | None:
-        """Replace rows as `_replace_few` does, starting from the version of `log`."""
+        """Replace rows as `_replace_locally` does, starting from the version of `log`."""
         table = TABLES[name]
         if self.is_empty(name) and (log is None or log.version() == self._versions[name]):
             if wanted.num_rows:
-                self._write_few(log, name, wanted, stamp, part)
+                self._write_locally(log, name, wanted, stamp, part)
             return RowChanges(inserted=wanted.num_rows)
         present = None if log is None else _few_of(table, log, scope)
         if log is None or present is None:
             return None
-        differing = few.compare(table, wanted, present.drop_columns([RUN_ID]))
+        differing = arrow_diff.compare(table, wanted, present.drop_columns([RUN_ID]))
         change = RowChanges(differing.inserted, differing.before.num_rows, differing.gone.num_rows)
         if not change:
             return change
         if watch is not None:
-            watch.told(few.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
+            watch.told(arrow_diff.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
         whole = None if differing.only_new else _few_of(table, log, None)
         if differing.only_new:
-            self._write_few(log, name, differing.rows, stamp, part)
+            self._write_locally(log, name, differing.rows, stamp, part)
         elif whole is not None:
-            self._write_few(log, name, differing.rows, stamp, part, few.without(table, whole, differing.replaced(table)))
+            self._write_locally(log, name, differing.rows, stamp, part, arrow_diff.without(table, whole, differing.replaced(table)))
         elif (named := _named(table, differing.keys(table), scope)) is not None:
-            self._write_few(log, name, differing.rows, stamp, part, instead=named)
+            self._write_locally(log, name, differing.rows, stamp, part, instead=named)
         else:
             rows_of = {INSERT: differing.rows, DELETE: differing.gone}
             tagged = [part_.append_column(ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
-            self._merge(table, few.framed(self.spark, pa.concat_tables(tagged)), stamp, part, scope)
+            self._merge(table, arrow_diff.framed(self.spark, pa.concat_tables(tagged)), stamp, part, scope)
         return change
 
-    def _write_few(
+    def _write_locally(
         self,
         log: Log | None,
         name: str,
@@ -388,14 +390,14 @@ class Warehouse:
 
         With `stay`, the table's other rows, everything becomes one file; with `instead` these rows are replaced.
         """
-        stamped = few.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
+        stamped = arrow_diff.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
         whole = stamped if stay is None else pa.concat_tables([stay, stamped])
         if log is not None and self.latest(name) != log.version():
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
         # A plain overwrite would remove the table's clustering.
         where = "true" if stay is not None else instead.sql() if instead is not None else None
         how = {} if where is None else {"replaceWhere": where}
-        self._write(name, few.framed(self.spark, whole).coalesce(1), stamp, part, how)
+        self._write(name, arrow_diff.framed(self.spark, whole).coalesce(1), stamp, part, how)
 
     def _replace_many(
         self, name: str, rows: DataFrame, stamp: WriteStamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
@@ -432,7 +434,7 @@ class Warehouse:
 
     def _in_order_of_time(self, name: str, rows: DataFrame, count: int) -> DataFrame:
         """Sort rows by time into files, small ones for rows that will change."""
-        if _FINAL not in TABLES[name].column_names or count <= few.ROWS:
+        if _FINAL not in TABLES[name].column_names or count <= arrow_diff.LOCAL_ROWS_MAX:
             return rows
         at, shares = F.unix_micros(_FINAL), _shares(count)
         if len(shares) >= _PARTS_MAX:
@@ -477,7 +479,7 @@ def _keys_hold(table: Table) -> bool:
     return _FINAL in table.column_names
 
 
-def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | None:
+def _named(table: Table, keys: set[arrow_diff.Key], scope: Scope | None) -> Scope | None:
     """The rows with these keys, by name; None if there are too many names."""
     if len(table.key) > 1 or len(keys) > NAMES_MAX:
         return None
@@ -486,10 +488,10 @@ def _named(table: Table, keys: set[few.Key], scope: Scope | None) -> Scope | Non
 
 
 def _few_of(
-    table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None, bytes_max: int = few.READ_BYTES
+    table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
 ) -> pa.Table | None:
-    rows = few.read_few(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
-    return None if rows is None else few.conformed(table, rows)
+    rows = arrow_diff.read_local(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
+    return None if rows is None else arrow_diff.conformed(table, rows)
 
 
 def _log_of(path: str) -> Log | None:

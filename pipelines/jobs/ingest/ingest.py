@@ -43,7 +43,7 @@ from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
 _BEFORE_ALL = -1
 
 _EVENTS_A_FILE = 50_000
-FEW_BYTES = 8 << 20
+LOCAL_BYTES_MAX = 8 << 20
 """Maximum number of bytes with records that fit into the driver."""
 
 
@@ -129,7 +129,7 @@ def ingest(
         return todo
 
     def parse(sources: Sources) -> Records:
-        return parsed(warehouse.spark, sources, options, block_bytes, few=bytes_of(sources) <= FEW_BYTES)
+        return parsed(warehouse.spark, sources, options, block_bytes, is_local=bytes_of(sources) <= LOCAL_BYTES_MAX)
 
     reading = read(found, plan, parse)
     try:
@@ -225,7 +225,7 @@ class _Ingest:
     def _replace_records(self, places: _Places) -> None:
         records, warehouse = self.reading.records, self.warehouse
         counts = _known_counts(records, places)
-        few = records is not None and records.few and not places.kept
+        is_local = records is not None and records.is_local and not places.kept
         events = unknown = refused = None
         if records is not None:
             events = in_file_order(records.of_kind("events"), self.reading.parts, places.before(self.states))
@@ -253,7 +253,7 @@ class _Ingest:
             count = counts.get(table)
             if table == "events" and count and warehouse.is_empty(table):  # otherwise each reading task would write a file
                 frame = frame.coalesce(-(-count // _EVENTS_A_FILE))
-            rows = without_run(table).empty_table() if count == 0 else frame.toArrow() if few else frame
+            rows = without_run(table).empty_table() if count == 0 else frame.toArrow() if is_local else frame
             self.done.changes[table] = warehouse.replace(table, rows, self.stamp, scope, count=count, watch=watch)
         if self.done.changes["unknown_in_files"]:
             touched.unknown |= places.clusters

@@ -22,7 +22,7 @@ from models.kafka.groups.bounds import ALLOWED_LATENESS_US
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.transforms.checkpoints import SNAPSHOTS, CheckpointBoundary, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.warehouse import Warehouse
@@ -114,11 +114,11 @@ def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) ->
 
     Large ones stay in Spark.
     """
-    here = warehouse.few(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
+    here = warehouse.local_rows(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
     if here is not None and here.nbytes <= _LIGHT_BYTES:
-        return few.framed(warehouse.spark, here), True
+        return arrow_diff.framed(warehouse.spark, here), True
     keys = pa.table({key: pa.array(sorted(chosen), pa.string())})
-    return warehouse.read(table).join(F.broadcast(few.framed(warehouse.spark, keys)), key, "left_semi"), False
+    return warehouse.read(table).join(F.broadcast(arrow_diff.framed(warehouse.spark, keys)), key, "left_semi"), False
 
 
 def _is_in(each: StoredCheckpoint, groups: Mapping[str, set[str]], whole: set[str]) -> bool:

@@ -51,7 +51,7 @@ from pipelines.transforms.outage_replay import OutageReplay, outages_replayed
 from pipelines.transforms.read.records import tagged_rows
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among, equals, first_among, is_empty, is_null, nothing
 from pipelines.warehouse.warehouse import Warehouse
 
@@ -82,7 +82,7 @@ class ReplayResult:
     """
 
     frames: Mapping[str, DataFrame]
-    few: Mapping[str, pa.Table]
+    local: Mapping[str, pa.Table]
     """Rows in the driver, for tables with few of them."""
     counts: Mapping[str, int]
     scopes: Mapping[str, Scope]
@@ -117,7 +117,7 @@ def replay(
     try:
         yield work.do()
     finally:
-        for frame in work.held:
+        for frame in work.persisted:
             frame.unpersist()
 
 
@@ -128,7 +128,7 @@ class _Replay:
     touched: ChangedScope
     states: dict[str, State]
     options: ReplayOptions
-    held: list[DataFrame] = field(default_factory=list)
+    persisted: list[DataFrame] = field(default_factory=list)
     rows: dict[str, TableRows] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
@@ -168,7 +168,7 @@ class _Replay:
     def _replayed(self, states: pa.Table, gone: frozenset[str]) -> ReplayResult:
         spark = self.warehouse.spark
         frames = {table: rows.frame(spark) for table, rows in self.rows.items()}
-        few = {table: rows.few for table, rows in self.rows.items() if rows.few is not None}
+        local = {table: rows.local for table, rows in self.rows.items() if rows.local is not None}
         counts = {table: rows.count for table, rows in self.rows.items()}
         ids = self._known_rebalances()
         whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
@@ -176,7 +176,7 @@ class _Replay:
         of_clusters = len(self.cluster_snapshots.chosen)
         unreadable, taken = self.snapshots.unreadable, self._taken()
         return ReplayResult(
-            frames, few, counts, self.scopes, states, gone, replayed, resumed, whole, taken, unreadable, of_clusters, self.failures
+            frames, local, counts, self.scopes, states, gone, replayed, resumed, whole, taken, unreadable, of_clusters, self.failures
         )
 
     def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, Scope]]:
@@ -190,8 +190,8 @@ class _Replay:
         for table, taken in self.taken.items():
             if not (taken.count or stored[table]):
                 continue
-            if taken.few is not None:
-                found[table] = taken.few, replaced[table](taken.few)
+            if taken.local is not None:
+                found[table] = taken.local, replaced[table](taken.local)
             else:
                 frame = taken.frame(self.warehouse.spark)
                 found[table] = frame, replaced[table](frame.drop("state").toArrow())
@@ -199,10 +199,10 @@ class _Replay:
 
     def _events(self, scope: Scope) -> tuple[DataFrame, bool]:
         """Stored events as a DataFrame, and True if they come from the driver."""
-        here = self.warehouse.few("events", scope)
+        here = self.warehouse.local_rows("events", scope)
         if here is None:
             return self.warehouse.read("events").where(scope.column), False
-        return few.framed(self.warehouse.spark, here), True
+        return arrow_diff.framed(self.warehouse.spark, here), True
 
     def _group_stage(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
         groups = self.groups = self._groups()
@@ -227,11 +227,11 @@ class _Replay:
             self._take(table, rows, of_stage)
 
     def _groups_replayed(self, replay: GroupReplay) -> dict[str, TableRows]:
-        source, are_few = self._events(self.snapshots.later("file_time_max_at", self.groups, self.whole, partial(among, "group")))
+        source, are_local = self._events(self.snapshots.later("file_time_max_at", self.groups, self.whole, partial(among, "group")))
         if self.snapshots.chosen:  # checkpoints contain earlier rows
             states, are_light = self.snapshots.rows(self.warehouse)
-            source, are_few = resumed_at(source, states), are_few and are_light
-        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_few=are_few)
+            source, are_local = resumed_at(source, states), are_local and are_light
+        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_local=are_local)
         if not self.snapshots.chosen:
             return stage
         unreadable = stage[SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster", "group"), self.warehouse.spark).to_pylist()
@@ -239,30 +239,30 @@ class _Replay:
             self.snapshots.drop(row["cluster"], row["group"])
         return self._groups_replayed(replay) if unreadable else stage
 
-    def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_few: bool) -> dict[str, TableRows]:
+    def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_local: bool) -> dict[str, TableRows]:
         """Rows of a stage by table, small sets in the driver.
 
-        With `are_few` events the result is usually small. If it is not, because one line may concern thousands of
+        With `are_local` events the result is usually small. If it is not, because one line may concern thousands of
         partitions, the stage runs again.
         """
-        if are_few:
-            first = tagged.limit(few.ROWS + 1).toArrow()
-            if first.num_rows <= few.ROWS:
+        if are_local:
+            first = tagged.limit(arrow_diff.LOCAL_ROWS_MAX + 1).toArrow()
+            if first.num_rows <= arrow_diff.LOCAL_ROWS_MAX:
                 return _by_table(first, tables)
-        held = hold(tagged)
-        self.held.append(held)
-        counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in held.groupBy("table").count().collect()}
-        little = _little(counts)
-        here = held.where(F.col("table").isin(*little)).toArrow() if any(map(counts.get, little)) else held.limit(0).toArrow()
-        return _by_table(here, little) | {name: self._kept(name, counts[name], held) for name in tables if name not in little}
+        persisted = hold(tagged)
+        self.persisted.append(persisted)
+        counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in persisted.groupBy("table").count().collect()}
+        local = _local_tables(counts)
+        here = persisted.where(F.col("table").isin(*local)).toArrow() if any(map(counts.get, local)) else persisted.limit(0).toArrow()
+        return _by_table(here, local) | {name: self._kept(name, counts[name], persisted) for name in tables if name not in local}
 
     def _kept(self, table: str, count: int, tagged: DataFrame) -> TableRows:
         """Cache one table's rows, so that its queries need not scan all tables."""
         rows = rows_of(table, tagged)
-        if count > few.ROWS:
+        if count > arrow_diff.LOCAL_ROWS_MAX:
             rows = hold(rows)
-            self.held.append(rows)
-        return TableRows(count, held=rows)
+            self.persisted.append(rows)
+        return TableRows(count, distributed=rows)
 
     def _staying(self) -> Scope:
         """Stored rebalances of these clusters that were not replayed."""
@@ -282,7 +282,7 @@ class _Replay:
         """Rebalances named by rows of other tables, None if there are many."""
         named: set[str] = set()
         for table in NAMING.keys() & self.rows.keys():
-            rows = self.rows[table].few
+            rows = self.rows[table].local
             if rows is None:
                 return None
             column = rows[NAMING[table]]
@@ -346,13 +346,13 @@ class _Replay:
         resumed = snapshots.chosen.keys()
         telling = with_partitions(self.warehouse, self.with_outages - resumed) | resumed
         if not telling:
-            return {table: TableRows(0, few=without_run(table).empty_table()) for table in OUTAGE_STAGE_TABLES}
-        events, are_few = self._events(snapshots.later("file_time_max_at", telling) & among("event", PARTITION_EVENTS))
+            return {table: TableRows(0, local=without_run(table).empty_table()) for table in OUTAGE_STAGE_TABLES}
+        events, are_local = self._events(snapshots.later("file_time_max_at", telling) & among("event", PARTITION_EVENTS))
         if resumed:
             states, are_light = snapshots.rows(self.warehouse)
-            events, are_few = resumed_at(events, states, ("cluster",)), are_few and are_light
+            events, are_local = resumed_at(events, states, ("cluster",)), are_local and are_light
         replay = OutageReplay(facts, nodes, readers, self.options.limits.episode_gap_seconds, snapshots.boundaries, self.options.snapshots)
-        stage = self._stage(outages_replayed(events, replay, self.warehouse.partitions), OUTAGE_STAGE_TABLES, are_few=are_few)
+        stage = self._stage(outages_replayed(events, replay, self.warehouse.partitions), OUTAGE_STAGE_TABLES, are_local=are_local)
         differing = (
             stage[CLUSTER_SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster",), self.warehouse.spark)["cluster"].to_pylist()
         )
@@ -380,9 +380,9 @@ class _Replay:
             return having
         wanted = among("cluster", clusters)
         ends, options = rocket_ends_of(files), self.options
-        events, are_few = self._events(wanted & among("event", ROCKET_EVENTS))
+        events, are_local = self._events(wanted & among("event", ROCKET_EVENTS))
         rocket = rocket_replayed(events, self.warehouse.partitions, ends, options.limits, options.redaction)
-        for table, rows in self._stage(rocket, ROCKET_TABLES, are_few=are_few).items():
+        for table, rows in self._stage(rocket, ROCKET_TABLES, are_local=are_local).items():
             self._take(table, rows, wanted & equals("system", ROCKETMQ))
         return having
 
@@ -416,7 +416,7 @@ class _Replay:
         if clusters:
             learned = [row for cluster in sorted(clusters & facts.keys()) for row in fact_rows(facts[cluster])]
             rows = pa.Table.from_batches([to_batch("learned_facts", learned)])
-            self._take("learned_facts", TableRows(len(learned), few=rows), among("cluster", clusters))
+            self._take("learned_facts", TableRows(len(learned), local=rows), among("cluster", clusters))
 
     def _unknown_table(self, files: list[FileRow]) -> None:
         """Unknown messages, summed over the files of each cluster."""
@@ -428,14 +428,14 @@ class _Replay:
             {"file": [row["path"] for row in rows], "cluster": [row["cluster"] for row in rows], "version": [None for _ in rows]},
             schema=pa.schema([("file", pa.string()), ("cluster", pa.string()), ("version", pa.string())]),
         )
-        known = F.broadcast(few.framed(self.warehouse.spark, named))
+        known = F.broadcast(arrow_diff.framed(self.warehouse.spark, named))
         # With too many names the join alone selects.
         asked = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
         in_files = self.warehouse.frame("unknown_in_files", asked)
         unknown = hold(unknown_messages(in_files.join(known, "file")))
-        self.held.append(unknown)
+        self.persisted.append(unknown)
         count = unknown.count()
-        summed = TableRows(count, few=unknown.toArrow()) if count <= few.ROWS else TableRows(count, held=unknown)
+        summed = TableRows(count, local=unknown.toArrow()) if count <= arrow_diff.LOCAL_ROWS_MAX else TableRows(count, distributed=unknown)
         self._take("unknown_messages", summed, among("cluster", clusters))
 
 
@@ -444,40 +444,40 @@ class TableRows:
     """Rows of one table, in the driver if they are few, else in Spark."""
 
     count: int
-    few: pa.Table | None = None
-    held: DataFrame | None = None
+    local: pa.Table | None = None
+    distributed: DataFrame | None = None
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows as a DataFrame."""
-        return few.framed(spark, self.few) if self.held is None else self.held
+        return arrow_diff.framed(spark, self.local) if self.distributed is None else self.distributed
 
     def chosen(self, scope: Scope, columns: Sequence[str], spark: SparkSession) -> pa.Table:
-        """Selected rows and columns, which the caller knows to be few."""
-        if self.few is not None:
-            return self.few.filter(scope.arrow).select(columns)
+        """Selected rows and columns, few enough for the driver."""
+        if self.local is not None:
+            return self.local.filter(scope.arrow).select(columns)
         return self.frame(spark).where(scope.column).select(*columns).toArrow()
 
     def joined(self, other: TableRows, spark: SparkSession) -> TableRows:
         """These rows and others of the same table."""
         count = self.count + other.count
-        if self.few is not None and other.few is not None:
-            return TableRows(count, few=pa.concat_tables([self.few, other.few]))
-        return TableRows(count, held=self.frame(spark).unionByName(other.frame(spark)))
+        if self.local is not None and other.local is not None:
+            return TableRows(count, local=pa.concat_tables([self.local, other.local]))
+        return TableRows(count, distributed=self.frame(spark).unionByName(other.frame(spark)))
 
 
-def _little(counts: Mapping[str, int]) -> list[str]:
+def _local_tables(counts: Mapping[str, int]) -> list[str]:
     """Tables small enough together for the driver, by their counts.
 
     Checkpoints are excluded, because a single one may be large.
     """
     names = sorted(counts.keys() - set(STATES), key=lambda name: counts[name])
     together = accumulate(counts[name] for name in names)
-    return [name for name, rows in zip(names, together, strict=True) if rows <= few.ROWS]
+    return [name for name, rows in zip(names, together, strict=True) if rows <= arrow_diff.LOCAL_ROWS_MAX]
 
 
 def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, TableRows]:
     rows = {table: tagged_rows(tagged, table, "table") for table in tables}
-    return {table: TableRows(own.num_rows, few=own) for table, own in rows.items()}
+    return {table: TableRows(own.num_rows, local=own) for table, own in rows.items()}
 
 
 def _without_end(facts: ClusterFacts) -> dict[str, Any]:

@@ -33,15 +33,15 @@ from pipelines.warehouse.arrow_diff import framed
 
 
 def parsed(
-    spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int, *, few: bool
+    spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int, *, is_local: bool
 ) -> Records:
     """Parse files to records of all kinds, each in its kind's column.
 
-    `sources` are files as they were found, each with its start. If they are small (`few`), this process reads them,
+    `sources` are files as they were found, each with its start. If they are small (`is_local`), this process reads them,
     because starting Spark's workers takes longer. Otherwise workers open them by absolute path, since they may run on
     other machines. The bytes after a file's last multiple of `block_bytes` have a report of their own.
     """
-    if not few:
+    if not is_local:
         direct, others = list[tuple[SourceFile, Start | None]](), list[tuple[SourceFile, Start | None]]()
         for each in sources:
             (direct if places.server_of(each[0].path) is None else others).append(each)
@@ -151,38 +151,38 @@ class Records:
 
     def __init__(self, spark: SparkSession, records: pa.Table | list[DataFrame]) -> None:
         self._spark = spark
-        self._here = records if isinstance(records, pa.Table) else None
+        self._local = records if isinstance(records, pa.Table) else None
         self._held = [] if isinstance(records, pa.Table) else records
-        self._there = reduce(DataFrame.unionAll, self._held) if self._held else None
+        self._distributed = reduce(DataFrame.unionAll, self._held) if self._held else None
 
     def leave_out(self, files: Iterable[str]) -> None:
         """Exclude these files from now on."""
         named = sorted(files)
-        if self._here is not None:
-            places = pc.coalesce(*(pc.struct_field(self._here[kind], column) for kind, column in _FILE_COLUMNS.items()))
-            self._here = self._here.filter(pc.invert(pc.is_in(places, pa.array(named, pa.string()))))
-        if self._there is not None:
+        if self._local is not None:
+            places = pc.coalesce(*(pc.struct_field(self._local[kind], column) for kind, column in _FILE_COLUMNS.items()))
+            self._local = self._local.filter(pc.invert(pc.is_in(places, pa.array(named, pa.string()))))
+        if self._distributed is not None:
             place = F.coalesce(*(F.col(f"{kind}.{column}") for kind, column in _FILE_COLUMNS.items()))
-            self._there = self._there.where(~place.isin(named))
+            self._distributed = self._distributed.where(~place.isin(named))
 
     @property
-    def few(self) -> bool:
+    def is_local(self) -> bool:
         """True if the records are in the driver."""
-        return self._here is not None
+        return self._local is not None
 
     def of_kind(self, kind: str) -> DataFrame:
         """Return the records of one kind, with columns of their own."""
-        return framed(self._spark, self.arrow(kind)) if self._there is None else _of_kind(self._there, kind)
+        return framed(self._spark, self.arrow(kind)) if self._distributed is None else _of_kind(self._distributed, kind)
 
     def arrow(self, kind: str) -> pa.Table:
         """Return records of one kind as an Arrow table, for small kinds."""
-        return tagged_rows(self._here, kind, "kind") if self._here is not None else self.of_kind(kind).toArrow()
+        return tagged_rows(self._local, kind, "kind") if self._local is not None else self.of_kind(kind).toArrow()
 
     def counts(self) -> Counter[str]:
         """Number of records by kind."""
-        if self._here is not None:
-            return Counter(self._here["kind"].to_pylist())
-        found = self._there.groupBy("kind").count().collect() if self._there is not None else ()
+        if self._local is not None:
+            return Counter(self._local["kind"].to_pylist())
+        found = self._distributed.groupBy("kind").count().collect() if self._distributed is not None else ()
         return Counter({row["kind"]: row["count"] for row in found})
 
     def reports(self) -> dict[str, list[dict[str, Any]]]:

@@ -17,7 +17,7 @@ from pipelines.analysis import in_process as local
 from pipelines.analysis.stages import note_reader
 from pipelines.schema.row_conversion import events_of
 from pipelines.schema.tables import without_run
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 from tests.pipelines.site import Site
 from tests.pipelines.warehouse.test_migrations import stamp
 
@@ -81,7 +81,7 @@ def rows() -> Iterator[dict[str, Any]]:
     yield row(line + 21, "ModernSubscriptionChanged", {"topics": ["modern"]}, **coordinators | {"partition": 10})
 
 
-@pytest.mark.parametrize("most", [few.ROWS, 0], ids=["by Arrow", "by Spark"])
+@pytest.mark.parametrize("most", [arrow_diff.LOCAL_ROWS_MAX, 0], ids=["by Arrow", "by Spark"])
 def test_readers_of_a_warehouse_are_those_of_its_events(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
@@ -100,12 +100,12 @@ def test_readers_of_a_warehouse_are_those_of_its_events(
     assert (wanted["c"].by_topic["timeless"], wanted["c"].by_topic["own time"]) == ({"g": 0}, {"g": 7})
     assert wanted["c"].by_offsets_partition.keys() == {7, 8, 10}
 
-    monkeypatch.setattr(few, "ROWS", most)
+    monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     assert readers_of(place, ["c", "d"]) == wanted
     assert readers_of(place, ["unknown"]) == {}
 
 
-@pytest.mark.parametrize("most", [few.ROWS, 0], ids=["by Arrow", "by Spark"])
+@pytest.mark.parametrize("most", [arrow_diff.LOCAL_ROWS_MAX, 0], ids=["by Arrow", "by Spark"])
 def test_readers_of_a_warehouse_are_those_that_an_analysis_of_its_logs_finds(
     published: Site, monkeypatch: pytest.MonkeyPatch, spark: SparkSession, most: int
 ) -> None:
@@ -123,5 +123,5 @@ def test_readers_of_a_warehouse_are_those_that_an_analysis_of_its_logs_finds(
     local.analyze([str(published.logs)])
     assert all(each.by_topic and each.by_offsets_partition for each in found.values())
     wanted = {cluster: replace(each, following=set()) for cluster, each in found.items()}
-    monkeypatch.setattr(few, "ROWS", most)
+    monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     assert readers_of(Warehouse(spark, str(published.warehouse)), wanted) == wanted

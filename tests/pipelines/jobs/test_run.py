@@ -22,7 +22,7 @@ from pipelines.errors import CannotWrite, GateFailed, NeedsRebuild, NothingReada
 from pipelines.jobs.ingest import ingest
 from pipelines.jobs.registry.runs import Owner, RunEntry, Runs
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.crash.loop import OF_RUNS
@@ -57,7 +57,7 @@ def test_what_is_not_few_is_read_compared_and_written_by_spark(
     published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(ingest, "FEW_BYTES", 0)
-    monkeypatch.setattr(few, "ROWS", most)
+    monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     site = copied(halfway)
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
     assert site.run().exit_code == 0
@@ -159,7 +159,7 @@ def test_a_log_that_rotates_while_a_run_begins_is_left_to_the_next_one(
         monkeypatch.setattr(ingest, "parsed", real)
         log.rename(log.with_name("server.log.1"))
         log.write_text(known + OTHER_GROUP.replace("returns-f", "refunds-g") * 20, encoding="utf-8")
-        return real(*given, **{**how, "few": False})
+        return real(*given, **{**how, "is_local": False})
 
     monkeypatch.setattr(ingest, "parsed", rotating)
     outcome = site.run()

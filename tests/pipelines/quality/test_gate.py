@@ -21,7 +21,7 @@ from pipelines.quality.checks import checked_tables, checks_of, thresholds
 from pipelines.quality.docs import write_docs
 from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
 from pipelines.schema.tables import TABLES, Column, Table
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 from tests.conftest import LONG
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_thresholds_can_be_set_and_strange_ones_are_refused() -> None:
 def test_every_expectation_runs_on_this_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = {name: frame(spark, name, {}) for name in checked_tables()}
     here = run_gate("all", frames, dict.fromkeys(frames, 1))
-    monkeypatch.setattr(few, "ROWS", 0)
+    monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", 0)
     results = run_gate("all", frames, dict.fromkeys(frames, 1))
     assert {result.table for result in results} == set(frames)
     # Rows made from types alone break rules between columns, and no others.
@@ -119,7 +119,7 @@ def test_few_rows_are_held_to_the_same_in_this_process(spark: SparkSession, monk
         broken, count = {"rebalances": frame(spark, "rebalances", *changes)}, {"rebalances": len(changes)}
         here = run_gate("all", broken, count)
         with monkeypatch.context() as changed:
-            changed.setattr(few, "ROWS", 0)
+            changed.setattr(arrow_diff, "LOCAL_ROWS_MAX", 0)
 
             assert here == run_gate("all", broken, count)
         assert failed(here)

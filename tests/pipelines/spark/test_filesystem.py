@@ -119,11 +119,11 @@ def all_forms(logs: Path, folder: Path) -> None:
         packed.writestr("three/server.log", part(10))
 
 
-def records(spark: SparkSession, *, few: bool) -> dict[str, list[str]]:
+def records(spark: SparkSession, *, is_local: bool) -> dict[str, list[str]]:
     """Records of all kinds, as the job reads them, and the checkpoints of their files."""
     options = ReadOptions(fold_runs=True)
     found = find_files([MOUNT], options)
-    read = parsed(spark, [(source, None) for source in found.files], options, BLOCK, few=few)
+    read = parsed(spark, [(source, None) for source in found.files], options, BLOCK, is_local=is_local)
     rows = {kind: sorted(map(str, read.arrow(kind).to_pylist())) for kind in RECORD_KINDS}
     read.release()
     places.ahead({source.path: checkpoint_parts(source, source.size_bytes) for source in found.files})
@@ -140,15 +140,15 @@ def through_spark(spark: SparkSession) -> None:
 def test_the_records_are_those_of_arrow(spark: SparkSession, mounted: Path, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     all_forms(samples / "kafka" / "2.8.2" / "coordinator-failover", mounted)
     places.serve("viewfs", Direct(mounted))
-    expected = records(spark, few=True)
+    expected = records(spark, is_local=True)
     assert sum("elsewhere/mounted/broker-" not in file for file in expected["found"]) >= 9, "no form is a copy of another"
     assert all(expected[name] for name in ("events", "unknown", "files", "checkpoints", "skipped"))
 
     through_spark(spark)
-    assert records(spark, few=True) == expected
+    assert records(spark, is_local=True) == expected
     before = spark.conf.get("spark.sql.files.maxPartitionBytes")
     through_spark(spark)
-    assert records(spark, few=False) == expected
+    assert records(spark, is_local=False) == expected
     # Files that are large have their own way: for the driver, and for the workers.
     for module, name, most in (
         (spark_files, "SMALL_BYTES", 1 << 13),
@@ -158,9 +158,9 @@ def test_the_records_are_those_of_arrow(spark: SparkSession, mounted: Path, samp
     monkeypatch.setattr(parsed_module, "LARGE_BYTES", 1 << 14)
     (mounted / "a b [1]" / "x%20{y}.log").unlink()  # with a byte order mark
     places.serve("viewfs", Direct(mounted))
-    expected = records(spark, few=True)
+    expected = records(spark, is_local=True)
     through_spark(spark)
-    assert records(spark, few=False) == expected
+    assert records(spark, is_local=False) == expected
     assert spark.conf.get("spark.sql.files.maxPartitionBytes") == before
 
 
@@ -201,7 +201,7 @@ def test_large_files_are_read_in_parts(
     monkeypatch.setattr(ranges, "FOLD_BLOCK_BYTES", step)
     [file] = find_files([MOUNT]).files
     lines_before = [part.line for part in ranges.cut(file, step)]
-    expected = records(spark, few=True)
+    expected = records(spark, is_local=True)
     through_spark(spark)
     [file] = find_files([MOUNT]).files
     monkeypatch.setattr(parts, "STEP_BYTES", step)
@@ -209,7 +209,7 @@ def test_large_files_are_read_in_parts(
         [found] = parts.measured(spark, {places.server_of(file.path).url_of(file.path): file}).values()
     assert [part.reading.line for part in found] == lines_before
     assert len(found) == 6
-    told = records(spark, few=False)
+    told = records(spark, is_local=False)
     # Of the times of other parts each knows nothing, which the job mends.
     told["events"], expected["events"] = ([ORDER.sub("", row) for row in rows["events"]] for rows in (told, expected))
     for kind in ("events", "unknown", "rejected", "checkpoints"):

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from models.rows import Incident
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import TABLES, without_run
-from pipelines.warehouse import arrow_diff as few
+from pipelines.warehouse import arrow_diff
 from tests.conftest import LONG
 from tests.pipelines.warehouse.test_migrations import AT, allocation, frame, stamp, stored
 
@@ -45,7 +45,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 def test_rows_differ_by_what_they_hold() -> None:
     before = [allocation("g", client) for client in ["same", "gone", *CHANGES]]
     after = [allocation("g", client, **values) for client, values in ({"same": {}, "new": {}} | CHANGES).items()]
-    found = few.compare(TABLE, arrow(*after), arrow(*before))
+    found = arrow_diff.compare(TABLE, arrow(*after), arrow(*before))
     assert (found.inserted, found.before.num_rows, found.gone.num_rows, found.only_new) == (1, 5, 1, False)
     assert set(found.rows["client_id"].to_pylist()) == {"new", *CHANGES}
     assert found.replaced(TABLE) == {(f"c/g/{client}",) for client in ["gone", *CHANGES]}
@@ -61,14 +61,14 @@ def test_rows_differ_by_what_they_hold() -> None:
     ids=["a map has no order", "no number", "nothing"],
 )
 def test_what_is_equal_is_not_written_again(before: dict[str, Any], after: dict[str, Any]) -> None:
-    found = few.compare(TABLE, arrow(allocation("g", "1", **after)), arrow(allocation("g", "1", **before)))
+    found = arrow_diff.compare(TABLE, arrow(allocation("g", "1", **after)), arrow(allocation("g", "1", **before)))
     assert not found.rows.num_rows
     assert found.only_new
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "most", [few.ROWS, pytest.param(2, marks=LONG), 0], ids=["all are few", "those of a slice are few", "none are few"]
+    "most", [arrow_diff.LOCAL_ROWS_MAX, pytest.param(2, marks=LONG), 0], ids=["all are few", "those of a slice are few", "none are few"]
 )
 def test_a_slice_is_replaced_however_many_rows_there_are(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
@@ -81,7 +81,7 @@ def test_a_slice_is_replaced_however_many_rows_there_are(
     earlier = AT - timedelta(microseconds=1)
     before = [allocation("g" if each == "same" else "h", each, changed_at=earlier) for each in clients]
     place.replace(NAME, arrow(*before), stamp(1))
-    monkeypatch.setattr(few, "ROWS", most)
+    monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     seen: set[tuple[Any, ...]] = set()
     wanted = arrow(allocation("h", "changed", queues=5), allocation("h", "new", changed_at=None))
     scope = equals("cluster", "c") & equals("group", "h")
@@ -122,7 +122,7 @@ def incident(group: str, number: int, final_at: int | None, **values: Any) -> In
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "most", [few.ROWS, pytest.param(3, marks=LONG), 0], ids=["all are few", "those of a slice are few", "none are few"]
+    "most", [arrow_diff.LOCAL_ROWS_MAX, pytest.param(3, marks=LONG), 0], ids=["all are few", "those of a slice are few", "none are few"]
 )
 def test_rows_that_were_final_are_not_looked_for(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int
@@ -138,7 +138,7 @@ def test_rows_that_were_final_are_not_looked_for(
     place.replace(
         "incidents", rows(incident("g", 1, 10), incident("g", 2, 30), incident("g", 3, None), incident("h", 1, 30), outage), stamp(1)
     )
-    monkeypatch.setattr(few, "ROWS", most)
+    monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     of_group = scopes.equals("cluster", "c") & scopes.first_among("groups", ["g"]) & scopes.is_later("final_at", 20)
     scope = (scopes.nothing() | of_group) & scopes.is_empty("outage_ids") & scopes.equals("system", "kafka")
     change = place.replace("incidents", rows(incident("g", 2, 40), incident("g", 4, None)), stamp(2), scope)
@@ -159,13 +159,13 @@ def test_of_many_rows_the_latest_are_written_into_small_files(
     spark: SparkSession, warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, still_open: int, parts: int, late_max: int
 ) -> None:
     """The next run changes those, and writes anew what else is in their files."""
-    monkeypatch.setattr(few, "ROWS", 20)
+    monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", 20)
     for name, value in {"_FILE_ROWS": 100, "_LATEST_ROWS": 40, "_LATEST_FILES": 4, "_PARTS_MAX": parts}.items():
         monkeypatch.setattr(f"pipelines.warehouse.warehouse.{name}", value)
     place = warehouse("incidents")
     finals = [None if number < still_open else number for number in range(300)]
     rows = pa.Table.from_batches([to_batch("incidents", [incident("g", number, at) for number, at in enumerate(finals)])])
-    place.replace("incidents", few.framed(spark, rows), stamp(1), count=rows.num_rows)
+    place.replace("incidents", arrow_diff.framed(spark, rows), stamp(1), count=rows.num_rows)
     stored = place.rows("incidents").to_pylist()
     assert sorted(row["started_at"].microsecond for row in stored) == list(range(300))
 
@@ -185,16 +185,18 @@ def test_who_comes_between_is_seen(spark: SparkSession, warehouse: Callable[...,
     place, other = warehouse(NAME), warehouse(NAME)
     rows = arrow(allocation("g", "1"), allocation("g", "2"))
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
-    compare, late = few.compare, [arrow(allocation("g", "2"), allocation("g", "3"))]
+    compare, late = arrow_diff.compare, [arrow(allocation("g", "2"), allocation("g", "3"))]
 
-    def meanwhile(*tables: Any) -> few.RowDiff:
+    def meanwhile(*tables: Any) -> arrow_diff.RowDiff:
         if late:
             other.append(
-                NAME, few.framed(spark, late.pop().append_column("run_id", pa.array(["run-0"] * 2))), replace(stamp(0), application="other")
+                NAME,
+                arrow_diff.framed(spark, late.pop().append_column("run_id", pa.array(["run-0"] * 2))),
+                replace(stamp(0), application="other"),
             )
         return compare(*tables)
 
-    monkeypatch.setattr(few, "compare", meanwhile)
+    monkeypatch.setattr(arrow_diff, "compare", meanwhile)
     assert place.replace(NAME, rows, stamp(2)).deleted == 1
     assert stored(place) == {"c/g/1": "run-1", "c/g/2": "run-0"}
 
@@ -262,7 +264,7 @@ def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehou
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "most", [few.ROWS, pytest.param(3, marks=LONG), 1], ids=["all are few", "those looked for are few", "none are few"]
+    "most", [arrow_diff.LOCAL_ROWS_MAX, pytest.param(3, marks=LONG), 1], ids=["all are few", "those looked for are few", "none are few"]
 )
 def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     from pipelines.warehouse.predicates import among, equals
@@ -272,7 +274,7 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
         times = [AT + timedelta(microseconds=each - 10 * number) for each in range(2)]
         rows = [allocation("g", f"{number}-{each}", queues=each, topic=f"t{number}", changed_at=times[each]) for each in range(2)]
         place.append(NAME, place.spark.createDataFrame(arrow(*rows).append_column("run_id", pa.array(["r", "r"]))), stamp(number))
-    monkeypatch.setattr(few, "ROWS", most)
+    monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     scope = equals("cluster", "c") & among("client_id", {"1-0", "3-1", "x"})
     assert sorted(place.rows(NAME, scope, ("client_id",))["client_id"].to_pylist()) == ["1-0", "3-1"]
     assert sorted(row["client_id"] for row in place.frame(NAME, scope, ("client_id",)).collect()) == ["1-0", "3-1"]
@@ -283,7 +285,7 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
     assert sorted(place.first(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
     found = place.few(NAME, scope)
     assert (found is None) == (most < 2)
-    monkeypatch.setattr(few, "_LOOKED_AT", 7)
+    monkeypatch.setattr(arrow_diff, "_LOOKED_AT", 7)
     assert (place.few(NAME, scope) is None) == (most < 8)
     monkeypatch.undo()
     assert place.few(NAME, scope, bytes_max=1) is None
@@ -294,5 +296,5 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
 def test_no_row_is_lost_on_the_way_to_spark(spark: SparkSession) -> None:
     """Spark stops at an empty part of an Arrow table, and files without a row that is looked for leave such parts."""
     rows = [arrow(*(allocation("g", f"{size}-{each}") for each in range(size))) for size in (1, 0, 2, 0, 0, 3)]
-    found = few.framed(spark, pa.concat_tables(rows)).select("client_id").collect()
+    found = arrow_diff.framed(spark, pa.concat_tables(rows)).select("client_id").collect()
     assert [row["client_id"] for row in found] == ["1-0", "2-0", "2-1", "3-0", "3-1", "3-2"]
