@@ -55,10 +55,23 @@ def _recurrence(incidents: Sequence[Incident]) -> Recurrence:
     headline = worst.headline
     if len(incidents) > 1:
         told = f"{member} held the others up {count} times, {duration(seconds)}" if _holder(worst) else _action(worst, member)
-        stopped = duration(sum(item.stopped_seconds for item in incidents))
-        rebalances = counted(sum(item.rebalance_count for item in incidents), "rebalance")
-        headline = f"{listed(list(worst.groups))}: {told}; {len(incidents)} incidents, {rebalances}, {stopped} stopped"
+        whose = f"{listed(list(worst.groups))}: " if worst.groups else ""
+        headline = f"{whose}{told}; {_sums(incidents)}"
     return Recurrence(incidents, member, count, seconds, headline)
+
+
+def _sums(incidents: Sequence[Incident]) -> str:
+    """Number of incidents, with their rebalances and stopped time if any."""
+    rebalances = sum(item.rebalance_count for item in incidents)
+    stopped = sum(item.stopped_seconds for item in incidents)
+    is_of_groups = bool(incidents[0].groups)
+    return ", ".join(
+        [
+            f"{len(incidents)} incidents",
+            *([counted(rebalances, "rebalance")] if rebalances or is_of_groups else []),
+            *([f"{duration(stopped)} {'stopped' if is_of_groups else 'without leader'}"] if stopped or is_of_groups else []),
+        ]
+    )
 
 
 def _action(item: Incident, member: str) -> str:

@@ -18,6 +18,7 @@ _NODE = re.compile(r"-?\d{1,10}")
 _NODES = re.compile(r"(?:-?\d{1,10}(?:, ?-?\d{1,10})*)?")
 _NAMED = re.compile(r"(?:^|, ?)([A-Za-z]\w*)[=:]")
 _BROKER_STATE = re.compile(r"BrokerState\(brokerId=(\d{1,10}), brokerEpoch=-?\d{1,19}\)")
+_ENCODED = re.compile(r'\{"leader":(?P<leader>-?\d{1,10}),"leader_epoch":(?P<epoch>\d{1,10}),"isr":\[(?P<isr>[\d,]*)\]\}')
 _FETCHER = re.compile(
     r"(?:^|, )([^ ,]+) -> InitialFetchState\((?:Some\([^()]*\)|None)?,?BrokerEndPoint[(\[]id=(\d{1,10})[^)\]]*[)\]],(\d{1,10}),"
 )
@@ -35,6 +36,7 @@ _LISTS = {"isr": "isr", "isrwithbrokerepoch": "isr", "replicas": "replicas"}
 _LISTS_IF_ANY = {"addingreplicas": "adding", "removingreplicas": "removing", "elr": "elr"}
 
 _LEADERSHIP = ("leader", "leader_epoch", "isr", "partition_epoch")
+_ENCODED_FIELDS = ("leader", "leader_epoch", "isr")
 _HELD = (*_LEADERSHIP, "replicas")
 _OPTIONAL = ("adding", "removing", "elr")
 _ELECTED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "replicas", "elr")
@@ -75,6 +77,19 @@ def parse_registration(text: str) -> Any:
             values[_LISTS_IF_ANY[name]] = parse_nodes(value)
     complete = "leader" in values and "isr" in values and all(value is not NO for value in values.values())
     return values if complete else NO
+
+
+def _parse_encoded(text: str) -> Any:
+    """Parse `{"leader":1,"leader_epoch":5,"isr":[1,2]}` (LeaderAndIsr.toString to 0.11)."""
+    found = _ENCODED.fullmatch(text)
+    if found is None:
+        return NO
+    values = {"leader": _parse_node(found["leader"]), "leader_epoch": parse_int32(found["epoch"]), "isr": parse_nodes(found["isr"])}
+    return NO if NO in values.values() else values
+
+
+def _encoded(fields: Mapping[str, Any]) -> str:
+    return f'{{"leader":{fields["leader"]},"leader_epoch":{fields["leader_epoch"]},"isr":[{_dense(fields["isr"])}]}}'
 
 
 def _parse_change(text: str) -> Any:
@@ -365,6 +380,7 @@ def slot_types() -> dict[str, SlotType]:
         "zookeeper_told": SlotType(r".*", parse_registration, _zookeeper_told, spaced=True, several=_HELD, needs=_HELD),
         "leader_and_isr": SlotType(r".*", parse_registration, _leader_and_isr, spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
         "leader_isr": SlotType(r".*", parse_registration, _leader_isr, spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
+        "encoded_leader_and_isr": SlotType(r"[^ ]*", _parse_encoded, _encoded, several=_ENCODED_FIELDS, needs=_ENCODED_FIELDS),
         "fetchers": SlotType(r".*", _parse_fetchers, _fetchers, spaced=True),
         "old_fetchers": SlotType(r".*", _parse_old_fetchers, _old_fetchers, spaced=True),
         "partition_names": SlotType(r".*", _parse_names, _names, spaced=True, filler="Set()"),

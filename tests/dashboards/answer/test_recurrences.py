@@ -117,3 +117,14 @@ def test_an_incident_cut_by_the_selection_is_judged_as_a_whole() -> None:
     assert (cut.totals.rebalances, item.trigger, item.cause_title) == (1, "poll_timeout", "Poll interval exceeded")
     assert selection(item) == "1 of its 2 rebalances is selected"
     assert selection(incidents_of(story([rows]))[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "headline"), [(0.0, "broker outage; 2 incidents"), (40.0, "broker outage; 2 incidents, 1 min 20 s without leader")]
+)
+def test_outages_that_recur_name_no_group(seconds: float, headline: str) -> None:
+    made_story = story([[held_up(1)], [held_up(2)]])
+    for incident in made_story.incidents:
+        incident.groups, incident.kind, incident.root_cause = [], "broker_outage", "broker_outage"
+        incident.rebalance_count, incident.rebalance_ids, incident.stopped_seconds = 0, [], seconds
+    assert [one.headline for one in recurrences(incidents_of(made_story))] == [headline]
