@@ -1,6 +1,7 @@
 """Completion of times that lack the day or the year.
 
-They count from 1970, or from a leap year. Where a time is much earlier than the one before, a midnight or a new year has passed.
+The file's first day or year is chosen by `parsers.reading.file_dates`; without it, times count from 1970 or from a leap year.
+Where a time is much earlier than the one before, a midnight or a new year has passed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From files to events, in one process or as a Spark data source.
 
 Owns the splits of large files, resume points and reports on files. Imports all of `parsers`; only `spark_source` imports
-Spark. Start with `reader`.
+Spark. Start with `reader`. `file_dates` chooses the day or the year of files that do not write it.
 
 The rules of reading without loss:
 

@@ -1,4 +1,7 @@
-"""Exit codes and their precedence."""
+"""Exit codes and their precedence.
+
+Each command decides its own code; `decisive` picks one of several.
+"""
 
 from __future__ import annotations
 

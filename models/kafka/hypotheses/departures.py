@@ -208,7 +208,7 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
 
 
 def all_left(context: RebalanceContext) -> bool:
-    """Weigh that a group of several was closed.
+    """Whether a group of several was closed.
 
     That all of them poll too late at once is rare.
     """

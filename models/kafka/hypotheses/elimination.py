@@ -219,7 +219,7 @@ def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
 
 
 def _right_after_assignment(context: RebalanceContext) -> bool:
-    """Weigh that the assignment of moments ago could not be written."""
+    """Whether the assignment of moments ago could not be written."""
     previous = context.previous
     if sync_given_up(context):
         return True
@@ -242,7 +242,7 @@ def start_not_seen(context: RebalanceContext) -> list[Hypothesis]:
 
 
 def _timed_out(context: RebalanceContext) -> bool:
-    """Weigh that a member missed the rebalance timeout.
+    """Whether a member missed the rebalance timeout.
 
     The join phase ran into it; who is missing then did not rejoin, which started nothing.
     """
@@ -263,7 +263,7 @@ def _initial_delay_seen(context: RebalanceContext) -> bool:
 
 
 def store_failed_silently(context: RebalanceContext) -> bool:
-    """Weigh that the assignment's write failed silently.
+    """Whether the assignment's write failed silently.
 
     A rebalance one commit timeout after it, that nobody asked for (before 2.1 the failure is not logged).
     """
