@@ -1,9 +1,8 @@
 """The warehouse: Delta tables below one URI, written idempotently.
 
-A table is replaced slice by slice, and within a slice only changed rows are written. An unchanged row keeps its
-`run_id`, and a run without changes creates no version. Each write carries the run's number as a Delta transaction of
-the run's application id, so it is never applied twice. Small sets of rows are compared in the driver, and a small table
-is rewritten completely; both cost less than any MERGE.
+A table is replaced slice by slice, and within a slice only changed rows are written. An unchanged row keeps its `run_id`, and a run
+without changes creates no version. Each write carries the run's number as a Delta transaction of the run's application id, so it is
+never applied twice. Small sets of rows are compared in the driver, and a small table is rewritten; both cost less than any MERGE.
 """
 
 from __future__ import annotations
@@ -231,9 +230,9 @@ class Warehouse:
     def local_rows(
         self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
     ) -> pa.Table | None:
-        """Return current rows without Spark; None if remote or more than `ROWS`."""
+        """Return current rows without Spark; None if remote or too many."""
         log = self.log(name)
-        return None if log is None else _few_of(TABLES[name], log, scope, columns, bytes_max)
+        return None if log is None else _local_rows_of(TABLES[name], log, scope, columns, bytes_max)
 
     def rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return current rows, which the caller knows to fit into memory."""
@@ -243,9 +242,8 @@ class Warehouse:
     def frame(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """Return current rows as a DataFrame; small sets skip Spark's log replay."""
         rows = self.local_rows(name, scope, columns)
-        return (
-            self._within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else arrow_diff.framed(self.spark, rows)
-        )
+        wanted = columns or TABLES[name].column_names
+        return self._within(name, scope).select(*wanted) if rows is None else arrow_diff.framed(self.spark, rows)
 
     def distinct(self, name: str, scope: Scope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return distinct values of columns in the current rows."""
@@ -354,7 +352,7 @@ class Warehouse:
             if wanted.num_rows:
                 self._write_locally(log, name, wanted, stamp, part)
             return RowChanges(inserted=wanted.num_rows)
-        present = None if log is None else _few_of(table, log, scope)
+        present = None if log is None else _local_rows_of(table, log, scope)
         if log is None or present is None:
             return None
         differing = arrow_diff.compare(table, wanted, present.drop_columns([RUN_ID]))
@@ -363,7 +361,7 @@ class Warehouse:
             return change
         if watch is not None:
             watch.told(arrow_diff.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
-        whole = None if differing.only_new else _few_of(table, log, None)
+        whole = None if differing.only_new else _local_rows_of(table, log, None)
         if differing.only_new:
             self._write_locally(log, name, differing.rows, stamp, part)
         elif whole is not None:
@@ -487,7 +485,7 @@ def _named(table: Table, keys: set[arrow_diff.Key], scope: Scope | None) -> Scop
     return named & scope if scope is not None and _keys_hold(table) else named
 
 
-def _few_of(
+def _local_rows_of(
     table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
 ) -> pa.Table | None:
     rows = arrow_diff.read_local(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
