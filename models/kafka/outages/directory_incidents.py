@@ -14,7 +14,7 @@ from models.kafka.outages.outage_rows import TAKEN_OVER_US
 from models.kafka.partitions.brokers import SAME_GOING_US, Brokers, DirectoryFailure
 from models.kafka.partitions.history import MOMENT_US
 from models.rows import KAFKA, Incident, LeaderMove, PartitionOutage
-from models.times import first_known
+from models.times import first_known, in_order
 
 REPLICAS_NAMED_MAX = 3
 """Replicas that a headline names; of more it gives the number."""
@@ -45,6 +45,7 @@ def _is_soon_after(failure: DirectoryFailure, at: int) -> bool:
 
 def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident:
     """Row of a failure that no other row tells of."""
+    started_at, ended_at = in_order(failure.at, failure.ended_at)
     return Incident(
         cluster=cluster,
         system=KAFKA,
@@ -52,8 +53,8 @@ def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident:
         kind="log_dir_failed",
         severity="warning",
         groups=[],
-        started_at=failure.at,
-        ended_at=failure.ended_at,
+        started_at=started_at,
+        ended_at=ended_at,
         rebalance_count=0,
         stopped_seconds=0.0,
         root_cause=RootCause.LOG_DIR_FAILED.value,
