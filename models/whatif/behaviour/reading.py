@@ -191,9 +191,10 @@ class Reader:
             return False
         if _is_any(returned, from_ms, after.came_ms):
             return True
+        why = "shows neither" if after.client_id in self.starts else "is not among them"
         self.made.assumed["process"] = (
             f"whether {tenure.actor} came back as the same process or was started anew cannot be known from these logs because its own"
-            " log is not among them"
+            f" log {why}"
         )
         return not self.restarts
 
