@@ -93,7 +93,7 @@ def reading(*, by_spark: bool, part_blocks: int) -> Iterator[int]:
     """
     with ExitStack() as changed:
         if by_spark:
-            changed.enter_context(mock.patch("pipelines.jobs.ingest.ingest.FEW_BYTES", 0))
+            changed.enter_context(mock.patch("pipelines.jobs.ingest.ingest.LOCAL_BYTES_MAX", 0))
             changed.enter_context(mock.patch.object(arrow_diff, "LOCAL_ROWS_MAX", 0))
             yield FOLD_BLOCK_BYTES
             return

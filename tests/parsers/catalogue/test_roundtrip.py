@@ -172,6 +172,7 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
         "replica": ("topic", "partition"),
         "leader_and_isr": leadership,
         "leader_isr": leadership,
+        "encoded_leader_and_isr": leadership[:3],
         "change": (*leadership, "leader_before", "isr_before"),
         "topic_settings": ("unclean",),
         "change_record": ("leader", "isr"),

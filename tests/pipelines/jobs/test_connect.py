@@ -46,7 +46,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory, mounted: Path, events: Path
         yield address
 
 
-AS_IF_MUCH = "from pipelines.jobs import ingest; ingest.FEW_BYTES = 0; from pipelines.cli.spark_submit import main; main()"
+AS_IF_MUCH = "from pipelines.jobs import ingest; ingest.LOCAL_BYTES_MAX = 0; from pipelines.cli.spark_submit import main; main()"
 """The job, whose workers read what is little, too."""
 
 

@@ -56,7 +56,7 @@ def test_a_run_fills_the_tables_and_says_so(published: Site) -> None:
 def test_what_is_not_few_is_read_compared_and_written_by_spark(
     published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(ingest, "FEW_BYTES", 0)
+    monkeypatch.setattr(ingest, "LOCAL_BYTES_MAX", 0)
     monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     site = copied(halfway)
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")

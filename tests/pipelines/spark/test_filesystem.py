@@ -223,7 +223,7 @@ def test_a_byte_order_mark_that_is_lost_is_told(spark: SparkSession, mounted: Pa
     monkeypatch.setattr(spark_files, "_HEAD_LINES", 10)
     through_spark(spark)
     [file] = find_files([MOUNT]).files
-    read = parsed(spark, [(file, None)], ReadOptions(), BLOCK, few=False)
+    read = parsed(spark, [(file, None)], ReadOptions(), BLOCK, is_local=False)
     [report] = read.arrow("files").to_pylist()
     assert (report["status"], report["reason"]) == ("rejected", "not read: begins with a byte order mark, which Spark's reader drops")
 

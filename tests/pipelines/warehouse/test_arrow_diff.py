@@ -255,7 +255,7 @@ def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehou
     place.replace(NAME, frame(spark, allocation("g", "1"), allocation("g", "2")), stamp(1))
     spark.sql(f"ALTER TABLE delta.`{place.path(NAME)}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     spark.sql(f"DELETE FROM delta.`{place.path(NAME)}` WHERE client_id = '2'")
-    assert place.few(NAME) is None
+    assert place.local_rows(NAME) is None
     assert place.rows(NAME, columns=("client_id",)).to_pylist() == [{"client_id": "1"}]
     change = place.replace(NAME, arrow(allocation("g", "3")), stamp(2))
     assert (change.inserted, change.updated, change.deleted) == (1, 0, 1)
@@ -283,12 +283,12 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
     at = int(AT.timestamp()) * 1_000_000 + AT.microsecond
     assert sorted(place.first(NAME, scope, ("queues",), ("changed_at",))) == [(0, at - 10), (1, at - 29)]
     assert sorted(place.first(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
-    found = place.few(NAME, scope)
+    found = place.local_rows(NAME, scope)
     assert (found is None) == (most < 2)
     monkeypatch.setattr(arrow_diff, "_LOOKED_AT", 7)
-    assert (place.few(NAME, scope) is None) == (most < 8)
+    assert (place.local_rows(NAME, scope) is None) == (most < 8)
     monkeypatch.undo()
-    assert place.few(NAME, scope, bytes_max=1) is None
+    assert place.local_rows(NAME, scope, bytes_max=1) is None
     assert place.rows(NAME, scope).num_rows == 2
 
 
