@@ -5,7 +5,7 @@ Partitions without a leader, or the departure of the broker, have incidents that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from models.causes import RootCause
 from models.evidence import evidence
@@ -79,7 +79,7 @@ def _what_lay_there(failure: DirectoryFailure) -> str:
     return f"{_replicas(failure.replicas)} {'is' if count == 1 else 'are'} offline there"
 
 
-def _replicas(replicas: Sequence[tuple[str, int]]) -> str:
+def _replicas(replicas: Collection[tuple[str, int]]) -> str:
     if len(replicas) > REPLICAS_NAMED_MAX:
         return f"{len(replicas)} replicas"
     names = ", ".join(f"{topic}-{partition}" for topic, partition in replicas)
@@ -87,12 +87,13 @@ def _replicas(replicas: Sequence[tuple[str, int]]) -> str:
 
 
 def _who_leads(failure: DirectoryFailure) -> list[str]:
+    led, unknown = failure.led_by(failure.node), failure.led_by(None)
     if failure.moved:
         moved = f"{failure.moved} leadership{'s' if failure.moved > 1 else ''} moved"
-        is_whole = bool(failure.replicas) and not failure.of_unknown_leader and failure.moved >= len(failure.led)
+        is_whole = bool(failure.replicas) and not unknown and failure.moved >= len(led)
         return [moved, *(["no partition was without leader"] if is_whole else [])]
-    if failure.led:
-        return [f"the broker led {_replicas(failure.led)}, and no line tells who leads now"]
-    if failure.of_unknown_leader:
+    if led:
+        return [f"the broker led {_replicas(led)}, and no line tells who leads now"]
+    if unknown:
         return [f"no line tells whether the broker led {'it' if len(failure.replicas) == 1 else 'them'}"]
     return ["it led none of them"] if failure.replicas else []

@@ -15,6 +15,12 @@ SAME_GOING_US = whole("kafka.brokers.same_going_us")
 Such as a controlled shutdown and the end of the broker's session.
 """
 
+DIRECTORIES_MAX = 64
+"""Log directories that a broker may have: assumed.
+
+More failures without a start between them are told as one, so that what is held stays bounded.
+"""
+
 EVENTS_HELD_MAX = 6
 """Maximum lines kept per outage: the first ones, about its beginning."""
 
@@ -68,17 +74,15 @@ class BrokerAbsence:
 class DirectoryFailure:
     """A failure of log directories while their broker stays up.
 
-    Times are in microseconds; `ended_at` is the broker's next start, None if there is none. Replicas are pairs of topic and
-    partition.
+    Times are in microseconds; `ended_at` is the broker's next start, None if there is none. `replicas` are pairs of topic and
+    partition, with the partition's leader at the time, None if it is unknown.
     """
 
     node: str
     at: int
     ended_at: int | None = None
     folders: tuple[str, ...] = ()
-    replicas: tuple[tuple[str, int], ...] = ()
-    led: tuple[tuple[str, int], ...] = ()  # replicas that led their partition
-    of_unknown_leader: tuple[tuple[str, int], ...] = ()
+    replicas: dict[tuple[str, int], str | None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     is_explained: bool | None = None  # other rows tell what followed; None if that is not known yet
     moved: int = 0  # leaderships that moved away
@@ -90,17 +94,11 @@ class DirectoryFailure:
             self.events.append(event)
         told = event.fields.get("folder")
         folders = [told] if isinstance(told, str) else told if isinstance(told, (list, tuple)) else ()
-        self.folders += tuple(str(each) for each in folders if str(each) not in self.folders)
+        self.folders = tuple(dict.fromkeys((*self.folders, *map(str, folders))))[:DIRECTORIES_MAX]
 
-    def lose(self, replica: tuple[str, int], leader: str | None) -> None:
-        """Add a replica in the directory, with its partition's leader at the time."""
-        if replica in self.replicas:
-            return
-        self.replicas += (replica,)
-        if leader == self.node:
-            self.led += (replica,)
-        elif leader is None:
-            self.of_unknown_leader += (replica,)
+    def led_by(self, leader: str | None) -> list[tuple[str, int]]:
+        """Replicas in the directories whose partition a broker led, or an unknown one."""
+        return [replica for replica, told in self.replicas.items() if told == leader]
 
 
 @dataclass(slots=True)
@@ -266,7 +264,8 @@ class Brokers:
         """Record a line about a broker's failed directory; returns the failure."""
         self.sign(node, "log_dir", event)
         known = self.directory_failures.setdefault(node, [])
-        if not known or known[-1].ended_at is not None or event.time_us - known[-1].at > SAME_GOING_US:
+        is_later = bool(known) and event.time_us - known[-1].at > SAME_GOING_US and len(known) < DIRECTORIES_MAX
+        if not known or known[-1].ended_at is not None or is_later:
             known.append(DirectoryFailure(node, event.time_us))
         known[-1].note(event)
         self.have_changed = True

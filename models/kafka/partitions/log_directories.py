@@ -24,7 +24,7 @@ def process_log_dir_failure(state: PartitionState, event: Event) -> None:
         for topic, partition in _named_partitions(event):
             history = state.partitions.of(topic, partition)
             state.note_holders(history, node)
-            failure.lose((topic, partition), leader=history.leader)
+            failure.replicas.setdefault((topic, partition), history.leader)
             state.lose_replica(history, node, event, is_decided=node != own)
 
 
