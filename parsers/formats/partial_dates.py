@@ -1,12 +1,13 @@
 """Completion of times that lack the day or the year.
 
 The file's first day or year is chosen by `parsers.reading.file_dates`; without it, times count from 1970 or from a leap year.
-Where a time is much earlier than the one before, a midnight or a new year has passed.
+Where a time is much earlier than the one before, a midnight or a new year has passed; where a date is much later, its line is a late
+one of the year before.
 """
 
 from __future__ import annotations
 
-from calendar import isleap
+from calendar import isleap, leapdays
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -33,13 +34,12 @@ class PartialDates:
 
     def complete(self, local: int, form: DateFormat) -> int:
         """Complete the next time of a file by its day or year."""
-        turn = YEAR_US if form.yearless else DAY_US
-        has_turned = self.latest is not None and local < self.latest - turn // 2
+        step = 0 if self.latest is None else local - self.latest
         self.latest = local
         if form.yearless:
-            self.years += has_turned
+            self.years += (step < -YEAR_US // 2) - (step > YEAR_US // 2)
             return in_later_year(local, self.years)
-        self.days += has_turned
+        self.days += step < -DAY_US // 2
         return local + self.days * DAY_US
 
 
@@ -54,4 +54,4 @@ def _day_in_later_year(day: int, years: int) -> int:
     year, number = LEAP_YEAR + years, day - _FIRST_DAY
     if number >= _MARCH and not isleap(year):
         number -= 1
-    return date(year, 1, 1).toordinal() - _EPOCH_DAY + number
+    return 365 * (year - 1970) + leapdays(1970, year) + number

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from parsers.formats.partial_dates import PartialDates
+from parsers.formats.timestamps import CALENDAR_US, date_format
 from parsers.reading.reader import ReadOptions, date_files, find_files, list_files, read_file
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 
@@ -66,6 +68,11 @@ def test_syslog_without_a_year_is_of_the_day_of_the_others(tmp_path: Path) -> No
         (["2026-03-01", "2026-03-05"], ["Mar  2 09:00:03"], ["2026-03-02 09:00:03"]),
         (["2026-01-02"], ["Dec 30 09:00:03", "Jan  2 09:00:04"], ["2025-12-30 09:00:03", "2026-01-02 09:00:04"]),
         (["2025-12-30"], ["Dec 31 23:59:59", "Jan  1 00:00:01"], ["2025-12-31 23:59:59", "2026-01-01 00:00:01"]),
+        (
+            ["2025-12-30"],
+            ["Dec 31 23:59:59", "Jan  1 00:00:01", "Dec 31 23:59:58"],
+            ["2025-12-31 23:59:59", "2026-01-01 00:00:01", "2025-12-31 23:59:58"],
+        ),
         (["2024-02-28"], ["Feb 28 23:59:59", "Feb 29 00:00:01"], ["2024-02-28 23:59:59", "2024-02-29 00:00:01"]),
         (["2025-02-28"], ["Feb 28 23:59:59", "Mar  1 00:00:01"], ["2025-02-28 23:59:59", "2025-03-01 00:00:01"]),
         ([], ["Feb 29 23:59:59", "Mar  1 00:00:01"], ["1972-02-29 23:59:59", "1972-03-01 00:00:01"]),
@@ -79,6 +86,17 @@ def test_a_year_is_that_of_the_nearest_dated_lines(tmp_path: Path, days: list[st
     assert [f"{at:%Y-%m-%d %H:%M:%S}" for at in times(tmp_path, "app.log")] == expected
     note = next(note for note in find_files([str(tmp_path)]).notes if "app.log" in note)
     assert note.endswith(f"taken as of {expected[0][:4]}, by the other lines" if expected[0] > "1973" else "they are shown as of 1972")
+
+
+def test_years_without_end_make_no_record_raise() -> None:
+    dates, form = PartialDates(), date_format("MM-dd HH:mm:ss")
+    for _ in range(20_000):
+        for month in (1, 5, 9):
+            local = form.read(f"{month:02d}-01 00:00:00").local_us
+            assert local is not None
+            latest = dates.complete(local, form)
+    assert dates.years == 19_999
+    assert latest not in CALENDAR_US  # so that the reader rejects it as no time
 
 
 @pytest.mark.parametrize("stamp", ["I0305 09:00:03.123456   12 app.go:7]", "03-05 09:00:03.123456 I", "03/05 09:00:03.123456 [INFO]"])
