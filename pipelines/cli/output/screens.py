@@ -118,7 +118,8 @@ def _opening(console: Console, answer: Answer, clock: Clock, found: Sequence[Rec
     if totals.attention:
         text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
         problems = sum(item.worst.severity != "info" for item in found)
-        text += f", {counted(problems, 'problem')} in all" if problems < totals.attention else ""
+        are_all_there = len(answer.incidents) == totals.incidents  # the headline of a run has the worst one alone
+        text += f", {counted(problems, 'problem')} in all" if are_all_there and problems < totals.attention else ""
         say(console, f"{text}{_stood_still(answer)}.", style="bold")
     else:
         say(console, story.all_clear(answer), style="bold")
