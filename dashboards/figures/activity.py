@@ -9,8 +9,9 @@ from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figur
 from dashboards.figures.timeline import LANES_HELD, LANES_SHOWN, lane_weights, last_moments
 from dashboards.view.answer import Answer
 from dashboards.view.charts import HeadCount
+from dashboards.wording.durations import duration
 from dashboards.wording.escaping import chart_label, common_folder
-from dashboards.wording.units import MICROSECONDS, duration
+from dashboards.wording.units import MICROSECONDS
 
 BIN_SECONDS = (10, 30, 60, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600)
 BINS_MAX = 60

@@ -21,8 +21,8 @@ from dashboards.figures.base import (
 )
 from dashboards.figures.timeline import hover, marks
 from dashboards.view.answer import Answer, Offender, Rebalance
+from dashboards.wording.durations import duration
 from dashboards.wording.escaping import chart_label
-from dashboards.wording.units import duration
 
 BARS_SHOWN = 25
 BARS_OF_A_GROUP = 8

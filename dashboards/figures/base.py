@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dashboards.wording.durations import duration
 from dashboards.wording.escaping import chart_label, shortened
-from dashboards.wording.units import duration
 
 # Each pair of colours can be distinguished with normal, red-blind and green-blind sight, and each contrasts with white
 # and near-black. Tests check both. Marks differ in shape too.

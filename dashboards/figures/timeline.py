@@ -21,8 +21,9 @@ from dashboards.figures.base import (
 )
 from dashboards.figures.broker_outages import down_lanes, down_traces
 from dashboards.view.answer import Answer, Lane, Move, Rebalance, Stretch
+from dashboards.wording.durations import duration
 from dashboards.wording.escaping import chart_label
-from dashboards.wording.units import MarkedClock, duration, lasted, share
+from dashboards.wording.units import MarkedClock, lasted, share
 
 # Colours of states outside rebalances. A rebalance has the colour of its cause.
 STATE_COLOURS = {

@@ -26,6 +26,7 @@ from dashboards.page.tables import tables
 from dashboards.view.answer import Answer
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story, units
+from dashboards.wording.durations import NOTHING, duration
 from dashboards.wording.escaping import common_folder, visible
 from dashboards.wording.facts import facts
 
@@ -142,7 +143,7 @@ def _environment(clock: units.Clock) -> Environment:
         loader=PackageLoader(_DASHBOARDS, "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        shown=lambda text: units.NOTHING if text is None or text == "" else visible(str(text)),
+        shown=lambda text: NOTHING if text is None or text == "" else visible(str(text)),
         stamp=clock.stamp,
         span=lambda item: clock.span(item.started_at, item.ended_at),
     )
@@ -166,7 +167,7 @@ def _tiles(answer: Answer) -> list[dict[str, str]]:
             "value": f"{totals.rebalances:,}",
             "of": f"in {units.counted(totals.groups, 'group')}",
         },
-        {"label": "stood still", "name": "stopped", "value": units.duration(totals.stopped_seconds), "of": "summed over groups"},
+        {"label": "stood still", "name": "stopped", "value": duration(totals.stopped_seconds), "of": "summed over groups"},
         {"label": "unplanned", "name": "unplanned", "value": f"{totals.unexpected:,}", "of": "not by deploys or scaling"},
         {"label": "causes sure", "name": "sure", "value": units.share(sure), "of": f"{totals.sure:,} of {totals.rebalances:,}"},
     ]

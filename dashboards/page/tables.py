@@ -15,6 +15,7 @@ from dashboards.answer.history.blocker_ranking import blockers
 from dashboards.view.answer import Answer, Incident
 from dashboards.view.evidence import Line
 from dashboards.wording import units
+from dashboards.wording.durations import NOTHING, duration
 from dashboards.wording.escaping import common_folder, visible
 
 Kind = Literal["text", "log", "number", "stamp", "places"]
@@ -76,7 +77,7 @@ def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
 
 
 def _shown(text: object) -> str:
-    return units.NOTHING if text is None or text == "" else visible(str(text))
+    return NOTHING if text is None or text == "" else visible(str(text))
 
 
 def _number(value: float | None, text: str) -> list[Any]:
@@ -88,7 +89,7 @@ def _count(value: int) -> list[Any]:
 
 
 def _seconds(value: float | None) -> list[Any]:
-    return _number(value, units.duration(value))
+    return _number(value, duration(value))
 
 
 def _names(items: Iterable[str], limit: int = 4) -> str:
@@ -132,7 +133,7 @@ def _offenders(answer: Answer) -> Table:
             _count(item.caused),
             _count(item.blocked),
             _seconds(item.stopped_seconds),
-            ", ".join(f"{cause_entry(item.system, name).title.lower()} ×{count}" for name, count in item.causes) or units.NOTHING,  # noqa: RUF001
+            ", ".join(f"{cause_entry(item.system, name).title.lower()} ×{count}" for name, count in item.causes) or NOTHING,  # noqa: RUF001
             item.last_at,
         ]
         for item in answer.offenders
@@ -183,8 +184,8 @@ def _conditions(answer: Answer, base: str) -> Table:
             item.started_at,
             item.ended_at,
             _names(item.members),
-            visible(item.detail) or units.NOTHING,
-            " ".join(advice.do for advice in item.advice) or units.NOTHING,
+            visible(item.detail) or NOTHING,
+            " ".join(advice.do for advice in item.advice) or NOTHING,
             _places(item.evidence, base),
         ]
         for item in answer.conditions
@@ -312,7 +313,7 @@ def _what_ifs(answer: Answer) -> Table:
             item.title,
             *(_count(int(item.total(name))) for name in ("avoided", "perhaps", "added")),
             *(_seconds(item.total(name)) for name in ("stopped_seconds", "saved_seconds", "saved_member_seconds")),
-            " ".join(item.assumes) or units.NOTHING,
+            " ".join(item.assumes) or NOTHING,
             f"groupscope whatif {item.options}",
         ]
         for item in answer.what_ifs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conf.causes import cause, causes, outage_causes
 from dashboards.view.answer import Incident
-from dashboards.wording.units import counted, duration, listed, share
+from dashboards.wording.durations import duration
+from dashboards.wording.units import counted, listed, share
 
 NAMES_SHOWN = 3
 

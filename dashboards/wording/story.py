@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
 from dashboards.view.answer import LIKELY, NEWER_PROTOCOLS, Answer, Incident, Person, Rebalance
-from dashboards.wording.units import Clock, counted, duration, listed, share
+from dashboards.wording.durations import duration
+from dashboards.wording.units import Clock, counted, listed, share
 
 CONTESTED_SECONDS = 60.0
 """Minimum time without exactly one owner for a queue to be a headline.

@@ -1,4 +1,4 @@
-"""Durations, times, counts and shares for human readers."""
+"""Times, counts and shares for human readers."""
 
 from __future__ import annotations
 
@@ -6,27 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from dashboards.wording.durations import NOTHING, duration
+
 MICROSECONDS = 1_000_000
-NOTHING = "–"  # noqa: RUF001 - an en dash, as usual in printed tables
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def duration(seconds: float | None) -> str:
-    """Two units at most: `340 ms`, `4.2 s`, `3 min 33 s`."""
-    if seconds is None:
-        return NOTHING
-    if seconds < 0:
-        return "-" + duration(-seconds)
-    if seconds < 0.9995:
-        return f"{round(seconds * 1000)} ms"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    for size, unit, smaller, smaller_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size} {unit} {rest} {smaller_unit}" if rest else f"{whole // size} {unit}"
-    return f"{whole} s"
 
 
 def lasted(seconds: float | None, at_least: float | None) -> str:

@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from statistics import median
 
 from dashboards.view.answer import Rebalance
-from dashboards.wording.units import MICROSECONDS, counted, duration
+from dashboards.wording.durations import duration
+from dashboards.wording.units import MICROSECONDS, counted
 
 COMPARED_MIN = 3
 """Minimum number of rebalances on each side of a comparison."""

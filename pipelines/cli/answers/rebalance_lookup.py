@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dashboards.view.row_access import column
-from dashboards.wording.units import Clock, counted, duration
+from dashboards.wording.durations import duration
+from dashboards.wording.units import Clock, counted
 from pipelines.cli.answers.selection import groups_of, last_record_at, no_such_group, those
 from pipelines.cli.arguments.times import moment
 from pipelines.errors import UsageError

@@ -77,7 +77,8 @@ def told(found: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
     """
     if not found:
         return {}
-    from dashboards.wording.units import counted, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import counted
     from models.whatif.advice import REBALANCE_SECONDS
 
     return {
@@ -97,7 +98,8 @@ def _told(advice: Advice) -> Iterator[tuple[str, str]]:
 
 def sentence(finding: Finding) -> str:
     """A change with the rebalances and the downtime that it avoids."""
-    from dashboards.wording.units import counted, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import counted
 
     outlook = finding.outlook
     count, left = len(outlook.changes), outlook.left
@@ -137,6 +139,6 @@ def options(finding: Finding) -> str:
 
 
 def _values(finding: Finding) -> dict[str, str]:
-    from dashboards.wording.units import duration
+    from dashboards.wording.durations import duration
 
     return {name: duration(value / 1000) for name, value in finding.candidate.values_ms.items()}

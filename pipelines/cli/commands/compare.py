@@ -205,7 +205,8 @@ def _member(one: Mover) -> dict[str, Any]:
 
 
 def _show(console: Console, found: Comparison, source: Source, limit: int) -> None:
-    from dashboards.wording.units import counted, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import counted
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 
@@ -256,7 +257,7 @@ def _rate(per_hour: float | None) -> str:
 
 
 def _members(console: Console, title: str, members: Iterable[Mover], limit: int) -> None:
-    from dashboards.wording.units import duration
+    from dashboards.wording.durations import duration
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 

@@ -177,7 +177,7 @@ def _show(
 def _show_spans(console: Console, source: Source, limit: int) -> None:
     """Show under-replication in order of time, spans without a start first."""
     from dashboards.view.row_access import column
-    from dashboards.wording.units import duration
+    from dashboards.wording.durations import duration
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 

@@ -76,7 +76,8 @@ def _lanes(console: Console, rows: Sequence[Any], source: Source, limit: int) ->
 
 def _table(console: Console, rows: Sequence[Any], source: Source, limit: int) -> None:
     from dashboards.view.row_access import column
-    from dashboards.wording.units import MICROSECONDS, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import MICROSECONDS
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 

@@ -312,7 +312,8 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def _show(outcome: RunOutcome, place: str, *, verbose: bool) -> None:
-    from dashboards.wording.units import counted, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import counted
     from pipelines.cli.output import screens
 
     console = screen()

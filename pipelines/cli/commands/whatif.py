@@ -207,7 +207,8 @@ EFFECTS = {
 
 
 def _show(console: Console, found: list[Outlook], source: Source, limit: int, *, verbose: bool) -> None:
-    from dashboards.wording.units import counted, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import counted
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 
@@ -241,7 +242,8 @@ def _show(console: Console, found: list[Outlook], source: Source, limit: int, *,
 
 
 def _headline(found: list[Outlook]) -> str:
-    from dashboards.wording.units import counted, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import counted
 
     count, avoided = sum(len(one.changes) for one in found), sum(one.count("avoided") for one in found)
     saved, stopped = sum(one.saved_seconds for one in found), sum(one.stopped_seconds for one in found)
@@ -254,7 +256,7 @@ def _headline(found: list[Outlook]) -> str:
 
 
 def _show_changes(console: Console, found: list[Outlook], source: Source) -> None:
-    from dashboards.wording.units import duration
+    from dashboards.wording.durations import duration
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 
@@ -348,7 +350,8 @@ def _show_advice(console: Console, found: list[Advice], groups: int) -> None:
 
 
 def _show_one(console: Console, advice: Advice) -> None:
-    from dashboards.wording.units import counted, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import counted
     from pipelines.cli.output import screens
 
     screens.heading(console, f"{advice.group}: {counted(advice.count, 'rebalance')}, {duration(advice.stopped_seconds)} stopped")

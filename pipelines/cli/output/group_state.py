@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dashboards.wording.units import NOTHING, Clock
+from dashboards.wording.durations import NOTHING
+from dashboards.wording.units import Clock
 from pipelines.cli.output.grid import Column, grid
 from pipelines.cli.output.json_csv import write_object
 from pipelines.cli.output.screens import heading, say

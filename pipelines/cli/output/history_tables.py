@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dashboards.wording.units import NOTHING, Clock, counted, duration, listed, share
+from dashboards.wording.durations import NOTHING, duration
+from dashboards.wording.units import Clock, counted, listed, share
 from pipelines.cli.output import screens
 from pipelines.cli.output.grid import Column, grid
 

@@ -11,9 +11,10 @@ from dashboards.view.answer import Answer, Incident, Rebalance
 from dashboards.view.evidence import Line
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story
+from dashboards.wording.durations import duration
 from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.facts import facts, selection
-from dashboards.wording.units import Clock, counted, duration
+from dashboards.wording.units import Clock, counted
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$@])")
 LINE_CHARACTERS = 300

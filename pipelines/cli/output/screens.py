@@ -14,9 +14,10 @@ from dashboards.view.answer import Answer, Incident, Offender, OpenQuestion, Out
 from dashboards.view.evidence import Line
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story
+from dashboards.wording.durations import NOTHING, duration
 from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.facts import facts, selection
-from dashboards.wording.units import NOTHING, Clock, counted, duration, lasted, listed, share, size
+from dashboards.wording.units import Clock, counted, lasted, listed, share, size
 from pipelines.cli.output.grid import Column, grid
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Any
 from dashboards.answer.build import rebalance
 from dashboards.view.answer import Rebalance
 from dashboards.wording import story
+from dashboards.wording.durations import duration
 from dashboards.wording.escaping import first_line, shortened, visible
-from dashboards.wording.units import Clock, counted, duration, lasted, listed, share
+from dashboards.wording.units import Clock, counted, lasted, listed, share
 from pipelines.cli.json_schema.rebalance_event import OF_ROW, SCHEMA_ID
 
 _EVIDENCE_CHARACTERS = 500

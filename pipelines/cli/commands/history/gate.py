@@ -112,7 +112,8 @@ def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None,
 
 
 def _show(judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], source: Source) -> None:
-    from dashboards.wording.units import counted, duration
+    from dashboards.wording.durations import duration
+    from dashboards.wording.units import counted
     from pipelines.cli.output import screens
 
     broken = [(one, what) for one, what in judged if what]
