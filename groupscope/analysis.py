@@ -120,7 +120,7 @@ class Analysis:
         return self._rows.members
 
     @property
-    def incidents(self) -> Rows[Incident]:
+    def incidents(self) -> Rows[Incident[str]]:
         """Rebalances and outages grouped into incidents, worst first."""
         return self._rows.incidents
 

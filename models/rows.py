@@ -1,18 +1,20 @@
 """Rows of the gold tables, the output of the models.
 
-One dataclass per table; a field is a column of the same name. Fields that end in `_at` are microseconds since 1970
-(UTC), durations are seconds, unknown is None. `pipelines.schema.tables` has types and descriptions of each table; a
-test compares the two.
+A dataclass for each table, a field for each column of `pipelines.schema.tables`, to which a test holds them. Fields
+that end in `_at` are microseconds since 1970 (UTC), durations are seconds, unknown is None.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from models.times import first_known
 
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
 """Values of `system`."""
+Headline = TypeVar("Headline", covariant=True)
+"""Facts or words of an incident's headline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,9 @@ class MemberSession:
 
 
 @dataclass(slots=True)
-class Incident:
+class Incident(Generic[Headline]):
+    """Related rebalances or outages; models give a headline's facts, tables its words."""
+
     cluster: str
     system: str
     incident_id: str
@@ -256,7 +260,7 @@ class Incident:
     stopped_seconds: float
     root_cause: str | None
     worst_offender: Person | None
-    headline: str
+    headline: Headline
     rebalance_ids: list[str]
     outage_ids: list[str]
     restarted_members: list[str] = field(default_factory=list)
@@ -421,10 +425,7 @@ class Divergence:
 
 @dataclass(slots=True)
 class LearnedFact:
-    """A fact learned from the files.
-
-    Kinds: zone, skew, version, node, timeout, load, outage, gap.
-    """
+    """A zone, skew, version, node, timeout, load, outage or gap learned from files."""
 
     cluster: str
     system: str

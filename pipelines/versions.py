@@ -29,7 +29,7 @@ _SHOWN = (".py", ".yaml", ".toml", ".j2", ".css", ".js")
 _BELOW = __name__.rpartition("pipelines.")[0]
 """Prefix of the packages' names: empty in a checkout."""
 
-ROOTS = ("parsers", "models", "pipelines")
+ROOTS = ("parsers", "models", "dashboards", "pipelines")
 """Packages in which imports are followed."""
 
 READING = (

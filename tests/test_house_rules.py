@@ -54,7 +54,16 @@ FORBIDDEN = {
 }
 
 # Packages whose public methods have docstrings, too.
-WELL_TOLD = ("parsers", "models", "dashboards", "conf", "pipelines/quality", "pipelines/transforms", "pipelines/simulate")
+WELL_TOLD = (
+    "parsers",
+    "models",
+    "dashboards",
+    "conf",
+    "pipelines/headlines",
+    "pipelines/quality",
+    "pipelines/transforms",
+    "pipelines/simulate",
+)
 
 
 def tracked() -> list[str]:
@@ -283,6 +292,7 @@ PLAIN = (
     "parsers/redaction",
     "parsers/sources",
     "pipelines/analysis",
+    "pipelines/headlines",
     "pipelines/jobs",
     "pipelines/quality",
     "pipelines/schema",
@@ -319,6 +329,7 @@ WORDS_LEFT: dict[str, tuple[int, int]] = {
     "pipelines": (0, 0),
     "pipelines/analysis": (0, 0),
     "pipelines/cli": (0, 0),
+    "pipelines/headlines": (0, 0),
     "pipelines/jobs": (0, 0),
     "pipelines/quality": (0, 0),
     "pipelines/schema": (0, 0),

@@ -13,8 +13,19 @@ from dataclasses import dataclass
 
 from models.clear_names import clear
 from models.downtime import goes_on, stopped_seconds
-from models.durations import spell
 from models.ids import make_id
+from models.incidents.headline_facts import (
+    EndlessWait,
+    EpisodeFacts,
+    EpisodeStory,
+    FrequentCause,
+    HeadlineFacts,
+    HeldUp,
+    MemberDeeds,
+    NamedMember,
+    RejoinRequest,
+    TurnRestarts,
+)
 from models.incidents.static_returns import spared
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
 from models.tolerances import real
@@ -59,7 +70,7 @@ COORDINATOR_TROUBLE = {"coordinator_failover": "coordinator_move", "assignment_s
 
 def find_incidents(
     rebalances: Iterable[Rebalance], limits: Limits | None = None, members: Iterable[RebalanceMember] = ()
-) -> list[Incident]:
+) -> list[Incident[EpisodeFacts]]:
     """Group rebalances into incidents, worst first.
 
     The rebalances may come in any order; `members` are those in them.
@@ -80,7 +91,7 @@ def find_incidents(
     return sorted(found, key=badness)
 
 
-def _without_restarts(incident: Incident, rows: Sequence[Rebalance], static: Mapping[str, float]) -> None:
+def _without_restarts(incident: Incident[EpisodeFacts], rows: Sequence[Rebalance], static: Mapping[str, float]) -> None:
     """Set the restarted members, and the effect of static membership."""
     incident.restarted_members = sorted(restarted_members(rows), key=clear)
     avoided = [static[row.rebalance_id] for row in rows if row.rebalance_id in static]
@@ -103,7 +114,7 @@ def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalan
         yield episode
 
 
-def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
+def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
     first = rows[0]
     kind = _kind(rows, limits)
     stopped = round(sum(map(stopped_seconds, rows)), 6)
@@ -123,7 +134,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident:
         stopped_seconds=stopped,
         root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
         worst_offender=worst,
-        headline=_headline(rows, kind, stopped, worst),
+        headline=_facts(rows, kind, stopped, worst),
         rebalance_ids=[row.rebalance_id for row in rows],
         outage_ids=[],
     )
@@ -134,6 +145,7 @@ def _most_common(values: Sequence[str]) -> str | None:
 
 
 NAMELESS = "a member that no line names"
+"""Stands for such members among others' names, also in `restarted_members`."""
 
 
 def _actor(person: Person) -> str:
@@ -323,93 +335,64 @@ def _share(row: Rebalance, causes: frozenset[str]) -> float:
     return row.confidence + sum(share for cause, share in row.alternatives.items() if cause in causes and cause != row.cause)
 
 
-_ACTION_WORDS = {
-    "session_timeout": "missed its session timeout",
-    "poll_timeout": "exceeded its poll interval",
-    "rebalance_timeout": "did not rejoin in time",
-    "sync_timeout": "never sent SyncGroup",
-    "member_leave": "left",
-    "member_join": "joined",
-    "member_restart": "restarted",
-    "new_group": "started the group",
-    "subscription_change": "changed its subscription",
-    "metadata_change": "saw topics change",
-    "assignor_change": "came back with another assignor",
-    "cooperative_followup": "gave up partitions",
-    "admin_removal": "was removed by an administrator",
-    "static_member_replaced": "came back under a new member id",
-}
+def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> EpisodeFacts:
+    """What the headline tells: count, time, downtime, and who caused it."""
+    has_stopped = stopped >= SHORTEST_SECONDS
+    return EpisodeFacts(
+        group=rows[0].group,
+        rebalance_count=len(rows),
+        span_seconds=(rows[-1].over_at - rows[0].began) / US_PER_SECOND,
+        stopped_seconds=stopped if has_stopped else None,
+        moving_seconds=sum(row.duration_seconds or 0.0 for row in rows) if goes_on(rows[-1]) and not has_stopped else None,
+        story=_story(rows, kind, worst),
+        has_new_coordinator=kind == "coordinator_move",
+    )
 
 
-def _headline(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> str:
-    """One sentence: count, time, downtime, and who caused it."""
-    span = (rows[-1].over_at - rows[0].began) / US_PER_SECOND
-    count = f"{len(rows)} rebalances in {spell(span)}" if len(rows) > 1 else "1 rebalance"
-    told = f"{rows[0].group}: {count}, {spell(stopped)} stopped"
-    if goes_on(rows[-1]) and stopped < SHORTEST_SECONDS:
-        told = f"{rows[0].group}: {count}, partitions on the move for {spell(sum(row.duration_seconds or 0.0 for row in rows))}"
-    elif stopped < SHORTEST_SECONDS:
-        told = f"{rows[0].group}: {count}, nobody stopped"
-    before = "after its coordinator moved, " if kind == "coordinator_move" else ""
-    return f"{told}; {before}{_actions(rows, kind, worst)}"
-
-
-def _actions(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> str:
-    """What happened, as a clause."""
+def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> EpisodeStory:
+    """What happened, and to whom."""
     if kind == "rolling_restart":
         restarted = {_actor(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders}
-        return f"{len(restarted)} members were restarted in turn" if len(restarted) > 1 else "its members were restarted in turn"
+        return TurnRestarts(len(restarted))
     if worst is None:
-        asked = _asked(rows, _most_common([row.cause for row in rows]) or "unknown")
-        return f"its members {asked}" if asked else _nameless(rows)
+        return _request(rows, _most_common([row.cause for row in rows]) or "unknown", None) or _frequent_cause(rows)
     name = _actor(worst)
-    who = name + (f" on {worst.host.lstrip('/')}" if worst.host else "")
+    member = NamedMember(name, worst.host)
     causes = [row.cause for row in rows if any(_actor(person) == name for person in row.offenders)]
     waited = [row for row in rows if any(_actor(person) == name for person in row.blockers)]
     if kind == "stuck" and waited and waited[-1] is rows[-1]:
-        return _stuck_told(rows[-1])
+        return EndlessWait(tuple(map(_actor, rows[-1].blockers)), has_joined=rows[-1].joined_at is not None)
     if waited and (worst is waited[0].blockers[0] or not FAILURES.intersection(causes)):
-        return f"{who} held the others up for {spell(sum(map(_waited_seconds, waited)))}"
+        return HeldUp(member, sum(map(_waited_seconds, waited)))
     if kind == "flapping_member":
         causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
         went = Counter(cause for cause in causes if cause in _WENT)
-        return f"{who} " + " and ".join(_times(cause, times) for cause, times in went.most_common(2))
+        return MemberDeeds(member, tuple(went.most_common(2)))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
-    return f"{who} {_asked(rows, cause) or _times(cause, causes.count(cause))}"
+    return _request(rows, cause, member) or MemberDeeds(member, ((cause, causes.count(cause)),))
 
 
 _CLIENT_REASON = "client reason: "
 
-_QUOTED_MAX = 80
 
-
-def _asked(rows: Sequence[Rebalance], cause: str) -> str | None:
+def _request(rows: Sequence[Rebalance], cause: str, member: NamedMember | None) -> RejoinRequest | None:
     """What members wrote when they asked for rebalances."""
     texts = [row.trigger_text or "" for row in rows if row.cause == cause]
     told = _most_common([text.partition(_CLIENT_REASON)[2] for text in texts if _CLIENT_REASON in text])
-    if told is None or cause not in _TOLD_BY_WORDS or "need to revoke" in told or told == "not provided":
+    if told is None or cause not in _TOLD_BY_CLIENTS or "need to revoke" in told or told == "not provided":
         return None
-    words = "asked for it" if cause == "unknown" else "rejoined as planned"
-    return f"{words} ({told[:_QUOTED_MAX]})"
+    return RejoinRequest(member, is_planned=cause != "unknown", text=told)
 
 
-_TOLD_BY_WORDS = frozenset({"unknown", "cooperative_followup", "scheduled_rebalance"})
+_TOLD_BY_CLIENTS = frozenset({"unknown", "cooperative_followup", "scheduled_rebalance"})
 
 
-def _nameless(rows: Sequence[Rebalance]) -> str:
+def _frequent_cause(rows: Sequence[Rebalance]) -> FrequentCause:
     """The most frequent cause, with its mean confidence if that is low."""
     cause = _most_common([row.cause for row in rows]) or "unknown"
     sure = [row.confidence for row in rows if row.cause == cause]
     mean = sum(sure) / len(sure) if sure else 0.0
-    return cause.replace("_", " ") if mean >= LIKELY or cause == "unknown" else f"perhaps {cause.replace('_', ' ')} ({mean:.0%})"
-
-
-def _stuck_told(row: Rebalance) -> str:
-    """State that a stuck group is in, and the awaited members."""
-    names = " or ".join(_actor(person) for person in row.blockers)
-    if row.joined_at is None:
-        return f"stuck in PreparingRebalance, waiting for {names} to rejoin"
-    return f"stuck in CompletingRebalance, waiting for the SyncGroup of {names}"
+    return FrequentCause(cause, None if mean >= LIKELY or cause == "unknown" else mean)
 
 
 def _waited_seconds(row: Rebalance) -> float:
@@ -419,11 +402,6 @@ def _waited_seconds(row: Rebalance) -> float:
     return (row.join_seconds if row.reconcile_seconds is None else row.reconcile_seconds) or 0.0
 
 
-def _times(cause: str, times: int) -> str:
-    words = _ACTION_WORDS.get(cause, cause.replace("_", " "))
-    return f"{words} {times} times" if times > 1 else words
-
-
 SHORTEST_SECONDS = real("incidents.shortest_seconds")
 """Downtimes shorter than this count as none."""
 
@@ -431,6 +409,6 @@ SHORTEST_SECONDS = real("incidents.shortest_seconds")
 _SEVERITIES = {"critical": 0, "warning": 1, "info": 2}
 
 
-def badness(incident: Incident) -> tuple[int, float, int, str]:
+def badness(incident: Incident[HeadlineFacts]) -> tuple[int, float, int, str]:
     """Sort key: severity, then downtime, worst first."""
     return _SEVERITIES[incident.severity], -incident.stopped_seconds, incident.started_at or 0, incident.incident_id

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from models.events import Event, Witness
 from models.evidence import evidence, line_of
 from models.ids import make_id
+from models.incidents.headline_facts import RefusalFacts
 from models.rows import KAFKA, Incident, Person
 
 
@@ -18,11 +19,10 @@ from models.rows import KAFKA, Incident, Person
 class RefusalKind:
     """A reason to refuse a consumer.
 
-    `words` stand in errors of clients, `codes` are those of `Errors.java`, `told` is a clause for people.
+    `words` stand in errors of clients, `codes` are those of `Errors.java`.
     """
 
     kind: str
-    told: str
     words: tuple[str, ...]
     codes: frozenset[int]
 
@@ -30,13 +30,11 @@ class RefusalKind:
 KINDS = (
     RefusalKind(
         "group_full",
-        "the group has as many members as group.max.size allows",
         ("max size", "maximum size", "maximum number of members", "groupmaxsizereached", "group_max_size_reached"),
         frozenset({81}),
     ),
     RefusalKind(
         "inconsistent_protocol",
-        "it offers no assignor or protocol type that the other members offer",
         (
             "incompatible with those of existing members",
             "inconsistentgroupprotocol",
@@ -47,19 +45,16 @@ KINDS = (
     ),
     RefusalKind(
         "not_authorized",
-        "it may not read as this group",
         ("not authorized", "authorization failed", "authorizationfailed", "authorization_failed"),
         frozenset({29, 30, 31}),
     ),
     RefusalKind(
         "session_timeout_refused",
-        "its session timeout is outside of the broker's bounds",
         ("session timeout is not within", "invalidsessiontimeout", "invalid_session_timeout", "invalid session timeout"),
         frozenset({26}),
     ),
     RefusalKind(
         "static_member_fenced",
-        "another consumer has its group.instance.id",
         ("fenced by", "fenced instance", "fencedinstance", "fenced_instance", "been fenced"),
         frozenset({82, 111}),
     ),
@@ -178,12 +173,10 @@ def _host(event: Event) -> str | None:
     return host if isinstance(host, str) and host else None
 
 
-def refusal_incident(cluster: str, group: str, spell: Spell) -> Incident:
+def refusal_incident(cluster: str, group: str, spell: Spell) -> Incident[RefusalFacts]:
     """A spell of refusals as an incident."""
-    told = next(kind.told for kind in KINDS if kind.kind == spell.kind)
     person = spell.person
-    name = person.client_id or person.instance_id or person.member_id or spell.principal or "a consumer that no line names"
-    times = f" {spell.count} times" if spell.count > 1 else ""
+    name = person.client_id or person.instance_id or person.member_id or spell.principal
     return Incident(
         cluster=cluster,
         system=KAFKA,
@@ -197,7 +190,7 @@ def refusal_incident(cluster: str, group: str, spell: Spell) -> Incident:
         stopped_seconds=0.0,
         root_cause=None,
         worst_offender=spell.person,
-        headline=f"{group}: {name} was refused{times}; {told}",
+        headline=RefusalFacts(group, name, spell.kind, spell.count),
         rebalance_ids=[],
         outage_ids=[],
         evidence=evidence(spell.lines),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.evidence import evidence, line_of
 from models.ids import make_id
+from models.incidents.headline_facts import LastDeliveryFacts, TopologyFacts
 from models.incidents.refusals import LINES_MAX
 from models.rows import KAFKA, Incident
 from models.tolerances import whole
@@ -24,11 +25,8 @@ NOT_READY_MIN_US = whole("incidents.standing_conditions.not_ready_min_us")
 Internal topics of a new application are missing for less, until the broker has created them.
 """
 
-_TOLD = {
-    "internal_topics_missing": "internal topics are missing ({})",
-    "source_topics_missing": "source topics are missing ({})",
-    "partitions_differ": "a topic has another number of partitions than its topology needs ({})",
-}
+NOT_READY_STATES = frozenset({"internal_topics_missing", "source_topics_missing", "partitions_differ"})
+"""States of a topology in which nobody gets tasks."""
 
 
 @dataclass(slots=True)
@@ -40,12 +38,17 @@ class Condition:
 
     kind: str
     ordinal: int
-    told: str
     first_at: int
     last_at: int
     ended_at: int | None = None
     count: int = 1
     lines: list[Event] = field(default_factory=list)
+    topology_state: str = ""
+    detail: str | None = None
+    """What the line says of the topology."""
+    partition: str = ""
+    offset: str = ""
+    """Of the last record on its last delivery attempt."""
 
     def add(self, event: Event, at: int) -> None:
         """Take one more line about it."""
@@ -73,7 +76,7 @@ class StandingConditions:
 
     def _topology(self, event: Event, state: str) -> None:
         at = event.time_us
-        if state not in _TOLD:
+        if state not in NOT_READY_STATES:
             if self.topology is not None:
                 self.topology.ended_at = at
                 self.topology.add(event, at)
@@ -82,21 +85,22 @@ class StandingConditions:
             return
         if self.topology is None:
             self.topology = self._begun(NOT_READY, at)
-        self.topology.told = _TOLD[state].format(str(event.fields.get("detail") or "not named").rstrip("."))
+        detail = event.fields.get("detail")
+        self.topology.topology_state, self.topology.detail = state, str(detail).rstrip(".") if detail else None
         self.topology.add(event, at)
 
     def _record(self, event: Event, partition: str) -> None:
         known = self.records.get(partition)
         if known is None:
             known = self.records[partition] = self._begun(POISON, event.time_us)
-        told = f"offset {event.fields.get('offset')} of {partition}"
-        known.count += bool(known.told) and known.told != told
-        known.told = told
+        offset = str(event.fields.get("offset"))
+        known.count += bool(known.offset) and known.offset != offset
+        known.partition, known.offset = partition, offset
         known.add(event, event.time_us)
 
     def _begun(self, kind: str, at: int) -> Condition:
         self.ordinal += 1
-        return Condition(kind, self.ordinal, "", at, at)
+        return Condition(kind, self.ordinal, at, at)
 
     def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, Condition]]:
         """Remove and yield conditions that are over, each with its time."""
@@ -116,7 +120,7 @@ class StandingConditions:
             yield self.topology
 
 
-def condition_incident(cluster: str, group: str, condition: Condition) -> Incident:
+def condition_incident(cluster: str, group: str, condition: Condition) -> Incident[TopologyFacts | LastDeliveryFacts]:
     """A condition as an incident."""
     return Incident(
         cluster=cluster,
@@ -131,15 +135,14 @@ def condition_incident(cluster: str, group: str, condition: Condition) -> Incide
         stopped_seconds=0.0,
         root_cause=None,
         worst_offender=None,
-        headline=f"{group}: {_headline(condition)}",
+        headline=_facts(group, condition),
         rebalance_ids=[],
         outage_ids=[],
         evidence=evidence(condition.lines),
     )
 
 
-def _headline(condition: Condition) -> str:
+def _facts(group: str, condition: Condition) -> TopologyFacts | LastDeliveryFacts:
     if condition.kind == NOT_READY:
-        return f"nobody gets tasks; {condition.told}"
-    others = f" and {condition.count - 1} other records" if condition.count > 1 else ""
-    return f"{condition.told}{others} failed on every delivery attempt but the last, after which a record is archived"
+        return TopologyFacts(group, condition.topology_state, condition.detail)
+    return LastDeliveryFacts(group, condition.partition, condition.offset, condition.count - 1)

@@ -15,6 +15,7 @@ from models.clear_names import clear
 from models.events import Event
 from models.evidence import evidence, line_of
 from models.ids import make_id
+from models.incidents.headline_facts import StaticReturnFacts, StaticTakeoverFacts
 from models.incidents.refusals import LINES_MAX
 from models.rows import KAFKA, Incident, Person
 from models.tolerances import whole
@@ -27,8 +28,6 @@ The group's new metadata are stored in between.
 
 TAKEOVERS_MIN = 3
 """Minimum number of returns in a spell that show two consumers taking turns."""
-
-NAMES_MAX = 3
 
 
 @dataclass(slots=True)
@@ -94,13 +93,14 @@ def _near(kept: Sequence[Event], at: int) -> Sequence[Event]:
     return kept[low : bisect_right(kept, at + KEPT_US, key=lambda each: each.time_us)]
 
 
-def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident | None:
+def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident[StaticReturnFacts | StaticTakeoverFacts] | None:
     """A spell of returns as an incident, None if refusals tell of it already."""
     name, times = max(Counter(spell.counts).items(), key=lambda item: (item[1], clear(item[0])))
     in_turn = times >= TAKEOVERS_MIN
     if in_turn and spell.fenced:
         return None
     instances = sorted(spell.counts, key=clear)
+    returns = StaticReturnFacts(group, tuple(instances), sum(spell.counts.values()))
     person = Person(None, None, name, None, "static_member_fenced" if in_turn else "static_restart", first=True)
     return Incident(
         cluster=cluster,
@@ -115,19 +115,9 @@ def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident | 
         stopped_seconds=0.0,
         root_cause=None,
         worst_offender=person,
-        headline=f"{group}: {_taken_in_turn(name, times) if in_turn else _came_back(instances, sum(spell.counts.values()))}",
+        headline=StaticTakeoverFacts(group, name, times) if in_turn else returns,
         rebalance_ids=[],
         outage_ids=[],
         restarted_members=instances,
         evidence=evidence(spell.lines),
     )
-
-
-def _taken_in_turn(name: str, times: int) -> str:
-    return f"the place of {name} was taken over {times} times, without a rebalance; two consumers have this group.instance.id"
-
-
-def _came_back(instances: Sequence[str], times: int) -> str:
-    names = ", ".join(instances[:NAMES_MAX]) + (f" and {len(instances) - NAMES_MAX} more" if len(instances) > NAMES_MAX else "")
-    often = f" {times} times" if times > len(instances) else ""
-    return f"static members {names} came back in time{often} and took their places; no rebalance followed"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.headline_facts import HeadlineFacts
 from models.incidents.incidents import Limits
 from models.rocketmq.diagnosis.balance import Balance
 from models.rocketmq.diagnosis.causes import Judge
@@ -38,7 +39,7 @@ class RocketHistory:
     queue_ownership: list[QueueOwnership] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     rebalances: list[Rebalance] = field(default_factory=list)
-    incidents: list[Incident] = field(default_factory=list)
+    incidents: list[Incident[HeadlineFacts]] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
 
 
@@ -88,7 +89,7 @@ class _GroupHistory:
         faults += self.balance.faults([*self.group.lives, *self.ownership.unseen])
         faults += pop_faults(self.group.trouble, end)
         conditions = [_condition(self.cluster, self.group.name, fault) for fault in faults]
-        yield RocketHistory(conditions=conditions, incidents=incidents_of(self.episodes, self.wrong, faults, end, limits))
+        yield RocketHistory(conditions=conditions, incidents=[*incidents_of(self.episodes, self.wrong, faults, end, limits)])
 
     def _topic_rows(self, lines: TopicLines) -> RocketHistory:
         cluster, name, end = self.cluster, self.group.name, self.stage.last_at

@@ -52,6 +52,7 @@ from pipelines.analysis.stages import (
     name_files,
     rocket_ends_of,
     rocket_histories,
+    rows_by_table,
 )
 from pipelines.gc_tuning import rarely_collected
 from pipelines.schema.row_conversion import events_of, micros
@@ -345,11 +346,9 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
     else:
         for group, batches in reading.store.groups():
             for history in group_histories(group, batches, nodes, cluster_of, facts, options.limits, readers):
-                for table in HISTORY_TABLES:
-                    getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(history, table))
+                _add(analysis, rows_by_table(history, HISTORY_TABLES))
     for judged in rocket_histories(reading.rocket, cluster_of, rocket_ends_of(analysis.log_files), options.limits):
-        for table in ROCKET_TABLES:
-            getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(judged, table))
+        _add(analysis, rows_by_table(judged, ROCKET_TABLES))
 
     with BatchStore() as partitions:
         for _, batches in reading.partitions.groups():
@@ -358,9 +357,13 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
         for outages in cluster_outages(partitions.batches, nodes, cluster_of, facts, readers, options.limits.episode_gap_seconds):
             if outages.layout is not None:
                 analysis.layouts.append(outages.layout)
-            for table in OUTAGE_TABLES:
-                if table not in LAYOUT_TABLES:
-                    getattr(analysis, _ATTRIBUTES.get(table, table)).extend(getattr(outages, table))
+            _add(analysis, rows_by_table(outages, [table for table in OUTAGE_TABLES if table not in LAYOUT_TABLES]))
+
+
+def _add(analysis: Analysis, rows: Mapping[str, Sequence[Any]]) -> None:
+    """Add rows by table."""
+    for table, own in rows.items():
+        getattr(analysis, _ATTRIBUTES.get(table, table)).extend(own)
 
 
 def _take(done: Replayed, analysis: Analysis, readers: dict[str, Readers]) -> None:

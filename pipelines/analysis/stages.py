@@ -28,6 +28,7 @@ from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded, learned
 from pipelines.analysis.rocketmq_spill import RocketStore
+from pipelines.headlines.headlines import in_words
 from pipelines.schema.row_conversion import events_of
 
 HISTORY_TABLES = (
@@ -71,6 +72,14 @@ Without rows in them no row names groups: only outages do, and incidents made fr
 
 ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents", "divergences")
 """Tables filled by RocketMQ's stage, also attributes of `RocketHistory`."""
+
+INCIDENTS = "incidents"
+"""The table with headlines, for which models give facts."""
+
+
+def rows_by_table(history: GroupHistory | Outages | RocketHistory, tables: Sequence[str]) -> dict[str, Sequence[Any]]:
+    """Rows of a stage's result by table, with headlines in words."""
+    return {table: in_words(history.incidents) if table == INCIDENTS else getattr(history, table) for table in tables}
 
 
 def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:

@@ -22,14 +22,13 @@ from models.clear_names import learn
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.stage import GroupStage
-from models.kafka.verdicts.history import GroupHistory
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.state_codec import UnreadableState
 from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import opened
 from parsers.schema import EVENT_SCHEMA
 from pipelines.analysis.rocketmq_spill import RocketStore
-from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, GuardedStage, MakeStage, rocket_histories
+from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, GuardedStage, MakeStage, rocket_histories, rows_by_table
 from pipelines.gc_tuning import rarely_collected
 from pipelines.schema.row_conversion import events_of, to_batch
 from pipelines.schema.tables import TABLES
@@ -94,16 +93,12 @@ class GroupReplay:
                     stage = stage or GuardedStage(cluster, group, self.make_stage(cluster, group, facts, self.limits))
                     stage.feed(event, partial(taking.feed, stage.stage))
             if stage is not None:
-                yield from map(_by_table, stage.let_out())
+                yield from (rows_by_table(history, HISTORY_TABLES) for history in stage.let_out())
         if stage is not None:
             if stage.failure is None:
                 taking.end(stage.stage)
-            rows = _by_table(stage.finish())
+            rows = rows_by_table(stage.finish(), HISTORY_TABLES)
             yield rows | {SNAPSHOTS: [] if stage.failure is not None else taking.taken}
-
-
-def _by_table(history: GroupHistory) -> dict[str, Sequence[object]]:
-    return {table: getattr(history, table) for table in HISTORY_TABLES}
 
 
 def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
@@ -163,7 +158,7 @@ def rocket_replayed(
                 for part in _opened(parts, redaction):
                     store.add(part)
                 for history in rocket_histories(store, partial(_named, cluster), logs_end or {}, limits or Limits()):
-                    yield {table: getattr(history, table) for table in ROCKET_TABLES}
+                    yield rows_by_table(history, ROCKET_TABLES)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with rarely_collected():

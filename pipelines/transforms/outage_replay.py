@@ -23,7 +23,7 @@ from models.state_codec import UnreadableState
 from parsers.schema import EVENT_SCHEMA
 from pipelines.analysis.replay_failures import guarded
 from pipelines.analysis.spill import BatchStore
-from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages
+from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages, rows_by_table
 from pipelines.gc_tuning import rarely_collected
 from pipelines.transforms.checkpoints import (
     CLUSTER_SNAPSHOTS,
@@ -143,7 +143,7 @@ def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[
 
 
 def _by_table(outages: Outages) -> Rows:
-    return {table: getattr(outages, table) for table in OUTAGE_TABLES}
+    return rows_by_table(outages, OUTAGE_TABLES)
 
 
 def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -> DataFrame:

@@ -13,10 +13,12 @@ from models.event_kinds import COMMON_FIELDS, EVENTS
 from models.events import Event, LogPosition
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
-from models.kafka.outages.stage import replay_outages
+from models.kafka.outages.stage import Outages, replay_outages
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
+from models.kafka.verdicts.history import GroupHistory
 from models.rocketmq.event_partitions import ROCKET_EVENTS, EventParts
-from models.rocketmq.history import history_of
+from models.rocketmq.history import RocketHistory, history_of
+from pipelines.analysis.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, rows_by_table
 from pipelines.schema.row_conversion import to_batch
 from tests.fuzz.lines import Tally
 from tests.replaying import replay_group
@@ -79,23 +81,17 @@ def replayed(kind: str, version: str, events: Sequence[Event]) -> None:
     started = Event("KafkaVersion", 0, -(10**17), LogPosition("0.log", 0, 0), EVENTS["KafkaVersion"].witness, fields={"version": version})
     facts = learn([started, *(event for event in events if event.name in CLUSTER_EVENTS)])
     if kind == "group":
-        histories: Iterable[object] = [replay_group("c", GROUP, events, facts, Limits(group_states=True))]
+        histories: Iterable[GroupHistory | Outages | RocketHistory] = [replay_group("c", GROUP, events, facts, Limits(group_states=True))]
     elif kind == "partitions":
         histories = [replay_outages("c", events, {"0.log": "1", "1.log": "2"}, facts)]
     else:
         histories = history_of("c", EventParts(events))
     for history in histories:
-        for table in TABLES[kind]:
-            to_batch(table, getattr(history, table))
+        for table, rows in rows_by_table(history, TABLES[kind]).items():
+            to_batch(table, rows)
 
 
-def _tables() -> dict[str, tuple[str, ...]]:
-    from pipelines.analysis.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES
-
-    return {"group": HISTORY_TABLES, "partitions": OUTAGE_TABLES, "rocketmq": ROCKET_TABLES}
-
-
-TABLES = _tables()
+TABLES = {"group": HISTORY_TABLES, "partitions": OUTAGE_TABLES, "rocketmq": ROCKET_TABLES}
 
 
 def feed(count: int, seed: int, tally: Tally) -> None:

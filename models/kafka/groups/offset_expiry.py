@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from models.durations import spell
 from models.events import Event, when
 from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.headline_facts import RemovalFacts
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.reconstruction.classic_log import ClassicReplay
@@ -62,21 +62,18 @@ CLEANUP_US = whole("kafka.offset_expiry.cleanup_us")
 """Maximum distance between the lines of one cleanup."""
 
 
-def removal_incidents(ends: Sequence[End], rows: Sequence[OffsetExpiration], facts: ClusterFacts) -> Iterator[Incident]:
+def removal_incidents(ends: Sequence[End], rows: Sequence[OffsetExpiration], facts: ClusterFacts) -> Iterator[Incident[RemovalFacts]]:
     """Removals of a group as incidents, because its offsets went too."""
     for (empty, lost_by), row in zip(ends, rows, strict=True):
         if lost_by is not None:
             yield _removal(row, empty, lost_by, facts)
 
 
-def _removal(row: OffsetExpiration, empty: Event | None, lost_by: Event, facts: ClusterFacts) -> Incident:
+def _removal(row: OffsetExpiration, empty: Event | None, lost_by: Event, facts: ClusterFacts) -> Incident[RemovalFacts]:
     lasted = seconds(begin_of(when(empty), lost_by.time_us), lost_by.time_us)
     expiry = facts.expiry_near(lost_by.time_us, CLEANUP_US)
     deleted = lost_by.message == DELETED
     had_offsets = expiry is not None or (lasted is not None and lasted > min(CLEANUP_SECONDS, row.retention_seconds or CLEANUP_SECONDS))
-    after = f", {spell(lasted)} after its last member went" if lasted is not None else ""
-    how = f"was deleted on request{after}" if deleted else f"was removed{after}"
-    what = "its committed offsets are lost" if had_offsets or deleted else "its committed offsets are lost, if it had any"
     return Incident(
         cluster=row.cluster,
         system=KAFKA,
@@ -90,7 +87,7 @@ def _removal(row: OffsetExpiration, empty: Event | None, lost_by: Event, facts: 
         stopped_seconds=0.0,
         root_cause=None,
         worst_offender=None,
-        headline=f"{row.group} {how}; {what}",
+        headline=RemovalFacts(row.group, deleted, lasted, had_offsets or deleted),
         rebalance_ids=[],
         outage_ids=[],
         evidence=[*row.evidence, *(evidence([expiry]) if expiry is not None and not deleted else [])],

@@ -5,19 +5,17 @@ Partitions without a leader, or the departure of the broker, have incidents that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from models.causes import RootCause
 from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.headline_facts import DirectoryFacts
 from models.kafka.outages.outage_rows import TAKEN_OVER_US
 from models.kafka.partitions.brokers import SAME_GOING_US, Brokers, DirectoryFailure
 from models.kafka.partitions.history import MOMENT_US
 from models.rows import KAFKA, Incident, LeaderMove, PartitionOutage
 from models.times import first_known, in_order
-
-REPLICAS_NAMED_MAX = 3
-"""Replicas that a headline names; of more it gives the number."""
 
 
 def explain_failure(failure: DirectoryFailure, outages: Iterable[PartitionOutage], moves: Iterable[LeaderMove], brokers: Brokers) -> None:
@@ -43,7 +41,7 @@ def _is_soon_after(failure: DirectoryFailure, at: int) -> bool:
     return -MOMENT_US <= at - failure.at <= TAKEN_OVER_US
 
 
-def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident:
+def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident[DirectoryFacts]:
     """Row of a failure that no other row tells of."""
     started_at, ended_at = in_order(failure.at, failure.ended_at)
     return Incident(
@@ -59,41 +57,21 @@ def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident:
         stopped_seconds=0.0,
         root_cause=RootCause.LOG_DIR_FAILED.value,
         worst_offender=None,
-        headline="; ".join([_what_failed(failure), _what_lay_there(failure), *_who_leads(failure)]),
+        headline=_facts(failure),
         rebalance_ids=[],
         outage_ids=[],
         evidence=evidence(failure.events),
     )
 
 
-def _what_failed(failure: DirectoryFailure) -> str:
-    several = len(failure.folders) > 1
-    named = f" ({', '.join(failure.folders)})" if failure.folders else ""
-    return f"{'log directories' if several else 'a log directory'} of broker {failure.node} failed{named}"
-
-
-def _what_lay_there(failure: DirectoryFailure) -> str:
-    count = len(failure.replicas)
-    if not count:
-        return "which replicas lay there is not told"
-    return f"{_replicas(failure.replicas)} {'is' if count == 1 else 'are'} offline there"
-
-
-def _replicas(replicas: Collection[tuple[str, int]]) -> str:
-    if len(replicas) > REPLICAS_NAMED_MAX:
-        return f"{len(replicas)} replicas"
-    names = ", ".join(f"{topic}-{partition}" for topic, partition in replicas)
-    return f"{'the replica' if len(replicas) == 1 else 'replicas'} of {names}"
-
-
-def _who_leads(failure: DirectoryFailure) -> list[str]:
+def _facts(failure: DirectoryFailure) -> DirectoryFacts:
     led, unknown = failure.led_by(failure.node), failure.led_by(None)
-    if failure.moved:
-        moved = f"{failure.moved} leadership{'s' if failure.moved > 1 else ''} moved"
-        is_whole = bool(failure.replicas) and not unknown and failure.moved >= len(led)
-        return [moved, *(["no partition was without leader"] if is_whole else [])]
-    if led:
-        return [f"the broker led {_replicas(led)}, and no line tells who leads now"]
-    if unknown:
-        return [f"no line tells whether the broker led {'it' if len(failure.replicas) == 1 else 'them'}"]
-    return ["it led none of them"] if failure.replicas else []
+    return DirectoryFacts(
+        broker=failure.node,
+        folders=failure.folders,
+        replicas=tuple(failure.replicas),
+        led=tuple(led),
+        has_unknown_leaders=bool(unknown),
+        moved_leaderships=failure.moved,
+        has_moved_all=bool(failure.replicas) and not unknown and failure.moved >= len(led),
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from models.causes import Cause, RootCause
-from models.durations import spell
 from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.headline_facts import AbsenceFacts, LossConsequences, OutageFacts
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.partitions.brokers import Brokers
@@ -78,7 +79,7 @@ def losses_of(
 
 def outage_incidents(
     outages: Sequence[PartitionOutage], gap_seconds: float, losses: Sequence[Loss] = (), following: Sequence[RebalanceAfterOutage] = ()
-) -> list[Incident]:
+) -> list[Incident[OutageFacts]]:
     """Combine outages that follow each other closely into incidents.
 
     An incident names the groups that lost their coordinator with these brokers, and the rebalances that followed, in order
@@ -96,7 +97,7 @@ def takeover_incidents(
     gap_seconds: float,
     losses: Sequence[Loss] = (),
     following: Sequence[RebalanceAfterOutage] = (),
-) -> list[Incident]:
+) -> list[Incident[AbsenceFacts]]:
     """Combine `harmless` departures into incidents.
 
     Other brokers took over in time, so no partition was without a leader.
@@ -136,7 +137,7 @@ def takeover_episodes(absences: Iterable[BrokerOutage], gap_seconds: float) -> I
         yield episode, over
 
 
-def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident:
+def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident[AbsenceFacts]:
     first = rows[0]
     ends = [row.up_at for row in rows if row.up_at is not None]
     moved = sum(any(_left_with(row, move) for row in rows) for move in moves)
@@ -153,7 +154,7 @@ def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident
         stopped_seconds=0.0,
         root_cause=RootCause.BROKER_OUTAGE.value,
         worst_offender=None,
-        headline=_takeover_headline(rows, moved),
+        headline=_absence_facts(rows, moved),
         rebalance_ids=[],
         outage_ids=[row.broker_outage_id for row in rows],
     )
@@ -163,69 +164,45 @@ def _left_with(row: BrokerOutage, move: LeaderMove) -> bool:
     return move.from_node == row.node and move.moved_at is not None and 0 <= move.moved_at - (row.down_at or 0) + CLOCKS_US <= TAKEOVER_US
 
 
-_HOW = {
-    "controlled": "was shut down in good order",
-    "killed": "was killed",
-    "session_expired": "lost its session",
-    "fenced": "was fenced",
-    "log_dir_failed": "lost a log directory",
-}
-
-
-def _takeover_headline(rows: Sequence[BrokerOutage], moved: int) -> str:
-    nodes = sorted({row.node for row in rows}, key=lambda node: (len(node), node))
-    hows = {row.shutdown_kind for row in rows}
-    how = _HOW[rows[0].shutdown_kind] if len(hows) == 1 else "went"
-    if len(nodes) > 1:
-        how = how.replace("was ", "were ", 1).replace(" its ", " their ")
-    leaders = f"; {moved} leadership{'s' if moved > 1 else ''} moved" if moved else ""
-    # Without a word of any leader, nobody knows which partitions the brokers led.
-    harm = "no partition was without leader" if moved else "no partition without leader is told"
-    return f"{_brokers(nodes)} {how}{_away(rows, nodes)}{leaders}; {harm}"
-
-
-def _brokers(nodes: Sequence[str]) -> str:
-    return f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)
-
-
-def _away(rows: Sequence[BrokerOutage], nodes: Sequence[str]) -> str:
-    """Who is back, and after what time."""
+def _absence_facts(rows: Sequence[BrokerOutage], moved: int) -> AbsenceFacts:
+    kinds = {row.shutdown_kind for row in rows}
     last = {row.node: row for row in sorted(rows, key=lambda row: row.down_at or 0)}
-    gone = [node for node in nodes if last[node].up_at is None]
-    back = [node for node in nodes if last[node].up_at is not None]
-    if not gone:
-        return f", away for {spell(_longest(rows))}"
-    if not back:
-        return ", not seen back"
-    longest = spell(_longest(row for row in rows if row.node in back))
-    return f"; {_brokers(gone)} not seen back, {_brokers(back)} back after {longest}"
+    back = _in_number_order(node for node, row in last.items() if row.up_at is not None)
+    return AbsenceFacts(
+        brokers=_in_number_order(last),
+        back=back,
+        shutdown_kind=kinds.pop() if len(kinds) == 1 else None,
+        longest_seconds=_longest(row for row in rows if row.node in back) if back else None,
+        moved_leaderships=moved,
+    )
 
 
 def _longest(rows: Iterable[BrokerOutage]) -> float:
     return max((row.up_at - row.down_at) / US_PER_SECOND for row in rows if row.up_at is not None and row.down_at is not None)
 
 
+_Facts = TypeVar("_Facts", OutageFacts, AbsenceFacts)
+
+
 def _with_consequences(
-    incident: Incident, nodes: Collection[str], losses: Sequence[Loss], following: Sequence[RebalanceAfterOutage]
-) -> Incident:
+    incident: Incident[_Facts], nodes: Collection[str], losses: Sequence[Loss], following: Sequence[RebalanceAfterOutage]
+) -> Incident[_Facts]:
     first = incident.started_at or 0
     behind = [
         loss
         for loss in losses
         if loss.node in nodes and first - TAKEOVER_US <= loss.at and (incident.ended_at is None or loss.at <= incident.ended_at)
     ]
-    moved = {group for loss in behind for group in loss.groups or ()}
+    moved: set[str] = {group for loss in behind for group in loss.groups or ()}
     near = range(
         bisect_left(following, min((loss.at for loss in behind), default=0) - CLOCKS_US, key=lambda each: each.started_at),
         bisect_right(following, max((loss.at for loss in behind), default=0) + TAKEOVER_US, key=lambda each: each.started_at),
     )
-    followed = [following[index] for index in near if any(_follows(following[index], loss) for loss in behind)]
+    followed: list[RebalanceAfterOutage] = [following[index] for index in near if any(_follows(following[index], loss) for loss in behind)]
     incident.groups = sorted({*incident.groups, *moved, *(each.group for each in followed)})
     incident.rebalance_ids = [each.rebalance_id for each in followed]
     incident.rebalance_count = len(followed)
-    told = ["1 group lost its coordinator" if len(moved) == 1 else f"{len(moved)} groups lost their coordinator"] if moved else []
-    told += [f"{len(followed)} rebalance{'s' if len(followed) > 1 else ''} followed"] if followed else []
-    incident.headline = "; ".join([incident.headline, *told])
+    incident.headline = replace(incident.headline, consequences=LossConsequences(len(moved), len(followed)))
     return incident
 
 
@@ -263,7 +240,7 @@ def outage_episodes(outages: Iterable[PartitionOutage], gap_seconds: float) -> I
         yield episode, over
 
 
-def _incident(rows: list[PartitionOutage]) -> Incident:
+def _incident(rows: list[PartitionOutage]) -> Incident[OutageFacts]:
     first = rows[0]
     is_open = any(row.online_at is None for row in rows)
     lengths = [(row.online_at - _began(row)) / US_PER_SECOND for row in rows if row.online_at is not None]
@@ -281,7 +258,7 @@ def _incident(rows: list[PartitionOutage]) -> Incident:
         stopped_seconds=round(_covered(rows), 6),
         root_cause=_root_cause(rows).value,
         worst_offender=None,
-        headline=_headline(rows, lengths, is_open=is_open),
+        headline=_outage_facts(rows, None if is_open else max(lengths)),
         rebalance_ids=[],
         outage_ids=[row.outage_id for row in rows],
     )
@@ -305,33 +282,23 @@ def _covered(rows: Iterable[PartitionOutage]) -> float:
     return total / US_PER_SECOND
 
 
-def _headline(rows: Sequence[PartitionOutage], lengths: Sequence[float], *, is_open: bool) -> str:
-    names = [f"{row.topic}-{row.partition}" for row in rows]
-    what = names[0] if len(set(names)) == 1 else f"{len(set(names))} partitions"
-    lasted = "still open" if is_open else f"up to {spell(max(lengths))}"
-    told = f"{_what_went(rows)}: {what} without leader, {lasted}"
-    risky = sum(bool(row.at_risk) for row in rows)
-    coordinators = sum(row.topic == OFFSETS_TOPIC for row in rows)
-    extras = [f"{risky} elected with records at risk"] if risky else []
-    extras += [f"{coordinators} of them held coordinators"] if coordinators else []
-    return "; ".join([told, *extras])
+def _outage_facts(rows: Sequence[PartitionOutage], longest: float | None) -> OutageFacts:
+    """What went, and which partitions had no leader meanwhile."""
+    return OutageFacts(
+        brokers=_in_number_order(node for row in rows for node in row.lost_brokers),
+        directory_brokers=_in_number_order(
+            row.leader_before for row in rows if row.cause == "log_dir_failed" and row.leader_before is not None
+        ),
+        partitions=frozenset((row.topic, row.partition) for row in rows),
+        longest_seconds=longest,
+        at_risk_count=sum(bool(row.at_risk) for row in rows),
+        coordinator_count=sum(row.topic == OFFSETS_TOPIC for row in rows),
+    )
 
 
-def _what_went(rows: Sequence[PartitionOutage]) -> str:
-    """Brokers that went, and brokers that lost a directory only."""
-    brokers = _in_number_order(node for row in rows for node in row.lost_brokers)
-    failed = _in_number_order(row.leader_before for row in rows if row.cause == "log_dir_failed" and row.leader_before is not None)
-    told = [f"{_named(brokers) if brokers else 'a broker'} went"] if brokers or not failed else []
-    return " and ".join([*told, *([f"a log directory of {_named(failed)} failed"] if failed else [])])
-
-
-def _in_number_order(nodes: Iterable[str]) -> list[str]:
+def _in_number_order(nodes: Iterable[str]) -> tuple[str, ...]:
     """Different nodes, in the order of their numbers."""
-    return sorted(set(nodes), key=lambda node: (len(node), node))
-
-
-def _named(nodes: Sequence[str]) -> str:
-    return f"broker {nodes[0]}" if len(nodes) == 1 else "brokers " + ", ".join(nodes)
+    return tuple(sorted(set(nodes), key=lambda node: (len(node), node)))
 
 
 def goings_of(facts: ClusterFacts) -> list[BrokerDeparture]:

@@ -15,6 +15,7 @@ from typing import Any
 from models import state_codec as state_text
 from models.events import Event
 from models.evidence import line_of
+from models.incidents.headline_facts import HeadlineFacts
 from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
@@ -87,7 +88,7 @@ class Outages:
     under_replicated_spans: list[UnderReplicatedSpan] = field(default_factory=list)
     leader_moves: list[LeaderMove] = field(default_factory=list)
     broker_outages: list[BrokerOutage] = field(default_factory=list)
-    incidents: list[Incident] = field(default_factory=list)
+    incidents: list[Incident[HeadlineFacts]] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
     layout: Layout | None = None
     row_count: int = 0

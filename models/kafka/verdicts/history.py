@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
+from models.incidents.headline_facts import HeadlineFacts
 from models.rows import (
     ClientState,
     CoordinatorMove,
@@ -31,7 +32,7 @@ class GroupHistory:
     coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
     offset_expirations: list[OffsetExpiration] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
-    incidents: list[Incident] = field(default_factory=list)
+    incidents: list[Incident[HeadlineFacts]] = field(default_factory=list)
 
     def take(self, other: GroupHistory, final_at: int | None = None) -> None:
         """Add the rows of another history, and set their `final_at`."""

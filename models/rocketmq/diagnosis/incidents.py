@@ -6,15 +6,15 @@ Clients never wait for each other. Harm is the time in which queues had no owner
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from models.clear_names import clear
-from models.durations import spell
 from models.ids import make_id
+from models.incidents.headline_facts import ClientDeed, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
 from models.incidents.incidents import Limits, is_routine
 from models.rocketmq.diagnosis.ownership import OwnershipWindow
 from models.rocketmq.diagnosis.standing_faults import StandingFault
-from models.rocketmq.object_text import RETRY, named
+from models.rocketmq.object_text import RETRY
 from models.rocketmq.time_ranges import Spans
 from models.rows import Incident, Person, Rebalance
 from models.tolerances import real
@@ -40,23 +40,10 @@ BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
 GUESSED = real("rocketmq.incidents.guessed")
 """Minimum confidence of a window that affects an incident's severity."""
 
-_ACTION_WORDS = {
-    "consumer_start": "started",
-    "consumer_stop": "stopped",
-    "consumer_crash": "crashed",
-    "channel_expired": "fell silent",
-    "connection_lost": "lost its connection",
-    "consumer_resume": "came back",
-    "pull_expired": "stopped pulling",
-    "consumer_list_partial": "was missing on a broker's list",
-    "subscription_change": "changed its subscription",
-    "broker_up": "was back on a broker's list",
-}
-
 
 def incidents_of(
     episodes: Iterable[Rebalance], windows: Iterable[OwnershipWindow], faults: Sequence[StandingFault], end: int, limits: Limits
-) -> list[Incident]:
+) -> list[Incident[QueueFacts]]:
     """Incidents of one group by time.
 
     Retry topics count only if there is nothing else.
@@ -87,7 +74,7 @@ def _parts(rows: Sequence[Rebalance], end: int, gap_seconds: float) -> Iterable[
 
 def _incident(
     rows: list[Rebalance], wrong: Sequence[OwnershipWindow], faults: Sequence[StandingFault], end: int, limits: Limits
-) -> Incident:
+) -> Incident[QueueFacts]:
     first = rows[0]
     begin, over = first.started_at or 0, max(_over(row, end) for row in rows)
     mine = [each for each in wrong if each.started_at <= over and (each.ended_at or end) >= begin]
@@ -108,7 +95,7 @@ def _incident(
         stopped_seconds=round(stopped, 6),
         root_cause="rolling_restart" if kind == "rolling_restart" else None,
         worst_offender=_worst(rows),
-        headline=_headline(rows, mine, standing, end),
+        headline=QueueFacts(first.group, len(rows), tuple(_harms(mine, end)), _story(rows, standing)),
         rebalance_ids=[row.rebalance_id for row in rows],
         outage_ids=[],
     )
@@ -155,26 +142,22 @@ def _worst(rows: Sequence[Rebalance]) -> Person | None:
     return None
 
 
-def _headline(rows: Sequence[Rebalance], wrong: Sequence[OwnershipWindow], faults: Sequence[StandingFault], end: int) -> str:
-    """One sentence about the queues and the cause."""
-    told = [f"{len(rows)} rebalances" if len(rows) > 1 else "1 rebalance"]
-    for kind, words in (("no_owner", "had no owner"), ("two_owners", "had two owners")):
+def _harms(wrong: Sequence[OwnershipWindow], end: int) -> Iterator[QueueHarm]:
+    """What was wrong with queues, by kind."""
+    for kind in ("no_owner", "two_owners"):
         mine = [each for each in wrong if each.kind == kind]
         if mine:
             longest = max((each.ended_at or end) - each.started_at for each in mine) / US_PER_SECOND
-            queues = len({(each.topic, each.queue) for each in mine})
-            topics = named(sorted({each.topic for each in mine}))
-            told.append(f"{queues} {'queue' if queues == 1 else 'queues'} of {topics} {words} for {spell(longest)}")
-    return f"{rows[0].group}: {', '.join(told)}; {_why(rows, faults)}"
+            queues = {(each.topic, each.queue) for each in mine}
+            yield QueueHarm(kind, len(queues), tuple(sorted({each.topic for each in mine})), longest)
 
 
-def _why(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> str:
+def _story(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> QueueStory:
     if faults and faults[0].detail:
-        return faults[0].detail
+        return StandingQuarrel(faults[0].detail)
     worst = _worst(rows)
-    if worst is None:
-        return Counter(row.cause for row in rows).most_common(1)[0][0].replace("_", " ")
+    if worst is None or worst.client_id is None:
+        return FrequentCause(Counter(row.cause for row in rows).most_common(1)[0][0])
     causes = [row.cause for row in rows if any(person.client_id == worst.client_id for person in row.offenders)]
     cause, times = Counter([each for each in causes if each in FAILURES] or causes).most_common(1)[0]
-    words = _ACTION_WORDS.get(cause, cause.replace("_", " "))
-    return f"{worst.client_id} {words}" + (f" {times} times" if times > 1 and cause in FAILURES else "")
+    return ClientDeed(worst.client_id, cause, times if cause in FAILURES else 1)

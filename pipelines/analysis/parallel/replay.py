@@ -24,7 +24,7 @@ from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.parallel.pool import Died, Pool
 from pipelines.analysis.replay_failures import lost_with_process
 from pipelines.analysis.spill import write_rows
-from pipelines.analysis.stages import HISTORY_TABLES, group_histories
+from pipelines.analysis.stages import HISTORY_TABLES, INCIDENTS, group_histories, rows_by_table
 
 EVENTS_AT_ONCE = 8_000
 """Events of a task, about a second of work.
@@ -33,8 +33,6 @@ A larger group is a task by itself.
 """
 ROWS_AT_ONCE = 5_000
 """Rows of one table that a worker holds."""
-LISTED = "incidents"
-"""The table that an analysis holds as a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +77,11 @@ class ReplayGroups:
                 for history in group_histories(
                     group, batches, setting.nodes, setting.names.of, setting.facts, setting.limits, done.readers
                 ):
-                    done.incidents += history.incidents
-                    for table in HISTORY_TABLES:
-                        if table != LISTED:
-                            held.add(table, getattr(history, table))
+                    for table, rows in rows_by_table(history, HISTORY_TABLES).items():
+                        if table == INCIDENTS:  # which an analysis holds as a list
+                            done.incidents += rows
+                        else:
+                            held.add(table, rows)
         done.files = held.closed()
         return done
 
@@ -100,7 +99,7 @@ class _Rows:
         self._held: dict[str, list[Any]] = {}
         self._files: dict[str, list[tuple[str, int]]] = {}
 
-    def add(self, table: str, rows: list[Any]) -> None:
+    def add(self, table: str, rows: Iterable[Any]) -> None:
         held = self._held.setdefault(table, [])
         held += rows
         if len(held) > ROWS_AT_ONCE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from models.incidents.headline_facts import ClientDeed, QueueFacts, QueueHarm, StandingQuarrel
 from tests.models.rocketmq.script import SECOND, START, Logs, two_clients
 
 
@@ -124,6 +125,9 @@ def test_consumers_that_read_all_are_not_measured() -> None:
 # -- incidents -------------------------------------------------------------------------------------------------------
 
 
+CRASH = ClientDeed("c2", "consumer_crash", 1)
+
+
 @pytest.mark.parametrize(("back", "kind", "severity"), [(45, "single", "warning"), (100, "queue_ownership", "critical")])
 def test_how_bad_a_crash_is_depends_on_how_long_queues_were_nobodys(back: float, kind: str, severity: str) -> None:
     logs = two_clients()
@@ -134,8 +138,7 @@ def test_how_bad_a_crash_is_depends_on_how_long_queues_were_nobodys(back: float,
     assert (found.kind, found.severity, found.stopped_seconds) == (kind, severity, back - 30.0)
     assert found.worst_offender is not None
     assert found.worst_offender.client_id == "c2"
-    assert found.headline.startswith("billing: 3 rebalances, 2 queues of orders had no owner for ")
-    assert found.headline.endswith("; c2 crashed")
+    assert found.headline == QueueFacts("billing", 3, (QueueHarm("no_owner", 2, ("orders",), back - 30.0),), CRASH)
 
 
 def test_starts_and_stops_are_everyday_operation() -> None:
@@ -163,7 +166,8 @@ def test_a_standing_quarrel_is_no_everyday_operation() -> None:
     (found,) = logs.history(60).incidents
 
     assert found.severity == "warning"
-    assert "c3 uses AVG_BY_CIRCLE" in found.headline
+    assert isinstance(found.headline.story, StandingQuarrel)
+    assert "c3 uses AVG_BY_CIRCLE" in found.headline.story.detail
 
 
 def test_quiet_time_parts_incidents() -> None:

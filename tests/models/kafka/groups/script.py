@@ -15,6 +15,7 @@ from models.events import Event, LogPosition
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Person
+from pipelines.headlines.headlines import headline
 from tests.replaying import replay_group
 
 GROUP = "orders"
@@ -98,7 +99,8 @@ def show(history: GroupHistory) -> Iterator[str]:
         yield f"offsets {'lost' if lost.has_expired else 'at risk'} after {_seconds(lost.retention_seconds)} s"
     for incident in history.incidents:
         if incident.kind in SHOWN_INCIDENTS:
-            yield f"incident {incident.kind} {incident.severity} {incident.headline}{'' if incident.ended_at else ', lasts'}"
+            told = headline(incident.headline)
+            yield f"incident {incident.kind} {incident.severity} {told}{'' if incident.ended_at else ', lasts'}"
     for divergence in history.divergences:
         yield f"divergence expected {divergence.expected}, observed {divergence.observed}"
 

@@ -17,6 +17,7 @@ from models.kafka.outages.stage import Outages, replay_outages
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS
 from parsers.catalogue.catalogue import catalogue
 from pipelines.analysis.stages import OUTAGE_TABLES
+from pipelines.headlines.headlines import headline
 from tests.conftest import ROOT
 
 STORIES = sorted((ROOT / "tests" / "scenarios" / "outages").glob("*.txt"))
@@ -79,7 +80,7 @@ def show(found: Outages) -> Iterator[str]:
     for each in found.incidents:
         if each.kind == "log_dir_failed":
             lines = ",".join(str(line.line) for line in each.evidence)
-            yield f"directory {seconds(each.started_at)}..{seconds(each.ended_at)} {each.headline} lines {lines}"
+            yield f"directory {seconds(each.started_at)}..{seconds(each.ended_at)} {headline(each.headline)} lines {lines}"
 
 
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)

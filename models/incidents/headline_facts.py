@@ -1,0 +1,313 @@
+"""What the headline of an incident has to tell.
+
+`pipelines.headlines` puts it into words. The models decide which member is named, what it did and whether it counts. How
+many of several names are shown, units and plurals are wording.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Replica: TypeAlias = tuple[str, int]
+"""Topic and partition."""
+
+# -- rebalances of a Kafka group ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMember:
+    """A member by its best known name, with its host."""
+
+    name: str
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRestarts:
+    """Restarts of all members, one after the other."""
+
+    member_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RejoinRequest:
+    """What clients wrote when they asked for rebalances.
+
+    `member` is None if it was none in particular.
+    """
+
+    member: NamedMember | None
+    is_planned: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrequentCause:
+    """The most frequent cause, if no member is known.
+
+    `probability` is None if the cause is sure enough to be named without reserve.
+    """
+
+    cause: str
+    probability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndlessWait:
+    """A wait that had not ended when the logs did.
+
+    `has_joined` says that it was for the members' SyncGroup, and not for them to rejoin.
+    """
+
+    members: tuple[str, ...]
+    has_joined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUp:
+    """How long a member made the others wait."""
+
+    member: NamedMember
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDeeds:
+    """What a member did, as causes of rebalances, and how often."""
+
+    member: NamedMember
+    times: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PauseVictims:
+    """Members whose sessions expired while their coordinator paused.
+
+    `broker` is None if they had several coordinators or an unknown one.
+    """
+
+    member_count: int
+    broker: str | None
+
+
+EpisodeStory: TypeAlias = TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberDeeds | PauseVictims
+"""What happened in an episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeFacts:
+    """Rebalances of one group that follow each other closely.
+
+    `moving_seconds` says for how long partitions moved if nobody had to stop for that; if it is None and so is
+    `stopped_seconds`, nobody stopped.
+    """
+
+    group: str
+    rebalance_count: int
+    span_seconds: float
+    stopped_seconds: float | None
+    moving_seconds: float | None
+    story: EpisodeStory
+    has_new_coordinator: bool = False
+
+
+# -- other incidents of a Kafka group ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PauseFacts:
+    """Sessions of several groups that a coordinator's pause ended together."""
+
+    broker: str | None
+    member_count: int
+    groups: tuple[str, ...]
+    expiry_seconds: float
+    """Time from the first end of a session to the last one."""
+    quiet_seconds: float | None
+    """Silence of the broker's log before, if it was long."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalFacts:
+    """Refusals of one consumer for one reason.
+
+    `kind` is that of a `RefusalKind`; `name` is None if no line names the consumer.
+    """
+
+    group: str
+    name: str | None
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyFacts:
+    """A streams topology that is not ready, as its line says."""
+
+    group: str
+    state: str
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LastDeliveryFacts:
+    """A record on its last delivery attempt, and the number of others."""
+
+    group: str
+    partition: str
+    offset: str
+    other_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaticReturnFacts:
+    """Static members that came back in time."""
+
+    group: str
+    instance_ids: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaticTakeoverFacts:
+    """Two consumers that take turns at one place."""
+
+    group: str
+    instance_id: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalFacts:
+    """A group that was removed, with the offsets that it had.
+
+    `had_offsets` is False if it may have had none.
+    """
+
+    group: str
+    on_request: bool
+    empty_seconds: float | None
+    had_offsets: bool
+
+
+# -- partitions and brokers --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LossConsequences:
+    """What the loss of brokers did to groups."""
+
+    groups_without_coordinator: int = 0
+    rebalance_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutageFacts:
+    """Partitions that had no leader.
+
+    `brokers` are those that went, `directory_brokers` those that only lost a directory. `longest_seconds` is None while an
+    outage lasts.
+    """
+
+    brokers: tuple[str, ...]
+    directory_brokers: tuple[str, ...]
+    partitions: frozenset[Replica]
+    longest_seconds: float | None
+    at_risk_count: int
+    coordinator_count: int
+    consequences: LossConsequences = LossConsequences()
+
+
+@dataclass(frozen=True, slots=True)
+class AbsenceFacts:
+    """Brokers that went without an outage of a partition.
+
+    `shutdown_kind` is None if they did not all go in the same way.
+    """
+
+    brokers: tuple[str, ...]
+    back: tuple[str, ...]
+    """Those of them that were seen again."""
+    shutdown_kind: str | None
+    longest_seconds: float | None
+    """The longest absence of those that are back."""
+    moved_leaderships: int
+    consequences: LossConsequences = LossConsequences()
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryFacts:
+    """Log directories that failed while their broker stayed up.
+
+    `led` are the replicas there whose partition the broker led, `has_unknown_leaders` says that some may be missing in it,
+    and `has_moved_all` that all of these leaderships are known to have moved.
+    """
+
+    broker: str
+    folders: tuple[str, ...]
+    replicas: tuple[Replica, ...]
+    led: tuple[Replica, ...]
+    has_unknown_leaders: bool
+    moved_leaderships: int
+    has_moved_all: bool
+
+
+# -- RocketMQ ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QueueHarm:
+    """Queues without an owner or with two; the longest time."""
+
+    kind: str
+    queue_count: int
+    topics: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StandingQuarrel:
+    """What `conditions` say of a fault that stands through the episode."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientDeed:
+    """What a client did most often, as a cause of rebalances."""
+
+    client_id: str
+    cause: str
+    times: int
+
+
+QueueStory: TypeAlias = StandingQuarrel | ClientDeed | FrequentCause
+"""What happened to a RocketMQ group."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """Rebalances of one RocketMQ group that follow each other closely."""
+
+    group: str
+    rebalance_count: int
+    harms: tuple[QueueHarm, ...]
+    story: QueueStory
+
+
+HeadlineFacts: TypeAlias = (
+    EpisodeFacts
+    | PauseFacts
+    | RefusalFacts
+    | TopologyFacts
+    | LastDeliveryFacts
+    | StaticReturnFacts
+    | StaticTakeoverFacts
+    | RemovalFacts
+    | OutageFacts
+    | AbsenceFacts
+    | DirectoryFacts
+    | QueueFacts
+)
+"""What one headline tells."""

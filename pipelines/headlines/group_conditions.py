@@ -1,0 +1,88 @@
+"""Headlines about Kafka groups without rebalances.
+
+Pauses, refusals, faults, returns and removals.
+"""
+
+from __future__ import annotations
+
+from dashboards.wording.durations import duration
+from models.incidents.headline_facts import (
+    LastDeliveryFacts,
+    PauseFacts,
+    RefusalFacts,
+    RemovalFacts,
+    StaticReturnFacts,
+    StaticTakeoverFacts,
+    TopologyFacts,
+)
+from pipelines.headlines.phrases import first_names, often
+
+GROUPS_NAMED_MAX = 5
+INSTANCES_NAMED_MAX = 3
+
+REFUSAL_WORDS = {
+    "group_full": "the group has as many members as group.max.size allows",
+    "inconsistent_protocol": "it offers no assignor or protocol type that the other members offer",
+    "not_authorized": "it may not read as this group",
+    "session_timeout_refused": "its session timeout is outside of the broker's bounds",
+    "static_member_fenced": "another consumer has its group.instance.id",
+}
+"""Why a consumer is refused, by the kind of refusal."""
+
+TOPOLOGY_WORDS = {
+    "internal_topics_missing": "internal topics are missing",
+    "source_topics_missing": "source topics are missing",
+    "partitions_differ": "a topic has another number of partitions than its topology needs",
+}
+"""What is wrong with a topology, by its state."""
+
+
+def pause(facts: PauseFacts) -> str:
+    """Who stood still, and whose sessions ended."""
+    who = "a coordinator" if facts.broker is None else f"broker {facts.broker}"
+    names = first_names(facts.groups, GROUPS_NAMED_MAX)
+    members = f"{facts.member_count} members of {len(facts.groups)} groups ({names}) missed their session timeout"
+    together = duration(facts.expiry_seconds)
+    if facts.quiet_seconds is None:
+        return f"{who} most likely stood still, or nothing reached it: {members} within {together}"
+    return f"{who} stood still and wrote nothing for {duration(facts.quiet_seconds)}; then {members} within {together}"
+
+
+def refusal(facts: RefusalFacts) -> str:
+    """Who was refused, how often and why."""
+    who = "a consumer that no line names" if facts.name is None else facts.name
+    return f"{facts.group}: {who} {often('was refused', facts.count)}; {REFUSAL_WORDS[facts.kind]}"
+
+
+def unready_topology(facts: TopologyFacts) -> str:
+    """What keeps a streams group from getting tasks."""
+    detail = "not named" if facts.detail is None else facts.detail
+    return f"{facts.group}: nobody gets tasks; {TOPOLOGY_WORDS[facts.state]} ({detail})"
+
+
+def last_delivery(facts: LastDeliveryFacts) -> str:
+    """Which records no member of a share group could process."""
+    others = f" and {facts.other_count} other records" if facts.other_count else ""
+    records = f"offset {facts.offset} of {facts.partition}{others}"
+    return f"{facts.group}: {records} failed on every delivery attempt but the last, after which a record is archived"
+
+
+def static_return(facts: StaticReturnFacts) -> str:
+    """Static members whose restart nobody noticed."""
+    names = first_names(facts.instance_ids, INSTANCES_NAMED_MAX)
+    times = f" {facts.count} times" if facts.count > len(facts.instance_ids) else ""
+    return f"{facts.group}: static members {names} came back in time{times} and took their places; no rebalance followed"
+
+
+def static_takeover(facts: StaticTakeoverFacts) -> str:
+    """Two consumers with one instance id."""
+    taken = f"the place of {facts.instance_id} was taken over {facts.count} times, without a rebalance"
+    return f"{facts.group}: {taken}; two consumers have this group.instance.id"
+
+
+def removal(facts: RemovalFacts) -> str:
+    """How a group ended, and whether offsets went with it."""
+    how = "was deleted on request" if facts.on_request else "was removed"
+    after = f", {duration(facts.empty_seconds)} after its last member went" if facts.empty_seconds is not None else ""
+    doubt = "" if facts.had_offsets else ", if it had any"
+    return f"{facts.group} {how}{after}; its committed offsets are lost{doubt}"

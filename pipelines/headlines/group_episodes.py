@@ -1,0 +1,97 @@
+"""Headlines about rebalances of Kafka groups."""
+
+from __future__ import annotations
+
+from dashboards.wording.durations import duration
+from models.incidents.headline_facts import (
+    EndlessWait,
+    EpisodeFacts,
+    EpisodeStory,
+    FrequentCause,
+    HeldUp,
+    MemberDeeds,
+    NamedMember,
+    PauseVictims,
+    RejoinRequest,
+    TurnRestarts,
+)
+from pipelines.headlines.phrases import cause_words, counted, often
+
+DEED_WORDS = {
+    "session_timeout": "missed its session timeout",
+    "poll_timeout": "exceeded its poll interval",
+    "rebalance_timeout": "did not rejoin in time",
+    "sync_timeout": "never sent SyncGroup",
+    "member_leave": "left",
+    "member_join": "joined",
+    "member_restart": "restarted",
+    "new_group": "started the group",
+    "subscription_change": "changed its subscription",
+    "metadata_change": "saw topics change",
+    "assignor_change": "came back with another assignor",
+    "cooperative_followup": "gave up partitions",
+    "admin_removal": "was removed by an administrator",
+    "static_member_replaced": "came back under a new member id",
+}
+"""What a member did, by the cause that it is."""
+
+QUOTED_MAX = 80
+"""Characters quoted of what a client wrote."""
+
+
+def episode(facts: EpisodeFacts) -> str:
+    """Count, time, downtime, and who caused it."""
+    count = counted(facts.rebalance_count, "rebalance")
+    span = f" in {duration(facts.span_seconds)}" if facts.rebalance_count > 1 else ""
+    before = "after its coordinator moved, " if facts.has_new_coordinator else ""
+    return f"{facts.group}: {count}{span}, {_harm(facts)}; {before}{_told(facts.story)}"
+
+
+def _harm(facts: EpisodeFacts) -> str:
+    if facts.stopped_seconds is not None:
+        return f"{duration(facts.stopped_seconds)} stopped"
+    return "nobody stopped" if facts.moving_seconds is None else f"partitions on the move for {duration(facts.moving_seconds)}"
+
+
+def _told(story: EpisodeStory) -> str:
+    """What happened, as a clause."""
+    match story:
+        case TurnRestarts():
+            return f"{story.member_count if story.member_count > 1 else 'its'} members were restarted in turn"
+        case RejoinRequest():
+            return _request(story)
+        case FrequentCause():
+            return _cause(story)
+        case EndlessWait():
+            return _wait(story)
+        case HeldUp():
+            return f"{_who(story.member)} held the others up for {duration(story.seconds)}"
+        case MemberDeeds():
+            deeds = (often(DEED_WORDS.get(cause, cause_words(cause)), times) for cause, times in story.times)
+            return f"{_who(story.member)} {' and '.join(deeds)}"
+        case PauseVictims():
+            paused = "its coordinator" if story.broker is None else f"broker {story.broker}"
+            return f"{counted(story.member_count, 'member')} expired when {paused} stood still"
+
+
+def _who(member: NamedMember) -> str:
+    return member.name + (f" on {member.host.lstrip('/')}" if member.host else "")
+
+
+def _request(story: RejoinRequest) -> str:
+    who = "its members" if story.member is None else _who(story.member)
+    words = "rejoined as planned" if story.is_planned else "asked for it"
+    return f"{who} {words} ({story.text[:QUOTED_MAX]})"
+
+
+def _cause(story: FrequentCause) -> str:
+    words = cause_words(story.cause)
+    return words if story.probability is None else f"perhaps {words} ({story.probability:.0%})"
+
+
+def _wait(story: EndlessWait) -> str:
+    """The state that a stuck group is in, and the awaited members."""
+    names = " or ".join(story.members)
+    if story.has_joined:
+        return f"stuck in CompletingRebalance, waiting for the SyncGroup of {names}"
+    return f"stuck in PreparingRebalance, waiting for {names} to rejoin"

@@ -1,0 +1,53 @@
+"""The headline of an incident, by the class of its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from models.incidents import headline_facts as facts_of
+from models.incidents.headline_facts import HeadlineFacts
+from models.rows import Incident
+from pipelines.headlines.group_conditions import (
+    last_delivery,
+    pause,
+    refusal,
+    removal,
+    static_return,
+    static_takeover,
+    unready_topology,
+)
+from pipelines.headlines.group_episodes import episode
+from pipelines.headlines.outages import absence, failed_directory, outage
+from pipelines.headlines.queue_episodes import queue_episode
+
+WORDINGS: Mapping[type, Callable[[Any], str]] = {
+    facts_of.EpisodeFacts: episode,
+    facts_of.PauseFacts: pause,
+    facts_of.RefusalFacts: refusal,
+    facts_of.TopologyFacts: unready_topology,
+    facts_of.LastDeliveryFacts: last_delivery,
+    facts_of.StaticReturnFacts: static_return,
+    facts_of.StaticTakeoverFacts: static_takeover,
+    facts_of.RemovalFacts: removal,
+    facts_of.OutageFacts: outage,
+    facts_of.AbsenceFacts: absence,
+    facts_of.DirectoryFacts: failed_directory,
+    facts_of.QueueFacts: queue_episode,
+}
+"""What puts each kind of facts into words."""
+
+
+def headline(facts: HeadlineFacts) -> str:
+    """One sentence that tells the facts."""
+    return WORDINGS[type(facts)](facts)
+
+
+def in_words(incidents: Iterable[Incident[HeadlineFacts]]) -> list[Incident[str]]:
+    """The rows of these incidents."""
+    return [_in_words(each) for each in incidents]
+
+
+def _in_words(incident: Incident[HeadlineFacts]) -> Incident[str]:
+    columns = {name: getattr(incident, name) for name in Incident.__slots__}
+    return Incident(**columns | {"headline": headline(incident.headline)})

@@ -1,0 +1,109 @@
+"""Headlines about partitions, brokers and log directories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dashboards.wording.durations import duration
+from models.incidents.headline_facts import AbsenceFacts, DirectoryFacts, LossConsequences, OutageFacts, Replica
+from pipelines.headlines.phrases import brokers_named, counted
+
+SHUTDOWN_WORDS = {
+    "controlled": "was shut down in good order",
+    "killed": "was killed",
+    "session_expired": "lost its session",
+    "fenced": "was fenced",
+    "log_dir_failed": "lost a log directory",
+}
+"""How a broker went, by kind of shutdown."""
+
+REPLICAS_NAMED_MAX = 3
+"""Replicas that are named; of more it is the number."""
+
+
+def outage(facts: OutageFacts) -> str:
+    """What went, which partitions had no leader, and what followed."""
+    [*named] = facts.partitions
+    what = _replica_name(named[0]) if len(named) == 1 else f"{len(named)} partitions"
+    lasted = "still open" if facts.longest_seconds is None else f"up to {duration(facts.longest_seconds)}"
+    told = [f"{_what_went(facts)}: {what} without leader, {lasted}"]
+    told += [f"{facts.at_risk_count} elected with records at risk"] if facts.at_risk_count else []
+    told += [f"{facts.coordinator_count} of them held coordinators"] if facts.coordinator_count else []
+    return "; ".join([*told, *_what_followed(facts.consequences)])
+
+
+def _what_went(facts: OutageFacts) -> str:
+    """Brokers that went, and brokers that lost a directory only."""
+    went = [f"{brokers_named(facts.brokers) if facts.brokers else 'a broker'} went"]
+    if not facts.directory_brokers:
+        return went[0]
+    return " and ".join([*(went if facts.brokers else []), f"a log directory of {brokers_named(facts.directory_brokers)} failed"])
+
+
+def _what_followed(consequences: LossConsequences) -> Iterator[str]:
+    lost = consequences.groups_without_coordinator
+    if lost:
+        yield f"{counted(lost, 'group')} lost {'its' if lost == 1 else 'their'} coordinator"
+    if consequences.rebalance_count:
+        yield f"{counted(consequences.rebalance_count, 'rebalance')} followed"
+
+
+def absence(facts: AbsenceFacts) -> str:
+    """Which brokers went in which way, who is back, and what followed."""
+    how = "went" if facts.shutdown_kind is None else SHUTDOWN_WORDS[facts.shutdown_kind]
+    if len(facts.brokers) > 1:
+        how = how.replace("was ", "were ", 1).replace(" its ", " their ")
+    told = [f"{brokers_named(facts.brokers)} {how}{_away(facts)}"]
+    moved = facts.moved_leaderships
+    told += [f"{counted(moved, 'leadership')} moved"] if moved else []
+    # Without a word of any leader, nobody knows which partitions the brokers led.
+    told += ["no partition was without leader" if moved else "no partition without leader is told"]
+    return "; ".join([*told, *_what_followed(facts.consequences)])
+
+
+def _away(facts: AbsenceFacts) -> str:
+    """Who is back, and after what time."""
+    gone = [node for node in facts.brokers if node not in facts.back]
+    if not gone:
+        return f", away for {duration(facts.longest_seconds)}"
+    if not facts.back:
+        return ", not seen back"
+    return f"; {brokers_named(gone)} not seen back, {brokers_named(facts.back)} back after {duration(facts.longest_seconds)}"
+
+
+def failed_directory(facts: DirectoryFacts) -> str:
+    """Which directories failed, what lay there, and who leads it now."""
+    several = len(facts.folders) > 1
+    named = f" ({', '.join(facts.folders)})" if facts.folders else ""
+    failed = f"{'log directories' if several else 'a log directory'} of broker {facts.broker} failed{named}"
+    return "; ".join([failed, _what_lay_there(facts.replicas), *_who_leads(facts)])
+
+
+def _what_lay_there(replicas: Sequence[Replica]) -> str:
+    if not replicas:
+        return "which replicas lay there is not told"
+    return f"{_replicas_named(replicas)} {'is' if len(replicas) == 1 else 'are'} offline there"
+
+
+def _who_leads(facts: DirectoryFacts) -> Iterator[str]:
+    if facts.moved_leaderships:
+        yield f"{counted(facts.moved_leaderships, 'leadership')} moved"
+        if facts.has_moved_all:
+            yield "no partition was without leader"
+    elif facts.led:
+        yield f"the broker led {_replicas_named(facts.led)}, and no line tells who leads now"
+    elif facts.has_unknown_leaders:
+        yield f"no line tells whether the broker led {'it' if len(facts.replicas) == 1 else 'them'}"
+    elif facts.replicas:
+        yield "it led none of them"
+
+
+def _replicas_named(replicas: Sequence[Replica]) -> str:
+    if len(replicas) > REPLICAS_NAMED_MAX:
+        return f"{len(replicas)} replicas"
+    return f"{'the replica' if len(replicas) == 1 else 'replicas'} of {', '.join(map(_replica_name, replicas))}"
+
+
+def _replica_name(replica: Replica) -> str:
+    topic, partition = replica
+    return f"{topic}-{partition}"

@@ -1,0 +1,46 @@
+"""Headlines about rebalances of RocketMQ groups."""
+
+from __future__ import annotations
+
+from dashboards.wording.durations import duration
+from models.incidents.headline_facts import ClientDeed, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
+from pipelines.headlines.phrases import cause_words, counted, first_names, often
+
+DEED_WORDS = {
+    "consumer_start": "started",
+    "consumer_stop": "stopped",
+    "consumer_crash": "crashed",
+    "channel_expired": "fell silent",
+    "connection_lost": "lost its connection",
+    "consumer_resume": "came back",
+    "pull_expired": "stopped pulling",
+    "consumer_list_partial": "was missing on a broker's list",
+    "subscription_change": "changed its subscription",
+    "broker_up": "was back on a broker's list",
+}
+"""What a client did, by the cause that it is."""
+
+HARM_WORDS = {"no_owner": "had no owner", "two_owners": "had two owners"}
+TOPICS_NAMED_MAX = 3
+
+
+def queue_episode(facts: QueueFacts) -> str:
+    """Count, harm to queues, and who caused it."""
+    told = [counted(facts.rebalance_count, "rebalance"), *map(_harm, facts.harms)]
+    return f"{facts.group}: {', '.join(told)}; {_told(facts.story)}"
+
+
+def _harm(harm: QueueHarm) -> str:
+    queues = f"{counted(harm.queue_count, 'queue')} of {first_names(harm.topics, TOPICS_NAMED_MAX)}"
+    return f"{queues} {HARM_WORDS[harm.kind]} for {duration(harm.seconds)}"
+
+
+def _told(story: QueueStory) -> str:
+    """What happened, as a clause."""
+    match story:
+        case StandingQuarrel():
+            return story.detail
+        case ClientDeed():
+            return f"{story.client_id} {often(DEED_WORDS.get(story.cause, cause_words(story.cause)), story.times)}"
+        case FrequentCause():
+            return cause_words(story.cause)

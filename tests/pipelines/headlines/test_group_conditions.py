@@ -1,0 +1,65 @@
+"""Headlines about Kafka groups without rebalances: facts and the words for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.incidents.headline_facts import (
+    HeadlineFacts,
+    LastDeliveryFacts,
+    PauseFacts,
+    RefusalFacts,
+    RemovalFacts,
+    StaticReturnFacts,
+    StaticTakeoverFacts,
+    TopologyFacts,
+)
+from pipelines.headlines.headlines import headline
+
+LAST = "failed on every delivery attempt but the last, after which a record is archived"
+RETURNED = "and took their places; no rebalance followed"
+TOLD: dict[HeadlineFacts, str] = {
+    PauseFacts("1", 12, ("a", "b", "c"), 0.15, None): (
+        "broker 1 most likely stood still, or nothing reached it: "
+        "12 members of 3 groups (a, b, c) missed their session timeout within 150 ms"
+    ),
+    PauseFacts(None, 12, tuple("abcdefg"), 0.15, 62.0): (
+        "a coordinator stood still and wrote nothing for 1 min 2 s; "
+        "then 12 members of 7 groups (a, b, c, d, e and 2 more) missed their session timeout within 150 ms"
+    ),
+    RefusalFacts("orders", "b", "group_full", 3): "orders: b was refused 3 times; the group has as many members as group.max.size allows",
+    RefusalFacts("orders", None, "not_authorized", 1): "orders: a consumer that no line names was refused; it may not read as this group",
+    RefusalFacts("orders", "b", "inconsistent_protocol", 1): (
+        "orders: b was refused; it offers no assignor or protocol type that the other members offer"
+    ),
+    RefusalFacts("orders", "b", "session_timeout_refused", 1): (
+        "orders: b was refused; its session timeout is outside of the broker's bounds"
+    ),
+    RefusalFacts("orders", "b", "static_member_fenced", 1): "orders: b was refused; another consumer has its group.instance.id",
+    TopologyFacts("app", "internal_topics_missing", "a, b"): "app: nobody gets tasks; internal topics are missing (a, b)",
+    TopologyFacts("app", "source_topics_missing", None): "app: nobody gets tasks; source topics are missing (not named)",
+    TopologyFacts("app", "partitions_differ", "t"): (
+        "app: nobody gets tasks; a topic has another number of partitions than its topology needs (t)"
+    ),
+    LastDeliveryFacts("share", "t-0", "7", 0): f"share: offset 7 of t-0 {LAST}",
+    LastDeliveryFacts("share", "t-0", "7", 2): f"share: offset 7 of t-0 and 2 other records {LAST}",
+    StaticReturnFacts("meters", ("m-0", "m-1", "m-2"), 3): f"meters: static members m-0, m-1, m-2 came back in time {RETURNED}",
+    StaticReturnFacts("meters", ("m-0", "m-1", "m-2", "m-3"), 5): (
+        f"meters: static members m-0, m-1, m-2 and 1 more came back in time 5 times {RETURNED}"
+    ),
+    StaticTakeoverFacts("meters", "pay-0", 4): (
+        "meters: the place of pay-0 was taken over 4 times, without a rebalance; two consumers have this group.instance.id"
+    ),
+    RemovalFacts("g", on_request=False, empty_seconds=None, had_offsets=True): "g was removed; its committed offsets are lost",
+    RemovalFacts("g", on_request=False, empty_seconds=30.0, had_offsets=False): (
+        "g was removed, 30 s after its last member went; its committed offsets are lost, if it had any"
+    ),
+    RemovalFacts("g", on_request=True, empty_seconds=273_600.0, had_offsets=True): (
+        "g was deleted on request, 3 d 4 h after its last member went; its committed offsets are lost"
+    ),
+}
+
+
+@pytest.mark.parametrize(("facts", "text"), TOLD.items(), ids=TOLD.values())
+def test_a_condition_is_told(facts: HeadlineFacts, text: str) -> None:
+    assert headline(facts) == text

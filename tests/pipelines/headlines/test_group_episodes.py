@@ -1,0 +1,68 @@
+"""Headlines about rebalances of Kafka groups: facts and the words for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from models.incidents.headline_facts import (
+    EndlessWait,
+    EpisodeFacts,
+    EpisodeStory,
+    FrequentCause,
+    HeldUp,
+    MemberDeeds,
+    NamedMember,
+    PauseVictims,
+    RejoinRequest,
+    TurnRestarts,
+)
+from pipelines.headlines.headlines import headline
+
+B = NamedMember("b")
+
+
+def episode(story: EpisodeStory, count: int = 1, stopped: float | None = 3.3, moving: float | None = None) -> EpisodeFacts:
+    return EpisodeFacts("orders", count, 55.0, stopped, moving, story)
+
+
+FLAPPED = MemberDeeds(B, (("session_timeout", 4),))
+TOLD = {
+    episode(FLAPPED, 5, 0.03): "orders: 5 rebalances in 55 s, 30 ms stopped; b missed its session timeout 4 times",
+    episode(MemberDeeds(B, (("member_join", 1),)), stopped=None): "orders: 1 rebalance, nobody stopped; b joined",
+    episode(MemberDeeds(B, (("member_leave", 3), ("member_restart", 1))), 4): (
+        "orders: 4 rebalances in 55 s, 3.3 s stopped; b left 3 times and restarted"
+    ),
+    episode(MemberDeeds(NamedMember("b", "/10.0.0.1"), (("metadata_change", 1),)), 2, None, 213.0): (
+        "orders: 2 rebalances in 55 s, partitions on the move for 3 min 33 s; b on 10.0.0.1 saw topics change"
+    ),
+    episode(MemberDeeds(B, (("group_deleted", 2),))): "orders: 1 rebalance, 3.3 s stopped; b group deleted 2 times",
+    replace(episode(FLAPPED), has_new_coordinator=True): (
+        "orders: 1 rebalance, 3.3 s stopped; after its coordinator moved, b missed its session timeout 4 times"
+    ),
+    episode(TurnRestarts(3), 7): "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn",
+    episode(TurnRestarts(1), 7): "orders: 7 rebalances in 55 s, 3.3 s stopped; its members were restarted in turn",
+    episode(RejoinRequest(B, is_planned=True, text="Scheduled probing rebalance")): (
+        "orders: 1 rebalance, 3.3 s stopped; b rejoined as planned (Scheduled probing rebalance)"
+    ),
+    episode(RejoinRequest(None, is_planned=False, text="x" * 81)): (
+        f"orders: 1 rebalance, 3.3 s stopped; its members asked for it ({'x' * 80})"
+    ),
+    episode(FrequentCause("member_join")): "orders: 1 rebalance, 3.3 s stopped; member join",
+    episode(FrequentCause("member_join", 0.44)): "orders: 1 rebalance, 3.3 s stopped; perhaps member join (44%)",
+    episode(EndlessWait(("b", "a"), has_joined=False)): (
+        "orders: 1 rebalance, 3.3 s stopped; stuck in PreparingRebalance, waiting for b or a to rejoin"
+    ),
+    episode(EndlessWait(("a",), has_joined=True)): (
+        "orders: 1 rebalance, 3.3 s stopped; stuck in CompletingRebalance, waiting for the SyncGroup of a"
+    ),
+    episode(HeldUp(B, 300.0)): "orders: 1 rebalance, 3.3 s stopped; b held the others up for 5 min",
+    episode(PauseVictims(1, None)): "orders: 1 rebalance, 3.3 s stopped; 1 member expired when its coordinator stood still",
+    episode(PauseVictims(4, "2"), 2): "orders: 2 rebalances in 55 s, 3.3 s stopped; 4 members expired when broker 2 stood still",
+}
+
+
+@pytest.mark.parametrize(("facts", "text"), TOLD.items(), ids=TOLD.values())
+def test_an_episode_is_told(facts: EpisodeFacts, text: str) -> None:
+    assert headline(facts) == text

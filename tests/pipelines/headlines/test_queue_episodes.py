@@ -1,0 +1,28 @@
+"""Headlines about rebalances of RocketMQ groups: facts and the words for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.incidents.headline_facts import ClientDeed, FrequentCause, HeadlineFacts, QueueFacts, QueueHarm, StandingQuarrel
+from pipelines.headlines.headlines import headline
+
+CRASH = ClientDeed("c2", "consumer_crash", 3)
+TOLD: dict[HeadlineFacts, str] = {
+    QueueFacts("billing", 1, (), ClientDeed("c2", "consumer_start", 1)): "billing: 1 rebalance; c2 started",
+    QueueFacts("billing", 2, (), ClientDeed("c2", "queue_count_change", 1)): "billing: 2 rebalances; c2 queue count change",
+    QueueFacts("billing", 3, (QueueHarm("no_owner", 2, ("orders",), 44.0),), CRASH): (
+        "billing: 3 rebalances, 2 queues of orders had no owner for 44 s; c2 crashed 3 times"
+    ),
+    QueueFacts("billing", 3, (QueueHarm("no_owner", 1, ("a",), 0.2), QueueHarm("two_owners", 9, tuple("abcde"), 90.0)), CRASH): (
+        "billing: 3 rebalances, 1 queue of a had no owner for 200 ms, 9 queues of a, b, c and 2 more had two owners for 1 min 30 s; "
+        "c2 crashed 3 times"
+    ),
+    QueueFacts("billing", 1, (), StandingQuarrel("c3 uses AVG_BY_CIRCLE")): "billing: 1 rebalance; c3 uses AVG_BY_CIRCLE",
+    QueueFacts("billing", 1, (), FrequentCause("broker_down")): "billing: 1 rebalance; broker down",
+}
+
+
+@pytest.mark.parametrize(("facts", "text"), TOLD.items(), ids=TOLD.values())
+def test_a_rocketmq_episode_is_told(facts: HeadlineFacts, text: str) -> None:
+    assert headline(facts) == text
