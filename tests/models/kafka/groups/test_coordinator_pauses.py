@@ -1,0 +1,65 @@
+"""What a coordinator's pause did: to its groups together, and to each of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from models.incidents.headline_facts import EpisodeFacts, MemberDeeds, NamedMember, PauseFacts, PauseVictims
+from models.incidents.incidents import find_incidents
+from models.kafka.cluster.expiry_bursts import ExpiryBurst
+from models.kafka.groups.coordinator_pauses import pause_incident, soften
+from models.rows import Rebalance
+from tests.models.kafka.groups.script import events_of, replay
+
+STUCK_SECONDS = 60.0
+EXPIRED = """
+1.0 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1
+4.1 GenerationStarted generation=1 member_count=3
+4.2 AssignmentReceived generation=1 member_id=a#1 member_count=3
+500.0 RebalanceStarted generation=1 reason_id=heartbeat_expiration reason_member_id=b#1
+500.5 GenerationStarted generation=2 member_count=2
+500.6 AssignmentReceived generation=2 member_id=a#1 member_count=2
+"""
+
+
+def expired(*coordinators: str | None) -> list[Rebalance]:
+    """Rebalances of expired members, one for each coordinator."""
+    row = max(replay(events_of(EXPIRED.splitlines())).rebalances, key=lambda each: each.began)
+    row.root_cause = "coordinator_pause"
+    return [replace(row, rebalance_id=str(number), coordinator=node) for number, node in enumerate(coordinators)]
+
+
+@pytest.mark.parametrize(
+    ("coordinators", "broker"), [(("2",), "2"), (("2", "2"), "2"), (("2", "3"), None), ((None,), None)], ids=["one", "twice", "two", "none"]
+)
+def test_a_group_is_told_whose_members_expired_at_which_coordinator(coordinators: tuple[str | None, ...], broker: str | None) -> None:
+    rows = expired(*coordinators)
+    (incident,) = find_incidents(rows)
+    before = incident.headline
+    soften(incident, rows, STUCK_SECONDS)
+
+    assert isinstance(before.story, MemberDeeds)
+    assert incident.headline == replace(before, story=PauseVictims(len(rows), broker))
+    assert incident.severity == "info"
+
+
+def test_what_a_pause_does_not_explain_stays_as_it_is() -> None:
+    rows = expired("2")
+    rows[0].root_cause = "client_pause"
+    (incident,) = find_incidents(rows)
+    soften(incident, rows, STUCK_SECONDS)
+
+    deeds = MemberDeeds(NamedMember("b"), (("session_timeout", 1),))
+    assert incident.headline == EpisodeFacts("orders", 1, pytest.approx(0.6), pytest.approx(0.6), None, deeds)
+    assert incident.severity == "warning"
+
+
+@pytest.mark.parametrize("quiet", [None, 62.0])
+def test_a_pause_is_told_of_all_its_groups(quiet: float | None) -> None:
+    burst = ExpiryBurst(100_000_000, 100_150_000, "2", ("a", "b", "c"), 12, (), quiet, "a")
+    incident = pause_incident("c", burst)
+
+    assert incident.headline == PauseFacts("2", 12, ("a", "b", "c"), 0.15, quiet)
+    assert incident.started_at == 100_000_000 - int((quiet or 0) * 1_000_000)
