@@ -73,7 +73,7 @@ class HeldUp:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberDeeds:
+class MemberActions:
     """What a member did, as causes of rebalances, and how often."""
 
     member: NamedMember
@@ -91,7 +91,7 @@ class PauseVictims:
     broker: str | None
 
 
-EpisodeStory: TypeAlias = TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberDeeds | PauseVictims
+EpisodeStory: TypeAlias = TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberActions | PauseVictims
 """What happened in an episode."""
 
 
@@ -274,7 +274,7 @@ class StandingQuarrel:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientDeed:
+class ClientAction:
     """What a client did most often, as a cause of rebalances."""
 
     client_id: str
@@ -282,7 +282,7 @@ class ClientDeed:
     times: int
 
 
-QueueStory: TypeAlias = StandingQuarrel | ClientDeed | FrequentCause
+QueueStory: TypeAlias = StandingQuarrel | ClientAction | FrequentCause
 """What happened to a RocketMQ group."""
 
 

@@ -21,7 +21,7 @@ from models.incidents.headline_facts import (
     FrequentCause,
     HeadlineFacts,
     HeldUp,
-    MemberDeeds,
+    MemberActions,
     NamedMember,
     RejoinRequest,
     TurnRestarts,
@@ -367,9 +367,9 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
     if kind == "flapping_member":
         causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
         went = Counter(cause for cause in causes if cause in _WENT)
-        return MemberDeeds(member, tuple(went.most_common(2)))
+        return MemberActions(member, tuple(went.most_common(2)))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
-    return _request(rows, cause, member) or MemberDeeds(member, ((cause, causes.count(cause)),))
+    return _request(rows, cause, member) or MemberActions(member, ((cause, causes.count(cause)),))
 
 
 _CLIENT_REASON = "client reason: "

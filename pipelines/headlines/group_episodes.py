@@ -9,7 +9,7 @@ from models.incidents.headline_facts import (
     EpisodeStory,
     FrequentCause,
     HeldUp,
-    MemberDeeds,
+    MemberActions,
     NamedMember,
     PauseVictims,
     RejoinRequest,
@@ -17,7 +17,7 @@ from models.incidents.headline_facts import (
 )
 from pipelines.headlines.phrases import cause_words, counted, often
 
-DEED_WORDS = {
+ACTION_WORDS = {
     "session_timeout": "missed its session timeout",
     "poll_timeout": "exceeded its poll interval",
     "rebalance_timeout": "did not rejoin in time",
@@ -66,9 +66,9 @@ def _told(story: EpisodeStory) -> str:
             return _wait(story)
         case HeldUp():
             return f"{_who(story.member)} held the others up for {duration(story.seconds)}"
-        case MemberDeeds():
-            deeds = (often(DEED_WORDS.get(cause, cause_words(cause)), times) for cause, times in story.times)
-            return f"{_who(story.member)} {' and '.join(deeds)}"
+        case MemberActions():
+            actions = (often(ACTION_WORDS.get(cause, cause_words(cause)), times) for cause, times in story.times)
+            return f"{_who(story.member)} {' and '.join(actions)}"
         case PauseVictims():
             paused = "its coordinator" if story.broker is None else f"broker {story.broker}"
             return f"{counted(story.member_count, 'member')} expired when {paused} stood still"

@@ -19,6 +19,7 @@ from pipelines.headlines.group_conditions import (
 )
 from pipelines.headlines.group_episodes import episode
 from pipelines.headlines.outages import absence, failed_directory, outage
+from pipelines.headlines.phrases import cause_words
 from pipelines.headlines.queue_episodes import queue_episode
 
 WORDINGS: Mapping[type, Callable[[Any], str]] = {
@@ -50,4 +51,8 @@ def in_words(incidents: Iterable[Incident[HeadlineFacts]]) -> list[Incident[str]
 
 def _in_words(incident: Incident[HeadlineFacts]) -> Incident[str]:
     columns = {name: getattr(incident, name) for name in Incident.__slots__}
-    return Incident(**columns | {"headline": headline(incident.headline)})
+    try:
+        words = headline(incident.headline)
+    except Exception as error:
+        words = f"{', '.join(incident.groups) or incident.cluster}: {cause_words(incident.kind)}; its headline failed ({error!r})"
+    return Incident(**columns | {"headline": words})

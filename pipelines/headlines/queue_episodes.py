@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dashboards.wording.durations import duration
-from models.incidents.headline_facts import ClientDeed, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
+from models.incidents.headline_facts import ClientAction, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
 from pipelines.headlines.phrases import cause_words, counted, first_names, often
 
-DEED_WORDS = {
+ACTION_WORDS = {
     "consumer_start": "started",
     "consumer_stop": "stopped",
     "consumer_crash": "crashed",
@@ -40,7 +40,7 @@ def _told(story: QueueStory) -> str:
     match story:
         case StandingQuarrel():
             return story.detail
-        case ClientDeed():
-            return f"{story.client_id} {often(DEED_WORDS.get(story.cause, cause_words(story.cause)), story.times)}"
+        case ClientAction():
+            return f"{story.client_id} {often(ACTION_WORDS.get(story.cause, cause_words(story.cause)), story.times)}"
         case FrequentCause():
             return cause_words(story.cause)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from models.clear_names import clear
 from models.ids import make_id
-from models.incidents.headline_facts import ClientDeed, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
+from models.incidents.headline_facts import ClientAction, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
 from models.incidents.incidents import Limits, is_routine
 from models.rocketmq.diagnosis.ownership import OwnershipWindow
 from models.rocketmq.diagnosis.standing_faults import StandingFault
@@ -160,4 +160,4 @@ def _story(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> QueueS
         return FrequentCause(Counter(row.cause for row in rows).most_common(1)[0][0])
     causes = [row.cause for row in rows if any(person.client_id == worst.client_id for person in row.offenders)]
     cause, times = Counter([each for each in causes if each in FAILURES] or causes).most_common(1)[0]
-    return ClientDeed(worst.client_id, cause, times if cause in FAILURES else 1)
+    return ClientAction(worst.client_id, cause, times if cause in FAILURES else 1)

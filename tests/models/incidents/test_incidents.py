@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.incidents.headline_facts import EndlessWait, EpisodeFacts, FrequentCause, HeldUp, MemberDeeds, NamedMember, TurnRestarts
+from models.incidents.headline_facts import EndlessWait, EpisodeFacts, FrequentCause, HeldUp, MemberActions, NamedMember, TurnRestarts
 from models.incidents.incidents import NAMELESS, Limits, find_incidents
 from models.rows import Incident
 from tests.models.kafka.groups.script import events_of, replay
@@ -47,7 +47,7 @@ def test_one_member_that_fails_again_and_again_is_flapping() -> None:
     assert incident.kind == "flapping_member"
     assert incident.worst_offender is not None
     assert incident.worst_offender.client_id == "b"
-    assert incident.headline.story == MemberDeeds(NamedMember("b"), (("session_timeout", 4),))
+    assert incident.headline.story == MemberActions(NamedMember("b"), (("session_timeout", 4),))
 
 
 def test_members_that_go_and_come_in_turn_are_a_rolling_restart() -> None:
@@ -79,7 +79,9 @@ def test_a_member_that_goes_and_comes_back_again_and_again_is_flapping() -> None
     turns = [turn(10 + 10 * n, 1 + n, "new_member" if n % 2 else "leave", f"b#{1 + n // 2}") for n in range(6)]
     (incident,) = incidents_of("\n".join([START, STABLE, *turns]))
     assert (incident.kind, incident.severity) == ("flapping_member", "warning")
-    assert incident.headline.story in [MemberDeeds(NamedMember("b"), times) for times in ((("member_leave", 3),), (("member_restart", 3),))]
+    assert incident.headline.story in [
+        MemberActions(NamedMember("b"), times) for times in ((("member_leave", 3),), (("member_restart", 3),))
+    ]
 
 
 def test_a_rolling_restart_is_told_as_one() -> None:
@@ -101,8 +103,8 @@ def test_members_that_come_and_go_again_are_none_that_were_restarted() -> None:
 
 def test_a_short_stop_is_one() -> None:
     incident = incidents_of("\n".join([START, STABLE, turn(1_000, 1, "heartbeat_expiration", "b#1", 0.02)]))[0]
-    deeds = MemberDeeds(NamedMember("b"), (("session_timeout", 1),))
-    assert incident.headline == EpisodeFacts("orders", 1, pytest.approx(0.03), pytest.approx(0.03), None, deeds)
+    actions = MemberActions(NamedMember("b"), (("session_timeout", 1),))
+    assert incident.headline == EpisodeFacts("orders", 1, pytest.approx(0.03), pytest.approx(0.03), None, actions)
 
 
 def test_a_group_that_begins_anew_each_time_before_it_has_shared_out_never_settles() -> None:

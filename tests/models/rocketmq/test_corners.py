@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.incidents.headline_facts import ClientDeed
+from models.incidents.headline_facts import ClientAction
 from tests.models.rocketmq.script import SECOND, START, Logs, crash_and_return, two_clients, windows
 
 
@@ -30,7 +30,7 @@ def test_a_client_that_crashes_again_and_again_is_flapping() -> None:
     (found,) = logs.history(160).incidents
 
     assert (found.kind, found.severity) == ("flapping_member", "warning")
-    assert found.headline.story == ClientDeed("c2", "consumer_crash", 3)
+    assert found.headline.story == ClientAction("c2", "consumer_crash", 3)
 
 
 def test_queues_of_clients_that_nobody_knows_are_not_called_nobodys() -> None:

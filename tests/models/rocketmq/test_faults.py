@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.incidents.headline_facts import ClientDeed, QueueFacts, QueueHarm, StandingQuarrel
+from models.incidents.headline_facts import ClientAction, QueueFacts, QueueHarm, StandingQuarrel
 from tests.models.rocketmq.script import SECOND, START, Logs, two_clients
 
 
@@ -125,7 +125,7 @@ def test_consumers_that_read_all_are_not_measured() -> None:
 # -- incidents -------------------------------------------------------------------------------------------------------
 
 
-CRASH = ClientDeed("c2", "consumer_crash", 1)
+CRASH = ClientAction("c2", "consumer_crash", 1)
 
 
 @pytest.mark.parametrize(("back", "kind", "severity"), [(45, "single", "warning"), (100, "queue_ownership", "critical")])

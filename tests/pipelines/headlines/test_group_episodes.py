@@ -12,7 +12,7 @@ from models.incidents.headline_facts import (
     EpisodeStory,
     FrequentCause,
     HeldUp,
-    MemberDeeds,
+    MemberActions,
     NamedMember,
     PauseVictims,
     RejoinRequest,
@@ -27,17 +27,17 @@ def episode(story: EpisodeStory, count: int = 1, stopped: float | None = 3.3, mo
     return EpisodeFacts("orders", count, 55.0, stopped, moving, story)
 
 
-FLAPPED = MemberDeeds(B, (("session_timeout", 4),))
+FLAPPED = MemberActions(B, (("session_timeout", 4),))
 TOLD = {
     episode(FLAPPED, 5, 0.03): "orders: 5 rebalances in 55 s, 30 ms stopped; b missed its session timeout 4 times",
-    episode(MemberDeeds(B, (("member_join", 1),)), stopped=None): "orders: 1 rebalance, nobody stopped; b joined",
-    episode(MemberDeeds(B, (("member_leave", 3), ("member_restart", 1))), 4): (
+    episode(MemberActions(B, (("member_join", 1),)), stopped=None): "orders: 1 rebalance, nobody stopped; b joined",
+    episode(MemberActions(B, (("member_leave", 3), ("member_restart", 1))), 4): (
         "orders: 4 rebalances in 55 s, 3.3 s stopped; b left 3 times and restarted"
     ),
-    episode(MemberDeeds(NamedMember("b", "/10.0.0.1"), (("metadata_change", 1),)), 2, None, 213.0): (
+    episode(MemberActions(NamedMember("b", "/10.0.0.1"), (("metadata_change", 1),)), 2, None, 213.0): (
         "orders: 2 rebalances in 55 s, partitions on the move for 3 min 33 s; b on 10.0.0.1 saw topics change"
     ),
-    episode(MemberDeeds(B, (("group_deleted", 2),))): "orders: 1 rebalance, 3.3 s stopped; b group deleted 2 times",
+    episode(MemberActions(B, (("group_deleted", 2),))): "orders: 1 rebalance, 3.3 s stopped; b group deleted 2 times",
     replace(episode(FLAPPED), has_new_coordinator=True): (
         "orders: 1 rebalance, 3.3 s stopped; after its coordinator moved, b missed its session timeout 4 times"
     ),

@@ -59,19 +59,32 @@ def test_all_that_models_name_has_words(words: Mapping[str, str], named: Collect
     assert set(words) == set(named)
 
 
-@pytest.mark.parametrize(("words", "causes"), [(group_episodes.DEED_WORDS, KAFKA_CAUSES), (queue_episodes.DEED_WORDS, ALLOCATION_CAUSES)])
-def test_words_for_deeds_are_of_causes_that_there_are(words: Mapping[str, str], causes: Collection[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "causes"), [(group_episodes.ACTION_WORDS, KAFKA_CAUSES), (queue_episodes.ACTION_WORDS, ALLOCATION_CAUSES)]
+)
+def test_words_for_actions_are_of_causes_that_there_are(words: Mapping[str, str], causes: Collection[str]) -> None:
     assert set(words) <= set(causes)
 
 
+COLUMNS: dict[str, Any] = {
+    "cluster": "c", "system": "kafka", "incident_id": "i", "kind": "group_full", "severity": "warning", "groups": ["g"],
+    "started_at": 1, "ended_at": 2, "rebalance_count": 3, "stopped_seconds": 4.5, "root_cause": "r",
+    "worst_offender": Person("m", None, None, None, "left"), "rebalance_ids": ["x"], "outage_ids": ["y"],
+    "restarted_members": ["m"], "static_membership_effect": {"static_avoided": 1.0},
+    "evidence": [Evidence("server.log", 1, 0, "text")], "final_at": 5,
+}  # fmt: skip
+
+
 def test_an_incident_keeps_all_else() -> None:
-    columns: dict[str, Any] = {
-        "cluster": "c", "system": "kafka", "incident_id": "i", "kind": "group_full", "severity": "warning", "groups": ["g"],
-        "started_at": 1, "ended_at": 2, "rebalance_count": 3, "stopped_seconds": 4.5, "root_cause": "r",
-        "worst_offender": Person("m", None, None, None, "left"), "rebalance_ids": ["x"], "outage_ids": ["y"],
-        "restarted_members": ["m"], "static_membership_effect": {"static_avoided": 1.0},
-        "evidence": [Evidence("server.log", 1, 0, "text")], "final_at": 5,
-    }  # fmt: skip
     facts = RefusalFacts("g", "late", "group_full", 2)
 
-    assert in_words([Incident(headline=facts, **columns)]) == [Incident(headline=headline(facts), **columns)]
+    assert in_words([Incident(headline=facts, **COLUMNS)]) == [Incident(headline=headline(facts), **COLUMNS)]
+
+
+def test_a_headline_that_fails_takes_no_other_rows_away() -> None:
+    unknown, known = RefusalFacts("g", "late", "no kind of refusal", 2), RefusalFacts("g", "late", "group_full", 2)
+
+    failed, fine = in_words([Incident(headline=unknown, **COLUMNS), Incident(headline=known, **COLUMNS)])
+
+    assert failed.headline.startswith("g: group full; its headline failed (KeyError(")
+    assert fine.headline == headline(known)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from models.incidents.headline_facts import ClientDeed, FrequentCause, HeadlineFacts, QueueFacts, QueueHarm, StandingQuarrel
+from models.incidents.headline_facts import ClientAction, FrequentCause, HeadlineFacts, QueueFacts, QueueHarm, StandingQuarrel
 from pipelines.headlines.headlines import headline
 
-CRASH = ClientDeed("c2", "consumer_crash", 3)
+CRASH = ClientAction("c2", "consumer_crash", 3)
 TOLD: dict[HeadlineFacts, str] = {
-    QueueFacts("billing", 1, (), ClientDeed("c2", "consumer_start", 1)): "billing: 1 rebalance; c2 started",
-    QueueFacts("billing", 2, (), ClientDeed("c2", "queue_count_change", 1)): "billing: 2 rebalances; c2 queue count change",
+    QueueFacts("billing", 1, (), ClientAction("c2", "consumer_start", 1)): "billing: 1 rebalance; c2 started",
+    QueueFacts("billing", 2, (), ClientAction("c2", "queue_count_change", 1)): "billing: 2 rebalances; c2 queue count change",
     QueueFacts("billing", 3, (QueueHarm("no_owner", 2, ("orders",), 44.0),), CRASH): (
         "billing: 3 rebalances, 2 queues of orders had no owner for 44 s; c2 crashed 3 times"
     ),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from models.incidents.headline_facts import EpisodeFacts, MemberDeeds, NamedMember, PauseFacts, PauseVictims
+from models.incidents.headline_facts import EpisodeFacts, MemberActions, NamedMember, PauseFacts, PauseVictims
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.expiry_bursts import ExpiryBurst
 from models.kafka.groups.coordinator_pauses import pause_incident, soften
@@ -40,7 +40,7 @@ def test_a_group_is_told_whose_members_expired_at_which_coordinator(coordinators
     before = incident.headline
     soften(incident, rows, STUCK_SECONDS)
 
-    assert isinstance(before.story, MemberDeeds)
+    assert isinstance(before.story, MemberActions)
     assert incident.headline == replace(before, story=PauseVictims(len(rows), broker))
     assert incident.severity == "info"
 
@@ -51,8 +51,8 @@ def test_what_a_pause_does_not_explain_stays_as_it_is() -> None:
     (incident,) = find_incidents(rows)
     soften(incident, rows, STUCK_SECONDS)
 
-    deeds = MemberDeeds(NamedMember("b"), (("session_timeout", 1),))
-    assert incident.headline == EpisodeFacts("orders", 1, pytest.approx(0.6), pytest.approx(0.6), None, deeds)
+    actions = MemberActions(NamedMember("b"), (("session_timeout", 1),))
+    assert incident.headline == EpisodeFacts("orders", 1, pytest.approx(0.6), pytest.approx(0.6), None, actions)
     assert incident.severity == "warning"
 
 
