@@ -1,4 +1,7 @@
-"""Processes a controller's lines about partitions, topics and brokers."""
+"""Processes a controller's lines about partitions, topics and brokers.
+
+What they say of leaders, `leaderships` weighs against other sources and records.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Options shared by all commands that answer a question.
 
-They say what to read, what to show and how much to print. Such a command has a parameter `asked: Asked`, and `form:
-Form` if its answer has several forms; `question` replaces these by the options that fill them.
+They say what to read, what to show and how much to print. Such a command has a parameter `asked:
+QueryOptions`, `form: Form` if its answer has several forms, and `filters: Filters` if it lists rebalances; `question`
+replaces these by the options that fill them.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _SHARED: dict[str, Callable[..., Any]] = {"asked": _asked, "form": o.form, "filt
 
 
 def question(command: Callable[..., int]) -> Callable[..., int]:
-    """Replace the parameters `asked` and `form` by their options for Typer."""
+    """Replace `asked`, `form` and `filters` by their options for Typer."""
     makers = {name: make for name, make in _SHARED.items() if name in inspect.signature(command).parameters}
     options = {name: _parameters(make) for name, make in makers.items()}
     parameters: list[inspect.Parameter] = []
