@@ -1,6 +1,6 @@
 """Build the answer from the rows of an analysis.
 
-A row is a dataclass or a dict with the columns of its table (`pipelines/schema/declarations.py`). An analysis is an
+A row is a dataclass or a dict with the columns of its table (`pipelines/schema/declarations_gold.py`). An analysis is an
 object with the keys of the JSON contract as attributes. The answer depends neither on the clock nor on the order of
 rows, so equal rows give equal answers.
 """

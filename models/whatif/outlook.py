@@ -1,8 +1,8 @@
-"""Rebalances avoided or changed by another configuration, and the time saved.
+"""The outlook of a group under another configuration, over all variants of its behaviour.
 
 The behaviour of each group's members is run through the reference coordinator twice: under the present configuration,
-to see whether that gives the history that was logged, and under the other one. What differs between the runs is the answer; where
-the first run differs from the log, the rows concerned count as unchanged.
+to see whether that gives the history that was logged, and under the other one. What differs between the runs is the answer
+(`comparison` decides which rebalances are avoided); where the first run differs from the log, rows count as unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Times in any text: where they stand, and how each is read."""
+"""Times in any text: where they stand, and how each is read.
+
+Layouts have theirs as patterns in `parsers.formats.data`, compiled by `parsers.formats.timestamps`.
+"""
 
 from __future__ import annotations
 

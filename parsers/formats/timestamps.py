@@ -1,7 +1,8 @@
 """Time stamps: Java date patterns compiled, and their text as microseconds.
 
 A stamp gives local microseconds (the wall clock counted as if it were UTC), the offset from UTC where the
-stamp states one, and whether it holds a date at all.
+stamp states one, and whether it holds a date at all. `parsers.excerpts.stamps` finds stamps where no layout says
+where they stand.
 """
 
 from __future__ import annotations

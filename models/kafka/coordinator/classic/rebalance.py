@@ -1,4 +1,4 @@
-"""Join phases: start, wait, extension and end, and removal of members."""
+"""Join phases: start, wait, extension and end; removal of members, expired ones too."""
 
 from __future__ import annotations
 
