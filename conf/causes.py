@@ -118,11 +118,16 @@ class Unfit:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A change that a search over settings can advise."""
+    """A change that a search over settings can advise.
+
+    `longer` is what it costs where sessions become longer; `enough` is said where they need not.
+    """
 
     id: str
     says: str
     costs: str
+    longer: str
+    enough: str
     settings: tuple[Setting, ...]
 
 
@@ -139,7 +144,7 @@ def unfit() -> Mapping[str, Unfit]:
 def turns() -> Mapping[str, Turn]:
     """Changes that a search can advise, by id."""
     return {
-        entry["id"]: Turn(entry["id"], entry["says"], entry["costs"], tuple(Setting(**setting) for setting in entry["settings"]))
+        entry["id"]: Turn(**{"longer": "", "enough": "", **entry, "settings": tuple(Setting(**setting) for setting in entry["settings"])})
         for entry in _document()["turns"]
     }
 

@@ -16,6 +16,7 @@ from dashboards.view.evidence import Line
 
 if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, BrokerOutage, HeadCount, MemberPart, QueueLane, WhatIf
+    from dashboards.view.settings import SettingAdvice
 
 SEVERITIES = ("critical", "warning", "info")
 """Worst first."""
@@ -486,3 +487,6 @@ class Answer:
     broker_losses: Sequence[BrokerLoss] = field(default_factory=tuple)
     proofs: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """Proofs by rebalance id, in parts (kind, text)."""
+    settings: Sequence[SettingAdvice] = field(default_factory=tuple)
+    remedies: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Settings that would have helped, by incident id; for screens, too."""

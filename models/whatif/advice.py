@@ -6,22 +6,28 @@ Each is run; the least change that avoids most comes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from models.downtime import is_cooperative, stopped_seconds
+from models.downtime import COOPERATIVE_PROTOCOLS, is_cooperative, stopped_seconds
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC
 from models.tolerances import real, whole
-from models.whatif.behaviour.members import Behaviour, Kind
+from models.whatif.behaviour.members import Behaviour, Kind, Member
 from models.whatif.history import GroupHistory
 from models.whatif.outlook import Outlook, under
 from models.whatif.rules import Configuration
 from models.whatif.runs.run import Settings
+from models.whatif.scopes import Scope, behaviour_in, hurtful, part_of, present_ms
 
 LAST_ROWS = 400
 """Of longer histories the last rebalances are searched."""
+RUNS_MAX = 12
+"""Configurations that are run for one group.
+
+Scopes that want more values get no advice of their own.
+"""
 ROUND_MS = (1_000, 5_000, 15_000, 60_000)
 """Steps to which values are rounded up, each for values of ten and more."""
 MOST_SESSION_MS = whole("whatif.advice.most_session_ms")
@@ -83,10 +89,12 @@ class Advice:
     helpful: tuple[Finding, ...]
     useless: tuple[Finding, ...]
     assumed: tuple[str, ...]
+    scopes: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    """What would have helped in scopes that were asked about, by id."""
 
 
-def advise(history: GroupHistory, *, varied: bool = True) -> Advice:
-    """Search the settings of one group.
+def advise(history: GroupHistory, *, varied: bool = True, scopes: Iterable[Scope] = ()) -> Advice:
+    """Search the settings of one group, and those for parts of its history.
 
     `varied` is whether what helps is run with delays that the logs leave open, too. A rebalance that stops the group and
     has no end is left out: how long it lasts is unknown, so no setting can be said to spare it.
@@ -101,7 +109,35 @@ def advise(history: GroupHistory, *, varied: bool = True) -> Advice:
     stopped = found[0].outlook.stopped_seconds if found else under(own, Configuration()).stopped_seconds
     useless = tuple(each for each in found if not each.is_worth_it)
     best = tuple(replace(each, outlook=under(own, each.candidate.configuration)) if varied else each for each in _distinct(helpful))
-    return Advice(own.cluster, own.group, len(own.rows), stopped, best, useless, tuple(behaviour.assumed.values()))
+    runs = {each.candidate.configuration: each.outlook for each in (*found, *best)}
+    about = {scope.id: answer for scope in scopes if (answer := tuple(_within(scope, own, runs)))}
+    return Advice(own.cluster, own.group, len(own.rows), stopped, best, useless, tuple(behaviour.assumed.values()), about)
+
+
+def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, Outlook]) -> Iterator[Finding]:
+    """What would have helped in a scope, best first.
+
+    `runs` holds what was run, and takes what is run here. Ranked by what hurt: where most of the downtime was spent on
+    waiting for members, by that.
+    """
+    rows = scope.of(history.rows)
+    if not rows:
+        return
+    behaviour, settings, _ = history.reading()
+    hurt = hurtful(rows)
+    found: list[tuple[Finding, Finding]] = []
+    for candidate in candidates(behaviour_in(behaviour, rows), settings, replace(history, rows=rows), everybody=behaviour):
+        if candidate.configuration not in runs:
+            if len(runs) >= RUNS_MAX:
+                continue
+            runs[candidate.configuration] = under(history, candidate.configuration, varied=False)
+        whole_part = scope.part(runs[candidate.configuration])
+        hurting = part_of(whole_part, [change for change in whole_part.changes if change.row.rebalance_id in hurt])
+        found.append((Finding(candidate, whole_part), Finding(candidate, hurting)))
+    helpful = [pair for pair in found if pair[1].is_worth_it and min(each.gain for each in pair) >= REBALANCE_SECONDS]
+    helpful.sort(key=lambda pair: _best_first(pair[1]))
+    chosen = {id(finding.candidate) for finding in _distinct([finding for _, finding in helpful])}
+    yield from (finding for finding, _ in helpful if id(finding.candidate) in chosen)
 
 
 def _best_first(finding: Finding) -> tuple[float, int]:
@@ -116,8 +152,13 @@ def _distinct(findings: Sequence[Finding]) -> Iterator[Finding]:
         yield min((each for each in own if each.gain >= enough), key=lambda each: max(each.candidate.values_ms.values(), default=0))
 
 
-def candidates(behaviour: Behaviour, settings: Settings, history: GroupHistory) -> Iterator[Candidate]:
-    """Changes that can help with what happened, and that the group can have."""
+def candidates(
+    behaviour: Behaviour, settings: Settings, history: GroupHistory, *, everybody: Behaviour | None = None
+) -> Iterator[Candidate]:
+    """Changes that can help with what happened, and that the group can have.
+
+    `everybody` is the behaviour of all members, if `behaviour` is that of some.
+    """
     version = history.version
     is_consumer = behaviour.protocol_type in {None, "consumer"}
     if settings.protocol == CLASSIC:
@@ -125,12 +166,13 @@ def candidates(behaviour: Behaviour, settings: Settings, history: GroupHistory) 
         if _started_apart(history) and _has(version, "delay") and settings.initial_delay_ms < GATHERING_MS:
             yield Candidate("delay", Configuration(initial_delay_ms=GATHERING_MS), {"delay": GATHERING_MS}, costs=1)
     if is_consumer:
-        yield from _polls(behaviour, settings, history)
+        yield from _longer_polls(behaviour, settings)
+        yield from _shorter_polls(everybody or behaviour, settings, history)
         if _has(version, "static"):
             yield from _static(behaviour, settings)
         if settings.protocol == CLASSIC and not is_cooperative(behaviour.assignor) and _has(version, "cooperative"):
             yield Candidate("cooperative", Configuration(cooperative=True), costs=4)
-        if settings.protocol == CLASSIC and _has(version, "consumer"):
+        if settings.protocol == CLASSIC and behaviour.assignor not in COOPERATIVE_PROTOCOLS and _has(version, "consumer"):
             yield Candidate("consumer", Configuration(consumer_protocol=True), costs=5)
 
 
@@ -143,15 +185,22 @@ def _sessions(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
     """Sessions that outlive the measured silences."""
     session_ms = settings.session_ms[""]
     silences = sorted(
-        stretch.until_ms - stretch.from_ms + settings.heartbeat_ms
+        silent_ms + settings.heartbeat_ms
         for member in behaviour.members.values()
-        for life in member.lives
-        for stretch in life.stretches
-        if stretch.kind is Kind.HELD and stretch.until_ms is not None
+        for silent_ms in _stretches_ms(member, Kind.HELD)
+        if silent_ms + settings.heartbeat_ms > present_ms(settings.session_ms, member)
     )
     for needed_ms in dict.fromkeys(rounded(each) for each in (_middle(silences), *silences[-1:])):
         if session_ms < needed_ms <= MOST_SESSION_MS:
             yield Candidate("session", Configuration(session_timeout_ms=needed_ms), {"session": needed_ms, "later": needed_ms - session_ms})
+
+
+def _stretches_ms(member: Member, kind: Kind) -> Iterator[int]:
+    """Lengths of the stretches of one kind that ended."""
+    for life in member.lives:
+        for stretch in life.stretches:
+            if stretch.kind is kind and stretch.until_ms is not None:
+                yield stretch.until_ms - stretch.from_ms
 
 
 def _static(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
@@ -166,28 +215,31 @@ def _static(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
     )
     session_ms = settings.session_ms[""]
     for needed_ms in dict.fromkeys(max(session_ms, rounded(each)) for each in (_middle(absences), *absences[-1:]) if each):
-        if needed_ms <= MOST_SESSION_MS:
+        # Sessions of the newer protocol are the brokers' to set, for all groups.
+        if needed_ms <= (MOST_SESSION_MS if settings.protocol == CLASSIC else session_ms):
             changed = Configuration(static_membership=True, session_timeout_ms=needed_ms if needed_ms > session_ms else None)
             yield Candidate("static", changed, {"session": needed_ms, "later": needed_ms - session_ms}, costs=3)
 
 
-def _polls(behaviour: Behaviour, settings: Settings, history: GroupHistory) -> Iterator[Candidate]:
-    """Poll intervals that outlast the measured batches, or that bound the waits for others."""
-    poll_ms = settings.max_poll_ms[""]
-    batches = sorted(
-        stretch.until_ms - stretch.from_ms
+def _longer_polls(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
+    """Poll intervals that outlast the measured batches."""
+    late = sorted(
+        busy_ms
         for member in behaviour.members.values()
-        for life in member.lives
-        for stretch in life.stretches
-        if stretch.kind is Kind.BUSY and stretch.until_ms is not None
+        for busy_ms in _stretches_ms(member, Kind.BUSY)
+        if busy_ms > present_ms(settings.max_poll_ms, member)
     )
-    for needed_ms in dict.fromkeys(rounded(each) for each in (_middle(batches), *batches[-1:])):
-        if needed_ms > poll_ms:
+    for needed_ms in dict.fromkeys(rounded(each) for each in (_middle(late), *late[-1:])):
+        if needed_ms > settings.max_poll_ms[""]:
             yield Candidate("longer_poll", Configuration(max_poll_interval_ms=needed_ms), {"poll": needed_ms}, costs=1)
+
+
+def _shorter_polls(behaviour: Behaviour, settings: Settings, history: GroupHistory) -> Iterator[Candidate]:
+    """Poll intervals that bound the waits for others, and that the usual batch keeps."""
     longest_ms = max(((row.join_seconds or 0.0) * 1000 for row in history.rows if row.blockers), default=0.0)
-    usual_ms = _middle(batches)
+    usual_ms = _middle(sorted(busy_ms for member in behaviour.members.values() for busy_ms in _stretches_ms(member, Kind.BUSY)))
     for shorter_ms in SHORTER_MS:
-        if longest_ms >= LONG_WAIT_MS and usual_ms < shorter_ms < min(poll_ms, longest_ms):
+        if longest_ms >= LONG_WAIT_MS and usual_ms < shorter_ms < min(settings.max_poll_ms[""], longest_ms):
             yield Candidate("shorter_poll", Configuration(max_poll_interval_ms=shorter_ms), {"poll": shorter_ms}, costs=2)
 
 

@@ -1,26 +1,48 @@
 """Settings that would have helped a group, found by search, in words.
 
-See `models.whatif.advice`. `groupscope advise` searches at length, `analyze` and `explain` only in groups with few
-rebalances, because each setting is a run of them all. Groups are searched as a whole: a part of one reads otherwise.
+See `models.whatif.advice`. Each setting is a run of all rebalances of a group, which takes some milliseconds for each, so
+an answer searches few of them unless it is asked for more: `BESIDE` adds a tenth of a second, most of it for imports, and
+`ON_PAGE` less than a tenth of what the page's own what-ifs take. Groups are searched as a whole: a part of one reads otherwise.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
+
+from dashboards.view.row_access import column
+from dashboards.view.settings import SettingAdvice
 
 if TYPE_CHECKING:
     from models.whatif.advice import Advice, Finding
     from models.whatif.history import GroupHistory
+    from models.whatif.scopes import Scope
 
-GROUPS_MAX = 3
-"""Number of groups that are searched beside an answer."""
-ROWS_MAX = 20
-"""Rebalances of all these groups together, so that the answer does not wait."""
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long a search may be.
+
+    `rows_max` counts the rebalances of all its groups together, None without a limit; `varied` is whether delays that the
+    logs leave open are tried, too.
+    """
+
+    groups_max: int
+    rows_max: int | None
+    varied: bool = False
+
+
+BESIDE = Budget(3, 20)
+"""Search beside an answer, which is always made."""
+ON_PAGE = Budget(20, 200)
+"""Search for a page, which runs its groups under other configurations anyway."""
+AT_LENGTH = Budget(20, None, varied=True)
+"""Search that was asked for."""
 FINDINGS_MAX = 2
-"""Settings named for a group."""
+"""Settings named for a group or an incident."""
 OPTIONS = {
     "session_timeout_ms": "--session-timeout",
     "max_poll_interval_ms": "--max-poll-interval",
@@ -32,11 +54,82 @@ OPTIONS = {
 """Options of `groupscope whatif` that ask about a finding."""
 
 
-def beside_answer(rows: Any, wanted: Collection[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+SETTINGS = {
+    "session_timeout_ms": "session.timeout.ms",
+    "max_poll_interval_ms": "max.poll.interval.ms",
+    "initial_delay_ms": "group.initial.rebalance.delay.ms",
+    "static_membership": "group.instance.id",
+    "cooperative": "partition.assignment.strategy",
+    "consumer_protocol": "group.protocol",
+}
+"""Settings that a finding changes."""
+FIXED_VALUES = {
+    "cooperative": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+    "consumer_protocol": "consumer",
+}
+"""Values of settings that are either on or off.
+
+Each instance has another group.instance.id.
+"""
+
+Group = tuple[str, str]
+"""Cluster and name."""
+
+
+def search(rows: Any, wanted: Collection[Group] | None, budget: Budget, *scopes: Scope) -> list[Advice]:
+    """Search settings for groups and for their incidents, most downtime first.
+
+    Without `wanted`, for all groups. `scopes` are parts of their history that are asked about beside the incidents.
+    """
+    counts = Counter((row.cluster, row.group) for row in rows.rebalances if row.system == "kafka")
+    room = budget.rows_max if budget.rows_max is not None else counts.total()
+    fitting = {group for group in (counts if wanted is None else wanted) if 0 < counts[group] <= room}
+    if not fitting:
+        return []
+    from models.whatif.advice import advise
+    from pipelines.cli.answers.histories import history
+
+    incidents = _scopes(rows)
+    found: list[Advice] = []
+    for group in by_harm(each for each in history(rows).groups() if (each.cluster, each.group) in fitting):
+        if len(group.rows) <= room and len(found) < budget.groups_max:
+            room -= len(group.rows)
+            asked = [*incidents[group.cluster, group.group], *scopes]
+            found.append(advise(group, varied=budget.varied, scopes=asked))
+    return found
+
+
+def _scopes(rows: Any) -> Mapping[Group, list[Scope]]:
+    """Incidents that need attention, by group.
+
+    Those that the selection cuts are left out.
+    """
+    from models.whatif.scopes import Scope
+
+    selected = {row.rebalance_id for row in rows.rebalances}
+    found: defaultdict[Group, list[Scope]] = defaultdict(list)
+    for incident in _grave(rows):
+        ids = frozenset(column(incident, "rebalance_ids") or ())
+        for group in column(incident, "groups") or () if ids and ids <= selected else ():
+            found[column(incident, "cluster"), group].append(Scope(column(incident, "incident_id"), ids))
+    return found
+
+
+def _grave(rows: Any) -> Iterator[Any]:
+    for incident in rows.incidents:
+        if column(incident, "system") == "kafka" and column(incident, "severity") != "info":
+            yield incident
+
+
+def harmed(rows: Any) -> set[Group]:
+    """Kafka groups of the incidents that need attention."""
+    return {(column(incident, "cluster"), group) for incident in _grave(rows) for group in column(incident, "groups") or ()}
+
+
+def in_sections(rows: Any, wanted: Collection[Group], found: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
     """What helps the groups of an answer, and where to ask about others."""
     from dashboards.wording.units import counted
 
-    found = searched(rows, wanted)
     shown = told(found)
     rebalanced = {(row.cluster, row.group) for row in rows.rebalances}
     left = len(rebalanced.intersection(wanted) - {(advice.cluster, advice.group) for advice in found})
@@ -45,29 +138,46 @@ def beside_answer(rows: Any, wanted: Collection[tuple[str, str]]) -> dict[str, l
     return shown
 
 
+def in_short(found: Iterable[Advice]) -> dict[str, list[str]]:
+    """What helps in each incident or other scope, by id.
+
+    Each text has the value, the rebalances and the downtime that it avoids, and the cost.
+    """
+    texts: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for advice in found:
+        for scope, findings in advice.scopes.items():
+            texts[scope] += [(advice.group, short_sentence(finding)) for finding in findings[:FINDINGS_MAX]]
+    several = {scope for scope, pairs in texts.items() if len({group for group, _ in pairs}) > 1}
+    return {scope: [f"{group}: {text}" if scope in several else text for group, text in pairs] for scope, pairs in texts.items()}
+
+
+def for_page(found: Iterable[Advice]) -> list[SettingAdvice]:
+    """What was tried for each group, what helps first."""
+    return [
+        SettingAdvice(
+            advice.cluster,
+            advice.group,
+            turn(finding),
+            cost(finding),
+            f"groupscope whatif --group {quote(advice.group)} {options(finding)}",
+            len(finding.outlook.changes),
+            len(finding.outlook.changes) - finding.outlook.left,
+            finding.outlook.perhaps,
+            finding.outlook.stopped_seconds,
+            finding.outlook.saved_seconds,
+            finding.outlook.saved_member_seconds,
+            helps=finding in advice.helpful,
+        )
+        for advice in found
+        for finding in (*advice.helpful, *advice.useless)
+    ]
+
+
 def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
     """Groups by downtime, most first."""
     from models.downtime import stopped_seconds
 
     return sorted(groups, key=lambda each: (-sum(map(stopped_seconds, each.rows)), -len(each.rows), each.cluster, each.group))
-
-
-def searched(rows: Any, wanted: Collection[tuple[str, str]]) -> list[Advice]:
-    """What would have helped those of some groups that have few rebalances."""
-    counts = Counter((row.cluster, row.group) for row in rows.rebalances)
-    short = {group for group in wanted if 0 < counts[group] <= ROWS_MAX}
-    if not short:
-        return []
-    from models.whatif.advice import advise
-    from pipelines.cli.answers.histories import history
-
-    found: list[Advice] = []
-    room = ROWS_MAX
-    for group in by_harm(each for each in history(rows).groups() if (each.cluster, each.group) in short):
-        if len(group.rows) <= room and len(found) < GROUPS_MAX:
-            room -= len(group.rows)
-            found.append(advise(group, varied=False))
-    return found
 
 
 def told(found: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
@@ -108,22 +218,58 @@ def sentence(finding: Finding) -> str:
     doubt = f", perhaps {outlook.perhaps:,} fewer still" if outlook.perhaps else ""
     return (
         f"{turn(finding)}: {spared}{doubt}, {duration(max(0.0, outlook.saved_seconds))} of {duration(outlook.stopped_seconds)}"
-        f" not stopped, {outlook.saved_member_seconds / 60:.1f} member-minutes less."
+        f" not stopped, {_of_members(outlook.saved_member_seconds)}."
     )
+
+
+def short_sentence(finding: Finding) -> str:
+    """The same in one clause, with the cost."""
+    from dashboards.wording.units import counted
+
+    outlook = finding.outlook
+    count, left = len(outlook.changes), outlook.left
+    spared = f"{count - left:,} of {counted(count, 'rebalance')}" if left < count else f"{counted(left - count, 'rebalance')} more"
+    parts = [] if left == count else [spared]
+    parts += [f"perhaps {outlook.perhaps:,} fewer still"] if outlook.perhaps else []
+    parts += [_of_members(outlook.saved_member_seconds)] if outlook.saved_member_seconds > 0 else []
+    return f"{turn(finding)}: {', '.join(parts)}; {cost(finding)}"
+
+
+def _of_members(seconds: float) -> str:
+    """Time of members' downtime that is saved."""
+    unit, value = ("minutes", seconds / 60) if seconds >= MANY_SECONDS else ("seconds", seconds)
+    return f"{value:,.1f} member-{unit} less" if value < FEW_UNITS else f"{value:,.0f} member-{unit} less"
+
+
+MANY_SECONDS = 120
+"""Times of members from here on are told in minutes."""
+FEW_UNITS = 10
+"""Numbers from here on are told without a fraction."""
 
 
 def turn(finding: Finding) -> str:
     """A change in words, with its value."""
     from conf.causes import turns
 
-    return turns()[finding.candidate.id].says.format(**_values(finding))
+    entry = turns()[finding.candidate.id]
+    text = entry.says if finding.candidate.values_ms.get("later", 1) else entry.enough
+    return text.format(**_values(finding))
 
 
 def cost(finding: Finding) -> str:
     """What a change costs."""
     from conf.causes import turns
 
-    return turns()[finding.candidate.id].costs.format(**_values(finding))
+    entry = turns()[finding.candidate.id]
+    longer = entry.longer if finding.candidate.values_ms.get("later") else ""
+    return "; ".join(text.format(**_values(finding)) for text in (entry.costs, longer) if text)
+
+
+def settings(finding: Finding) -> list[dict[str, Any]]:
+    """Settings that a finding changes, as properties have them."""
+    configuration = finding.candidate.configuration
+    changed = [(name, value) for name in SETTINGS if (value := getattr(configuration, name))]
+    return [{"name": SETTINGS[name], "value": FIXED_VALUES.get(name) if value is True else str(value)} for name, value in changed]
 
 
 def options(finding: Finding) -> str:

@@ -130,6 +130,14 @@ Follow = Annotated[
     ),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Rows in tables for people; 0 for all.", rich_help_panel=HOW)]
+Advise = Annotated[
+    bool,
+    typer.Option(
+        "--advise",
+        help="Search for settings that would have helped in the groups with most downtime, however many rebalances they have.",
+        rich_help_panel=SHOW,
+    ),
+]
 Zone = Annotated[
     str | None,
     typer.Option("--tz", metavar="ZONE", help="Zone in which times are shown and --since is read; default UTC.", rich_help_panel=HOW),

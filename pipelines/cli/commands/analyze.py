@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,6 +21,7 @@ from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
     from dashboards.view.answer import Answer
+    from models.whatif.advice import Advice
     from pipelines.cli.answers.source import Source
 
 Severity = Literal["warning", "critical"]
@@ -39,6 +42,7 @@ def analyze(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Incidents as Markdown, to paste into a ticket.", rich_help_panel=o.HOW)
     ] = False,
+    advise: o.Advise = False,
     follow: o.Follow = False,
     fail_on: Annotated[
         Severity | None,
@@ -48,24 +52,38 @@ def analyze(
     """Show which groups rebalanced, how long, why, and who caused it."""
     if markdown and form != "people":
         raise UsageError(f"--markdown and --{form} can't be had at once")
+    if advise and form == "csv":
+        raise UsageError("--csv has the table of rebalances; groupscope advise --csv has what --advise finds")
     if follow:
-        if markdown or report is not None or fail_on or filters or form in ("json", "csv"):
+        if markdown or report is not None or fail_on or advise or filters or form in ("json", "csv"):
             raise UsageError("--follow writes one line for each piece of news: it goes with --jsonl, --group and --since only")
         return follow_rebalances(asked, as_lines=form == "jsonl")
     source = open_source(asked, filters)
+    found = _searched(source, at_length=advise) if form != "csv" else []
     if report is not None:
-        write_report(source, report, asked)
+        write_report(source, report, asked, found=found if advise else None)
     if markdown:
-        _write_markdown(source)
+        _write_markdown(source, found)
     elif form == "people":
-        _show(source, limit=limit, verbose=asked.verbose)
+        _show(source, found, limit=limit, verbose=asked.verbose, at_length=advise)
     else:
-        _write(source, form)
+        _write(source, form, found)
     return codes.decisive([*source.codes, *_findings(source, fail_on)])
 
 
-def _write(source: Source, form: o.Form) -> None:
+def _searched(source: Source, *, at_length: bool) -> list[Advice]:
+    """Settings that would have helped the groups of incidents, or all groups."""
+    from pipelines.cli.answers.settings_search import AT_LENGTH, BESIDE, harmed, search
+
+    if at_length:
+        return search(source.rows, None, AT_LENGTH)
+    wanted = harmed(source.rows)
+    return search(source.rows, wanted, BESIDE) if wanted else []
+
+
+def _write(source: Source, form: o.Form, found: Sequence[Advice]) -> None:
     """Write the answer for programs; CSV has the table of rebalances."""
+    from pipelines.cli.answers.advice_rows import advice_rows
     from pipelines.cli.answers.recurrence_rows import recurrence_rows
     from pipelines.cli.commands.rebalances import columns_of
     from pipelines.cli.output import json_csv as answers
@@ -73,18 +91,23 @@ def _write(source: Source, form: o.Form) -> None:
     if form == "csv":
         answers.write_csv(columns_of("rebalances"), answers.ready("rebalances", source.rows.rebalances))
         return
-    further = {"recurrences": recurrence_rows(_answer(source, kept_max=0, incidents_max=None).incidents)}
+    further = {
+        "recurrences": recurrence_rows(_answer(source, kept_max=0, incidents_max=None).incidents),
+        "advice": advice_rows(found),
+    }
     if form == "json":
         answers.write_contract(source.rows, further)
     else:
         answers.write_contract_lines(source.rows, further)
 
 
-def _write_markdown(source: Source) -> None:
+def _write_markdown(source: Source, found: Sequence[Advice]) -> None:
+    from pipelines.cli.answers.settings_search import in_short
     from pipelines.cli.output.console import Output
     from pipelines.cli.output.markdown import incident_report
 
-    Output().write("\n".join(incident_report(_answer(source, kept_max=None, incidents_max=RECURRING_MAX), source.clock)) + "\n")
+    answer = replace(_answer(source, kept_max=None, incidents_max=RECURRING_MAX), remedies=in_short(found))
+    Output().write("\n".join(incident_report(answer, source.clock)) + "\n")
 
 
 def _answer(source: Source, *, kept_max: int | None, incidents_max: int | None) -> Answer:
@@ -101,14 +124,14 @@ def _answer(source: Source, *, kept_max: int | None, incidents_max: int | None) 
     )
 
 
-def _show(source: Source, *, limit: int, verbose: bool) -> None:
-    from pipelines.cli.answers.settings_search import beside_answer
+def _show(source: Source, found: Sequence[Advice], *, limit: int, verbose: bool, at_length: bool) -> None:
+    from pipelines.cli.answers.settings_search import harmed, in_sections, in_short
     from pipelines.cli.output import screens
 
     answer = _answer(source, kept_max=limit or None, incidents_max=None if verbose else RECURRING_MAX)
-    grave = [item for item in answer.incidents if item.severity != "info" and item.system == "kafka"]
-    harmed = {(item.cluster, group) for item in grave for group in item.groups}
-    settings = beside_answer(source.rows, harmed) if harmed else {}
+    answer = replace(answer, remedies=in_short(found))
+    wanted = harmed(source.rows)
+    settings = in_sections(source.rows, wanted, found) if wanted or at_length else {}
     screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped, settings=settings)
 
 

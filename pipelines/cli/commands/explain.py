@@ -124,6 +124,16 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
     if row is not None:
         screens.told(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
         if row.system == "kafka":
-            from pipelines.cli.answers.settings_search import beside_answer
+            _show_settings(row, source)
 
-            screens.settings_in_short(console, beside_answer(source.rows, {(row.cluster, row.group)}))
+
+def _show_settings(row: Any, source: Source) -> None:
+    """Print what would have helped in this rebalance, and in its group."""
+    from models.whatif.scopes import Scope
+    from pipelines.cli.answers.settings_search import BESIDE, in_sections, in_short, search
+    from pipelines.cli.output import screens
+
+    wanted = {(row.cluster, row.group)}
+    found = search(source.rows, wanted, BESIDE, Scope(row.rebalance_id, frozenset({row.rebalance_id})))
+    here = in_short(found).get(row.rebalance_id, [])
+    screens.settings_in_short(screen(), in_sections(source.rows, wanted, found), here)

@@ -17,6 +17,7 @@ from pipelines.cli.arguments.question import QueryOptions, question
 if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, WhatIf, WhatIfLane
     from models.kafka.outages.broker_loss import Layout
+    from models.whatif.advice import Advice
     from models.whatif.history import GroupHistory
     from models.whatif.outlook import Outlook as GroupOutlook
     from pipelines.cli.answers.source import Source
@@ -32,35 +33,48 @@ def report(
     title: Annotated[
         str | None, typer.Option("--title", metavar="TEXT", help="Heading of the page; by default what was read.", rich_help_panel=o.HOW)
     ] = None,
+    advise: o.Advise = False,
 ) -> int:
     """Write the answer as one self-contained HTML page."""
+    from pipelines.cli.answers.settings_search import AT_LENGTH, search
+
     source = open_source(asked)
-    write_report(source, out, asked, title=title)
+    write_report(source, out, asked, title=title, found=search(source.rows, None, AT_LENGTH) if advise else None)
     return codes.decisive(source.codes)
 
 
-def write_report(source: Source, path: Path, asked: QueryOptions, *, title: str | None = None) -> None:
-    """Write the page atomically."""
+def write_report(
+    source: Source, path: Path, asked: QueryOptions, *, title: str | None = None, found: Sequence[Advice] | None = None
+) -> None:
+    """Write the page atomically.
+
+    `found` is what a search over settings found, if one was made at length.
+    """
     from pipelines.cli.answers.proof import proofs_of
     from pipelines.cli.output.atomic_write import write_text
 
-    write_text(path, page_of(source, title or title_of(asked, source), proofs_of(source, asked)))
+    write_text(path, page_of(source, title or title_of(asked, source), proofs_of(source, asked), found))
     asked.talk.note(f"report written: {path}")
 
 
-def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | None = None) -> str:
+def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | None = None, found: Sequence[Advice] | None = None) -> str:
     """The answer as one HTML page."""
     from importlib.metadata import version
 
     from dashboards.answer.build import build_answer
     from dashboards.page.page import report
+    from pipelines.cli.answers.settings_search import ON_PAGE, for_page, in_short, search
 
+    if found is None:
+        found = search(source.rows, None, ON_PAGE)
     drawn = source.settings.report.drawn_rebalances_max
     answer = replace(
         build_answer(source.rows, for_page=True),
         what_ifs=what_ifs(source.rows),
         broker_losses=broker_losses(source.layouts),
         proofs=proofs or {},
+        settings=for_page(found),
+        remedies=in_short(found),
     )
     return report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipelines.cli import exit_codes as codes
-from pipelines.cli.answers.settings_search import by_harm, cost, options, sentence, turn
+from pipelines.cli.answers.advice_rows import advice_rows, effects, finding_rows
+from pipelines.cli.answers.settings_search import AT_LENGTH, Budget, cost, options, search, sentence, turn
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
@@ -21,7 +22,7 @@ from pipelines.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from models.whatif.advice import Advice, Finding
+    from models.whatif.advice import Advice
     from models.whatif.comparison import Change
     from models.whatif.outlook import Outlook
     from models.whatif.rules import Configuration, Rule
@@ -146,25 +147,11 @@ def _rules(found: Iterable[Outlook]) -> list[Rule]:
     return [rule for rule in RULES if rule.id in used]
 
 
-def _effects(outlook: Outlook) -> dict[str, Any]:
-    """Rebalances and downtime that another configuration would change."""
-    return {
-        "count": len(outlook.changes),
-        "avoided": outlook.count("avoided"),
-        "perhaps_avoided": outlook.perhaps,
-        "added": outlook.added,
-        "stopped_seconds": outlook.stopped_seconds,
-        "saved_seconds": outlook.saved_seconds,
-        "member_seconds_stopped": outlook.member_seconds_stopped,
-        "saved_member_seconds": outlook.saved_member_seconds,
-    }
-
-
 def _group(outlook: Outlook) -> dict[str, Any]:
     return {
         "cluster": outlook.cluster,
         "group": outlook.group,
-        **_effects(outlook),
+        **effects(outlook),
         "reproduced": outlook.reproduced,
         "assumptions": outlook.assumed,
         "rebalances": [_change(outlook, change) for change in outlook.changes],
@@ -277,63 +264,29 @@ def _show_changes(console: Console, found: list[Outlook], source: Source) -> Non
 # -- advise -------------------------------------------------------------------------------------------------------
 
 ADVICE_COLUMNS = (
-    "cluster", "group", "advice", "helps", "options", "count", "avoided", "perhaps_avoided", "added", "stopped_seconds",
-    "saved_seconds", "member_seconds_stopped", "saved_member_seconds",
+    "cluster", "group", "advice", "helps", "settings", "options", "count", "avoided", "perhaps_avoided", "added", "stopped_seconds",
+    "saved_seconds", "member_seconds_stopped", "saved_member_seconds", "found_later_seconds", "costs",
 )  # fmt: skip
 """Columns of its CSV and JSON lines."""
-GROUPS_SEARCHED = 20
-"""Number of groups that are searched, most downtime first."""
 
 
 @question
-def advise(asked: QueryOptions, form: o.Form, limit: o.Limit = GROUPS_SEARCHED) -> int:
+def advise(asked: QueryOptions, form: o.Form, limit: o.Limit = AT_LENGTH.groups_max) -> int:
     """Say which settings would have avoided most, with their costs."""
-    from models.whatif.advice import advise as searched
-    from pipelines.cli.answers.histories import history
     from pipelines.cli.output import json_csv as answers
 
     source = open_source(asked)
-    groups = by_harm(history(source.rows).groups())
-    found = [searched(group) for group in groups[: limit or None]]
+    groups = len({(row.cluster, row.group) for row in source.rows.rebalances if row.system == "kafka"})
+    found = search(source.rows, None, Budget(limit or groups, None, varied=True))
     if form == "people":
-        _show_advice(screen(), found, len(groups))
+        _show_advice(screen(), found, groups)
     elif form == "json":
-        answers.write_object({"groups": [_advice(each) for each in found]})
+        answers.write_object({"groups": list(advice_rows(found))})
     elif form == "jsonl":
-        answers.write_lines(_lines(found))
+        answers.write_lines(finding_rows(found))
     else:
-        answers.write_csv(ADVICE_COLUMNS, _lines(found))
+        answers.write_csv(ADVICE_COLUMNS, finding_rows(found))
     return codes.decisive(source.codes)
-
-
-def _advice(advice: Advice) -> dict[str, Any]:
-    return {
-        "cluster": advice.cluster,
-        "group": advice.group,
-        "count": advice.count,
-        "stopped_seconds": advice.stopped_seconds,
-        "advice": [_finding(advice, each, helps=True) for each in advice.helpful],
-        "useless": [_finding(advice, each, helps=False) for each in advice.useless],
-        "assumptions": list(advice.assumed),
-    }
-
-
-def _lines(found: Iterable[Advice]) -> Iterator[dict[str, Any]]:
-    for advice in found:
-        yield from (_finding(advice, each, helps=True) for each in advice.helpful)
-        yield from (_finding(advice, each, helps=False) for each in advice.useless)
-
-
-def _finding(advice: Advice, finding: Finding, *, helps: bool) -> dict[str, Any]:
-    outlook = finding.outlook
-    return {
-        "cluster": advice.cluster,
-        "group": advice.group,
-        "advice": finding.candidate.id,
-        "helps": helps,
-        "options": options(finding),
-        **_effects(outlook),
-    }
 
 
 def _show_advice(console: Console, found: list[Advice], groups: int) -> None:

@@ -14,7 +14,7 @@ from pipelines.cli.json_schema.proof import PROOF
 from pipelines.cli.json_schema.rebalance_event import rebalance_event
 from pipelines.cli.json_schema.recurrence import RECURRENCE
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
-from pipelines.cli.json_schema.verdicts import ADVICE, LINE_TOLD, WHAT_IF
+from pipelines.cli.json_schema.verdicts import ADVICE, GROUP_ADVICE, LINE_TOLD, WHAT_IF
 from pipelines.errors import UsageError
 
 COMMANDS = (
@@ -83,6 +83,11 @@ def _schema_of(command: str) -> dict[str, Any]:
     contract = copy.deepcopy(contract_schema())
     if command == "analyze":
         contract["properties"]["recurrences"] = {"type": "array", "items": RECURRENCE}
+        contract["properties"]["advice"] = {
+            "description": "Settings that a search found for groups with few rebalances, or with --advise for those with most downtime.",
+            "type": "array",
+            "items": GROUP_ADVICE,
+        }
         return contract
     if command == "offenders":
         return _listing(contract, "offenders", OFFENDER)

@@ -88,26 +88,38 @@ _FOUND = _closed(
         "group": _TEXT,
         "advice": {"description": "Id of the change in conf/causes.yaml.", **_TEXT},
         "helps": {"type": "boolean"},
+        "settings": {
+            "description": "What to set, as in a file of properties; the value is null where each instance has another.",
+            "type": "array",
+            "items": _closed({"name": _TEXT, "value": {"type": ["string", "null"]}}),
+        },
         "options": {"description": "Options of groupscope whatif that ask about it.", **_TEXT},
         **_TOTALS_IF,
+        "found_later_seconds": {
+            "description": "How much later a dead member is found; null where no session timeout is set.",
+            "type": ["number", "null"],
+        },
+        "costs": {"description": "What it costs, in words.", **_TEXT},
     }
 )
-ADVICE: dict[str, Any] = {
-    "groups": {
-        "type": "array",
-        "items": _closed(
-            {
-                "cluster": _TEXT,
-                "group": _TEXT,
-                "count": _COUNT,
-                "stopped_seconds": _SECONDS,
-                "advice": {"description": "What helps most, best first.", "type": "array", "items": _FOUND},
-                "useless": {"description": "What was tried and does not help.", "type": "array", "items": _FOUND},
-                "assumptions": {"type": "array", "items": _TEXT},
-            }
-        ),
-    },
-}
+GROUP_ADVICE: dict[str, Any] = _closed(
+    {
+        "cluster": _TEXT,
+        "group": _TEXT,
+        "count": {"description": "Rebalances that were run.", **_COUNT},
+        "stopped_seconds": _SECONDS,
+        "advice": {"description": "What helps most, best first.", "type": "array", "items": _FOUND},
+        "useless": {"description": "What was tried and does not help.", "type": "array", "items": _FOUND},
+        "incidents": {
+            "description": "Incidents that a setting would have spared or shortened. Values follow from their own members, and"
+            " numbers count their own rebalances.",
+            "type": "array",
+            "items": _closed({"incident_id": _TEXT, "advice": {"description": "Best first.", "type": "array", "items": _FOUND}}),
+        },
+        "assumptions": {"type": "array", "items": _TEXT},
+    }
+)
+ADVICE: dict[str, Any] = {"groups": {"type": "array", "items": GROUP_ADVICE}}
 
 _TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
 LINE_TOLD = _closed(

@@ -51,7 +51,7 @@ def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
         if places:
             yield ""
             yield from (f"- {plain(line.place)}: {code(line.text)}" for line in places[:EVIDENCE_LINES])
-        yield from _advice(one.worst.advice)
+        yield from _advice(one.worst.advice, answer.remedies.get(one.worst.id, ()))
 
 
 EVIDENCE_LINES = 6
@@ -86,12 +86,14 @@ def _doubt(item: Incident) -> Iterator[str]:
         yield f"- would settle it: {plain('; '.join(item.settled_by))}"
 
 
-def _advice(advice: Iterable[Advice]) -> Iterator[str]:
+def _advice(advice: Iterable[Advice], remedies: Sequence[str]) -> Iterator[str]:
+    """What to do; `remedies` are settings that a search found, with values."""
     items = list(advice)
-    if items:
+    if items or remedies:
         yield ""
         yield "What to do:"
         yield ""
     for item in items:
         settings = ", ".join(f"`{setting.name}` ({setting.at}, since {setting.since})" for setting in item.settings)
         yield f"- [ ] {plain(item.do)}" + (f" {settings}" if settings else "")
+    yield from (f"- [ ] Set {plain(text)}" for text in remedies)

@@ -188,6 +188,8 @@ def _incidents(console: Console, found: Sequence[Recurrence], answer: Answer, cl
         say(console, "; ".join([*said, *filter(None, [selection(item)])]), indent=len(label), style="dim")
         if item.evidence:
             say(console, f"stands on {item.evidence[-1].place}", indent=len(label), style="dim")
+        for text in answer.remedies.get(item.id, ()):
+            say(console, f"would have helped: {text}", indent=len(label), hang=2, style="cyan")
         if item.severity == "info":  # whose advice isn't shown
             for text in item.measured[-1:]:
                 say(console, text, indent=len(label), style="dim")
@@ -247,10 +249,17 @@ def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> No
         say(console, f"and for {counted(len(by_advice) - len(shown), 'other cause')}; -v shows all", indent=1, style="dim")
 
 
-def settings_in_short(console: Console, found: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-    """Print values of settings by group, each with the question that tells more."""
-    if found:
+def settings_in_short(console: Console, found: Mapping[str, Sequence[tuple[str, str]]], here: Sequence[str] = ()) -> None:
+    """Print values of settings by group, each with the question that tells more.
+
+    `here` is what would have helped in the one rebalance that is spoken of.
+    """
+    if found or here:
         heading(console, "What to set, and to what value (found by running the same members again)")
+    if here:
+        say(console, "this rebalance", indent=1)
+    for text in here:
+        say(console, f"- {text}", indent=3, hang=2)
     for group, texts in found.items():
         say(console, group, indent=1)
         for text, command in texts:

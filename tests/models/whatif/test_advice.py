@@ -14,9 +14,8 @@ from models.whatif.advice import Advice, advise, rounded
 from models.whatif.history import History
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
-from pipelines.cli.answers import settings_search
-from pipelines.cli.answers.settings_search import beside_answer, told
-from pipelines.cli.commands.whatif import _advice, _lines
+from pipelines.cli.answers.advice_rows import advice_rows, finding_rows
+from pipelines.cli.answers.settings_search import BESIDE, Budget, in_sections, search, told
 from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
 from pipelines.simulate.run import simulate
@@ -80,9 +79,9 @@ def test_each_change_comes_once_and_the_answer_has_a_schema(tmp_path: Path) -> N
     assert len({each.candidate.id for each in advice.helpful}) == len(advice.helpful)
     gains = [each.gain for each in advice.helpful]
     assert gains == sorted(gains, reverse=True)
-    answer = versioned({"groups": [_advice(advice)]})
+    answer = versioned({"groups": list(advice_rows([advice]))})
     Draft202012Validator(command_schema("advise")).validate(json.loads(json.dumps(answer)))
-    assert all(line["options"].startswith("--") for line in _lines([advice]))
+    assert all(line["options"].startswith("--") for line in finding_rows([advice]))
 
 
 @pytest.mark.parametrize(("given", "value"), [(1, 1_000), (9_200, 10_000), (26_400, 27_000), (61_000, 65_000), (610_000, 660_000)])
@@ -130,10 +129,13 @@ def test_a_long_history_is_left_to_the_long_search(tmp_path: Path, monkeypatch: 
     """Each setting is a run of all rebalances: an answer does not wait for many."""
     found = analysed(tmp_path)
     wanted = {(row.cluster, row.group) for row in found.rebalances}
-    assert any("whatif" in command for texts in beside_answer(found, wanted).values() for _, command in texts)
-    monkeypatch.setattr(settings_search, "ROWS_MAX", len(found.rebalances) - 1)
+    sections = in_sections(found, wanted, search(found, wanted, BESIDE))
+    assert any("whatif" in command for texts in sections.values() for _, command in texts)
     monkeypatch.setattr(History, "groups", None)  # not even read
-    assert beside_answer(found, wanted) == {"1 group not searched here": [("A longer search covers them:", "groupscope advise PATH...")]}
+    short = search(found, wanted, Budget(3, len(found.rebalances) - 1))
+    assert in_sections(found, wanted, short) == {
+        "1 group not searched here": [("A longer search covers them:", "groupscope advise PATH...")]
+    }
 
 
 def test_nothing_is_told_of_a_group_that_no_setting_would_have_helped(tmp_path: Path) -> None:

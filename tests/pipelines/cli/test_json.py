@@ -157,6 +157,35 @@ def test_whatif(cli: Cli, check: Any, sample_warehouse: Path) -> None:
     assert stored["groups"][0]["avoided"] == 2
 
 
+def test_advice_with_numbers_stands_in_the_analysis(cli: Cli, check: Any) -> None:
+    answer = json.loads(cli("analyze", POLL_TIMEOUT, "--json").out)
+    check("analyze", answer)
+    (group,) = answer["advice"]
+    best = group["advice"][0]
+    assert best["settings"] == [{"name": "max.poll.interval.ms", "value": "14000"}]
+    assert (best["count"], best["avoided"], best["found_later_seconds"]) == (4, 2, None)
+    assert best["costs"].startswith("the others wait")
+    (about,) = group["incidents"]
+    (incident,) = (each for each in answer["incidents"] if each["incident_id"] == about["incident_id"])
+    assert about["advice"][0]["count"] == len(incident["rebalance_ids"])
+    at_length = json.loads(cli("analyze", POLL_TIMEOUT, "--json", "--advise").out)["advice"]
+    assert at_length == json.loads(cli("advise", POLL_TIMEOUT, "--json").out)["groups"]
+
+
+def test_only_a_search_that_was_asked_for_takes_groups_of_calm_incidents(cli: Cli) -> None:
+    """A rolling restart needs no attention, so nothing is searched beside it."""
+    calm = "data_samples/kafka/2.8.2/rolling-restart"
+    assert json.loads(cli("analyze", calm, "--json").out)["advice"] == []
+    (group,) = json.loads(cli("analyze", calm, "--json", "--advise").out)["advice"]
+    assert "static" in {each["advice"] for each in group["advice"]}
+
+
+def test_csv_has_no_room_for_advice(cli: Cli) -> None:
+    done = cli("analyze", POLL_TIMEOUT, "--csv", "--advise")
+    assert (done.code, done.out) == (2, "")
+    assert "groupscope advise --csv" in done.err
+
+
 def test_events(cli: Cli, check: Any) -> None:
     schema = json.loads(cli("schema", "events").out)
     found = list(lines(cli("events", POLL_TIMEOUT, "--jsonl").out))

@@ -14,6 +14,7 @@ def test_a_ticket_holds_what_happened_the_lines_and_what_to_do(cli: Cli) -> None
     assert "- trigger: poll interval exceeded (93 %)" in done.out
     assert "server.log:43: ` [2026-11-21 09:08:46,570] INFO" in done.out.replace("\\", "")
     assert "- [ ] Fetch less per poll" in done.out
+    assert "- [ ] Set max.poll.interval.ms of at least 14 s" in done.out
 
 
 def test_one_form_at_a_time(cli: Cli) -> None:
