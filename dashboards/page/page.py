@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -78,7 +78,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         charts=figures,
         tables=shown,
         tiles=_tiles(answer),
-        cards=_incident_cards(found[:CARDS_MAX]),
+        cards=_incident_cards(found[:CARDS_MAX], answer.remedies),
         faults=[visible(text) for text in story.faults(answer)],
         nothing=visible(story.nothing_found(answer)),
         families=[(FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items() if name in used],
@@ -176,7 +176,7 @@ def _tiles(answer: Answer) -> list[dict[str, str]]:
     return tiles
 
 
-def _incident_cards(found: Sequence[Recurrence]) -> list[dict[str, Any]]:
+def _incident_cards(found: Sequence[Recurrence], remedies: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """Contents of each card: an incident, with those that are like it.
 
     Advice from an earlier card is not repeated.
@@ -192,6 +192,7 @@ def _incident_cards(found: Sequence[Recurrence]) -> list[dict[str, Any]]:
             "further": [(each, visible(each.headline)) for each in one.incidents],
             "certainty": story.incident_certainty(item),
             "settled_by": [visible(text) for text in item.settled_by],
+            "remedies": [visible(text) for text in remedies.get(item.id, ())],
             "like": earlier if (earlier := given.setdefault((item.cause_title, item.advice), item.number)) != item.number else None,
         }
         for one in found

@@ -63,6 +63,7 @@ def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
         _brokers(answer, base),
         _moves(answer, base),
         _at_risk(answer),
+        _settings(answer),
         _what_ifs(answer),
         _what_if_groups(answer),
         _broker_losses(answer),
@@ -294,6 +295,33 @@ def _at_risk(answer: Answer) -> Table:
         for item in answer.at_risk
     ]
     return Table("risk", columns, rows, 0)
+
+
+def _settings(answer: Answer) -> Table:
+    columns = (
+        Column("Group", "log"),
+        Column("Set"),
+        Column("Rebalances", "number"),
+        Column("Fewer", "number"),
+        Column("Perhaps", "number"),
+        Column("Stood still", "number"),
+        Column("Saved", "number"),
+        Column("Over members", "number"),
+        Column("It costs"),
+        Column("Ask", "log"),
+    )
+    rows = [
+        [
+            visible(item.group),
+            item.says if item.helps else f"Does not help: {item.says}",
+            *map(_count, (item.count, item.spared, item.perhaps)),
+            *map(_seconds, (item.stopped_seconds, item.saved_seconds, item.saved_member_seconds)),
+            item.costs,
+            visible(item.question),
+        ]
+        for item in answer.settings
+    ]
+    return Table("settings", columns, rows, 0)
 
 
 def _what_ifs(answer: Answer) -> Table:

@@ -16,6 +16,7 @@ import pytest
 from dashboards.answer.build import build_answer
 from dashboards.page.page import report
 from dashboards.view.charts import BrokerLoss
+from dashboards.view.settings import SettingAdvice
 from dashboards.wording.escaping import common_folder
 from dashboards.wording.units import Clock
 from tests.dashboards import made
@@ -330,6 +331,20 @@ def test_members_come_in_the_order_in_which_people_ask_for_them() -> None:
         ["orders-worker-2", "bystander", 1, 0.4],
         ["orders-worker-4", "bystander", 1, None],
     ]
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_what_to_set_is_told_as_text(name: str) -> None:
+    answer = build_answer(made.small_story(), for_page=True)
+    worst = answer.incidents[0].id
+    advice = SettingAdvice("default", name, "sessions of 20 s", "it takes time", f"groupscope {name}", 5, 4, 0, 9.0, 8.0, 24.0, helps=True)
+    told = replace(answer, settings=[advice, replace(advice, helps=False)], remedies={worst: [f"{name}: sessions of 20 s"]})
+    pages = [report(each, Clock(), title="logs", version="1", drawn_max=100) for each in (told, replace(told, settings=[], remedies={}))]
+    with_advice, without = (Outline(page) for page in pages)
+    assert "sessions of 20 s" in with_advice.texts
+    assert "Does not help: sessions of 20 s" in with_advice.texts
+    assert "sessions of 20 s" not in without.texts
+    assert {tag for tag, _ in with_advice.elements} == {tag for tag, _ in without.elements}
 
 
 def test_what_a_broker_s_stop_would_cost_is_told_as_text() -> None:

@@ -30,6 +30,16 @@ def test_the_title_says_what_was_read(cli: Cli, tmp_path: Path) -> None:
     assert text == (tmp_path / "analyze.html").read_text()
 
 
+def test_what_to_set_stands_in_a_table_and_with_its_incident(cli: Cli, tmp_path: Path) -> None:
+    cli("report", POLL_TIMEOUT, "-o", tmp_path / "report.html", "-q")
+    text = (tmp_path / "report.html").read_text()
+    table = text.partition('<div data-grid="settings">')[2].partition("</table>")[0]
+    assert "max.poll.interval.ms of at least 14 s" in table
+    assert "groupscope whatif --group shipping-e --max-poll-interval 14s" in table
+    card = text.partition('<ul class="advice remedies">')[2].partition("</ul>")[0]
+    assert "max.poll.interval.ms of at least 14 s, or smaller batches (max.poll.records): 2 of 4 rebalances" in card
+
+
 def test_only_what_was_asked_for_is_shown(cli: Cli, tmp_path: Path) -> None:
     done = cli("report", POLL_TIMEOUT, "--group", "no-such-group", "-o", tmp_path / "report.html")
     assert done.code == codes.USAGE
