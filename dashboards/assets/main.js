@@ -161,6 +161,7 @@ for (const head of $("table").querySelectorAll("th[data-key] button")) {
     drawRows();
   });
 }
+if (configuration) configuration.addEventListener("change", redraw);
 for (const button of document.querySelectorAll("button.show")) {
   button.addEventListener("click", () => {
     Object.assign(view, CLEAR, { incident: Number(button.dataset.incident) });

@@ -55,7 +55,7 @@ function filtered(chart) {
   if (chart.bins) return heatOf(chart, lanes.slice(0, chart.lanesMax), passes);
   const candidates = new Set(lanes);
   const isRow = (about) => Array.isArray(about) && typeof about[0] === "number";
-  let traces = chart.data.map((trace) => cutTrace(trace, (place) => {
+  let traces = chart.data.filter(isChosen).map((trace) => cutTrace(trace, (place) => {
     const about = trace.customdata && trace.customdata[place];
     return candidates.has(trace.y[place]) && (!passes || !isRow(about) || passes.has(about[0]));
   }));
@@ -66,6 +66,10 @@ function filtered(chart) {
   traces = traces.map((trace) => cutTrace(trace, (place) => shown.has(trace.y[place]))).filter((trace) => trace.y.length);
   return { lanes, traces };
 }
+
+// Of a picture of several configurations, what belongs to all or to the one that is chosen.
+const configuration = $("configuration");
+const isChosen = ({ meta }) => !meta || meta.configuration === undefined || meta.configuration === Number(configuration.value);
 
 // More rebalances than this can't be told apart in one picture: strips show how many there are, until the reader zooms in.
 const DENSE = 400;

@@ -8,6 +8,7 @@ from dashboards.figures.base import Chart
 from dashboards.figures.clients import clients
 from dashboards.figures.queues import queues
 from dashboards.figures.timeline import timeline
+from dashboards.figures.what_if_lanes import what_if_lanes
 from dashboards.view.answer import Answer
 
 HEAT_FIRST_MIN = 2_000
@@ -28,5 +29,6 @@ def charts(answer: Answer, drawn_max: int) -> list[Chart]:
         ranking(answer),
         what_ifs(answer),
         coverage(answer),
+        what_if_lanes(answer),
     ]
     return [chart for chart in made if chart is not None]

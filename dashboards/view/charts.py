@@ -87,6 +87,10 @@ class WhatIfLane:
     stopped_seconds: float
     saved_seconds: float
     saved_member_seconds: float
+    was: tuple[tuple[int, int], ...] = ()
+    """Begin and end of each rebalance that there was."""
+    would_be: tuple[tuple[int, int], ...] = ()
+    """Begin and end of each rebalance that there would have been."""
 
 
 @dataclass(frozen=True, slots=True)

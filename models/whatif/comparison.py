@@ -40,6 +40,22 @@ class Change:
         return stopped_seconds(self.row)
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A rebalance in a history, logged or foretold.
+
+    `ended_ms` is None if it has no end.
+    """
+
+    start_ms: int
+    ended_ms: int | None
+
+
+def span_of(row: Rebalance) -> Span:
+    """A logged rebalance."""
+    return Span(row.began // US_PER_MS, None if row.ended_at is None else row.ended_at // US_PER_MS)
+
+
 @dataclass(slots=True)
 class Comparison:
     """A run of the present configuration beside another, and the logged rows."""
@@ -53,6 +69,11 @@ class Comparison:
     """Difference that the phase of heartbeats may make."""
     changes: list[Change] = field(init=False)
     reproduced: int = 0
+    spans: list[Span] = field(default_factory=list)
+    """Rebalances under the other configuration.
+
+    Those that the first run does not give are as they were.
+    """
 
     def __post_init__(self) -> None:
         self.changes = [Change(row) for row in self.rows]
@@ -60,10 +81,15 @@ class Comparison:
         self.reproduced = len(logged)
         kept = of_runs(self.before, self.after)
         for index, change in enumerate(self.changes):
-            if index in logged:
-                other = kept.get(logged[index])
-                self._change(change, self.before[logged[index]], None if other is None else self.after[other])
+            if index not in logged:
+                self.spans.append(span_of(change.row))
+                continue
+            other = kept.get(logged[index])
+            after = None if other is None else self.after[other]
+            self._change(change, self.before[logged[index]], after)
+            self.spans += [Span(after.start_ms, after.ended_ms)] if after is not None else []
         self._add(logged, set(kept.values()))
+        self.spans.sort(key=lambda span: span.start_ms)
 
     @property
     def left(self) -> int:
@@ -114,6 +140,7 @@ class Comparison:
                 continue
             change = self.changes[max(0, bisect_right(starts, row.start_ms) - 1)]
             change.added += 1
+            self.spans.append(Span(row.start_ms, row.ended_ms))
             change.saved_seconds = round(change.saved_seconds - row.stopped_ms(self.ends_ms) / 1000, 6)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.tolerances import whole
 from models.whatif.behaviour.plans import planned
-from models.whatif.comparison import Change, Comparison, rule_of
+from models.whatif.comparison import Change, Comparison, Span, rule_of, span_of
 from models.whatif.doubt import readings, variants
 from models.whatif.history import GroupHistory, History, Reading, rerun
 from models.whatif.rules import RULES, Configuration, Rule
@@ -39,6 +39,8 @@ class Outlook:
     assumed: list[str] = field(default_factory=list)
     runs: tuple[list[Recurrence], list[Recurrence]] = ((), ())  # type: ignore[assignment]
     """Rebalances of the present configuration's run, and of the other's."""
+    spans: list[Span] = field(default_factory=list)
+    """Rebalances that there would have been: the number is `left`."""
 
     def count(self, effect: str) -> int:
         """Number of rebalances with an effect."""
@@ -91,6 +93,7 @@ def under(history: GroupHistory, configuration: Configuration, *, varied: bool =
     `varied` is whether delays that the logs leave open are tried as well.
     """
     made = Outlook(history.cluster, history.group, [Change(row) for row in history.rows], fewest=len(history.rows))
+    made.spans = [span_of(row) for row in history.rows]
     protocol = history.rows[0].protocol
     if protocol not in RUN_PROTOCOLS:
         made.assumed.append(f"what would change cannot be known: groups of the {protocol} protocol are not simulated")
@@ -141,6 +144,7 @@ def _settle(made: Outlook, read: Sequence[Comparison], varied: Sequence[Comparis
     chosen = alike[0] if on_time and alike[0] in read else min(alike, key=lambda answer: abs(answer.saved - middle))
     made.changes, made.reproduced, made.fewest = chosen.changes, chosen.reproduced, fewest
     made.runs = chosen.before, chosen.after
+    made.spans = chosen.spans
     if fewest < most:
         some = set().union(*(answer.avoided for answer in answers if fewest <= answer.left < most))
         for index in some - chosen.avoided:

@@ -494,7 +494,14 @@ def queue_story() -> Made:
     )
 
 
+WAS = tuple((at(second), at(second + 4)) for second in (10, 70, 130, 190, 250, 310))
+"""Rebalances of a group that configurations are tried for."""
+
+
 def what_if(title: str, saved: float, group: str = "orders") -> WhatIf:
     return WhatIf(
-        title, "--static-membership", ("Each instance has an id.",), (WhatIfLane("default", group, 6, 4, 1, 0, 231.0, saved, 3 * saved),)
+        title,
+        "--static-membership",
+        ("Each instance has an id.",),
+        (WhatIfLane("default", group, 6, 4, 1, 0, 231.0, saved, 3 * saved, WAS, WAS[: 4 if saved < 0 else 2]),),
     )

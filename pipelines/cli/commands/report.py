@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, WhatIf, WhatIfLane
     from models.kafka.outages.broker_loss import Layout
     from models.whatif.advice import Advice
+    from models.whatif.comparison import Span
     from models.whatif.history import GroupHistory
     from models.whatif.outlook import Outlook as GroupOutlook
     from pipelines.cli.answers.source import Source
@@ -117,7 +118,8 @@ def what_ifs(rows: Any) -> list[WhatIf]:
     for title, asked, settings in TURNED if groups else ():
         outlooks = [under(group, Configuration(**settings)) for group in groups]
         assumes = dict.fromkeys(rule.assumes for outlook in outlooks for rule in outlook.rules())
-        found.append(WhatIf(title, asked, tuple(assumes), tuple(map(_outlook, outlooks))))
+        lanes = tuple(_outlook(outlook, group.ends_ms) for outlook, group in zip(outlooks, groups, strict=True))
+        found.append(WhatIf(title, asked, tuple(assumes), lanes))
     return found
 
 
@@ -136,8 +138,9 @@ def _groups_run(rows: Any) -> list[GroupHistory]:
     return sorted(kept, key=lambda group: (group.cluster, group.group))
 
 
-def _outlook(group: GroupOutlook) -> WhatIfLane:
+def _outlook(group: GroupOutlook, ends_ms: int) -> WhatIfLane:
     from dashboards.view.charts import WhatIfLane
+    from models.whatif.comparison import span_of
 
     return WhatIfLane(
         cluster=group.cluster,
@@ -149,7 +152,20 @@ def _outlook(group: GroupOutlook) -> WhatIfLane:
         stopped_seconds=group.stopped_seconds,
         saved_seconds=group.saved_seconds,
         saved_member_seconds=group.saved_member_seconds,
+        was=_bounds((span_of(change.row) for change in group.changes), ends_ms),
+        would_be=_bounds(group.spans, ends_ms),
     )
+
+
+def _bounds(spans: Iterable[Span], ends_ms: int) -> tuple[tuple[int, int], ...]:
+    """Begin and end of rebalances in microseconds.
+
+    Those without an end last as long as the logs.
+    """
+    from models.units import US_PER_MS
+
+    ends = ((span, ends_ms if span.ended_ms is None else span.ended_ms) for span in spans)
+    return tuple((span.start_ms * US_PER_MS, max(span.start_ms, end_ms) * US_PER_MS) for span, end_ms in ends)
 
 
 def broker_losses(layouts: Iterable[Layout]) -> list[BrokerLoss]:

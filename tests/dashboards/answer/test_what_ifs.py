@@ -17,6 +17,16 @@ def test_each_configuration_is_asked_about_each_group() -> None:
     assert consumer.assumes
 
 
+def test_lanes_hold_as_many_rebalances_as_the_numbers_say() -> None:
+    lanes = [one for item in what_ifs(made.small_story()) for one in item.groups]
+    assert any(one.avoided or one.added for one in lanes)
+    for one in lanes:
+        assert len(one.was) == one.count
+        assert len(one.would_be) == one.count - one.avoided + one.added
+        assert list(one.would_be) == sorted(one.would_be)
+        assert all(start <= end for start, end in (*one.was, *one.would_be))
+
+
 def test_rocketmq_alone_has_no_such_question() -> None:
     assert what_ifs(made.queue_story()) == []
 

@@ -149,6 +149,21 @@ def test_what_would_have_helped_is_drawn_and_what_would_not_is_told() -> None:
     assert [row[1] for row in told["whatif-groups"].rows] == ["Static", "Longer polls"]
 
 
+def test_what_was_stands_beside_what_would_have_been() -> None:
+    answer = replace(answer_of(made.small_story()), what_ifs=[made.what_if("Static", 200.0), made.what_if("Longer polls", -50.0)])
+    (chart,) = (chart for chart in charts_of(answer, 100) if chart.name == "whatif-lanes")
+    assert [label for label, _ in chart.lanes] == ["orders, as it was", "orders, as it would have been"]
+    bars = {trace["meta"].get("configuration"): trace for trace in traces(chart) if trace["name"].startswith("Rebalance")}
+    assert {place: len(trace["base"]) for place, trace in bars.items()} == {None: 6, 0: 2, 1: 4}
+
+
+def test_what_no_configuration_changes_has_no_lanes() -> None:
+    found = [made.what_if("Static", 200.0), made.what_if("Longer polls", -50.0)]
+    alike = [replace(each, groups=tuple(replace(one, would_be=one.was) for one in each.groups)) for each in found]
+    answer = replace(answer_of(made.small_story()), what_ifs=alike)
+    assert "whatif-lanes" not in {chart.name for chart in charts_of(answer, 100)}
+
+
 def test_what_has_no_end_ends_with_the_logs_of_its_cluster() -> None:
     story = made.small_story()
     other = made.log_file("other.log", cluster="other", last_at=made.at(100_000))

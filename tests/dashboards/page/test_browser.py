@@ -7,7 +7,7 @@ import io
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
+WHAT_IFS = (made.what_if("Static", 200.0), made.what_if("Longer polls", -50.0))
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -81,7 +82,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def story_page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page_of(made.small_story()), encoding="utf-8")
+    path.write_text(page_of(made.small_story(), what_ifs=WHAT_IFS), encoding="utf-8")
     one = opened_in(browser, path, drawn=True, permissions=["clipboard-read", "clipboard-write"])
     yield one
     one.page.context.close()
@@ -122,7 +123,7 @@ def settle(page: Page) -> None:
 def test_it_opens_and_draws_without_a_word(small: Opened) -> None:
     one = small
     names = one.page.evaluate("[...document.querySelectorAll('.chart.js-plotly-plot')].map((node) => node.dataset.chart)")
-    assert names == [chart.name for chart in charts(answer_of(made.small_story()), 4000)]
+    assert names == [chart.name for chart in charts(replace(answer_of(made.small_story()), what_ifs=WHAT_IFS), 4000)]
     assert rows(one.page) == 8
     assert one.trouble == []
 
@@ -580,6 +581,26 @@ def test_incidents_that_recur_are_one_card_with_all_of_them_inside(opened: Any) 
     settle(one.page)
     assert rows(one.page) == 2
     assert one.trouble == []
+
+
+def test_a_chosen_configuration_stands_beside_what_was(small: Opened) -> None:
+    drawn = """() => Object.fromEntries(document.querySelector("[data-chart=whatif-lanes]").data
+        .filter((trace) => trace.name.startsWith("Rebalance")).map((trace) => [[...new Set(trace.y)].join(), trace.base.length]))"""
+    counts = {}
+    for title in ("Static", "Longer polls"):
+        small.page.select_option("#configuration", label=title)
+        settle(small.page)
+        counts[title] = small.page.evaluate(drawn)
+    small.page.select_option("#configuration", label="Static")
+    assert counts == {
+        "Static": {"orders, as it was": 6, "orders, as it would have been": 2},
+        "Longer polls": {"orders, as it was": 6, "orders, as it would have been": 4},
+    }
+    assert groups_drawn(small.page, "whatif-lanes") == ["orders, as it was", "orders, as it would have been"]
+    small.page.select_option("#by-group", "billing")
+    settle(small.page)
+    assert not small.page.locator("[data-chart=whatif-lanes]").is_visible()
+    assert small.trouble == []
 
 
 def test_a_phone_shows_the_first_incident_at_once(opened: Any) -> None:

@@ -26,8 +26,15 @@ MEBIBYTE = 1 << 20
 PACKED = re.compile(r'(<script type="text/plain" [^>]*>)[A-Za-z0-9+/=]*')
 
 
-def page_of(story: made.Made, proofs: Any = None, **options: Any) -> str:
-    answer = replace(build_answer(story, for_page=True), proofs=proofs or {})
+def page_of(story: made.Made, proofs: Any = None, what_ifs: Any = (), **options: Any) -> str:
+    answer = replace(build_answer(story, for_page=True), proofs=proofs or {}, what_ifs=what_ifs)
+    advice = [
+        SettingAdvice(one.cluster, one.group, each.title, "-", each.options, 6, 4, 0, 9.0, 8.0, 24.0, True)
+        for each in what_ifs
+        for one in each.groups
+    ]
+    if advice:
+        answer = replace(answer, settings=advice, remedies={answer.incidents[0].id: ["sessions of 20 s: 4 of 6 rebalances; it takes time"]})
     return report(answer, Clock(), **{"title": "logs", "version": "1.2.3", "drawn_max": 4000, **options})
 
 

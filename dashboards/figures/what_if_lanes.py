@@ -1,0 +1,89 @@
+"""Groups as they were beside how they would have been, under each computed configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from dashboards.figures.base import CLUSTER_LENGTH, Chart, Key, Labels, bars, counted_left_out, figure, heaviest
+from dashboards.figures.timeline import STATE_COLOURS
+from dashboards.view.answer import Answer
+from dashboards.view.charts import WhatIf, WhatIfLane
+from dashboards.wording.escaping import chart_label, shortened
+from dashboards.wording.units import MarkedClock
+
+NAME = "whatif-lanes"
+GROUPS_SHOWN = 20
+NAME_LENGTH = 22
+"""Characters of a group's name, so that the lane's other words have room."""
+LANE_LENGTH = CLUSTER_LENGTH + 3 + 2 * NAME_LENGTH
+WAS_COLOUR = "#ed6500"
+WOULD_BE_COLOUR = "#2883eb"
+WAS, WOULD_BE = "as it was", "as it would have been"
+
+CLOCK = MarkedClock()
+
+
+def what_if_lanes(answer: Answer) -> Chart | None:
+    """Two lanes for each group that some configuration would have changed.
+
+    Traces of a configuration have its place in `meta`; the page draws those of the one that is chosen.
+    """
+    weights = {(one.cluster, one.group): one.stopped_seconds for item in answer.what_ifs for one in item.groups if one.was != one.would_be}
+    if not weights:
+        return None
+    keys = heaviest(weights, GROUPS_SHOWN)
+    labels = _labels(keys)
+    first = {(one.cluster, one.group): one for one in answer.what_ifs[0].groups}
+    traces = [
+        _stable(answer.what_ifs, keys, labels),
+        _rebalances("Rebalance that there was", WAS_COLOUR, (first[key] for key in keys), labels, WAS),
+        *(_would_be(place, item, labels) for place, item in enumerate(answer.what_ifs)),
+    ]
+    made = figure([trace for trace in traces if trace["y"]], times=True, barmode="overlay")
+    lanes = tuple((labels.lanes[key, which], key) for key in keys for which in (WAS, WOULD_BE))
+    summary = f"Two lanes for each of {len(keys)} groups: its rebalances, and those under the configuration that is chosen."
+    note = "; ".join(counted_left_out(len(keys), len(weights), "groups"))
+    return Chart(NAME, "As it was, and as it would have been", summary, note, made, lanes, len(lanes), room=130)
+
+
+def _labels(keys: Collection[Key]) -> Labels:
+    """Names of the lanes; the cluster is included if there are several."""
+    labels = Labels()
+    many = len({cluster for cluster, _ in keys}) > 1
+    for cluster, group in keys:
+        name = f"{shortened(cluster, CLUSTER_LENGTH)} / " * many + shortened(group, NAME_LENGTH)
+        for which in (WAS, WOULD_BE):
+            labels.add(((cluster, group), which), f"{name}, {which}", length=LANE_LENGTH)
+    return labels
+
+
+def _stable(found: Iterable[WhatIf], keys: Iterable[Key], labels: Labels) -> dict[str, Any]:
+    """The time between a group's first rebalance and its last, in both lanes."""
+    times: dict[Key, list[int]] = {}
+    for item in found:
+        for one in item.groups:
+            times.setdefault((one.cluster, one.group), []).extend(at for pair in (*one.was, *one.would_be) for at in pair)
+    spans = [
+        (labels.lanes[key, which], min(times[key]), max(times[key]), f"{chart_label(key[1])}<br>between rebalances")
+        for key in keys
+        for which in (WAS, WOULD_BE)
+    ]
+    return bars("Stable", STATE_COLOURS["Stable"], spans, 0.36)
+
+
+def _rebalances(name: str, colour: str, groups: Iterable[WhatIfLane], labels: Labels, which: str) -> dict[str, Any]:
+    """Bars of the rebalances of some groups in one of their lanes."""
+    spans = [
+        (labels.lanes[(one.cluster, one.group), which], start, end, f"{chart_label(one.group)}, {which}<br>{CLOCK.full(start)}")
+        for one in groups
+        if ((one.cluster, one.group), which) in labels.lanes
+        for start, end in (one.was if which == WAS else one.would_be)
+    ]
+    lined = {"color": colour, "line": {"width": 1, "color": colour}}  # which keeps short ones visible
+    return bars(name, colour, spans, 0.62, marker=lined)
+
+
+def _would_be(place: int, item: WhatIf, labels: Labels) -> dict[str, Any]:
+    trace = _rebalances("Rebalance that there would have been", WOULD_BE_COLOUR, item.groups, labels, WOULD_BE)
+    return {**trace, "meta": {**trace["meta"], "configuration": place}}
