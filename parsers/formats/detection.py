@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from parsers.formats.envelopes import Unwrapped, Wrapper, candidates, wrapper_named
+from parsers.formats.envelopes import candidates, wrapper_named
 from parsers.formats.layouts import MESSAGES, AnyLayout, Vote, begins_record, layout_named, vote
+from parsers.formats.pages import Unwrapped, Wrapper
 
 _SAMPLE_LINES = 50
 _SAMPLE_LINE_BYTES = 1 << 16

@@ -9,51 +9,23 @@ from __future__ import annotations
 
 import csv
 import io
-import quopri
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import orjson
 
-from parsers.formats.cleaning import cleaned
 from parsers.formats.json_documents import closes_object, field_of, json_document, opens_object, text_field
 from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
+from parsers.formats.pages import PAGES, Unwrapped, Wrapper, encoded
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 
-_BORDERS = tuple(border.encode() for border in "│┃║")
-_BOXED = re.compile(r"\s*[│┃║](.*)[│┃║]\s*")
-_SOFT_BREAK = re.compile(rb"^[^\n]{60,75}=\r?$", re.MULTILINE)
-_SOFT_BREAKS = 2
-"""Lines cut as in a mail before a text is read as one."""
-
-
-class Unwrapped(NamedTuple):
-    """Content of an envelope."""
-
-    line: bytes
-    stamp: bytes | None = None
-    partial: bool = False
-
-
-class Wrapper(Protocol):
-    """Removes one kind of envelope from a line."""
-
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-
-    def peel(self, line: bytes) -> Unwrapped | None:
-        """Return the line inside the envelope, with its stamp.
-
-        None if the line has no such envelope.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,41 +56,6 @@ class AnsiWrapper:
 
 
 @dataclass(frozen=True, slots=True)
-class PageWrapper:
-    """Tags, entities, colours as editors show them, and blanks of other widths."""
-
-    name: str = "page"
-
-    def peel(self, line: bytes) -> Unwrapped | None:
-        text = line.decode("utf-8", "backslashreplace")
-        plain = cleaned(text)
-        return None if plain is text else Unwrapped(_encoded(plain))
-
-
-@dataclass(frozen=True, slots=True)
-class BoxWrapper:
-    """Borders of a box that a terminal program draws around its lines."""
-
-    name: str = "box"
-
-    def peel(self, line: bytes) -> Unwrapped | None:
-        found = _BOXED.fullmatch(line.decode("utf-8", "replace"))
-        return None if found is None else Unwrapped(_encoded(found[1].rstrip()))
-
-
-@dataclass(frozen=True, slots=True)
-class MailWrapper:
-    """Quoted-printable, as mails in archives are written (RFC 2045)."""
-
-    name: str = "quoted_printable"
-
-    def peel(self, line: bytes) -> Unwrapped | None:
-        bare = line.rstrip()
-        partial = bare.endswith(b"=")
-        return Unwrapped(quopri.decodestring(bare.removesuffix(b"=")), partial=partial)
-
-
-@dataclass(frozen=True, slots=True)
 class JsonWrapper:
     """The line is a field of a JSON document.
 
@@ -134,7 +71,7 @@ class JsonWrapper:
         value = text_field(document, self.path)
         if value is None:
             return None
-        return Unwrapped(_encoded(value.rstrip("\r\n")), _json_stamp(document), self.newline and not value.endswith("\n"))
+        return Unwrapped(encoded(value.rstrip("\r\n")), _json_stamp(document), self.newline and not value.endswith("\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +94,8 @@ class CsvWrapper:
         if self.column >= len(row):
             return None
         at = self.stamp_column
-        stamp = _encoded(row[at]) if at is not None and at < len(row) and row[at] else None
-        return Unwrapped(_encoded(row[self.column].rstrip("\r\n")), stamp)
+        stamp = encoded(row[at]) if at is not None and at < len(row) and row[at] else None
+        return Unwrapped(encoded(row[self.column].rstrip("\r\n")), stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +127,11 @@ def _as_record(document: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
-
-
 def _json_stamp(document: dict[str, Any] | None) -> bytes | None:
     for path in envelope_fields("json", "stamp"):
         value = field_of(document, path)
         if isinstance(value, str):
-            return _encoded(value)
+            return encoded(value)
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
             return str(value).encode()
     return None
@@ -232,17 +165,14 @@ def regex_wrappers() -> tuple[RegexWrapper, ...]:
     )
 
 
-_PAGES: dict[str, Wrapper] = {"page": PageWrapper(), "box": BoxWrapper(), "quoted_printable": MailWrapper()}
-
-
 @lru_cache(maxsize=64)
 def wrapper_named(name: str) -> Wrapper:
     """Return the wrapper with this name."""
     kind, _, rest = name.partition(":")
     if kind == "ansi":
         return AnsiWrapper()
-    if kind in _PAGES:
-        return _PAGES[kind]
+    if kind in PAGES:
+        return PAGES[kind]
     if kind == "json":
         path, _, flag = rest.partition(":")
         return JsonWrapper(name, path, flag == "newline")
@@ -252,16 +182,6 @@ def wrapper_named(name: str) -> Wrapper:
         delimiter, column, stamp = rest.split(":")
         return CsvWrapper(name, "\t" if delimiter == "tab" else delimiter, int(column), int(stamp) if stamp else None)
     return next(each for each in regex_wrappers() if each.name == name)
-
-
-def page_wrappers(sample: bytes) -> Iterator[str]:
-    """Names of wrappers around a whole page, told by most of its lines."""
-    if len(_SOFT_BREAK.findall(sample)) >= _SOFT_BREAKS:
-        yield "quoted_printable"
-    if any(border in sample for border in _BORDERS):
-        lines = sample.split(b"\n")
-        if 2 * sum(_BOXED.fullmatch(line.decode("utf-8", "replace")) is not None for line in lines) >= len(lines):
-            yield "box"
 
 
 def candidates(lines: Sequence[bytes]) -> Iterable[str]:

@@ -19,9 +19,10 @@ from parsers.excerpts.shapes import common_tail, learned_shape, usual_tail, wrap
 from parsers.formats.calendars import calendar_of
 from parsers.formats.cleaning import cleaned
 from parsers.formats.detection import FileFormat, encoding_of, tell_format
-from parsers.formats.envelopes import Unwrapped, page_wrappers, wrapper_named
+from parsers.formats.envelopes import wrapper_named
 from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES
+from parsers.formats.pages import Unwrapped, page_wrappers
 from parsers.formats.time_zones import ZoneConverter
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
