@@ -33,6 +33,8 @@ __all__ = ["Bucket", "Catalogue", "Match", "Message", "Pattern", "catalogue", "l
 
 _CLOSED = frozenset(TYPES[kind].tight for kind in ("digits", "int", "int32", "count"))
 _CLOSING = re.compile(r"\](?:: | )")
+_SEPARATING = 4
+"""Characters of fixed words that names hardly hold, more than these."""
 MAX_PREFIXES_CACHED = 16_384
 MAX_WHOLE_LINES = 64
 """Lines of a message that are read as one."""
@@ -87,6 +89,7 @@ class Catalogue:
         self.plain = self._build("")
         self._cache: dict[str, tuple[Opening, ...]] = {}
         self._segments: dict[str, str] = {}
+        self._inner_words: dict[str, tuple[str, ...]] = {}
         self.literals: list[bytes] = [literal.encode() for literal in source["literals"]]
 
     def _add_area(self, area: Mapping[str, Any]) -> None:
@@ -320,6 +323,15 @@ class Catalogue:
         if entry.block is not None:
             entry.block.add(message, columns, fields)
         return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
+
+    def swallows(self, found: Match) -> bool:
+        """Whether a name holds fixed words of the message: a cut text was read in a shorter wording."""
+        if found.message_id not in self._inner_words:
+            patterns = (pattern for pattern in self.patterns if pattern.message.id == found.message_id)
+            words = {literal for pattern in patterns for literal in pattern.template.literals[1:-1] if len(literal) > _SEPARATING}
+            self._inner_words[found.message_id] = tuple(sorted(words))
+        names = [value for value in found.columns.values() if isinstance(value, str)]
+        return any(words in name for words in self._inner_words[found.message_id] for name in names)
 
     def with_exception(self, found: Match, stack: str) -> Match:
         """The match with what its entry wants of the exception behind the message."""

@@ -247,7 +247,8 @@ class ExcerptReader:
                 lead = text[max(0, start - _NEAR) : start]
                 named = _named(logger) if logger is not None and logger.start() == end else self._leads.read(lead).logger
                 match = self.catalogue.match(named, None, message)
-                if match is not None:
+                exact = logger is not None and logger.start() == end
+                if match is not None and (exact or not self.catalogue.swallows(match)):
                     stop = logger.end() if logger is not None and logger.start() == end else end
                     header, between = self._header(text, stop, lead, pending, named, message)
                     return header, match, stop, lead, between

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from parsers.excerpts.month_names import HALF_OF_DAY, MONTH_NAME, is_afternoon, month_number
 from parsers.formats.timestamps import DateFormat, date_format
 
 _CLOCK = r"(?P<clock>\d\d?:\d\d:\d\d)(?:[.,:](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?: ?(?P<zone>Z\b|UTC\b|GMT\b|[+-]\d\d:?\d\d\b))?"
-_HALF = r"(?: (?P<half>[AaPp][Mm])\b)?"
+_HALF = r"(?: (?P<half>[AaPp][Mm]\b|(?i:vorm|nachm)\b\.?))?"
 _MONTH = r"(?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _BETWEEN = r"(?:[ T,@_|:]|, | @ | at ){1,3}"
 _FORMS = tuple(
@@ -33,6 +34,8 @@ _FORMS = tuple(
         rf"{_MONTH} +(?P<day>\d\d?),? (?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
         rf"{_MONTH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<zone>UTC|GMT))? (?P<year>\d{{4}})\b",
         rf"(?P<year>\d\d)[-/](?P<month>\d\d)[-/](?P<day>\d\d){_BETWEEN}{_CLOCK}",
+        rf"(?i:{MONTH_NAME}) +(?P<day>\d\d?),? (?P<year>\d{{4}}),? {_CLOCK}(?i:{HALF_OF_DAY})",
+        rf"(?P<day>\d\d?)\.? (?i:{MONTH_NAME}) (?P<year>\d{{4}}),? {_CLOCK}(?i:{HALF_OF_DAY})",
     )
 )
 _OF_A_YEAR = re.compile(
@@ -57,7 +60,6 @@ BARE_MILLIS = (
 _BARE = re.compile(BARE_MILLIS, re.ASCII)
 
 _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr[1:], start=1)}
-_AFTERNOON = frozenset({"pm", "下午", "午後", "오후"})
 _NOON = 12
 _CENTURY = 2000
 _SECOND_DIGITS = 10
@@ -159,6 +161,8 @@ def _month_and_day(got: dict[str, str | None]) -> tuple[int, int]:
 
     Of two numbers that may be either, the first is the day unless only the second can be.
     """
+    if got.get("local"):
+        return month_number(str(got["local"])), int(got["day"] or 0)
     if got.get("name"):
         return _MONTHS[str(got["name"])], int(got["day"] or 0)
     if got.get("first") is None:
@@ -179,7 +183,7 @@ def _clock_text(found: re.Match[str]) -> str:
     number = int(hour)
     half = got.get("half") or got.get("eastern")
     if half:
-        number = number % _NOON + (_NOON if half.lower() in _AFTERNOON else 0)
+        number = number % _NOON + (_NOON if is_afternoon(half) else 0)
     return f"{number:02d}:{rest}.{(found['fraction'] or '').ljust(6, '0')[:6]}"
 
 

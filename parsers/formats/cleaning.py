@@ -16,6 +16,9 @@ _MARKUP = re.compile(r"\{(?:noformat|code|quote)(?::[^{}\n]{0,80})?\}")
 """Marks of blocks in trackers."""
 _BREAKS = re.compile(r"<(?:br|/p|/div|/li|/tr)\b[^<>\n]{0,50}>", re.IGNORECASE)
 _ENTITIES = re.compile(r"&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});")
+_PAGE_ESCAPE = re.compile(r"\\[|_\[*]")
+_PAGE_ESCAPED = re.compile(r"\\([\[\]_*|#<>(){}~`+!.-])")
+"""Marks that are none in Markdown, as tools write them that make it of other text."""
 _WIDE_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000\t\x0b\x0c"), " ")
 _NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\x00\r\x08"))
 _TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH}
@@ -45,6 +48,8 @@ def cleaned(line: str) -> str:
         line = _TAGS.sub("", _BREAKS.sub("\n", line))
     if "{" in line:
         line = _MARKUP.sub("", line)
+    if "\\" in line and _PAGE_ESCAPE.search(line):
+        line = _PAGE_ESCAPED.sub(r"\1", line)
     if "&" in line:
         line = _ENTITIES.sub(lambda found: html.unescape(found[0]), line)
     return line if line.isascii() and line.isprintable() else line.translate(_TRANSLATION)

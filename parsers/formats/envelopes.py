@@ -23,9 +23,9 @@ from parsers.formats.json_documents import closes_object, field_of, json_documen
 from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
 from parsers.formats.pages import PAGES, Unwrapped, Wrapper, encoded
+from parsers.formats.tails import tail_named
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +173,8 @@ def wrapper_named(name: str) -> Wrapper:
         return AnsiWrapper()
     if kind in PAGES:
         return PAGES[kind]
+    if kind == "tail":
+        return tail_named(name)
     if kind == "json":
         path, _, flag = rest.partition(":")
         return JsonWrapper(name, path, flag == "newline")

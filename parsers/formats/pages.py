@@ -6,15 +6,31 @@ import quopri
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, Protocol
+from urllib.parse import unquote_plus
 
-from parsers.formats.cleaning import cleaned
+from parsers.formats.cleaning import cleaned, unescaped
 
 _BORDERS = tuple(border.encode() for border in "│┃║")
 _BOXED = re.compile(r"\s*[│┃║](.*)[│┃║]\s*")
 _SOFT_BREAK = re.compile(rb"^[^\n]{60,75}=\r?$", re.MULTILINE)
 _SOFT_BREAKS = 2
 """Lines cut as in a mail before a text is read as one."""
+_PERCENT = re.compile(rb"%[0-9A-Fa-f]{2}")
+_ESCAPE = re.compile(rb"\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]")
+_CODES = 3
+"""Coded characters in a line that is written in codes."""
+_HEX = re.compile(r"\\x([0-9A-Fa-f]{2})")
+
+_PIECE_END = re.compile(rb"(['\"])\s*[+\\]?\s*$")
+_PIECE_BEGIN = re.compile(rb"^\s+([bu]?)(['\"])")
+_SINGLE = re.compile(rb"^\s+[bu]?(['\"]).*\1\s*[+\\]?\s*$")
+
+_RICH_TEXT = b"{\\rtf"
+_RICH_TABLE = re.compile(rb"^\s*\{\\\*?\\?(?:fonttbl|colortbl|stylesheet|info|expandedcolortbl|generator|listtable)\b")
+_RICH = re.compile(r"\\'([0-9A-Fa-f]{2})|\\u(-?\d{1,5}) ?\??|\\(par|line)\b ?|\\(tab)\b ?|\\[a-z]{1,32}-?\d* ?|\\([{}\\])|([{}])")
+_RICH_BREAKS = (b"\\par", b"\\line")
 
 
 class Unwrapped(NamedTuple):
@@ -74,17 +90,120 @@ class MailWrapper:
         return Unwrapped(quopri.decodestring(bare.removesuffix(b"=")), partial=partial)
 
 
-PAGES: dict[str, Wrapper] = {"page": PageWrapper(), "box": BoxWrapper(), "quoted_printable": MailWrapper()}
+@dataclass(frozen=True, slots=True)
+class PercentWrapper:
+    """Text in the form of addresses and web forms: `%5B` for a bracket."""
+
+    name: str = "percent"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        if _PERCENT.search(line) is None:
+            return None
+        text = line if b" " not in line else line.replace(b"+", b"%2B")  # where blanks stand as such, so do plus signs
+        return Unwrapped(encoded(unquote_plus(text.decode("utf-8", "replace"))))
+
+
+@dataclass(frozen=True, slots=True)
+class EscapeWrapper:
+    """Text with characters as a string of a program has them: `\\u005b`."""
+
+    name: str = "escaped"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        if _ESCAPE.search(line) is None:
+            return None
+        text = _HEX.sub(r"\\u00\1", line.decode("utf-8", "replace"))
+        return Unwrapped(encoded(unescaped(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class PiecesWrapper:
+    """A string in several pieces, one a line, as printers of programs' values break it."""
+
+    name: str = "pieces"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        goes_on = _PIECE_END.search(line)
+        piece = _PIECE_BEGIN.match(line) if goes_on is None or _SINGLE.match(line) else None
+        inner = line[piece.end() :] if piece is not None else line
+        if goes_on is None:
+            return None if piece is None else Unwrapped(inner)
+        return Unwrapped(inner[: goes_on.start() - len(line)], partial=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RichTextWrapper:
+    """Rich text of editors: control words, and breaks as marks."""
+
+    name: str = "rich_text"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        bare = line.rstrip(b"\r")
+        if bare.startswith(_RICH_TEXT) or _RICH_TABLE.match(bare) is not None:
+            return Unwrapped(b"")
+        is_broken = bare.endswith((b"\\", *_RICH_BREAKS)) and not bare.endswith(b"\\\\")
+        text = bare.removesuffix(b"\\") if is_broken else bare
+        for mark in _RICH_BREAKS if is_broken else ():
+            text = text.removesuffix(mark)
+        return Unwrapped(encoded(_RICH.sub(_rich, text.decode("utf-8", "replace"))), partial=bool(text) and not is_broken)
+
+
+def _rich(found: re.Match[str]) -> str:
+    """The character that a control word of rich text stands for."""
+    code, number, line_break, tab, escaped, _ = found.groups()
+    if code:
+        return bytes.fromhex(code).decode("cp1252", "replace")
+    if number:
+        return chr(int(number) % (1 << 16))
+    return "\n" if line_break else " " if tab else escaped or ""
+
+
+PAGES: dict[str, Wrapper] = {
+    each.name: each
+    for each in (
+        PageWrapper(),
+        BoxWrapper(),
+        MailWrapper(),
+        PercentWrapper(),
+        EscapeWrapper(),
+        PiecesWrapper(),
+        RichTextWrapper(),
+    )
+}
 
 
 def page_wrappers(sample: bytes) -> Iterator[str]:
     """Names of wrappers around a whole page, told by most of its lines."""
+    if sample.lstrip().startswith(_RICH_TEXT):
+        yield "rich_text"
     if len(_SOFT_BREAK.findall(sample)) >= _SOFT_BREAKS:
         yield "quoted_printable"
     if any(border in sample for border in _BORDERS):
         lines = sample.split(b"\n")
         if 2 * sum(_BOXED.fullmatch(line.decode("utf-8", "replace")) is not None for line in lines) >= len(lines):
             yield "box"
+
+
+def code_wrappers(sample: bytes) -> Iterator[str]:
+    """Names of wrappers around a text that may be written in codes or in pieces."""
+    yield from (name for name, code in (("percent", _PERCENT), ("escaped", _ESCAPE)) if _is_coded(sample, code))
+    if any(_goes_on(*pair) for pair in pairwise(sample.split(b"\n"))):
+        yield "pieces"
+
+
+def _is_coded(sample: bytes, code: re.Pattern[bytes]) -> bool:
+    """Whether most lines are written in codes."""
+    if code.search(sample) is None:
+        return False
+    lines = [line for line in sample.split(b"\n") if line.strip()]
+    return 2 * sum(len(code.findall(line)) >= _CODES for line in lines) >= len(lines)
+
+
+def _goes_on(line: bytes, following: bytes) -> bool:
+    """Whether a string goes on in the next line."""
+    end = _PIECE_END.search(line)
+    begin = _PIECE_BEGIN.match(following) if end is not None else None
+    return end is not None and begin is not None and begin[2] == end[1]
 
 
 def encoded(text: str) -> bytes:

@@ -5,7 +5,7 @@ A known layout is believed unless it reads almost none of the records that a sma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -22,9 +22,10 @@ from parsers.formats.detection import FileFormat, encoding_of, tell_format
 from parsers.formats.envelopes import wrapper_named
 from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES
-from parsers.formats.pages import Unwrapped, page_wrappers
+from parsers.formats.pages import Unwrapped, code_wrappers, page_wrappers
+from parsers.formats.tails import tail_wrappers
 from parsers.formats.time_zones import ZoneConverter
-from parsers.records.chunks import parse_chunk
+from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import ChunkContext
 
 _SAMPLE_BYTES = 1 << 15
@@ -57,9 +58,42 @@ class _Yield(NamedTuple):
 def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     """The form that reads most records, or why there is none."""
     told = _best(sample, complete=complete)
+    if told != "binary":
+        told = _improved(sample, told, code_wrappers(sample), complete=complete)
+        told = _improved(sample, told, _tails(sample, told), complete=complete)
     if isinstance(told, str):
         return told
     return replace(told, calendar=calendar) if (calendar := calendar_of(_text(_whole_lines(sample), told))) else told
+
+
+def _tails(sample: bytes, told: FileFormat | str) -> list[str]:
+    """Names of wrappers for what may stand behind each message."""
+    known = catalogue()
+    return tail_wrappers([line for line in _text(_whole_lines(sample), told).split("\n") if openings_of(known).places(line)])
+
+
+def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, complete: bool) -> FileFormat | str:
+    """The form with that wrapper that makes it better, if any.
+
+    More is read then, or fewer names hold the same records: what stands behind a message is not part of a group's name.
+    """
+    part, known = _whole_lines(sample), catalogue()
+    best, score = told, None
+    for name in names:
+        score = score or (_score(part, told, known) if isinstance(told, FileFormat) else (0, 0, 0))
+        form = _best(_peeled(sample, name), complete=complete)
+        if isinstance(form, FileFormat):
+            form = replace(form, wrappers=(name, *form.wrappers))
+            if (other := _score(part, form, known)) > score:
+                best, score = form, other
+    return best
+
+
+def _score(part: bytes, told: FileFormat, known: Catalogue) -> tuple[int, int, int]:
+    """What a form is worth: records, those with a time, and as few groups as may be."""
+    events = _parsed(part, told, known).events
+    groups = set(events.column("group").to_pylist())
+    return events.num_rows, events.num_rows - events.column("at").null_count, -len(groups)
 
 
 def _best(sample: bytes, *, complete: bool) -> FileFormat | str:
@@ -180,12 +214,16 @@ def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
 
 def _read(part: bytes, told: FileFormat, known: Catalogue) -> _Yield:
     """What a form gives of a sample."""
-    context = ChunkContext("", "", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, final=True)
-    parsed = parse_chunk(part[told.bom_bytes :], context, known)
+    parsed = _parsed(part, told, known)
     events = parsed.events
     times = events.column("at").cast("int64").to_pylist()
     timed = sum(time is not None for time in times)
     return _Yield(events.num_rows, timed, parsed.counts.unknown, parsed.counts.rejected, _descends(times))
+
+
+def _parsed(part: bytes, told: FileFormat, known: Catalogue) -> ParsedChunk:
+    context = ChunkContext("", "", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, final=True)
+    return parse_chunk(part[told.bom_bytes :], context, known)
 
 
 def _indented(part: bytes, told: FileFormat | str) -> list[FileFormat]:

@@ -38,6 +38,8 @@ _FULL = 0.9  # part of the widest line from which on a line may have been cut
 # Words of a sentence that quotes a record.
 _PROSE = re.compile(r"(?:\b[a-z]{2,} ){2}")
 MAX_FOLDS = 12
+MAX_CUTS = 3
+"""Opening brackets within which a line may have been cut."""
 MAX_SEEN = 1 << 16
 """Number of records of a file that are kept in mind to know quotations."""
 BAD_TIME = "bad timestamp"
@@ -299,11 +301,15 @@ class RecordReader:
         return (longer, more) if longer is not None and more is not None else (joined, found)
 
     def _without_logger(self, text: str, header: Header) -> tuple[Header, Match | None]:
-        """Match a line that was cut within its logger, after a complete message."""
+        """Match a line that was cut within its logger, after a complete message, or within its last brackets."""
         line = text[: text.find("\n")] if "\n" in text else text
-        bare = self.layout.read(line[: line.rfind(" (")]) if " (" in line else None
-        found = self._match(bare)
-        return (bare, found) if bare is not None and found is not None else (header, None)
+        for _ in range(MAX_CUTS):
+            line = line[: max(line.rfind(" ("), 0)]
+            bare = self.layout.read(line) if line else None
+            found = self._match(bare)
+            if bare is not None and found is not None and not self.catalogue.swallows(found):
+                return bare, found
+        return header, None
 
     def _torn_at(self, text: str) -> int:
         """Position of a second record within a line, or 0.

@@ -18,6 +18,14 @@ STAMPS = {
     "Mar 7, 2029 @ 05:12:44.006": "2029-03-07T05:12:44.006",
     "07/Mar/2029:05:12:44 +0000": "2029-03-07T05:12:44",
     "20290307 05:12:44,006": "2029-03-07T05:12:44.006",
+    "Juli 7, 2029 5:12:44 NACHM. org.apache": "2029-07-07T17:12:44",
+    "März 7, 2029 5:12:44 VORM. org.apache": "2029-03-07T05:12:44",
+    "7. März 2029 05:12:44 org.apache": "2029-03-07T05:12:44",
+    "juil. 7, 2029 5:12:44 PM org.apache": "2029-07-07T17:12:44",
+    "févr. 7, 2029 12:12:44 AM org.apache": "2029-02-07T00:12:44",
+    "dic. 7, 2029 5:12:44 P.\u00a0M. org.apache": "2029-12-07T17:12:44",
+    "7月 7, 2029 5:12:44 下午 org.apache": "2029-07-07T17:12:44",
+    "мар. 7, 2029 5:12:44 PM org.apache": "2029-03-07T17:12:44",
     '"ts":1867554764.006,': "2029-03-07T05:12:44.006",
     '"timeUnixNano":"1867554764006000000"': "2029-03-07T05:12:44.006",
     "2029-03-07T10:12:44.006+05:00 ": "2029-03-07T05:12:44.006",
@@ -36,7 +44,7 @@ def test_a_time_in_any_form(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["version 2.8.2", "10.0.0.1:9092", "generation 1867554764", "a:b:c", "partition 3"])
+@pytest.mark.parametrize("text", ["version 2.8.2", "marked 7, 2029 of them", "lists 12, 2029 5", "10.0.0.1:9092", "generation 1867554764", "a:b:c", "partition 3"])
 def test_what_is_no_time(text: str) -> None:
     assert last_stamp(text, 0, len(text)) is None
     assert first_stamp(text, 0, len(text)) is None

@@ -1,0 +1,71 @@
+"""What programs write behind each message: source line, thread, fields, time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from parsers.formats.pages import Unwrapped
+
+_LONGEST = 120
+"""Characters at the end of a line in which its tail stands."""
+_MOST = 8
+"""Words of a tail."""
+_SHARED = 0.7
+"""Part of the lines that must have a tail; others may be cut, or of another program."""
+_LEAST = 2
+
+_WORD, _WORD_FORM = "w", r"(?=[./$@~+-]*\w)[\w./$@~+-]+"
+_WORDS = re.compile(_WORD_FORM)
+_BLANK_FORM = r"\s+"
+_SEPARATOR = re.compile(r"(?:,|;|\s*\||\t)?\s(?=\S)|\t")
+_TELLING = re.compile(r"[^\w\s]")
+"""A tail of words alone may be part of a message."""
+_LOGGER = re.compile(r"\((?:[a-z]\w*\.)+[A-Z][\w$]*(?::\d+)?\)$", re.ASCII)
+"""The logger, which layouts read."""
+_TIME = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+@dataclass(frozen=True, slots=True)
+class TailWrapper:
+    """Words behind each message, in the form that they have in most lines.
+
+    A time among them is that of the record.
+    """
+
+    name: str
+    regex: re.Pattern[bytes]
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        found = self.regex.search(line)
+        if found is None:
+            return None
+        time = _TIME.search(found[0])
+        return Unwrapped(line[: found.start()], time[0] if time is not None else None)
+
+
+def tail_named(name: str) -> TailWrapper:
+    """The wrapper whose name tells the form of the tail."""
+    form = name.partition(":")[2]
+    parts = (_WORD_FORM if part == _WORD else _BLANK_FORM if part.isspace() else re.escape(part) for part in re.split(r"(w|\s+)", form))
+    return TailWrapper(name, re.compile(rf"{''.join(parts)}\s*\Z".encode(), re.ASCII))
+
+
+def tail_wrappers(lines: Sequence[str]) -> list[str]:
+    """Names of the wrappers for the tails that most lines may have, shortest first."""
+    counts = Counter(form for line in lines for form in set(_forms(line)))
+    enough = max(_LEAST, _SHARED * len(lines))
+    return [f"tail:{form}" for form in sorted(counts, key=lambda each: (len(each), each)) if counts[form] >= enough]
+
+
+def _forms(line: str) -> list[str]:
+    """Forms of the last words of a line: each word is one letter."""
+    end = line.rstrip()
+    if _LOGGER.search(end, max(0, len(end) - _LONGEST)) is not None:
+        return []
+    begin = max(0, len(end) - _LONGEST)
+    starts = [found.start() for found in _SEPARATOR.finditer(end, begin)][-_MOST:]
+    forms = (_WORDS.sub(_WORD, end[start:]) for start in starts if start)
+    return [form for form in forms if _TELLING.search(form) is not None]
