@@ -24,6 +24,9 @@ from dashboards.view.row_access import Row, column, evidence, name_of
 from dashboards.wording.story import spared
 from dashboards.wording.units import MICROSECONDS
 
+_LEFT = frozenset({"left", "expired", "evicted", "fenced", "removed"})
+"""Ends of members after which their group must rebalance."""
+
 Worst: TypeAlias = Callable[[Iterable[Row], int | None], tuple[Sequence[Row], Counter[str]]]
 Beyond: TypeAlias = Callable[[str, str, set[str]], Iterable[Row]]
 """Rows that a selection left out, by table, column and ids.
@@ -81,6 +84,9 @@ def build_answer(
         unknown=sorted(map(_unknown, _rows(analysis, "unknown")), key=lambda item: (-item.count, item.template)),
         rejected=sorted(map(_rejected, _rows(analysis, "rejected")), key=lambda item: (item.file, item.byte_offset)),
         files=files,
+        groups_left=0
+        if tally.kept
+        else len({column(row, "group") for row in _rows(analysis, "members") if column(row, "ended_how") in _LEFT}),
         parts=presence.parts(_rows(analysis, "rebalance_members")) if for_page else {},
         head_counts=presence.head_counts(tally.kept, states, _rows(analysis, "allocation_changes")) if for_page else (),
         queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),

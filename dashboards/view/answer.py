@@ -479,6 +479,8 @@ class Answer:
     unknown: Sequence[UnknownLine] = field(default_factory=tuple)
     rejected: Sequence[Rejected] = field(default_factory=tuple)
     files: Sequence[LogFile] = field(default_factory=tuple)
+    groups_left: int = 0
+    """Groups that members left in some way, counted only if there is no rebalance."""
     parts: Mapping[str, Sequence[MemberPart]] = field(default_factory=dict)
     head_counts: Sequence[HeadCount] = field(default_factory=tuple)
     queue_lanes: Sequence[QueueLane] = field(default_factory=tuple)

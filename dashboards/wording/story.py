@@ -56,6 +56,10 @@ def nothing_found(answer: Answer) -> str:
     Only a broker's log can show that there were none.
     """
     kinds = {item.kind for item in answer.files if item.recognised}
+    if "server" in kinds and answer.groups_left:
+        what = "partition without a leader" if answer.incidents else "outage"
+        groups = counted(answer.groups_left, "group")
+        return f"No {what} is in these logs. Members of {groups} left or expired, but the rebalances that this was part of are not there."
     if "server" in kinds and answer.incidents:
         return "No rebalance and no partition without a leader is in these logs."
     if "server" in kinds:

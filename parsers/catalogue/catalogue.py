@@ -325,7 +325,10 @@ class Catalogue:
         return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
 
     def swallows(self, found: Match) -> bool:
-        """Whether a name holds fixed words of the message: a cut text was read in a shorter wording."""
+        """Whether a name holds fixed words of the message.
+
+        Then a cut text was read in a shorter wording.
+        """
         if found.message_id not in self._inner_words:
             patterns = (pattern for pattern in self.patterns if pattern.message.id == found.message_id)
             words = {literal for pattern in patterns for literal in pattern.template.literals[1:-1] if len(literal) > _SEPARATING}

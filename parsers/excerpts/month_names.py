@@ -1,4 +1,4 @@
-"""Dates as Java writes them in the language of its machine (java.util.logging)."""
+"""Names of months and halves of days, as Java's locales have them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ _BEGINNINGS: tuple[tuple[str, ...], ...] = (
 _NUMBERS = {beginning: number for number, names in enumerate(_BEGINNINGS, start=1) for beginning in names}
 _LONGEST_FIRST = sorted(_NUMBERS, key=lambda each: (-len(each), each))
 MONTH_NAME = rf"(?P<local>(?:{'|'.join(_LONGEST_FIRST)})[a-zà-žа-я]{{0,8}}|1?\d(?=[月월]))[.月월]?"
-"""A month by its name, or by its number as in Chinese, Japanese and Korean."""
+"""A month by its name, or by its number as in Chinese."""
 
-HALF_OF_DAY = (
-    r"(?: ?(?P<half>[ap]\.?[ \u00a0\u202f]?m\b\.?|vorm\b\.?|nachm\b\.?|上午|下午|午前|午後|오전|오후|öö|ös|dop\b\.?|odp\b\.?))?"
-)
+HALF_OF_DAY = r"(?: ?(?P<half>[ap]\.?[ \u00a0\u202f]?m\b\.?|vorm\b\.?|nachm\b\.?|上午|下午|午前|午後|오전|오후|öö|ös|dop\b\.?|odp\b\.?))?"
 _AFTERNOON = re.compile(r"p|nachm|下午|午後|오후|ös|odp", re.IGNORECASE)
 
 

@@ -18,7 +18,7 @@ _BREAKS = re.compile(r"<(?:br|/p|/div|/li|/tr)\b[^<>\n]{0,50}>", re.IGNORECASE)
 _ENTITIES = re.compile(r"&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});")
 _PAGE_ESCAPE = re.compile(r"\\[|_\[*]")
 _PAGE_ESCAPED = re.compile(r"\\([\[\]_*|#<>(){}~`+!.-])")
-"""Marks that are none in Markdown, as tools write them that make it of other text."""
+"""Marks that Markdown shows as such."""
 _WIDE_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000\t\x0b\x0c"), " ")
 _NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\x00\r\x08"))
 _TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH}

@@ -36,6 +36,7 @@ class RegexWrapper:
     samples: tuple[dict[str, Any], ...] = ()
 
     def peel(self, line: bytes) -> Unwrapped | None:
+        """The line inside, as for all wrappers."""
         found = self.regex.fullmatch(line)
         if found is None:
             return None

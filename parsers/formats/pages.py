@@ -1,4 +1,4 @@
-"""Envelopes around each line of a page: how a page, a mail or a document writes text."""
+"""Envelopes around each line of a page, a mail or a document."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ _RICH_TEXT = b"{\\rtf"
 _RICH_TABLE = re.compile(rb"^\s*\{\\\*?\\?(?:fonttbl|colortbl|stylesheet|info|expandedcolortbl|generator|listtable)\b")
 _RICH = re.compile(r"\\'([0-9A-Fa-f]{2})|\\u(-?\d{1,5}) ?\??|\\(par|line)\b ?|\\(tab)\b ?|\\[a-z]{1,32}-?\d* ?|\\([{}\\])|([{}])")
 _RICH_BREAKS = (b"\\par", b"\\line")
+
+_NEST = re.compile(
+    rb"(?:^|(?<=[\s`'\"]))(?P<level>ERROR|WARN|INFO|DEBUG) (?P<message>\[(?:Consumer|ConsumerGroup|Runner|Cluster|Connection|BrokerPool)\] "
+    rb"[^\n]*?) \{(?P<values>\"timestamp\":[^\n]*\})"
+)
+"""What NestJS writes of kafkajs (kafka-logger.ts): level, message, and the other values as JSON."""
 
 
 class Unwrapped(NamedTuple):
@@ -92,7 +98,7 @@ class MailWrapper:
 
 @dataclass(frozen=True, slots=True)
 class PercentWrapper:
-    """Text in the form of addresses and web forms: `%5B` for a bracket."""
+    """Text as in addresses and web forms: `%5B` for a bracket."""
 
     name: str = "percent"
 
@@ -105,7 +111,7 @@ class PercentWrapper:
 
 @dataclass(frozen=True, slots=True)
 class EscapeWrapper:
-    """Text with characters as a string of a program has them: `\\u005b`."""
+    """Text with the escapes of a program's strings: `\\u005b`."""
 
     name: str = "escaped"
 
@@ -118,7 +124,10 @@ class EscapeWrapper:
 
 @dataclass(frozen=True, slots=True)
 class PiecesWrapper:
-    """A string in several pieces, one a line, as printers of programs' values break it."""
+    """A string in pieces, one a line.
+
+    Printers of programs' values break it so.
+    """
 
     name: str = "pieces"
 
@@ -148,6 +157,20 @@ class RichTextWrapper:
         return Unwrapped(encoded(_RICH.sub(_rich, text.decode("utf-8", "replace"))), partial=bool(text) and not is_broken)
 
 
+@dataclass(frozen=True, slots=True)
+class NestWrapper:
+    """A text with values behind it, which becomes one document."""
+
+    name: str = "nest_values"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        found = _NEST.search(line)
+        if found is None:
+            return None
+        message = found["message"].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        return Unwrapped(b'{"level":"%s","message":"%s",%s' % (found["level"], message, found["values"]))
+
+
 def _rich(found: re.Match[str]) -> str:
     """The character that a control word of rich text stands for."""
     code, number, line_break, tab, escaped, _ = found.groups()
@@ -168,6 +191,7 @@ PAGES: dict[str, Wrapper] = {
         EscapeWrapper(),
         PiecesWrapper(),
         RichTextWrapper(),
+        NestWrapper(),
     )
 }
 
@@ -185,8 +209,10 @@ def page_wrappers(sample: bytes) -> Iterator[str]:
 
 
 def code_wrappers(sample: bytes) -> Iterator[str]:
-    """Names of wrappers around a text that may be written in codes or in pieces."""
+    """Names of wrappers that may be around codes or pieces."""
     yield from (name for name, code in (("percent", _PERCENT), ("escaped", _ESCAPE)) if _is_coded(sample, code))
+    if _NEST.search(sample) is not None:
+        yield "nest_values"
     if any(_goes_on(*pair) for pair in pairwise(sample.split(b"\n"))):
         yield "pieces"
 

@@ -14,7 +14,10 @@ _LONGEST = 120
 _MOST = 8
 """Words of a tail."""
 _SHARED = 0.7
-"""Part of the lines that must have a tail; others may be cut, or of another program."""
+"""Part of the lines that must have a tail.
+
+Others may be cut, or of another program.
+"""
 _LEAST = 2
 
 _WORD, _WORD_FORM = "w", r"(?=[./$@~+-]*\w)[\w./$@~+-]+"
@@ -39,6 +42,7 @@ class TailWrapper:
     regex: re.Pattern[bytes]
 
     def peel(self, line: bytes) -> Unwrapped | None:
+        """The line without its tail, None if it has none."""
         found = self.regex.search(line)
         if found is None:
             return None
@@ -54,7 +58,7 @@ def tail_named(name: str) -> TailWrapper:
 
 
 def tail_wrappers(lines: Sequence[str]) -> list[str]:
-    """Names of the wrappers for the tails that most lines may have, shortest first."""
+    """Names of wrappers for the tails of most lines, shortest first."""
     counts = Counter(form for line in lines for form in set(_forms(line)))
     enough = max(_LEAST, _SHARED * len(lines))
     return [f"tail:{form}" for form in sorted(counts, key=lambda each: (len(each), each)) if counts[form] >= enough]

@@ -73,7 +73,7 @@ def _tails(sample: bytes, told: FileFormat | str) -> list[str]:
 
 
 def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, complete: bool) -> FileFormat | str:
-    """The form with that wrapper that makes it better, if any.
+    """The form with the wrapper that makes it better, if any.
 
     More is read then, or fewer names hold the same records: what stands behind a message is not part of a group's name.
     """
@@ -90,7 +90,7 @@ def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, co
 
 
 def _score(part: bytes, told: FileFormat, known: Catalogue) -> tuple[int, int, int]:
-    """What a form is worth: records, those with a time, and as few groups as may be."""
+    """What a form is worth: records, times, and few groups."""
     events = _parsed(part, told, known).events
     groups = set(events.column("group").to_pylist())
     return events.num_rows, events.num_rows - events.column("at").null_count, -len(groups)

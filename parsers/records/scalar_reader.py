@@ -301,7 +301,10 @@ class RecordReader:
         return (longer, more) if longer is not None and more is not None else (joined, found)
 
     def _without_logger(self, text: str, header: Header) -> tuple[Header, Match | None]:
-        """Match a line that was cut within its logger, after a complete message, or within its last brackets."""
+        """Match a line that was cut within its last brackets.
+
+        They hold its logger, after a complete message, or its reason.
+        """
         line = text[: text.find("\n")] if "\n" in text else text
         for _ in range(MAX_CUTS):
             line = line[: max(line.rfind(" ("), 0)]

@@ -184,6 +184,8 @@ def _awaited(context: RebalanceContext) -> list[Person]:
     window, end = context.window, context.facts.logs_end
     if end is None or end - context.start < SLOW_REJOIN_US:
         return []
+    if removed := _removed_at_last(context):
+        return removed
     if window.joined is not None:
         leader = context.previous.leader if context.previous is not None else None
         stays = leader is not None and context.roster.actor(leader) not in context.gone

@@ -1,5 +1,7 @@
 """One rebalance told in sentences."""
 
+from typing import Any
+
 import pytest
 
 from dashboards.answer.build import build_answer, rebalance
@@ -130,3 +132,15 @@ def test_nothing_is_said_to_be_there_only_where_that_is_known(kinds: dict[str, i
     assert ("is not known" in nothing_found(answer)) == sentence.startswith(
         ("Only", "No outage", "The lines", "No rebalance is in these requests")
     )
+
+
+@pytest.mark.parametrize(
+    ("ends", "sentence"),
+    [(("expired", "left"), "Members of 2 groups left or expired"), (("open", "open"), "No rebalance and")],
+)
+def test_members_that_went_are_part_of_rebalances_that_are_not_there(ends: tuple[str, str], sentence: str) -> None:
+    files = [made.log_file("server.log", kind="server", recognised=2)]
+    members: list[Any] = [{"group": f"orders-{number}", "ended_how": end} for number, end in enumerate(ends)]
+    answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}, members=members))
+
+    assert sentence in nothing_found(answer)

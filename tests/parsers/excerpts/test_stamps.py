@@ -44,7 +44,10 @@ def test_a_time_in_any_form(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["version 2.8.2", "marked 7, 2029 of them", "lists 12, 2029 5", "10.0.0.1:9092", "generation 1867554764", "a:b:c", "partition 3"])
+@pytest.mark.parametrize(
+    "text",
+    ["version 2.8.2", "marked 7, 2029 of them", "lists 12, 2029 5", "10.0.0.1:9092", "generation 1867554764", "a:b:c", "partition 3"],
+)
 def test_what_is_no_time(text: str) -> None:
     assert last_stamp(text, 0, len(text)) is None
     assert first_stamp(text, 0, len(text)) is None

@@ -19,7 +19,8 @@ PYTHON = (
 JAVA = (
     "[Consumer clientId=c-1, groupId=payments] Revoke previously assigned partitions orders-0, orders-1",
     "[Consumer clientId=c-1, groupId=payments] (Re-)joining group",
-    f"[Consumer clientId=c-1, groupId=payments] Successfully joined group with generation Generation{{generationId=7, memberId='{MEMBER}', protocol='range'}}",
+    "[Consumer clientId=c-1, groupId=payments] Successfully joined group with generation "
+    f"Generation{{generationId=7, memberId='{MEMBER}', protocol='range'}}",
     "[Consumer clientId=c-1, groupId=payments] Adding newly assigned partitions: orders-0, orders-1",
 )
 TAILS = (
@@ -76,6 +77,8 @@ REASON = f"(reason: Adding new member {MEMBER} with group instance id None; clie
 
 @pytest.mark.parametrize("length", [8, 20, 60, 120, len(REASON) - 30, len(REASON)])
 def test_a_line_that_is_cut_within_its_reason_has_the_name_alone(tmp_path: Path, length: int) -> None:
-    before = f"{BROKER}Stabilized group orders generation 3 (__consumer_offsets-2) with 2 members (kafka.coordinator.group.GroupCoordinator)\n"
+    before = (
+        f"{BROKER}Stabilized group orders generation 3 (__consumer_offsets-2) with 2 members (kafka.coordinator.group.GroupCoordinator)\n"
+    )
     rows = read_bytes(tmp_path, f"{before}{STARTED}{REASON[:length]}".encode()).rows("group", "generation")
     assert [(row["group"], row["generation"]) for row in rows] == [("orders", 3), ("payments", 4)]
