@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from parsers.formats.pages import Unwrapped
 
+TAIL = "tail:"
+"""What the names of these wrappers begin with."""
+
 _LONGEST = 120
 """Characters at the end of a line in which its tail stands."""
 _MOST = 8
@@ -52,7 +55,7 @@ class TailWrapper:
 
 def tail_named(name: str) -> TailWrapper:
     """The wrapper whose name tells the form of the tail."""
-    form = name.partition(":")[2]
+    form = name.removeprefix(TAIL)
     parts = (_WORD_FORM if part == _WORD else _BLANK_FORM if part.isspace() else re.escape(part) for part in re.split(r"(w|\s+)", form))
     return TailWrapper(name, re.compile(rf"{''.join(parts)}\s*\Z".encode(), re.ASCII))
 
@@ -61,7 +64,7 @@ def tail_wrappers(lines: Sequence[str]) -> list[str]:
     """Names of wrappers for the tails of most lines, shortest first."""
     counts = Counter(form for line in lines for form in set(_forms(line)))
     enough = max(_LEAST, _SHARED * len(lines))
-    return [f"tail:{form}" for form in sorted(counts, key=lambda each: (len(each), each)) if counts[form] >= enough]
+    return [f"{TAIL}{form}" for form in sorted(counts, key=lambda each: (len(each), each)) if counts[form] >= enough]
 
 
 def _forms(line: str) -> list[str]:

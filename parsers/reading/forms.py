@@ -23,7 +23,7 @@ from parsers.formats.envelopes import wrapper_named
 from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES
 from parsers.formats.pages import Unwrapped, code_wrappers, page_wrappers
-from parsers.formats.tails import tail_wrappers
+from parsers.formats.tails import TAIL, tail_named, tail_wrappers
 from parsers.formats.time_zones import ZoneConverter
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import ChunkContext
@@ -31,6 +31,9 @@ from parsers.records.context import ChunkContext
 _SAMPLE_BYTES = 1 << 15
 _SMALL_BYTES = 1 << 14
 """A small sample is doubted if any line is left unread."""
+
+_TAILED_BYTES = 1 << 13
+"""Bytes of a sample in which tails are looked for."""
 
 _WHOLE_BYTES = 1 << 24
 """Bytes that are searched for known words at most."""
@@ -59,17 +62,28 @@ def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
     """The form that reads most records, or why there is none."""
     told = _best(sample, complete=complete)
     if told != "binary":
-        told = _improved(sample, told, code_wrappers(sample), complete=complete)
-        told = _improved(sample, told, _tails(sample, told), complete=complete)
+        told = _improved(sample, told, code_wrappers(_whole_lines(sample)), complete=complete)
+        told = _improved(_whole_lines(sample, _TAILED_BYTES), told, _tails(sample, told), complete=complete)
     if isinstance(told, str):
         return told
     return replace(told, calendar=calendar) if (calendar := calendar_of(_text(_whole_lines(sample), told))) else told
 
 
 def _tails(sample: bytes, told: FileFormat | str) -> list[str]:
-    """Names of wrappers for what may stand behind each message."""
-    known = catalogue()
-    return tail_wrappers([line for line in _text(_whole_lines(sample), told).split("\n") if openings_of(known).places(line)])
+    """Names of wrappers for what may stand behind each message.
+
+    None where all is read, with times and with names that end otherwise.
+    """
+    part, known = _whole_lines(sample, _TAILED_BYTES), catalogue()
+    opened = [line for line in _text(part, told).split("\n") if openings_of(known).places(line)]
+    names = tail_wrappers(opened)
+    if not names or not isinstance(told, FileFormat):
+        return names
+    rows, timed, _ = _score(part, told, known)
+    if rows < len(opened) or timed < rows:
+        return names
+    groups = [group.encode() for group in _parsed(part, told, known).events.column("group").to_pylist() if group]
+    return [name for name in names if any(tail_named(name).peel(group) for group in groups)]
 
 
 def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, complete: bool) -> FileFormat | str:
@@ -78,14 +92,17 @@ def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, co
     More is read then, or fewer names hold the same records: what stands behind a message is not part of a group's name.
     """
     part, known = _whole_lines(sample), catalogue()
-    best, score = told, None
+    best, score, worse = told, None, 0
     for name in names:
         score = score or (_score(part, told, known) if isinstance(told, FileFormat) else (0, 0, 0))
         form = _best(_peeled(sample, name), complete=complete)
-        if isinstance(form, FileFormat):
-            form = replace(form, wrappers=(name, *form.wrappers))
-            if (other := _score(part, form, known)) > score:
-                best, score = form, other
+        form = replace(form, wrappers=(name, *form.wrappers)) if isinstance(form, FileFormat) else form
+        other = _score(part, form, known) if isinstance(form, FileFormat) else (0, 0, 0)
+        if other > score:
+            best, score = form, other
+        worse += other[0] < score[0]
+        if name.startswith(TAIL) and worse > 1:
+            break  # longer tails take more of the messages
     return best
 
 
@@ -168,10 +185,10 @@ def _unread(sample: bytes, told: FileFormat | str, known: Catalogue, *, complete
     return f"not read: no line is in a known layout, though line {number} contains known text"
 
 
-def _whole_lines(sample: bytes) -> bytes:
+def _whole_lines(sample: bytes, limit: int = _SAMPLE_BYTES) -> bytes:
     """The first lines of a sample."""
-    part = sample[:_SAMPLE_BYTES]
-    return part if len(sample) <= _SAMPLE_BYTES or b"\n" not in part else part[: part.rindex(b"\n") + 1]
+    part = sample[:limit]
+    return part if len(sample) <= limit or b"\n" not in part else part[: part.rindex(b"\n") + 1]
 
 
 def _text(part: bytes, told: FileFormat | str) -> str:
