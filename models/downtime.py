@@ -1,4 +1,4 @@
-"""Time in which groups stand still during rebalances.
+"""Time in which groups stand still during rebalances, and for whom.
 
 Members keep working while partitions move with the newer protocols (KIP-848) and under a cooperative assignor
 (KIP-429).
@@ -6,8 +6,21 @@ Members keep working while partitions move with the newer protocols (KIP-848) an
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
 from models.causes import RootCause
-from models.rows import Rebalance
+from models.units import US_PER_SECOND
+
+if TYPE_CHECKING:
+    from models.rows import Rebalance
+
+P = TypeVar("P")
+"""Person."""
+N = TypeVar("N", bound=Hashable)
+"""Name of a person."""
 
 PROTOCOLS_WITHOUT_STOP = frozenset({"consumer", "share", "streams"})
 
@@ -40,8 +53,150 @@ def stopped_seconds(row: Rebalance) -> float:
 
 
 def expected_delay(initial_delay_seconds: float | None, root_cause: str | None) -> float:
-    """Seconds of a rebalance that the initial delay explains and that stop nobody.
+    """Seconds of a rebalance that the initial delay explains; they stop nobody.
 
     None where a pause of the coordinator emptied the group: its members were at work until then.
     """
     return 0.0 if root_cause == RootCause.COORDINATOR_PAUSE else initial_delay_seconds or 0.0
+
+
+class Waited(Protocol):
+    """A rebalance with its wait, as a row or on a page."""
+
+    @property
+    def cluster(self) -> str:
+        """Cluster of the group."""
+
+    @property
+    def group(self) -> str:
+        """Group that waits."""
+
+    @property
+    def protocol(self) -> str:
+        """Protocol of the group."""
+
+    @property
+    def outcome(self) -> str:
+        """How it ended."""
+
+    @property
+    def started_at(self) -> int | None:
+        """Start."""
+
+    @property
+    def joined_at(self) -> int | None:
+        """End of the join phase in microseconds."""
+
+    @property
+    def join_seconds(self) -> float | None:
+        """Length of the join phase."""
+
+    @property
+    def reconcile_seconds(self) -> float | None:
+        """Time until all members had their target, with the newer protocols."""
+
+    @property
+    def duration_seconds(self) -> float | None:
+        """Its length, if it ended."""
+
+    @property
+    def at_least_seconds(self) -> float | None:
+        """Its length up to the end of the logs."""
+
+    @property
+    def blockers(self) -> Sequence[Any]:
+        """Members that others waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Generic[N]):
+    """A stretch in which a group waited, with parts by name.
+
+    Times are microseconds.
+    """
+
+    begin: int
+    end: int
+    parts: Mapping[N, float]
+
+
+def waited_seconds(item: Waited) -> float:
+    """Seconds that ready members waited for the blockers, 0 without any."""
+    if not item.blockers:
+        return 0.0
+    lasted = (item.duration_seconds if item.duration_seconds is not None else item.at_least_seconds) or 0.0
+    if item.outcome == "open" or (item.outcome == "superseded" and item.joined_at is not None):
+        return lasted
+    waited = item.join_seconds if item.reconcile_seconds is None else item.reconcile_seconds
+    return lasted if waited is None else waited
+
+
+def parts(people: Sequence[P], named: Callable[[P], N], shares: Sequence[float] | None = None) -> dict[N, float]:
+    """Part of a wait by name, in the order of people.
+
+    `shares` are the probabilities of the people, where they are known. The parts add up to 1.
+    """
+    weights: dict[N, float] = {}
+    for person, share in zip(people, shares or [1.0] * len(people), strict=True):
+        weights[named(person)] = weights.get(named(person), 0.0) + share
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()} if total else {}
+
+
+@dataclass(slots=True)
+class Waits(Generic[N]):
+    """Waits of groups, added one by one.
+
+    Whoever may be the one that was waited for has a part: its share where the logs tell shares, else as much as each of the others.
+    Where rebalances overlap, an instant is divided among all that are waited for then. So the seconds of all members of a group add
+    up to the time that it waited.
+    """
+
+    booked: defaultdict[N, float] = field(default_factory=lambda: defaultdict(float))
+    """Microseconds by name."""
+    kept: defaultdict[tuple[str, str], list[Wait[N]]] = field(default_factory=lambda: defaultdict(list))
+    """Waits that others may overlap, by cluster and group.
+
+    Rebalances of a classic group follow one another.
+    """
+
+    def add(self, item: Waited, named: Callable[[Any], N]) -> None:
+        """Add the wait of a rebalance for its blockers."""
+        begin = item.started_at if item.started_at is not None else item.joined_at
+        length = round(waited_seconds(item) * US_PER_SECOND)
+        by_name = parts(item.blockers, named)
+        if begin is not None and item.protocol in PROTOCOLS_WITHOUT_STOP and by_name:
+            self.kept[item.cluster, item.group].append(Wait(begin, begin + length, by_name))
+            return
+        for name, part in by_name.items():
+            self.booked[name] += part * length
+
+    def seconds(self) -> dict[N, float]:
+        """Seconds by name."""
+        found = defaultdict(float, self.booked)
+        for waits in self.kept.values():
+            for name, micros in shared_out(waits).items():
+                found[name] += micros
+        return {name: micros / US_PER_SECOND for name, micros in found.items()}
+
+
+def shared_out(waits: Sequence[Wait[N]]) -> dict[N, float]:
+    """Microseconds by name, of one group's waits.
+
+    An instant of several waits is divided by the parts that names have in them, for each name the largest.
+    """
+    steps = [(at, change, number) for number, wait in enumerate(waits) for at, change in ((wait.begin, 1), (wait.end, -1))]
+    found: defaultdict[N, float] = defaultdict(float)
+    active: Counter[int] = Counter()
+    before = 0
+    for at, change, number in sorted(steps):
+        present: dict[N, float] = {}
+        for other in +active if at > before else ():
+            for name, part in waits[other].parts.items():
+                present[name] = max(part, present.get(name, 0.0))
+        total = sum(present.values())
+        for name, part in present.items():
+            found[name] += (at - before) * part / total
+        active[number] += change
+        before = at
+    return dict(found)

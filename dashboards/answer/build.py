@@ -303,7 +303,7 @@ def _incident(
         ),
         evidence=evidence(row) if column(row, "evidence", None) else (),
         root_cause=root,
-        held_up=verdicts.waits.ranked(),
+        held_up=verdicts.waited_for(),
         lost_brokers=tuple(dict.fromkeys(each for item in broken for each in item.lost_brokers)),
         selected_count=verdicts.selected,
     )

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from conf.causes import cause as cause_entry
 from dashboards.view import answer as data
 from dashboards.wording.story import measured
+from models.downtime import Waits
 
 RIVAL_MIN = 0.05
 """Minimum weight of an alternative worth mentioning."""
@@ -53,23 +54,8 @@ class DecidingFiles:
         return (self.first[1] if self.first else "") + (", and others like it" if self.several else "")
 
 
-@dataclass(slots=True)
-class Waits:
-    """Whom the others waited for, each second booked once."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add(self, item: data.Rebalance) -> None:
-        names = {person.name for person in item.blockers}
-        for name in names:
-            self.counts[name] += 1
-            self.seconds[name] += item.held_up_seconds / len(names)
-
-    def ranked(self) -> tuple[data.Waiting, ...]:
-        """Members by the time that the others waited for them."""
-        found = (data.Waiting(name, count, round(self.seconds[name], 6)) for name, count in self.counts.items())
-        return tuple(sorted(found, key=lambda one: (-one.seconds, -one.count, one.name)))
+def _name(person: data.Person) -> str:
+    return person.name
 
 
 @dataclass(slots=True)
@@ -82,7 +68,9 @@ class Verdicts:
     settled_by: defaultdict[str, dict[str, DecidingFiles]] = field(default_factory=lambda: defaultdict(dict))
     measured: dict[str, tuple[float, str]] = field(default_factory=dict)
     """The greatest measurement of each cause, with its sentence."""
-    waits: Waits = field(default_factory=Waits)
+    held_up: Counter[str] = field(default_factory=Counter)
+    """Number of rebalances in which others waited, by member."""
+    waits: Waits[str] = field(default_factory=Waits)
     selected: int = 0
     """Number of rebalances within the selection; an incident may reach beyond it."""
     kinds: set[tuple[str, str | None]] = field(default_factory=set)
@@ -100,7 +88,14 @@ class Verdicts:
         greatest = max((item.measurements_ms.get(name, 0.0) for name in MEASURED), default=0.0)
         if greatest >= self.measured.get(item.cause, (-1.0, ""))[0] and (text := measured(item)):
             self.measured[item.cause] = (greatest, text)
-        self.waits.add(item)
+        self.held_up.update({person.name for person in item.blockers})
+        self.waits.add(item, _name)
+
+    def waited_for(self) -> tuple[data.Waiting, ...]:
+        """Members by the time that the others waited for them."""
+        seconds = self.waits.seconds()
+        found = (data.Waiting(name, count, round(seconds[name], 6)) for name, count in self.held_up.items())
+        return tuple(sorted(found, key=lambda one: (-one.seconds, -one.count, one.name)))
 
     @property
     def leading(self) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from conf.causes import Advice
 from dashboards.view.evidence import Line
+from models.downtime import waited_seconds
 
 if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, BrokerOutage, HeadCount, MemberPart, QueueLane, WhatIf
@@ -122,12 +123,7 @@ class Rebalance:
     @property
     def held_up_seconds(self) -> float:
         """How long members that were ready waited for the blockers."""
-        if not self.blockers:
-            return 0.0
-        if self.outcome == "open" or (self.outcome == "superseded" and self.joined_at is not None):
-            return self.lasted_seconds
-        waited = self.join_seconds if self.reconcile_seconds is None else self.reconcile_seconds
-        return waited if waited is not None else self.lasted_seconds
+        return waited_seconds(self)
 
     @property
     def assignment_seconds(self) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from models.clear_names import clear
-from models.downtime import goes_on, stopped_seconds
+from models.downtime import Waits, goes_on, stopped_seconds, waited_seconds
 from models.ids import make_id
 from models.incidents.headline_facts import (
     EndlessWait,
@@ -171,15 +171,15 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
 
 
 def _held_up_by(rows: Sequence[Rebalance], stopped: float, limits: Limits) -> Person | None:
-    """Member that the others waited for during most of the downtime."""
-    waited: dict[str, float] = defaultdict(float)
-    people: dict[str, Person] = {}
+    """Member that the others waited for longest, if that was most of the downtime."""
+    people = {_actor(person): person for row in reversed(rows) for person in reversed(row.blockers)}
+    waits: Waits[str] = Waits()
     for row in rows:
-        if row.blockers:
-            people.setdefault(_actor(row.blockers[0]), row.blockers[0])
-            waited[_actor(row.blockers[0])] += _waited_seconds(row)
-    worst = min(waited, key=lambda name: (-waited[name], clear(name)), default=None)
-    return people[worst] if worst is not None and waited[worst] >= max(limits.slow_join_seconds, stopped / 2) else None
+        waits.add(row, _actor)
+    seconds = waits.seconds()
+    worst = min(people, key=lambda name: (-seconds[name], clear(name)), default=None)
+    waited = sum(waited_seconds(row) for row in rows if worst is not None and worst in map(_actor, row.blockers))
+    return people[worst] if worst is not None and waited >= max(limits.slow_join_seconds, stopped / 2) else None
 
 
 def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
@@ -364,7 +364,7 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
     if kind == "stuck" and waited and waited[-1] is rows[-1]:
         return EndlessWait(tuple(map(_actor, rows[-1].blockers)), has_joined=rows[-1].joined_at is not None)
     if waited and (worst is waited[0].blockers[0] or not FAILURES.intersection(causes)):
-        return HeldUp(member, sum(map(_waited_seconds, waited)))
+        return HeldUp(member, sum(map(waited_seconds, waited)))
     if kind == "flapping_member":
         causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
         went = Counter(cause for cause in causes if cause in _WENT)
@@ -394,13 +394,6 @@ def _frequent_cause(rows: Sequence[Rebalance]) -> FrequentCause:
     sure = [row.confidence for row in rows if row.cause == cause]
     mean = sum(sure) / len(sure) if sure else 0.0
     return FrequentCause(cause, None if mean >= LIKELY or cause == "unknown" else mean)
-
-
-def _waited_seconds(row: Rebalance) -> float:
-    """Seconds that ready members waited for the others."""
-    if row.outcome == "open" or (row.outcome == "superseded" and row.joined_at is not None):
-        return row.at_least_seconds or row.duration_seconds or 0.0
-    return (row.join_seconds if row.reconcile_seconds is None else row.reconcile_seconds) or 0.0
 
 
 SHORTEST_SECONDS = real("incidents.shortest_seconds")

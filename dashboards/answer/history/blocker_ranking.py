@@ -7,12 +7,13 @@ seconds of all members of a group therefore add up to the time that it waited.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from dashboards.answer.totals import RANKED_BY, Doer
-from dashboards.view.answer import Rebalance
-from dashboards.wording.units import MICROSECONDS
+from dashboards.view.answer import Person, Rebalance
+from models.downtime import Waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,55 +48,28 @@ class _Waiting:
     times: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """A stretch in which a group waited for members."""
-
-    begin: int
-    end: int
-    names: frozenset[str]
-
-
 def blockers(items: Iterable[Rebalance], ranked_by: str = "client") -> list[Blocker]:
     """Members by the time that others waited for them."""
     named = RANKED_BY[ranked_by]
     members: defaultdict[Doer, _Waiting] = defaultdict(_Waiting)
-    waits: defaultdict[tuple[str, str, str], list[Wait]] = defaultdict(list)
+    waits: Waits[Doer] = Waits()
     for item in items:
         begin = item.started_at if item.started_at is not None else item.joined_at
-        names = frozenset(map(named, item.blockers))
         group = (item.cluster, item.system, item.group)
-        for name in names:
+        for name in set(map(named, item.blockers)):
             one = members[*group, name]
             one.hosts.update(person.host for person in item.blockers if person.host and named(person) == name)
             one.causes[item.cause] += 1
             one.longest = max(one.longest, item.held_up_seconds)
             one.times += [] if begin is None else [begin]
-        if names and begin is not None:
-            waits[group].append(Wait(begin, begin + round(item.held_up_seconds * MICROSECONDS), names))
-        for name in names if begin is None else ():
-            members[*group, name].seconds += item.held_up_seconds / len(names)
-    for group, found in waits.items():
-        for name, micros in shared_out(found).items():
-            members[*group, name].seconds += micros / MICROSECONDS
+        waits.add(item, partial(_doer, group, named))
+    for doer, seconds in waits.seconds().items():
+        members[doer].seconds += seconds
     return _ranked(members)
 
 
-def shared_out(waits: Iterable[Wait]) -> Mapping[str, float]:
-    """Microseconds by name.
-
-    Each instant is shared by all that are waited for then."""
-    steps = sorted((at, change, wait.names) for wait in waits for at, change in ((wait.begin, 1), (wait.end, -1)))
-    shares: defaultdict[str, float] = defaultdict(float)
-    active: Counter[str] = Counter()
-    before = 0
-    for at, change, names in steps:
-        present = [name for name, count in active.items() if count > 0]
-        for name in present:
-            shares[name] += (at - before) / len(present)
-        active.update(dict.fromkeys(names, change))
-        before = at
-    return shares
+def _doer(group: tuple[str, str, str], named: Callable[[Person], str], person: Person) -> Doer:
+    return (*group, named(person))
 
 
 def _ranked(members: Mapping[Doer, _Waiting]) -> list[Blocker]:

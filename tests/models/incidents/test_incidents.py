@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from models.incidents.headline_facts import EndlessWait, EpisodeFacts, FrequentCause, HeldUp, MemberActions, NamedMember, TurnRestarts
 from models.incidents.incidents import NAMELESS, Limits, find_incidents
-from models.rows import Incident
+from models.rows import Incident, Person
 from tests.models.kafka.groups.script import events_of, replay
 
 START = "1.0 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1"
@@ -175,3 +176,13 @@ def test_what_may_well_be_a_failure_is_not_expected(
     (incident,) = find_incidents([row])
     severity, reserve = told
     assert (incident.severity, incident.headline.story) == (severity, FrequentCause("member_join", reserve))
+
+
+def test_seconds_of_a_wait_are_shared_among_those_that_were_waited_for() -> None:
+    """Two rebalances wait for the second of two members, and only the longer one also for the first."""
+    member = {"member_id": None, "instance_id": None, "host": None, "reason": "evicted"}
+    first, second = (Person(client_id=name, **member) for name in ("a", "b"))
+    (row,) = replay(events_of(turn(1_000, 1, "heartbeat_expiration", "x#1", join=20.0).splitlines())).rebalances
+    shorter = replace(row, rebalance_id="r", started_at=row.over_at, join_seconds=15.0, duration_seconds=15.0, blockers=[second])
+    found = find_incidents([replace(row, blockers=[first, second]), shorter])
+    assert [incident.worst_offender for incident in found] == [second]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dashboards.answer.build import rebalance
-from dashboards.answer.history.blocker_ranking import Wait, blockers, shared_out
+from dashboards.answer.history.blocker_ranking import blockers
 from dashboards.answer.history.change_points import change_points
 from dashboards.answer.history.group_profiles import Files, profiles
 from dashboards.answer.history.periods import between, cover_of, covered_seconds, periods
@@ -17,29 +15,6 @@ from dashboards.wording.units import Clock
 from tests.dashboards import made
 
 S = made.SECOND
-SHARES = [
-    ([(0, 10, "a")], {"a": 10}),
-    ([(0, 10, "ab")], {"a": 5, "b": 5}),
-    ([(0, 10, "a"), (4, 10, "a")], {"a": 10}),
-    ([(0, 10, "a"), (4, 14, "b")], {"a": 7, "b": 7}),
-    ([(0, 10, "a"), (10, 12, "a")], {"a": 12}),
-]
-
-
-@pytest.mark.parametrize(("waits", "seconds"), SHARES)
-def test_each_second_is_booked_once(waits: list[tuple[int, int, str]], seconds: dict[str, float]) -> None:
-    found = shared_out(Wait(begin * S, end * S, frozenset(names)) for begin, end, names in waits)
-    assert {name: micros / S for name, micros in found.items() if micros} == pytest.approx(seconds)
-
-
-SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.sets(st.sampled_from("abc"), min_size=1)), max_size=8)
-
-
-@given(SPANS)
-def test_all_shares_add_up_to_the_time_that_was_waited(spans: list[tuple[int, int, set[str]]]) -> None:
-    waits = [Wait(min(a, b), max(a, b), frozenset(names)) for a, b, names in spans]
-    instants = {at for wait in waits for at in range(wait.begin, wait.end)}
-    assert sum(shared_out(waits).values()) == pytest.approx(len(instants))
 
 
 def test_blockers_of_the_story_have_their_seconds() -> None:
