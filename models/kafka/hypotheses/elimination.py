@@ -204,12 +204,19 @@ def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
             continue
         if action.kind is ActionKind.JOINED and (action.generation or 0) >= (context.window.generation_after or 0):
             break
-        is_out = actor in context.members_before and actor not in context.members_after and actor not in context.gone
-        if is_out and says_unknown_member(action) and not context.is_ambiguous(actor):
-            found[actor] = replace(
-                action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=context.members_before[actor]
-            )
+        if _is_out(context, actor) and says_unknown_member(action) and not context.is_ambiguous(actor):
+            member_id = context.members_before.get(actor, action.member_id)
+            found[actor] = replace(action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=member_id)
     return list(found.values())
+
+
+def _is_out(context: RebalanceContext, actor: str) -> bool:
+    """Whether a member is not in the new generation, and did not leave.
+
+    Some libraries name no generation; there a group that went empty has lost all that were seen.
+    """
+    was_there = actor in context.members_before or (context.window.generation_before is None and context.window.outcome == "empty")
+    return was_there and actor not in context.members_after and actor not in context.gone
 
 
 def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:

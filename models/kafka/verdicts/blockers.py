@@ -112,6 +112,9 @@ def _evicted(context: RebalanceContext) -> list[Person]:
     logged = [action for action in context.by_actor(ActionKind.EVICT).values() if action.at >= context.start]
     if logged:
         return [_person(context, action, EVICTED, first=index == 0) for index, action in enumerate(logged)]
+    kept = _static_leader(context)
+    if kept:
+        return kept
     if context.window.witness is Witness.CLIENT:
         return _dropped(context)
     if phase_deadline_us(context) is None:
@@ -125,6 +128,24 @@ def _evicted(context: RebalanceContext) -> list[Person]:
         if missing:
             return _people(context, missing, EVICTED)
     return _one_of(context, _old_members(context), EVICTED)
+
+
+def _static_leader(context: RebalanceContext) -> list[Person]:
+    """The leader that another one replaced as the join phase ended.
+
+    A static member stays in its group, so no line lists it (GroupMetadata.scala, maybeElectNewJoinedLeader). The line names no group.
+    """
+    joined, groups_own = context.window.joined, context.roster.members
+    if joined is None or phase_deadline_us(context) is None:
+        return []
+    found = [
+        event
+        for event in context.facts.leaders_replaced
+        if event.instance_id and event.place.file == joined.place.file and 0 <= joined.time_us - event.time_us <= LAST_MOMENT_US
+    ]
+    known = [event for event in found if event.member_id in groups_own or event.fields.get("new_leader") in groups_own]
+    told = known or (found if len(found) == 1 else [])
+    return [context.roster.person(event.member_id, None, event.instance_id, NOT_BACK, first=True) for event in told[:1]]
 
 
 def _dropped(context: RebalanceContext) -> list[Person]:
