@@ -50,23 +50,44 @@ class StaticRestarts:
 
     spell: ReturnSpell | None = None
     ordinal: int = 0
+    returned: Event | None = None
+    """The latest return by the consumer protocol, while an epoch may follow."""
+
+    @property
+    def are_open(self) -> bool:
+        """Whether returns are kept that others may join."""
+        return self.spell is not None or self.returned is not None
 
     def feed(self, event: Event, kept: Sequence[Event]) -> None:
         """Take an event.
 
         `kept` are the lines that say that nobody has to rebalance, in order of time.
         """
+        self._settle(event)
         if event.name == "StaticMemberFenced" and self.spell is not None:
             self.spell.fenced = True
-        if event.name != "StaticMemberReplaced" or not event.instance_id or not was_kept(event, kept):
+        if event.name == "ModernMemberJoined" and event.instance_id and event.fields.get("rejoined"):
+            self.returned = event
+        elif event.name == "StaticMemberReplaced" and event.instance_id and was_kept(event, kept):
+            self._note(event)
+
+    def _settle(self, event: Event) -> None:
+        """Count the latest return, unless the group's epoch rises with it."""
+        back = self.returned
+        if back is None or ((is_prompt := event.time_us - back.time_us <= KEPT_US) and event.name != "GroupEpochBumped"):
             return
-        at = event.time_us
+        self.returned = None
+        if not is_prompt:
+            self._note(back)
+
+    def _note(self, event: Event) -> None:
+        at, name = event.time_us, event.instance_id or ""
         if self.spell is None:
             self.ordinal += 1
             self.spell = ReturnSpell(self.ordinal, at, at)
         spell = self.spell
         spell.last_at = max(spell.last_at, at)
-        spell.counts[event.instance_id] = spell.counts.get(event.instance_id, 0) + 1
+        spell.counts[name] = spell.counts.get(name, 0) + 1
         if len(spell.lines) < LINES_MAX:
             spell.lines.append(line_of(event))
 
@@ -75,6 +96,9 @@ class StaticRestarts:
 
         Returns it with the time at which it was final.
         """
+        if self.returned is not None and self.returned.time_us + KEPT_US < until:
+            self._note(self.returned)
+            self.returned = None
         spell = self.spell
         if spell is None or spell.last_at + gap_us >= until:
             return None

@@ -118,6 +118,25 @@ def test_a_roll_out_of_static_members_names_the_group_and_says_that_nothing_foll
     assert {row.ended_how for row in found.members} >= {"replaced"}
 
 
+AWAY = "[GroupId meters] Static member {old} with instance id {instance} temporarily left the consumer group."
+BACK = (
+    "[GroupId meters] Static member with instance id {instance} re-joins the consumer group using the consumer protocol. "
+    "Created a new member {new} to replace the existing member {old}."
+)
+
+
+@pytest.mark.parametrize(("bumped", "spared"), [(False, 1), (True, 0)], ids=["as before", "with another subscription"])
+def test_a_static_member_of_the_consumer_protocol_is_back_in_time_if_no_epoch_follows(tmp_path: Path, bumped: bool, spared: int) -> None:
+    names = {"instance": "m-0", "old": "CxKjukk9RV-iM44-YQKoMg", "new": "pAJLTEYpSSOuQie_pNsdDw"}
+    story = Story(JAVA).say(0, AWAY.format(**names)).say(21, BACK.format(**names))
+    if bumped:
+        story.say(21.001, "[GroupId meters] Bumped group epoch to 9 with metadata hash 77.")
+    found = told(tmp_path, server=story.others(-300, 900))
+    restarts = [each for each in found.incidents if each.kind == "static_restart"]
+    assert [each.severity for each in restarts] == ["info"] * spared
+    assert len(list(found.rebalances)) == bumped
+
+
 @pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "replaced"])
 def test_two_processes_with_one_instance_id_need_attention(tmp_path: Path, fenced: bool) -> None:
     story = Story()

@@ -360,7 +360,7 @@ class GroupStage:
 
     def _end_spell_of_returns(self, until: int) -> None:
         """Tell of static members that came back without a rebalance."""
-        over_by = self.returns.over_by(until, self._gap) if self.returns.spell is not None else None
+        over_by = self.returns.over_by(until, self._gap) if self.returns.are_open else None
         incident = return_incident(self.cluster, self.group, over_by[1]) if over_by is not None else None
         if over_by is not None and incident is not None:
             self.final.take(GroupHistory(incidents=[incident]), final_at=over_by[0])

@@ -1,0 +1,21 @@
+"""Advice that fits the protocol of a group."""
+
+from __future__ import annotations
+
+import pytest
+
+from conf.causes import cause
+from dashboards.answer.fitting import fitting
+
+SESSION = [
+    ("classic", {"session.timeout.ms", "heartbeat.interval.ms", "group.max.session.timeout.ms"}),
+    ("consumer", {"group.consumer.session.timeout.ms"}),
+    ("share", {"group.share.session.timeout.ms"}),
+    ("streams", {"group.streams.session.timeout.ms"}),
+]
+
+
+@pytest.mark.parametrize(("protocol", "settings"), SESSION)
+def test_the_session_is_set_where_the_protocol_of_the_group_has_it(protocol: str, settings: set[str]) -> None:
+    advice = fitting(cause("kafka", "session_timeout").advice, [(protocol, None)], (4, 1))
+    assert {setting.name for item in advice for setting in item.settings} == settings
