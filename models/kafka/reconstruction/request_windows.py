@@ -31,6 +31,13 @@ HELD_MAX = 10_000
 PARKED_US = whole("kafka.request_windows.parked_us")
 """Waiting time of a JoinGroup that a join phase parked: assumed."""
 
+ANSWER_US = whole("kafka.request_windows.answer_us")
+"""Longest time from a heartbeat to the logged time of its answer.
+
+A run of heartbeats has the latter for its last one, from which the session is counted. Heartbeats of a group are often in step, so
+another member may hear of an expiry before that.
+"""
+
 REBALANCE_IN_PROGRESS, NOT_COORDINATOR = 27, 16
 """Error codes (protocol/Errors.java)."""
 
@@ -221,9 +228,10 @@ class RequestWindows:
 
         While heartbeats are answered without a rebalance, none has.
         """
-        since = self._since
+        since, noticed = self._since, self.noticed.at if self.noticed is not None else FOREVER
         for member, sign in self.members.silent(by):
-            yield member, RequestSign(min(max(sign.at, since), by), sign.event)
+            at = noticed if 0 < sign.at - noticed <= ANSWER_US else sign.at
+            yield member, RequestSign(min(max(at, since), by), sign.event)
 
     @property
     def _since(self) -> int:
