@@ -303,9 +303,18 @@ def sync_given_up(context: RebalanceContext) -> bool:
         return False
     refused = context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US)
     if context.window.witness is Witness.CLIENT and context.previous is not None and context.previous.outcome == "superseded":
-        return any(action.why == NOT_STORED for action in refused)
+        given_up_at = began + STORE_TIMEOUT_US
+        return any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused)
     took = (action.event.fields.get("total_ms") for action in refused)
     return any(isinstance(each, int | float) and 0 <= each * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for each in took)
+
+
+def _is_just(at: int, given_up_at: int) -> bool:
+    """Whether a refused SyncGroup was answered as a write was given up.
+
+    Its answer tells of another rebalance (GroupMetadataManager.storeGroup).
+    """
+    return -CLOCK_TOLERANCE_US <= at - given_up_at <= STORE_SLACK_US
 
 
 def _as_if_timed_out(context: RebalanceContext) -> bool:
