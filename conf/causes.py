@@ -80,6 +80,13 @@ def outage_causes() -> Mapping[str, Cause]:
 
 
 @cache
+def outage_ends() -> Mapping[str, Cause]:
+    """Ends of partition outages that need advice of their own, by id."""
+    entries = ({"system": "kafka", "family": "broker", "recognised": [], **raw} for raw in _document()["outage_ends"])
+    return {entry.id: entry for entry in map(_cause, entries)}
+
+
+@cache
 def incident_kinds() -> Mapping[str, Cause]:
     """Kinds of incidents with texts and advice of their own."""
     entries = ({"system": "kafka", "family": "timeout", **raw} for raw in _document()["kinds"])

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from conf.causes import Cause, causes, incident_kinds, outage_cause
+from conf.causes import Cause, causes, incident_kinds, outage_cause, outage_ends
 from conf.causes import cause as cause_entry
 from conf.causes import root_cause as root_cause_entry
 from dashboards.answer import presence
@@ -326,7 +326,7 @@ def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> Cause | N
 
 def _outage(row: Row) -> data.Outage:
     offline, online = column(row, "offline_at"), column(row, "online_at")
-    entry = outage_cause(column(row, "cause"))
+    entry, end = outage_cause(column(row, "cause")), outage_ends().get(column(row, "ended_by"))
     return data.Outage(
         id=column(row, "outage_id"),
         cluster=column(row, "cluster"),
@@ -342,7 +342,7 @@ def _outage(row: Row) -> data.Outage:
         at_risk=column(row, "at_risk"),
         groups=tuple(column(row, "groups") or ()),
         evidence=evidence(row),
-        advice=entry.advice,
+        advice=(*end.advice, *entry.advice) if end is not None else entry.advice,
     )
 
 

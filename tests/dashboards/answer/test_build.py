@@ -207,3 +207,12 @@ def test_an_incident_of_rocketmq_is_about_the_fault_that_stood_meanwhile() -> No
     story.conditions[0]["ended_at"] = made.at(1)
     (found,) = build_answer(story).incidents
     assert found.cause_title == "Consumer started"
+
+
+@pytest.mark.parametrize(("ended_by", "is_told"), [("unclean_election", True), ("replica_returned", False)])
+def test_how_an_outage_ended_has_its_advice(ended_by: str, is_told: bool) -> None:
+    story = made.small_story()
+    story.outages = [{**row, "ended_by": ended_by} for row in story.outages]
+    (outage,) = build_answer(story).outages
+    settings = {setting.name for item in outage.advice for setting in item.settings}
+    assert ("unclean.leader.election.enable" in settings) is is_told
