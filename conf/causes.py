@@ -80,6 +80,15 @@ def outage_causes() -> Mapping[str, Cause]:
 
 
 @cache
+def waits() -> Mapping[str, Cause]:
+    """What is said of a wait for a member, by what stands behind it."""
+    return {
+        entry.id: entry
+        for entry in map(_cause, ({"system": "kafka", "family": "timeout", "recognised": [], **raw} for raw in _document()["waits"]))
+    }
+
+
+@cache
 def outage_ends() -> Mapping[str, Cause]:
     """Ends of partition outages that need advice of their own, by id."""
     entries = ({"system": "kafka", "family": "broker", "recognised": [], **raw} for raw in _document()["outage_ends"])

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from conf.causes import Cause, causes, incident_kinds, outage_cause, outage_ends
+from conf.causes import Cause, causes, incident_kinds, outage_cause, outage_ends, waits
 from conf.causes import cause as cause_entry
 from conf.causes import root_cause as root_cause_entry
 from dashboards.answer import presence
@@ -268,6 +268,8 @@ def _incident(
         entry = incident_kinds().get(column(row, "kind"), entry)
     elif root is None:
         entry = _standing_fault(row, conditions) or entry
+    elif column(row, "kind") == "slow_member":
+        entry = waits().get(root, entry)
     worst = column(row, "worst_offender")
     return data.Incident(
         number=number,

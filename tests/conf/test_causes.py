@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, incident_kinds, outage_cause, outage_causes, outage_ends
+from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, incident_kinds, outage_cause, outage_causes, outage_ends, waits
 from pipelines.schema import allowed_values as vocabulary
 
-EVERY = [*causes().values(), *outage_causes().values(), *incident_kinds().values(), *outage_ends().values()]
+EVERY = [*causes().values(), *outage_causes().values(), *incident_kinds().values(), *outage_ends().values(), *waits().values()]
 
 
 def test_every_cause_in_use_has_an_entry_and_no_entry_is_left_over() -> None:
@@ -19,6 +19,7 @@ def test_every_cause_in_use_has_an_entry_and_no_entry_is_left_over() -> None:
     assert roots == set(vocabulary.ROOT_CAUSES) - set(vocabulary.REBALANCE_CAUSES)
     assert set(outage_causes()) == set(vocabulary.OUTAGE_CAUSES)
     assert set(outage_ends()) <= set(vocabulary.OUTAGE_ENDS)
+    assert set(waits()) <= set(vocabulary.ROOT_CAUSES)
     told_by_offsets_at_risk = {"offsets_lost"}
     assert set(incident_kinds()) <= {*vocabulary.INCIDENT_KINDS, *vocabulary.CONDITION_KINDS} | told_by_offsets_at_risk
 

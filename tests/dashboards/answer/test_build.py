@@ -216,3 +216,13 @@ def test_how_an_outage_ended_has_its_advice(ended_by: str, is_told: bool) -> Non
     (outage,) = build_answer(story).outages
     settings = {setting.name for item in outage.advice for setting in item.settings}
     assert ("unclean.leader.election.enable" in settings) is is_told
+
+
+@pytest.mark.parametrize(("kind", "is_shorter"), [("slow_member", True), ("single", False)])
+def test_a_dead_member_that_others_waited_for_has_a_shorter_session_advised(kind: str, is_shorter: bool) -> None:
+    """A longer session, which spares a paused member its expiry, makes the others wait longer."""
+    story = made.small_story()
+    story.incidents = [replace(row, kind=kind, root_cause="session_timeout") for row in story.incidents[:1]]
+    (incident,) = build_answer(story).incidents
+    words = " ".join(item.do for item in incident.advice)
+    assert ("shorter session" in words, "longer session" in words) == (is_shorter, not is_shorter)
