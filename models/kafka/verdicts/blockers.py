@@ -149,12 +149,7 @@ def _static_leader(context: RebalanceContext) -> list[Person]:
 
 
 def _dropped(context: RebalanceContext) -> list[Person]:
-    """Old members gone after a long join phase, by members' logs.
-
-    Where nobody else is known to have begun it, their going did, and they were not waited for.
-    """
-    if not context.joiners and not context.gone:
-        return []
+    """Old members gone after a long join phase, by members' logs."""
     start, end, after = context.start, context.window.open_until, context.members_after
     if end is None or end - start < SLOW_REJOIN_US or not after:
         return []
