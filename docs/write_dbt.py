@@ -40,7 +40,7 @@ def table_of(table: Table) -> dict[str, Any]:
 
 def tests_of(table: Table, column: Column) -> list[Any]:
     """Tests of dbt that follow from the declaration."""
-    found: list[Any] = ["not_null"] if column.required else []
+    found: list[Any] = ["not_null"] if column.is_required else []
     found += ["unique"] if list(table.key) == [column.name] else []
     return found + ([{"accepted_values": {"arguments": {"values": list(column.values)}}}] if column.values else [])
 

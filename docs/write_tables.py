@@ -65,7 +65,7 @@ def meaning(column: Column) -> str:
     values = ", ".join(f"`{value}`" for value in column.values)
     bounds = [f"{word} {bound}" for word, bound in (("at least", column.least), ("at most", column.greatest)) if bound is not None]
     told = (f" One of {values}." if values else "") + (f" {', '.join(bounds).capitalize()}." if bounds else "")
-    return cell(column.description + told) + ("" if column.required else " May be null.")
+    return cell(column.description + told) + ("" if column.is_required else " May be null.")
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -25,13 +25,13 @@ TENTHS_BELOW_SECONDS = real("durations.tenths_below_seconds")
 _SPAN = re.compile(r"(?P<whole>\d+)(?P<rest>(?:\.\d+)?\s*)(?P<unit>[a-z]+)")
 
 
-def span_us(text: str, units: Collection[str] = UNITS_US.keys(), *, whole: bool = False) -> int | None:
+def span_us(text: str, units: Collection[str] = UNITS_US.keys(), *, is_whole: bool = False) -> int | None:
     """Microseconds of a duration, None if the text is none.
 
-    With `whole` it must be a whole number directly before its unit.
+    With `is_whole` it must be a whole number directly before its unit.
     """
     found = _SPAN.fullmatch(text)
-    if found is None or found["unit"] not in units or (whole and found["rest"]):
+    if found is None or found["unit"] not in units or (is_whole and found["rest"]):
         return None
     return round(Decimal(found["whole"] + found["rest"].rstrip()) * UNITS_US[found["unit"]])
 

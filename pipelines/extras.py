@@ -42,7 +42,7 @@ def require(extra: str) -> None:
     wanted = [name for part in _INCLUDES.get(extra, (extra,)) for name in EXTRAS[part] if name != "delta-spark"]
     absent = [name for name in wanted if found_version(name) is None]
     if absent:
-        raise _missing(", ".join(absent), extra, plural=len(absent) > 1)
+        raise _missing(", ".join(absent), extra, is_plural=len(absent) > 1)
 
 
 def found_version(distribution: str) -> str | None:
@@ -62,8 +62,8 @@ def missing_package(error: BaseException) -> MissingPackage | None:
     return None if extra is None else _missing(name, extra)
 
 
-def _missing(names: str, extra: str, *, plural: bool = False) -> MissingPackage:
-    verb = "are" if plural else "is"
+def _missing(names: str, extra: str, *, is_plural: bool = False) -> MissingPackage:
+    verb = "are" if is_plural else "is"
     return MissingPackage(f"{names} {verb} not installed, which {NEEDED_BY[extra]} need{_s(extra)}: pip install 'groupscope[{extra}]'")
 
 

@@ -68,7 +68,7 @@ class Form:
     """Unused imports by local name, which other modules may import from here."""
     followed: list[tuple[str, str]] = field(default_factory=list)
     """All imports that run: module and name."""
-    empty: bool = False
+    is_empty: bool = False
 
 
 class Forms:
@@ -133,7 +133,7 @@ class Forms:
     def _made(self, kind: str, content: bytes) -> tuple[Any, ...]:
         if kind == _CODE:
             form = form_of_module(content)
-            return form.digest, form.used, form.unused, form.followed, form.empty
+            return form.digest, form.used, form.unused, form.followed, form.is_empty
         return digest_of(kind, _form_of_yaml(content, self._lean) if kind else content), [], [], [], not content
 
 
@@ -326,7 +326,7 @@ class Sources:
     def fingerprint(self, entries: Iterable[str], boundaries: Collection[str] = (), data: Iterable[str] = ()) -> str:
         """Fingerprint of modules reached from entries, and of data in packages `data`."""
         modules = self.reached(entries, boundaries)
-        meanings = sorted(self._meaning(module, modules) for module in modules if not self.form(module).empty)
+        meanings = sorted(self._meaning(module, modules) for module in modules if not self.form(module).is_empty)
         folders = sorted(found for root in data for found in self._data(self._roots[root]))
         return digest_of(*meanings, "data", *folders)
 

@@ -40,6 +40,14 @@ TOP_LEVEL = {
     "pyproject.toml",
     "requirements.lock",
 }
+BARE_BOOLEANS = {
+    # columns, keys of JSON and of scenarios, and fields of recordings, which have these names in `docs/tables.md` and elsewhere
+    *("awaited", "expected", "first", "inferred", "rejoined", "running", "static", "synced", "unclean", "cooperative"),
+    # flags as commands of all programs call them
+    *("follow", "nullable", "once", "quiet", "strict", "verbose"),
+    # what is to be done
+    *("came", "commit", "discard", "forget", "rebuild", "remake", "space"),
+}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 MODULE_LINES = 500
 FUNCTION_LINES = 60
@@ -200,6 +208,27 @@ def test_public_methods_have_a_docstring(package: str) -> None:
         }
 
     assert silent == set()
+
+
+def booleans(path: Path) -> Iterator[str]:
+    """Names of fields and parameters that are annotated as Booleans."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and is_boolean(node.annotation):
+            yield node.target.id
+        if isinstance(node, Function):
+            yield from (each.arg for each in (*node.args.args, *node.args.kwonlyargs) if is_boolean(each.annotation))
+
+
+def is_boolean(annotation: ast.expr | None) -> bool:
+    return annotation is not None and ast.unparse(annotation) in {"bool", "bool | None"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=short)
+def test_a_boolean_is_no_bare_adjective_or_participle(path: Path) -> None:
+    """It begins with is, has or was, or with a verb: one word is enough for a verb only."""
+    bare = {name for name in booleans(path) if "_" not in name.strip("_") and not name.endswith("s")}
+
+    assert bare <= BARE_BOOLEANS
 
 
 @pytest.mark.parametrize("path", MODULES, ids=short)

@@ -371,7 +371,7 @@ It is a day of the default of seven. A group that was empty for less may work on
 def at_risk(rows: Iterable[Row], files: Sequence[data.LogFile]) -> list[data.AtRisk]:
     """Groups whose committed offsets are lost or will expire soon."""
     ends = {item.cluster: item.last_at or 0 for item in sorted(files, key=lambda item: item.last_at or 0)}
-    found = [item for item in map(_at_risk, rows) if item.lost or _is_deserted(item, ends.get(item.cluster, 0))]
+    found = [item for item in map(_at_risk, rows) if item.is_lost or _is_deserted(item, ends.get(item.cluster, 0))]
     return sorted(found, key=lambda item: (first(item.expires_at), item.group))
 
 
@@ -408,8 +408,10 @@ def _unknown(row: Row) -> data.UnknownLine:
     )
 
 
-def _rejected(row: Row) -> data.Rejected:
-    return data.Rejected(column(row, "file"), column(row, "line"), column(row, "byte_offset"), column(row, "reason"), column(row, "text"))
+def _rejected(row: Row) -> data.RejectedRecord:
+    return data.RejectedRecord(
+        column(row, "file"), column(row, "line"), column(row, "byte_offset"), column(row, "reason"), column(row, "text")
+    )
 
 
 def _log_file(row: Row) -> data.LogFile:

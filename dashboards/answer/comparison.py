@@ -51,7 +51,7 @@ class CauseComparison:
     group: str
     cause: str
     cause_title: str
-    expected: bool
+    is_expected: bool
     counts: Pair
     stopped_seconds: Seconds
 
@@ -93,7 +93,7 @@ class Comparison:
     gone: tuple[Mover, ...]
 
     @property
-    def alike(self) -> bool:
+    def are_alike(self) -> bool:
         """Return True if both sides last about equally long.
 
         Only then may absolute numbers be compared.

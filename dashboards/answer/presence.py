@@ -32,7 +32,7 @@ def parts(rows: Iterable[Row]) -> dict[str, list[pictured.MemberPart]]:
 
 def _by_part(part: pictured.MemberPart) -> tuple[object, ...]:
     rank = _ROLES.index(part.role) if part.role in _ROLES else len(_ROLES)
-    return (not part.first, rank, part.join_delay_seconds is None, part.join_delay_seconds or 0.0, part.name)
+    return (not part.is_first, rank, part.join_delay_seconds is None, part.join_delay_seconds or 0.0, part.name)
 
 
 def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane], changes: Iterable[Row]) -> list[pictured.HeadCount]:

@@ -39,7 +39,7 @@ def _condition(row: Any) -> data.Condition:
     )
 
 
-def contested(rows: Iterable[Any]) -> list[data.Contested]:
+def contested(rows: Iterable[Any]) -> list[data.ContestedQueues]:
     """Queues with no owner or two, one entry per topic, longest first."""
     grouped: defaultdict[tuple[str, str, str, str], list[Any]] = defaultdict(list)
     for row in rows:
@@ -51,7 +51,7 @@ def contested(rows: Iterable[Any]) -> list[data.Contested]:
     )
 
 
-def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.Contested:
+def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.ContestedQueues:
     starts = [time for row in rows if (time := column(row, "started_at")) is not None]
     ends = [column(row, "ended_at") for row in rows]
     lengths = [
@@ -59,7 +59,7 @@ def _contested(key: tuple[str, str, str, str], rows: list[Any]) -> data.Conteste
         for row in rows
         if column(row, "ended_at") is not None and column(row, "started_at") is not None
     ]
-    return data.Contested(
+    return data.ContestedQueues(
         *key,
         queues=tuple(sorted({column(row, "queue") for row in rows})),
         owners=tuple(sorted({name for row in rows for name in column(row, "owners") or ()})),
@@ -83,7 +83,7 @@ def queue_lanes(rows: Iterable[Any]) -> list[pictured.QueueLane]:
             )
             grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "queue")].append(held)
     lanes = [pictured.QueueLane(*key, tuple(sorted(held, key=lambda one: one.started_at))) for key, held in grouped.items()]
-    return sorted(lanes, key=lambda lane: (not lane.contested, lane.cluster, lane.group, lane.topic, _by_number(lane.queue)))
+    return sorted(lanes, key=lambda lane: (not lane.is_contested, lane.cluster, lane.group, lane.topic, _by_number(lane.queue)))
 
 
 def _by_number(queue: str) -> tuple[str, int]:

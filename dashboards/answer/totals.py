@@ -41,17 +41,17 @@ class DecidingFiles:
 
     count: int = 0
     first: tuple[tuple[object, ...], str] | None = None
-    several: bool = False
+    are_several: bool = False
 
     def add(self, item: data.Rebalance) -> None:
         self.count += 1
         entry = (by_time(item), item.settled_by or "")
-        self.several = self.several or (self.first is not None and self.first[1] != entry[1])
+        self.are_several = self.are_several or (self.first is not None and self.first[1] != entry[1])
         if self.first is None or entry < self.first:
             self.first = entry
 
     def __str__(self) -> str:
-        return (self.first[1] if self.first else "") + (", and others like it" if self.several else "")
+        return (self.first[1] if self.first else "") + (", and others like it" if self.are_several else "")
 
 
 def _name(person: data.Person) -> str:
@@ -91,10 +91,10 @@ class Verdicts:
         self.held_up.update({person.name for person in item.blockers})
         self.waits.add(item, _name)
 
-    def waited_for(self) -> tuple[data.Waiting, ...]:
+    def waited_for(self) -> tuple[data.MemberWait, ...]:
         """Members by the time that the others waited for them."""
         seconds = self.waits.seconds()
-        found = (data.Waiting(name, count, round(seconds[name], 6)) for name, count in self.held_up.items())
+        found = (data.MemberWait(name, count, round(seconds[name], 6)) for name, count in self.held_up.items())
         return tuple(sorted(found, key=lambda one: (-one.seconds, -one.count, one.name)))
 
     @property
@@ -139,10 +139,10 @@ class OffenderTotals:
     first_at: int | None = None
     last_at: int | None = None
 
-    def add(self, item: data.Rebalance, *, caused: bool, blocked: bool, hosts: Iterable[str | None]) -> None:
+    def add(self, item: data.Rebalance, *, has_caused: bool, has_blocked: bool, hosts: Iterable[str | None]) -> None:
         self.hosts.update(host for host in hosts if host)
         times = () if item.started_at is None else (item.started_at,)
-        self.add_all(item.cause, item.family, caused=caused, blocked=blocked, stopped_seconds=item.stopped_seconds, times=times)
+        self.add_all(item.cause, item.family, caused=has_caused, blocked=has_blocked, stopped_seconds=item.stopped_seconds, times=times)
 
     def add_all(self, cause: str, family: str, *, caused: int, blocked: int, stopped_seconds: float, times: Sequence[int]) -> None:
         """Add rebalances with one cause.
@@ -193,7 +193,7 @@ class RebalanceTotals:
     def add(self, item: data.Rebalance) -> None:
         self.count += 1
         self.unexpected += not item.expected
-        self.sure += item.sure
+        self.sure += item.is_sure
         self.stopped_seconds += item.stopped_seconds
         self.groups.add((item.cluster, item.group))
         for time in (item.started_at, item.ended_at):
@@ -235,7 +235,7 @@ class RebalanceTally:
         for incident in self._incidents_of.pop(item.id, ()):
             self.verdicts[incident].add(item)
             self.verdicts[incident].selected += 1
-        if not item.sure:
+        if not item.is_sure:
             self._doubt(item)
 
     @property
@@ -261,7 +261,7 @@ class RebalanceTally:
         for name in caused | blocked:
             hosts = [person.host for person in (*item.offenders, *item.blockers) if self._named(person) == name]
             totals = self.by_offender[item.cluster, item.system, item.group, name]
-            totals.add(item, caused=name in caused, blocked=name in blocked, hosts=hosts)
+            totals.add(item, has_caused=name in caused, has_blocked=name in blocked, hosts=hosts)
 
     def keep(self, item: data.Rebalance) -> None:
         """Keep a rebalance if it is among the worst."""

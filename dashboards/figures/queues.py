@@ -49,7 +49,7 @@ def queues(answer: Answer) -> Chart | None:
     traces = [bars(_title(colours, place), OWNER_COLOURS[place], items, 0.62) for place, items in sorted(owned.items())]
     traces += [_faults(kind, faulty[kind]) for kind in FAULTS if faulty[kind]]
     made = figure(traces, times=True, barmode="overlay")
-    contested = sum(lane.contested for lane in lanes)
+    contested = sum(lane.is_contested for lane in lanes)
     summary = f"Lanes of {len(lanes)} queues in the colours of the clients that held them; {contested} were at times held by none or two."
     note = "; ".join(counted_left_out(min(LANES_SHOWN, len(lanes)), len(answer.queue_lanes), "queues, the contested first"))
     rows = tuple((label, (lane.cluster, lane.group)) for lane, label in labels.lanes.items())

@@ -291,7 +291,7 @@ def _at_risk(answer: Answer) -> Table:
         Column("State"),
     )
     rows = [
-        [visible(item.group), item.empty_since, item.expires_at, _seconds(item.retention_seconds), "lost" if item.lost else "at risk"]
+        [visible(item.group), item.empty_since, item.expires_at, _seconds(item.retention_seconds), "lost" if item.is_lost else "at risk"]
         for item in answer.at_risk
     ]
     return Table("risk", columns, rows, 0)

@@ -106,7 +106,7 @@ class Rebalance:
     backlog_seconds: float | None = None
 
     @property
-    def sure(self) -> bool:
+    def is_sure(self) -> bool:
         """True if the confidence reaches `SURE`."""
         return self.confidence >= SURE
 
@@ -143,7 +143,7 @@ class Rebalance:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class MemberWait:
     """Rebalances in which others waited for a member, and for how long.
 
     A rebalance that waited for several is shared out among them.
@@ -190,7 +190,7 @@ class Incident:
     evidence: tuple[Line, ...] = ()
     """Lines of an incident that has neither rebalances nor outages."""
     root_cause: str | None = None
-    held_up: tuple[Waiting, ...] = ()
+    held_up: tuple[MemberWait, ...] = ()
     """Whom the others waited for, the longest first."""
     lost_brokers: tuple[str, ...] = ()
     """Brokers that its outages lost."""
@@ -301,7 +301,7 @@ class Outage:
         return "leader down"
 
     @property
-    def failover(self) -> bool:
+    def is_failover(self) -> bool:
         """True if another in-sync replica took over quickly, as expected."""
         return self.ended_by == "isr_election" and self.seconds is not None and self.seconds < FAILOVER_SECONDS
 
@@ -333,7 +333,7 @@ class AtRisk:
     empty_since: int | None
     expires_at: int | None
     retention_seconds: float | None
-    lost: bool
+    is_lost: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Contested:
+class ContestedQueues:
     """RocketMQ: queues of a topic with no owner or two.
 
     `seconds` is the longest time of a single queue.
@@ -402,7 +402,7 @@ class UnknownLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedRecord:
     """An unreadable record."""
 
     file: str
@@ -470,10 +470,10 @@ class Answer:
     moves: Sequence[Move] = field(default_factory=tuple)
     at_risk: Sequence[AtRisk] = field(default_factory=tuple)
     conditions: Sequence[Condition] = field(default_factory=tuple)
-    contested: Sequence[Contested] = field(default_factory=tuple)
+    contested: Sequence[ContestedQueues] = field(default_factory=tuple)
     doubts: Sequence[Divergence] = field(default_factory=tuple)
     unknown: Sequence[UnknownLine] = field(default_factory=tuple)
-    rejected: Sequence[Rejected] = field(default_factory=tuple)
+    rejected: Sequence[RejectedRecord] = field(default_factory=tuple)
     files: Sequence[LogFile] = field(default_factory=tuple)
     groups_left: int = 0
     """Groups that members left in some way, counted only if there is no rebalance."""

@@ -16,7 +16,7 @@ class MemberPart:
 
     name: str
     role: str
-    first: bool
+    is_first: bool
     join_delay_seconds: float | None
     stays: bool
 
@@ -54,7 +54,7 @@ class QueueLane:
     stretches: tuple[OwnershipSpan, ...]
 
     @property
-    def contested(self) -> bool:
+    def is_contested(self) -> bool:
         """True if the queue ever had no owner, or two."""
         return any(stretch.kind != "owned" for stretch in self.stretches)
 

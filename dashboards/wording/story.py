@@ -170,7 +170,7 @@ def certainty(item: Rebalance) -> list[str]:
     """Confidence in the cause, alternatives, and evidence that would settle it."""
     rivals = [f"{cause_entry(item.system, name).title.lower()} ({share(value)})" for name, value in item.alternatives if value >= 0.01]
     sure = share(item.confidence)
-    if item.sure:
+    if item.is_sure:
         sentences = [f"The cause is nearly certain ({sure})" + (f"; what else would fit: {listed(rivals)}." if rivals else ".")]
     else:
         words = "The cause is likely" if item.confidence >= LIKELY else "The cause is one of several"

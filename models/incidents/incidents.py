@@ -220,14 +220,14 @@ def _never_settled(rows: Sequence[Rebalance], limits: Limits) -> bool:
 
 
 def _someone_failed_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    return _flapping(rows, limits, FAILURES)
+    return _is_flapping(rows, limits, FAILURES)
 
 
 def _someone_went_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    return _flapping(rows, limits, _WENT)
+    return _is_flapping(rows, limits, _WENT)
 
 
-def _flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str]) -> bool:
+def _is_flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str]) -> bool:
     """Whether one member failed or left repeatedly."""
     counted = Counter(_actor(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
     return bool(counted) and max(counted.values()) >= limits.flapping_count

@@ -140,7 +140,7 @@ class Refusals:
         denied = event.name == DENIED
         principal = str(event.fields.get("principal") or "") or None if denied else None
         name = principal or event.instance_id or actor or event.client_id or event.member_id or ""
-        spell = self.spells.get((kind.kind, name)) or self._by_the_other_log(kind.kind, denied=denied)
+        spell = self.spells.get((kind.kind, name)) or self._by_the_other_log(kind.kind, is_denied=denied)
         if spell is None:
             person = Person(event.member_id or None, event.client_id, event.instance_id, _host(event), kind.kind, first=True)
             self.ordinals[kind.kind] = ordinal = self.ordinals.get(kind.kind, 0) + 1
@@ -150,10 +150,10 @@ class Refusals:
         spell.principal = spell.principal or principal
         spell.add(event, at)
 
-    def _by_the_other_log(self, kind: str, *, denied: bool) -> Spell | None:
+    def _by_the_other_log(self, kind: str, *, is_denied: bool) -> Spell | None:
         """The only refusal that just one of client and authorizer tells."""
         others = [spell for spell in self.spells.values() if spell.kind == kind]
-        alone = [spell for spell in others if (DENIED not in spell.counts if denied else spell.counts.keys() == {DENIED})]
+        alone = [spell for spell in others if (DENIED not in spell.counts if is_denied else spell.counts.keys() == {DENIED})]
         return alone[0] if len(alone) == len(others) == 1 else None
 
     def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, Spell]]:

@@ -39,7 +39,7 @@ class ReturnSpell:
     last_at: int
     counts: dict[str, int] = field(default_factory=dict)
     """Returns by instance id."""
-    fenced: bool = False
+    is_fenced: bool = False
     """Whether a line says that one consumer fenced another."""
     lines: list[Event] = field(default_factory=list)
 
@@ -65,7 +65,7 @@ class StaticRestarts:
         """
         self._settle(event)
         if event.name == "StaticMemberFenced" and self.spell is not None:
-            self.spell.fenced = True
+            self.spell.is_fenced = True
         if event.name == "ModernMemberJoined" and event.instance_id and event.fields.get("rejoined"):
             self.returned = event
         elif event.name == "StaticMemberReplaced" and event.instance_id and was_kept(event, kept):
@@ -121,7 +121,7 @@ def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident[St
     """A spell of returns as an incident, None if refusals tell of it already."""
     name, times = max(Counter(spell.counts).items(), key=lambda item: (item[1], clear(item[0])))
     in_turn = times >= TAKEOVERS_MIN
-    if in_turn and spell.fenced:
+    if in_turn and spell.is_fenced:
         return None
     instances = sorted(spell.counts, key=clear)
     returns = StaticReturnFacts(group, tuple(instances), sum(spell.counts.values()))

@@ -63,9 +63,9 @@ class Group:
     strategies: dict[ClientProcess, Counter[str]] = field(default_factory=dict)
     first_said: dict[ClientProcess, tuple[int, str, Event]] = field(default_factory=dict)  # first strategy of each process, with its line
     clients_max: int = 0  # maximum in any result
-    unowned: bool = False  # fixed list, popped queues, or shares assigned by brokers
-    entangled: bool = False  # a fixed list of queues applies to any topic, so results name other topics' queues
-    orderly: bool = False
+    is_unowned: bool = False  # fixed list, popped queues, or shares assigned by brokers
+    is_entangled: bool = False  # a fixed list of queues applies to any topic, so results name other topics' queues
+    is_orderly: bool = False
 
     trouble: PopTrouble = field(default_factory=PopTrouble)
 
@@ -94,8 +94,8 @@ class Group:
             told.heeded_in = min(told.heeded_in, offset)
         self.topics.add(event.topic or "")
         self.clients_max = max(self.clients_max, clients if isinstance(clients, int) else 0)
-        self.entangled = self.entangled or strategy == FIXED
-        self.unowned = self.entangled or self.unowned or event.name != "RocketShareChanged"
+        self.is_entangled = self.is_entangled or strategy == FIXED
+        self.is_unowned = self.is_entangled or self.is_unowned or event.name != "RocketShareChanged"
         if strategy:
             self.strategies.setdefault(life, Counter())[str(strategy)] += 1
             first = self.first_said.get(life)
@@ -172,7 +172,7 @@ class RocketStage:
         return found
 
     def _of(self, group: Group, topic: str) -> Iterable[Event]:
-        if not group.entangled:
+        if not group.is_entangled:
             return self._logs.in_order(self._parts.of((group.name, topic)))
         events = (event for each in self.topics_of(group) for event in self._parts.of((group.name, each)))
         return sorted(self._logs.placed(events), key=lambda event: (event.place.log, event.place.position))
@@ -197,7 +197,7 @@ class RocketStage:
             self._assigned[event.group, event.topic].append((at, event))
             group = _group(groups, event.group)
             group.topics.add(event.topic)
-            group.unowned = True
+            group.is_unowned = True
         elif event.name in FLOW and event.group:
             _group(groups, event.group).trouble.feed(event, at)
         elif event.name == "RocketNotified" and life is not None:
@@ -217,9 +217,9 @@ class RocketStage:
             if event.name in RESULTS:
                 group.result(life, event, at)
             elif event.name == "RocketQueueLockAsked":
-                group.orderly = True
+                group.is_orderly = True
             elif event.fields.get("mode") == "POP":
-                group.unowned = True
+                group.is_unowned = True
 
     # -- brokers -----------------------------------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ class AllocationStrategy(ABC):
     def allocate(self, queues: Sequence[Queue] | None, client_ids: Sequence[str] | None, client_id: str | None) -> list[Queue] | None:
         """Queues of `client_id`, after the checks common to most strategies.
 
-        Empty if the others don't know the client; None if a share was never configured (`Configured`).
+        Empty if the others don't know the client; None if a share was never configured.
         """
         if not client_id:
             raise AllocationError(ILLEGAL_ARGUMENT, "currentCID is empty")
@@ -180,7 +180,7 @@ def _hash(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Configured(AllocationStrategy):
+class ConfiguredTopology(AllocationStrategy):
     """A configured list, the same for every topic and any other clients.
 
     None means never set.
@@ -303,7 +303,7 @@ def strategy_named(
         case "CONSISTENT_HASH":
             return ConsistentHash(virtual_nodes)
         case "CONFIG":
-            return Configured(None if configured is None else tuple(configured))
+            return ConfiguredTopology(None if configured is None else tuple(configured))
         case "MACHINE_ROOM":
             return MachineRoom(None if rooms is None else frozenset(rooms))
     if name.startswith(NEARBY):

@@ -43,7 +43,7 @@ class Spans:
             index += 1
         return total / US_PER_SECOND
 
-    def touched(self, begin: int, end: int) -> bool:
+    def overlaps(self, begin: int, end: int) -> bool:
         """Whether the ranges cover any part of an interval."""
         index = bisect_left(self._highs, begin + 1)
         return index < len(self._lows) and self._lows[index] < end

@@ -93,7 +93,7 @@ class Advice:
     """What would have helped in scopes that were asked about, by id."""
 
 
-def advise(history: GroupHistory, *, varied: bool = True, scopes: Iterable[Scope] = ()) -> Advice:
+def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Scope] = ()) -> Advice:
     """Search the settings of one group, and those for parts of its history.
 
     `varied` is whether what helps is run with delays that the logs leave open, too. A rebalance that stops the group and
@@ -104,11 +104,11 @@ def advise(history: GroupHistory, *, varied: bool = True, scopes: Iterable[Scope
         return Advice(history.cluster, history.group, 0, 0.0, (), (), ())
     own = replace(history, rows=rows, _readings={}) if len(rows) < len(history.rows) else history
     behaviour, settings, _ = own.reading()
-    found = [Finding(each, under(own, each.configuration, varied=False)) for each in candidates(behaviour, settings, own)]
+    found = [Finding(each, under(own, each.configuration, is_varied=False)) for each in candidates(behaviour, settings, own)]
     helpful = sorted((each for each in found if each.is_worth_it), key=_best_first)
     stopped = found[0].outlook.stopped_seconds if found else under(own, Configuration()).stopped_seconds
     useless = tuple(each for each in found if not each.is_worth_it)
-    best = tuple(replace(each, outlook=under(own, each.candidate.configuration)) if varied else each for each in _distinct(helpful))
+    best = tuple(replace(each, outlook=under(own, each.candidate.configuration)) if is_varied else each for each in _distinct(helpful))
     runs = {each.candidate.configuration: each.outlook for each in (*found, *best)}
     about = {scope.id: answer for scope in scopes if (answer := tuple(_within(scope, own, runs)))}
     return Advice(own.cluster, own.group, len(own.rows), stopped, best, useless, tuple(behaviour.assumed.values()), about)
@@ -130,7 +130,7 @@ def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, Outlo
         if candidate.configuration not in runs:
             if len(runs) >= RUNS_MAX:
                 continue
-            runs[candidate.configuration] = under(history, candidate.configuration, varied=False)
+            runs[candidate.configuration] = under(history, candidate.configuration, is_varied=False)
         whole_part = scope.part(runs[candidate.configuration])
         hurting = part_of(whole_part, [change for change in whole_part.changes if change.row.rebalance_id in hurt])
         found.append((Finding(candidate, whole_part), Finding(candidate, hurting)))

@@ -87,7 +87,7 @@ class Outlook:
         return [rule for rule in RULES if rule.id in used]
 
 
-def under(history: GroupHistory, configuration: Configuration, *, varied: bool = True) -> Outlook:
+def under(history: GroupHistory, configuration: Configuration, *, is_varied: bool = True) -> Outlook:
     """A group under another configuration.
 
     `varied` is whether delays that the logs leave open are tried as well.
@@ -101,7 +101,7 @@ def under(history: GroupHistory, configuration: Configuration, *, varied: bool =
     behaviour, settings, _ = history.reading()
     if changed(settings, configuration, behaviour) == settings and not _moves_members(configuration):
         return made
-    read, varied_answers = (_answers(history, configuration, some(history)) for some in (readings, variants if varied else _none))
+    read, varied_answers = (_answers(history, configuration, some(history)) for some in (readings, variants if is_varied else _none))
     _settle(made, read, varied_answers, on_time=history.is_on_time())
     made.assumed += behaviour.assumed.values()
     if made.reproduced < len(made.changes):

@@ -19,7 +19,7 @@ def choose(found: list[Reading], offsets_partitions: int | None) -> list[Reading
     All of them if none is.
     """
     readings = distinct(found)
-    rules: tuple[Callable[[Reading], bool], ...] = (_specific, _whole_ids, lambda each: _home_agrees(each, offsets_partitions))
+    rules: tuple[Callable[[Reading], bool], ...] = (_is_specific, _whole_ids, lambda each: _home_agrees(each, offsets_partitions))
     for keep in rules:
         if len(readings) > 1:
             readings = [each for each in readings if keep(each)] or readings
@@ -44,11 +44,11 @@ def ambiguous(readings: list[Reading]) -> Match:
         if name in COLUMNS and all(values.get(name, NO) == value for _, values in readings)
     }
     ids = sorted({pattern.message.id for pattern, _ in readings})
-    return Match(ids[0], None, first.system, first.witness, shared, {"readings": len(readings), "messages": ids}, ambiguous=True)
+    return Match(ids[0], None, first.system, first.witness, shared, {"readings": len(readings), "messages": ids}, is_ambiguous=True)
 
 
-def _specific(reading: Reading) -> bool:
-    return not reading[0].generic
+def _is_specific(reading: Reading) -> bool:
+    return not reading[0].is_generic
 
 
 def _whole_ids(reading: Reading) -> bool:

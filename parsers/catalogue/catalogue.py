@@ -130,7 +130,7 @@ class Catalogue:
             if pattern.prefix == name:
                 bucket.by_word.setdefault(pattern.key, []).append(pattern)
         for patterns in bucket.by_word.values():
-            patterns.sort(key=lambda each: (each.generic, -each.template.fixed_length))
+            patterns.sort(key=lambda each: (each.is_generic, -each.template.fixed_length))
         bucket.inner = [prefix for prefix in self.prefixes.values() if prefix.inside == name and not prefix.mark]
         own = self.prefixes.get(name)
         bucket.open_ended = own is not None and any(slot.type.tight not in _CLOSED for form in own.texts for slot in form.slots)
@@ -353,7 +353,7 @@ class Catalogue:
 
     def unread_request(self, message: str) -> bool:
         """Whether a message is a request about groups that can't be read."""
-        return self._requests.unread(message)
+        return self._requests.is_unread(message)
 
     def refuses_number(self, logger: str | None, message: str) -> bool:
         """Whether only a number out of bounds hides a known message.

@@ -24,7 +24,7 @@ class Match(NamedTuple):
     witness: str
     columns: dict[str, Any]
     fields: dict[str, Any]
-    ambiguous: bool = False
+    is_ambiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Pattern:
     constants: dict[str, Any]
     seen_in: tuple[str, ...]
     level: str
-    generic: bool
+    is_generic: bool
 
     @property
     def key(self) -> str:

@@ -101,7 +101,7 @@ def slot_types() -> dict[str, SlotType]:
     return {
         "name": SlotType(r"[%|\w-]+", _parse_name, str),
         "grpc_client": SlotType(r"[^ ]+", _parse_client, str),
-        "assignments": SlotType(r".*", _parse_assignments, _assignments, spaced=True),
+        "assignments": SlotType(r".*", _parse_assignments, _assignments, is_spaced=True),
         "queue": SlotType(r"[^ ]+", _parse_queue, _dotted, several=_PLACE, needs=_PLACE),
-        "go_queue": SlotType(r".*", _parse_go_queue, _go, spaced=True, several=_PLACE, needs=_PLACE),
+        "go_queue": SlotType(r".*", _parse_go_queue, _go, is_spaced=True, several=_PLACE, needs=_PLACE),
     }

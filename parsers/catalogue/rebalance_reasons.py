@@ -42,7 +42,7 @@ class Reasons:
         """The type of slots that contain a reason."""
         names = frozenset({"reason", "reason_id"}).union(*(template.names() for _, template in self.templates))
         return SlotType(
-            r".*", self.parse, lambda fields: str(fields["reason"]), spaced=True, several=tuple(sorted(names)), needs=("reason",)
+            r".*", self.parse, lambda fields: str(fields["reason"]), is_spaced=True, several=tuple(sorted(names)), needs=("reason",)
         )
 
     def alike(self, texts: Sequence[str]) -> Iterator[Alike]:

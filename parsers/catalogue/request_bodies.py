@@ -115,17 +115,17 @@ def _parse_quoted_list(text: str) -> list[str]:
     return inside.removeprefix("'").removesuffix("'").split("', '") if inside.startswith("'") else parse_list(text)
 
 
-_QUOTED_FREE = SlotType(r".*", TYPES["quoted"].parse, TYPES["quoted"].render, spaced=True)
+_QUOTED_FREE = SlotType(r".*", TYPES["quoted"].parse, TYPES["quoted"].render, is_spaced=True)
 BODY_TYPES: dict[str, SlotType] = {
     **TYPES,
     "quoted_free": _QUOTED_FREE,
-    "protocols": SlotType(r".*", parse_protocols, str, spaced=True),
-    "member_ids": SlotType(r".*", _parse_member_ids, str, spaced=True),
-    "identities": SlotType(r".*", _parse_identities, str, spaced=True),
-    "topic_names": SlotType(r".*", lambda text: [{"name": first or second} for first, second in _TOPIC.findall(text)], str, spaced=True),
-    "codes": SlotType(r".*", lambda text: [int(code) for code in _CODE.findall(text)], str, spaced=True),
-    "names_or_null": SlotType(r".*", _parse_names_or_null, str, spaced=True),
-    "quoted_list": SlotType(r".*", _parse_quoted_list, str, spaced=True),
+    "protocols": SlotType(r".*", parse_protocols, str, is_spaced=True),
+    "member_ids": SlotType(r".*", _parse_member_ids, str, is_spaced=True),
+    "identities": SlotType(r".*", _parse_identities, str, is_spaced=True),
+    "topic_names": SlotType(r".*", lambda text: [{"name": first or second} for first, second in _TOPIC.findall(text)], str, is_spaced=True),
+    "codes": SlotType(r".*", lambda text: [int(code) for code in _CODE.findall(text)], str, is_spaced=True),
+    "names_or_null": SlotType(r".*", _parse_names_or_null, str, is_spaced=True),
+    "quoted_list": SlotType(r".*", _parse_quoted_list, str, is_spaced=True),
 }
 
 

@@ -105,7 +105,7 @@ class Requests:
             return self._json(head, at, received)
         return self._text(head, at, received)
 
-    def unread(self, head: str) -> bool:
+    def is_unread(self, head: str) -> bool:
         """Return True for a group request that `read` cannot read.
 
         It is damaged or has an unknown form.
@@ -130,7 +130,7 @@ class Requests:
     # -- JSON ----------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _json(head: str, at: int, received: bool) -> Found | None:
+    def _json(head: str, at: int, is_received: bool) -> Found | None:
         key = _JSON_KEY.match(head, at)
         if key is not None and int(key[1]) not in API_KEYS:
             return None
@@ -141,21 +141,21 @@ class Requests:
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return None
         response = line.get("response")
-        if not isinstance(request, dict) or not (received or isinstance(response, dict)):
+        if not isinstance(request, dict) or not (is_received or isinstance(response, dict)):
             return None
         values: dict[str, Any] = {
             "client_id": header.get("clientId"),
             "api_version": header.get("requestApiVersion"),
             "correlation_id": header.get("correlationId"),
         }
-        if not received:
+        if not is_received:
             values["connection"] = line.get("connection")
             values.update((name, line.get(source)) for name, source in zip(_TIMES, _JSON_TIMES, strict=True))
-        return understand(api, request, response or {}, values, received)
+        return understand(api, request, response or {}, values, is_received)
 
     # -- text ----------------------------------------------------------------------------------------------
 
-    def _text(self, head: str, at: int, received: bool) -> Found | None:
+    def _text(self, head: str, at: int, is_received: bool) -> Found | None:
         opened = _HEADER.match(head, at)
         if opened is not None:
             api = _OLD_NAMES.get(opened[1], opened[1])
@@ -175,9 +175,9 @@ class Requests:
                 return None
             client, body = head[opened.end() : end], end + 5
         values: dict[str, Any] = {"client_id": client, "api_version": int(opened[2]), "correlation_id": int(correlation)}
-        if received:
+        if is_received:
             request = self._bodies.read(api, "request", head[body:])
-            return None if request is None else understand(api, request, {}, values, received)
+            return None if request is None else understand(api, request, {}, values, is_received)
         return self._completed_text(api, head, body, values)
 
     def _completed_text(self, api: str, head: str, body: int, values: dict[str, Any]) -> Found | None:
@@ -194,7 +194,7 @@ class Requests:
         if request is None:
             return None
         response = self._bodies.read(api, "response", head[split + 10 : begin]) if split >= 0 else None
-        return understand(api, request, response or {}, values, received=False)
+        return understand(api, request, response or {}, values, is_received=False)
 
     # -- bodies in client lines ----------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ def _body_type(read: Callable[[str], dict[str, Any] | None], names: tuple[str, .
         values = read(text)
         return NO if values is None else values
 
-    return SlotType(r".*", parse, str, spaced=True, several=names)
+    return SlotType(r".*", parse, str, is_spaced=True, several=names)
 
 
 def _only(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
@@ -415,7 +415,7 @@ def _of_its_type(name: str, value: Any) -> bool:
     return isinstance(value, str)
 
 
-def understand(api: str, request: Body, response: Body, values: dict[str, Any], received: bool) -> Found | None:
+def understand(api: str, request: Body, response: Body, values: dict[str, Any], is_received: bool) -> Found | None:
     """Fields of an event from request and answer, in any printed form.
 
     Absent fields are omitted.
@@ -437,7 +437,7 @@ def understand(api: str, request: Body, response: Body, values: dict[str, Any], 
     if where is not None:
         values["client_host"] = where["there"]
     merged = {name: value for name, value in {**values, **read}.items() if value is not None}
-    if received:
+    if is_received:
         merged = {name: value for name, value in merged.items() if name in _RECEIVED_FIELDS}
         return "kafka.request.received", {**merged, "api": api}
     return message_id, merged

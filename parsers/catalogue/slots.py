@@ -54,7 +54,7 @@ class SlotType:
     tight: str
     parse: Callable[[str], Any] | None
     render: Callable[[Any], str]
-    spaced: bool = False
+    is_spaced: bool = False
     several: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     quick: Callable[[str], Any] | None = None
@@ -316,7 +316,7 @@ def _topic_partition(fields: Mapping[str, Any]) -> str:
 _PLACE = ("topic", "partition")
 TYPES: dict[str, SlotType] = {
     "text": SlotType(r"[^ ]+", None, str),
-    "free": SlotType(r".*", None, str, spaced=True),
+    "free": SlotType(r".*", None, str, is_spaced=True),
     "word": SlotType(r"[^ ]+", _parse_word, str, quick=str),
     "plain_name": SlotType(r"[^ ]+", lambda text: NO if text.startswith("LITERAL:") else text, str),
     "facility": SlotType(r"[A-Z0-9_]+", _parse_facility, str, filler="CGRP"),
@@ -354,19 +354,21 @@ TYPES: dict[str, SlotType] = {
         r"[^ ]+", _parse_stream_client, lambda fields: f"{fields['group']}-{_SOME_UUID}", several=("group",), needs=("group",)
     ),
     "share_partition": SlotType(r"[^ ]+", _parse_share_partition, _share_partition, several=("group", *_PLACE), needs=("group", *_PLACE)),
-    "box": SlotType(r".*", _parse_box, str, spaced=True, filler="┌┐"),
-    "ruby_hash": SlotType(r"\{.*\}", _parse_ruby_hash, str, spaced=True, filler="{}"),
+    "box": SlotType(r".*", _parse_box, str, is_spaced=True, filler="┌┐"),
+    "ruby_hash": SlotType(r"\{.*\}", _parse_ruby_hash, str, is_spaced=True, filler="{}"),
     "topic_partition": SlotType(r"[^ ]+", _parse_topic_partition, _topic_partition, several=_PLACE, needs=_PLACE),
     "replica": SlotType(r"[^ ]+", _parse_replica_folder, _topic_partition, several=_PLACE, needs=_PLACE),
-    "list": SlotType(r".*", _parse_bracketed, _bracketed, spaced=True, filler="[]"),
-    "partitions": SlotType(r".*", _parse_partitions, _bracketed, spaced=True, filler="[]"),
-    "tasks": SlotType(r".*", _parse_tasks, _tasks, spaced=True),
-    "bare_list": SlotType(r".*", parse_list, _bare, spaced=True),
-    "members": SlotType(r".*", parse_members, _bracketed, spaced=True),
-    "bare_members": SlotType(r".*", parse_members, _bare, spaced=True),
-    "protocols": SlotType(r".*", lambda text: parse_list(text.removesuffix(", ")), lambda items: f"List({', '.join(items)})", spaced=True),
-    "scala_members": SlotType(r".*", parse_members, _scala_set, spaced=True),
-    "scala_list": SlotType(r".*", parse_list, _scala_set, spaced=True),
+    "list": SlotType(r".*", _parse_bracketed, _bracketed, is_spaced=True, filler="[]"),
+    "partitions": SlotType(r".*", _parse_partitions, _bracketed, is_spaced=True, filler="[]"),
+    "tasks": SlotType(r".*", _parse_tasks, _tasks, is_spaced=True),
+    "bare_list": SlotType(r".*", parse_list, _bare, is_spaced=True),
+    "members": SlotType(r".*", parse_members, _bracketed, is_spaced=True),
+    "bare_members": SlotType(r".*", parse_members, _bare, is_spaced=True),
+    "protocols": SlotType(
+        r".*", lambda text: parse_list(text.removesuffix(", ")), lambda items: f"List({', '.join(items)})", is_spaced=True
+    ),
+    "scala_members": SlotType(r".*", parse_members, _scala_set, is_spaced=True),
+    "scala_list": SlotType(r".*", parse_list, _scala_set, is_spaced=True),
 }
 """Types by name; a slot without a type is `text`."""
 

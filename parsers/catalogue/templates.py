@@ -64,7 +64,7 @@ class Slot:
     type: SlotType
 
     @property
-    def kept(self) -> bool:
+    def is_reported(self) -> bool:
         """True if the slot's text is reported."""
         return not self.name.startswith("_")
 
@@ -105,7 +105,7 @@ class Template:
         if not self.is_regular:
             return self._sole(text, start)
         found = self.expression().match(text, start)
-        if found is None or (self.spaced >= 0 and not self._alone(text, found, self.spaced)):
+        if found is None or (self.spaced >= 0 and not self._is_alone(text, found, self.spaced)):
             return None
         return found.groups()
 
@@ -148,7 +148,7 @@ class Template:
                 return None
         return pieces
 
-    def _alone(self, text: str, found: re.Match[str], spaced: int) -> bool:
+    def _is_alone(self, text: str, found: re.Match[str], spaced: int) -> bool:
         """Return True if the bounds of the slot that may contain spaces are unique."""
         begin, end = found.span(spaced + 1)
         before, after = self.literals[spaced], self.literals[spaced + 1]
@@ -207,7 +207,7 @@ class Template:
                 return None
             if slot.type.several:
                 values.update(value)
-            elif slot.kept:
+            elif slot.is_reported:
                 values[slot.name] = value
         return values
 
@@ -298,7 +298,7 @@ class Template:
         for slot, literal in zip(self.slots, self.literals[1:], strict=True):
             if slot.type.several:
                 parts.append(slot.type.render(fields))
-            elif slot.kept or slot.name in fields:
+            elif slot.is_reported or slot.name in fields:
                 parts.append(slot.type.render(fields[slot.name]))
             else:
                 parts.append(slot.type.filler)
@@ -307,13 +307,13 @@ class Template:
 
     def names(self) -> frozenset[str]:
         """Fields in a match."""
-        kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
+        kept = {slot.name for slot in self.slots if slot.is_reported and not slot.type.several}
         return frozenset(kept.union(*(slot.type.several for slot in self.slots)))
 
     def needs(self) -> frozenset[str]:
         """Fields required for writing the line."""
         if self._needs is None:
-            kept = {slot.name for slot in self.slots if slot.kept and not slot.type.several}
+            kept = {slot.name for slot in self.slots if slot.is_reported and not slot.type.several}
             self._needs = frozenset(kept.union(*(slot.type.needs for slot in self.slots)))
         return self._needs
 
@@ -337,14 +337,14 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: 
     template = Template(
         text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1], max(literals[1:-1], key=len, default=literals[0])
     )
-    spaced = [index for index, slot in enumerate(slots) if slot.type.spaced]
+    spaced = [index for index, slot in enumerate(slots) if slot.type.is_spaced]
     template.spaced = spaced[0] if spaced else -1
     template.is_regular = len(spaced) <= 1 and all(" " in literal for literal in literals[1:-1])
     template._marks = _marks(literals, template.spaced)
     template.plan = tuple(
         (index, "" if slot.type.several else slot.name, _quick_parser(slot.type), slot.name in columns)
         for index, slot in enumerate(slots)
-        if slot.kept or slot.type.several
+        if slot.is_reported or slot.type.several
     )
     return template
 

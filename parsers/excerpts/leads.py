@@ -55,7 +55,7 @@ class Leads:
         if places is None or stamp is None:
             places = _found(text)
             stamp = None if places.form is None else stamp_of(places.form, text, *places.stamp)
-            if stamp is not None and stamp.date.dated and not has_false_date(text) and len(self._places) < _FORMS_MAX:
+            if stamp is not None and stamp.date.has_date and not has_false_date(text) and len(self._places) < _FORMS_MAX:
                 self._places[form] = places
         begin, end = places.logger
         return Lead(stamp, places.level, text[begin:end] or None)

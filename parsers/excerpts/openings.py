@@ -72,7 +72,7 @@ class Openings:
         count = len(self._prefixes)
         return sorted({start for number, start, _ in self._search.find_matches_as_indexes(text, overlapping=True) if number < count})
 
-    def byte_places(self, data: Buffer, *, telling: bool = False) -> tuple[Ints, Ints]:
+    def byte_places(self, data: Buffer, *, is_telling: bool = False) -> tuple[Ints, Ints]:
         """Places in bytes of prefixes, and of messages without one.
 
         With `telling`, without those that are seldom read.
@@ -80,7 +80,7 @@ class Openings:
         count, last = len(self._prefixes), len(self._texts) - 1
         search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long
         found = search.find_matches_as_indexes(data, overlapping=True)
-        found = [each for each in found if each[0] != last] if telling else found
+        found = [each for each in found if each[0] != last] if is_telling else found
         prefixes = [start for number, start, _ in found if number < count]
         plain = [start for number, start, _ in found if number >= count and not _is_inside(data, start)]
         return np.unique(np.array(prefixes, dtype=np.int64)), np.unique(np.array(plain, dtype=np.int64))

@@ -78,14 +78,14 @@ class ExcerptReader:
     width: int = 0
     tail: str = ""
     openings: Openings = field(init=False)
-    _marked: bool = field(init=False)
+    _is_marked: bool = field(init=False)
     """Whether the tail consists of marks, which no message ends with."""
     _leads: Leads = field(default_factory=Leads)
     _tries: int = 0
 
     def __post_init__(self) -> None:
         self.openings = openings_of(self.catalogue)
-        self._marked = bool(self.tail) and not any(each.isalnum() for each in self.tail)
+        self._is_marked = bool(self.tail) and not any(each.isalnum() for each in self.tail)
 
     def read(self, text: str) -> Iterator[Excerpt]:
         """All records of a text, in order."""
@@ -106,7 +106,7 @@ class ExcerptReader:
         It is what the thorough reading finds, sooner.
         """
         places = self.openings.places(text) if text.isascii() and "\n" not in text and len(text) < MAX_TEXT else ()
-        if len(places) != 1 or text[places[0]] in "# " or not text.endswith(self.tail) or not (self._marked or not self.tail):
+        if len(places) != 1 or text[places[0]] in "# " or not text.endswith(self.tail) or not (self._is_marked or not self.tail):
             return None
         start, end = places[0], len(text) - len(self.tail)
         lead, message = text[max(0, start - _NEAR) : start], text[start:end]
@@ -118,7 +118,7 @@ class ExcerptReader:
         match = self.catalogue.match(before.logger, None, message) if before.stamp is not None else None
         if match is None or before.stamp is None:
             return None
-        header = Header(before.stamp.text, before.level, before.logger, None, message, whole=True, date=before.stamp.date)
+        header = Header(before.stamp.text, before.level, before.logger, None, message, is_whole=True, date=before.stamp.date)
         return Excerpt(header, match, 0, 0, lead, text[end:], lead[before.stamp.end :])
 
     def _plain(self, raw: list[str], first: int) -> Iterator[Excerpt]:
@@ -238,7 +238,7 @@ class ExcerptReader:
         """
         for start, place in self._starts(text, breaks[0]):
             logger = _LOGGER_BEHIND.search(text, start)
-            for end, message in self._messages(text, start, place, logger, breaks, quoted='"' in pending):
+            for end, message in self._messages(text, start, place, logger, breaks, is_quoted='"' in pending):
                 if not self.openings.may_know(message):
                     continue
                 self._tries += 1
@@ -275,18 +275,18 @@ class ExcerptReader:
         return starts
 
     def _messages(
-        self, text: str, start: int, place: int, logger: re.Match[str] | None, breaks: list[int], *, quoted: bool
+        self, text: str, start: int, place: int, logger: re.Match[str] | None, breaks: list[int], *, is_quoted: bool
     ) -> Iterator[tuple[int, str]]:
         """Texts that may be the message from a place on, with their ends."""
         ends: dict[int, None] = {}
-        if self._marked and logger is None and (stop := next((each for each in breaks if text.endswith(self.tail, start, each)), 0)):
+        if self._is_marked and logger is None and (stop := next((each for each in breaks if text.endswith(self.tail, start, each)), 0)):
             yield stop - len(self.tail), text[start : stop - len(self.tail)]
         if logger is not None:
             ends[logger.start()] = None
         quote = _quote_before(text, start)
         if quote:
             ends[_closing(text, start, _CLOSED_BY.get(quote, quote))] = None
-        elif quoted and (closing := _QUOTE_END.search(text, start)) is not None:
+        elif is_quoted and (closing := _QUOTE_END.search(text, start)) is not None:
             ends[closing.start()] = None
         following = next(iter(self.openings.prefix_places(text[place + 1 :])), None)
         stop = len(text) if following is None else place + 1 + following
@@ -329,7 +329,7 @@ class ExcerptReader:
         level = before.level or level_in(text[stop : stop + _NEAR])
         time = stamp[0] if stamp is not None else None
         between = around if stamp is not None and stamp[1] is lead else None
-        return Header(time and time.text, level, logger, None, message, whole=True, date=time and time.date), between
+        return Header(time and time.text, level, logger, None, message, is_whole=True, date=time and time.date), between
 
 
 def _with_time(header: Header, stamp: FoundStamp | None) -> Header:
@@ -364,7 +364,7 @@ def with_times(found: Iterable[Excerpt], header: Header | None) -> list[Excerpt]
     if header is None or header.stamp is None or not has_odd_time(header):
         return list(found)
     is_whole = is_clock(header.stamp)
-    return [each for each in found if each.header.date is not None and (is_whole or each.header.date.dated)]
+    return [each for each in found if each.header.date is not None and (is_whole or each.header.date.has_date)]
 
 
 def _braced(text: str) -> str:

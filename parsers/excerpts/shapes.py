@@ -34,7 +34,7 @@ class Shape:
     width: int = 0
 
     @property
-    def timed(self) -> bool:
+    def is_timed(self) -> bool:
         """Whether most records have a time."""
         return "%d" in self.pattern
 

@@ -27,7 +27,7 @@ _NUMBER = re.compile(rb"1\d{12}(?!\d)")
 _WORD = re.compile(rb"[A-Za-z0-9]")
 
 
-def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, timed: bool = False) -> Flags:
+def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, has_time: bool = False) -> Flags:
     """Flag lines with a time or the first words of a message.
 
     A line of a message alone continues a line of a time alone, its header, and a line in which a prefix goes on continues
@@ -46,7 +46,7 @@ def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, timed: bo
         lengths = lines.end - lines.start
         after_full = _after(lengths == width)
         stamped &= ~after_full | opened | _flagged(lines, _at_start(lines, times - _DATE))
-    after_time = _soon_after(stamped) if timed else _after(stamped & ~opened)
+    after_time = _soon_after(stamped) if has_time else _after(stamped & ~opened)
     parted = _flagged(lines, np.setdiff1d(over_ends, prefixes))
     return (stamped | (opened & ~after_time)) & ~_after(parted) & ~_inside_documents(lines)
 

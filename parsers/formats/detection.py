@@ -88,11 +88,11 @@ class FileFormat:
 class Teller(Protocol):
     """Tells the form of a file from its beginning."""
 
-    def __call__(self, sample: bytes, *, complete: bool) -> FileFormat | str:
+    def __call__(self, sample: bytes, *, is_complete: bool) -> FileFormat | str:
         """The form, or why there is none: `binary`, `no header`."""
 
 
-def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
+def tell_format(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form of a file that begins with `sample`.
 
     Or why it has none: `binary`, `no header`.
@@ -101,25 +101,25 @@ def tell_format(sample: bytes, *, complete: bool) -> FileFormat | str:
     body = sample[bom_bytes:].lstrip(b"\x00") if encoding == "utf-8" else sample[bom_bytes:]
     if encoding == "utf-8" and _looks_binary(body):
         return "binary"
-    for lines in _samples(body.decode(encoding, "replace"), complete=complete):
+    for lines in _samples(body.decode(encoding, "replace"), is_complete=is_complete):
         names, best = _unwrapped(lines)
-        if not best.sure and (joined := _joined(lines)) and (wrapped := vote(joined)).sure:
+        if not best.is_sure and (joined := _joined(lines)) and (wrapped := vote(joined)).is_sure:
             names, best = (), wrapped
         if best.layout is None:
             best = vote(_documents(lines))
         if best.layout is not None:
-            told = encoding if encoding != "utf-8" or bom_bytes else _text_encoding(body, complete=complete)
+            told = encoding if encoding != "utf-8" or bom_bytes else _text_encoding(body, is_complete=is_complete)
             return FileFormat(best.layout.name, told, bom_bytes, names)
     return "no header"
 
 
-def _samples(text: str, *, complete: bool) -> Iterator[list[bytes]]:
+def _samples(text: str, *, is_complete: bool) -> Iterator[list[bytes]]:
     """Lines that may show the layout.
 
     The first ones, then those that follow the first date behind these.
     """
     lines = text.split("\n")
-    if not complete and len(lines) > 1:
+    if not is_complete and len(lines) > 1:
         lines.pop()
     # Lines of settings and stack traces say nothing about the layout, and a file may begin with hundreds of them.
     told = [line for line in lines if line.strip()]
@@ -143,7 +143,7 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
     best = vote(line.decode("utf-8", "replace") for line in lines)
     names: tuple[str, ...] = ()
     plain = best.layout is None or best.layout.name != "json"
-    if plain and (depth >= _MAX_ENVELOPES or (best.headers > _ENOUGH * len(lines) and best.sure)):
+    if plain and (depth >= _MAX_ENVELOPES or (best.headers > _ENOUGH * len(lines) and best.is_sure)):
         return names, best
     for name in candidates(lines):
         wrapper = wrapper_named(name)
@@ -186,7 +186,7 @@ def _peeled(wrapper: Wrapper, lines: list[bytes]) -> list[bytes]:
             inner[-1] += peeled.line
         else:
             inner.append(peeled.line)
-        goes_on = peeled.partial
+        goes_on = peeled.is_partial
     return inner
 
 
@@ -199,12 +199,12 @@ def _documents(lines: list[bytes]) -> list[str]:
     return [part.strip().rstrip(",") for part in _DOCUMENT.split(text) if part.startswith("{")]
 
 
-def encoding_of(sample: bytes, *, complete: bool) -> tuple[str, int]:
+def encoding_of(sample: bytes, *, is_complete: bool) -> tuple[str, int]:
     """Encoding of a sample, and the length of its byte order mark."""
     encoding, bom_bytes = _encoding(sample)
     if encoding != "utf-8" or bom_bytes:
         return encoding, bom_bytes
-    return _text_encoding(sample, complete=complete), 0
+    return _text_encoding(sample, is_complete=is_complete), 0
 
 
 def _encoding(sample: bytes) -> tuple[str, int]:
@@ -227,12 +227,12 @@ def _encoding(sample: bytes) -> tuple[str, int]:
     return "utf-8", 0
 
 
-def _text_encoding(body: bytes, *, complete: bool) -> str:
+def _text_encoding(body: bytes, *, is_complete: bool) -> str:
     """The text encoding: UTF-8, or that of most other lines.
 
     Another encoding of bytes is taken where most lines that are not ASCII are no UTF-8.
     """
-    lines = [line for line in (body if complete else body[: body.rfind(b"\n") + 1]).split(b"\n") if not line.isascii()]
+    lines = [line for line in (body if is_complete else body[: body.rfind(b"\n") + 1]).split(b"\n") if not line.isascii()]
     other = [line for line in lines if not _is_utf8(line)]
     if 2 * len(other) <= len(lines):
         return "utf-8"

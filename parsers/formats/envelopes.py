@@ -65,14 +65,14 @@ class JsonWrapper:
 
     name: str
     path: str
-    newline: bool
+    ends_line: bool
 
     def peel(self, line: bytes) -> Unwrapped | None:
         document = json_document(line)
         value = text_field(document, self.path)
         if value is None:
             return None
-        return Unwrapped(encoded(value.rstrip("\r\n")), _json_stamp(document), self.newline and not value.endswith("\n"))
+        return Unwrapped(encoded(value.rstrip("\r\n")), _json_stamp(document), self.ends_line and not value.endswith("\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +226,14 @@ class _Taker:
         self._places: list[tuple[int, int]] = []  # first and last outer line
         self._stamps: list[bytes | None] = []
 
-    def take(self, first: int, last: int, text: bytes, stamp: bytes | None, *, spread: bool) -> None:
+    def take(self, first: int, last: int, text: bytes, stamp: bytes | None, *, is_spread: bool) -> None:
         """Add the text of one envelope.
 
         With `spread` its lines are separate lines of the file.
         """
         parts = text.split(b"\n")
         for at, part in enumerate(parts):
-            if spread:
+            if is_spread:
                 begin = min(first + at, last)
                 self._places.append((begin, last if at == len(parts) - 1 else begin))
             else:
@@ -260,10 +260,10 @@ class _Taker:
         )
 
 
-def unwrap(outer: Lines, names: Sequence[str], limit: int, *, final: bool) -> Lines:
+def unwrap(outer: Lines, names: Sequence[str], limit: int, *, is_final: bool) -> Lines:
     """Remove the envelopes.
 
-    An envelope longer than `limit` stays, because it may be incomplete. Without `final`, lines at the end that may
+    An envelope longer than `limit` stays, because it may be incomplete. Without `is_final`, lines at the end that may
     continue in the next chunk are omitted.
     """
     wrappers = [wrapper_named(name) for name in names]
@@ -273,20 +273,20 @@ def unwrap(outer: Lines, names: Sequence[str], limit: int, *, final: bool) -> Li
     while line < len(outer):
         last = rows.end(line) if rows is not None else line
         if last is None:
-            if not final and int(outer.stop[-1] - outer.offset[line]) <= limit:
+            if not is_final and int(outer.stop[-1] - outer.offset[line]) <= limit:
                 break
             last = line
         text = bytes(outer.data[outer.start[line] : outer.end[last]])
         peeled = _peel(text, wrappers, limit)
         pieces = [peeled.line]
         stamp = peeled.stamp
-        while peeled.partial and last + 1 < len(outer) and sum(map(len, pieces)) <= limit:
+        while peeled.is_partial and last + 1 < len(outer) and sum(map(len, pieces)) <= limit:
             last += 1
             peeled = _peel(outer.text(last), wrappers, limit)
             pieces.append(peeled.line)
-        if peeled.partial and not final and sum(map(len, pieces)) <= limit:
+        if peeled.is_partial and not is_final and sum(map(len, pieces)) <= limit:
             break
-        taker.take(line, last, b"".join(pieces), stamp, spread=isinstance(rows, _Rows))
+        taker.take(line, last, b"".join(pieces), stamp, is_spread=isinstance(rows, _Rows))
         line = used = last + 1
     return taker.lines(used)
 
@@ -307,7 +307,7 @@ def _peel(text: bytes, wrappers: Sequence[Wrapper], limit: int) -> Unwrapped:
         peeled = wrapper.peel(text)
         if peeled is None:
             continue
-        text, stamp, partial = peeled.line, peeled.stamp or stamp, partial or peeled.partial
+        text, stamp, partial = peeled.line, peeled.stamp or stamp, partial or peeled.is_partial
     return Unwrapped(text, stamp, partial)
 
 

@@ -90,7 +90,7 @@ class Header(NamedTuple):
     logger: str | None
     thread: str | None
     message: str
-    whole: bool  # false when the part after the message is missing: cut, wrapped, or not this layout
+    is_whole: bool  # false when the part after the message is missing: cut, wrapped, or not this layout
     date: DateFormat | None
 
 
@@ -216,7 +216,7 @@ class _Compiler:
             return
         if name == "d":
             self.date = date_format(found["argument"] or "")
-            self.time_at = self._width if self.date.iso else None
+            self.time_at = self._width if self.date.is_iso else None
         regex = {
             "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
             "p": f"(?P<level>{_SYSLOG_LEVEL})" if found["argument"] == "SYSLOG" else f" *(?P<level>{_LEVEL}) *",
@@ -298,7 +298,7 @@ def begins_record(line: str) -> bool:
     """
     if _SHAPED.search(line) is None:
         return _unshaped().match(line) is not None
-    dated = (each for each in layouts() if each.date is not None and each.date.dated)
+    dated = (each for each in layouts() if each.date is not None and each.date.has_date)
     return BROKEN_STAMP.match(line) is not None or any(each.head.match(line) for each in dated)
 
 
@@ -361,7 +361,7 @@ class JsonLayout:
             str(logger) if logger is not None else None,
             thread if isinstance(thread, str) else None,
             message if whole_message is None else whole_message,
-            whole=True,
+            is_whole=True,
             date=date_format("UNIX_MILLIS" if stamp is not None and stamp.isdecimal() else ""),
         )
 
@@ -451,7 +451,7 @@ class Vote(NamedTuple):
     score: float
 
     @property
-    def sure(self) -> bool:
+    def is_sure(self) -> bool:
         """Whether the layout reads all parts of most headers."""
         return self.layout is not None and self.layout.product != ANY_PRODUCT and 2 * self.score > self.headers * self.layout.fields
 
@@ -496,4 +496,4 @@ def _worth(header: Header, layout: AnyLayout) -> float:
         plausible = plausible and layout.threads.fullmatch(header.thread or "") is not None
     elif isinstance(layout, Layout) and layout.loggers is not None:
         plausible = layout.loggers.fullmatch(header.logger or "") is not None
-    return layout.fields if header.whole and plausible else 1
+    return layout.fields if header.is_whole and plausible else 1

@@ -64,15 +64,15 @@ class Lines:
         return bytes(self.data[self.start[line] : self.end[line]])
 
 
-def plain_lines(data: Buffer, offset: int, number: int, *, final: bool) -> Lines:
+def plain_lines(data: Buffer, offset: int, number: int, *, is_final: bool) -> Lines:
     """Split at newlines.
 
-    Without `final` a last line without a newline is omitted.
+    Without `is_final` a last line without a newline is omitted.
     """
     values = np.frombuffer(data, dtype=np.uint8)
     newlines = _newlines(values)
     whole = len(newlines)
-    if final and len(values) and (not whole or newlines[-1] != len(values) - 1):
+    if is_final and len(values) and (not whole or newlines[-1] != len(values) - 1):
         newlines = np.append(newlines, len(values))
     count = len(newlines)
     start = np.zeros(count, dtype=np.int64)
@@ -128,22 +128,22 @@ def width_of(encoding: str) -> int:
     return np.dtype(_UNITS[encoding]).itemsize if encoding in _UNITS else 1
 
 
-def transcoded_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
+def transcoded_lines(data: Buffer, offset: int, number: int, encoding: str, *, is_final: bool) -> Lines:
     """Split lines in an encoding with ASCII newlines.
 
     The text becomes UTF-8; positions in the file are unchanged.
     """
-    lines = plain_lines(data, offset, number, final=final)
+    lines = plain_lines(data, offset, number, is_final=is_final)
     raw = bytes(data)
     if not len(lines) or raw.isascii():
         return lines
     parts = raw[: int(lines.stop[-1]) - offset].split(b"\n")
     text = b"\n".join(part.decode(encoding, "backslashreplace").encode("utf-8", "backslashreplace") for part in parts)
-    told = plain_lines(text, 0, number, final=final)
+    told = plain_lines(text, 0, number, is_final=is_final)
     return replace(lines, data=told.data, start=told.start, end=told.end, zeros=told.zeros)
 
 
-def wide_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: bool) -> Lines:
+def wide_lines(data: Buffer, offset: int, number: int, encoding: str, *, is_final: bool) -> Lines:
     """Split lines in UTF-16 or UTF-32.
 
     The text becomes UTF-8; positions in the file are unchanged.
@@ -152,9 +152,9 @@ def wide_lines(data: Buffer, offset: int, number: int, encoding: str, *, final: 
     even = len(data) // width * width
     units = np.frombuffer(data, dtype=_UNITS[encoding], count=even // width)
     breaks = np.flatnonzero(units == _NEWLINE)
-    if not final:
+    if not is_final:
         even = int(breaks[-1] + 1) * width if len(breaks) else 0
-    lines = plain_lines(bytes(data[:even]).decode(encoding, "replace").encode("utf-8", "replace"), 0, number, final=final)
+    lines = plain_lines(bytes(data[:even]).decode(encoding, "replace").encode("utf-8", "replace"), 0, number, is_final=is_final)
     for line, count in lines.zeros.items():
         lines.start[line] -= count
     lines.zeros.clear()

@@ -44,7 +44,7 @@ class Unwrapped(NamedTuple):
 
     line: bytes
     stamp: bytes | None = None
-    partial: bool = False
+    is_partial: bool = False
 
 
 class Wrapper(Protocol):
@@ -93,7 +93,7 @@ class MailWrapper:
     def peel(self, line: bytes) -> Unwrapped | None:
         bare = line.rstrip()
         partial = bare.endswith(b"=")
-        return Unwrapped(quopri.decodestring(bare.removesuffix(b"=")), partial=partial)
+        return Unwrapped(quopri.decodestring(bare.removesuffix(b"=")), is_partial=partial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class PiecesWrapper:
         inner = line[piece.end() :] if piece is not None else line
         if goes_on is None:
             return None if piece is None else Unwrapped(inner)
-        return Unwrapped(inner[: goes_on.start() - len(line)], partial=True)
+        return Unwrapped(inner[: goes_on.start() - len(line)], is_partial=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class RichTextWrapper:
         text = bare.removesuffix(b"\\") if is_broken else bare
         for mark in _RICH_BREAKS if is_broken else ():
             text = text.removesuffix(mark)
-        return Unwrapped(encoded(_RICH.sub(_rich, text.decode("utf-8", "replace"))), partial=bool(text) and not is_broken)
+        return Unwrapped(encoded(_RICH.sub(_rich, text.decode("utf-8", "replace"))), is_partial=bool(text) and not is_broken)
 
 
 @dataclass(frozen=True, slots=True)

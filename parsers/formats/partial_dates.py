@@ -36,7 +36,7 @@ class PartialDates:
         """Complete the next time of a file by its day or year."""
         step = 0 if self.latest is None else local - self.latest
         self.latest = local
-        if form.yearless:
+        if form.is_yearless:
             self.years += (step < -YEAR_US // 2) - (step > YEAR_US // 2)
             return in_later_year(local, self.years)
         self.days += step < -DAY_US // 2

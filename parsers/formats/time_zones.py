@@ -115,11 +115,11 @@ def path_matches(glob: str, relative: str) -> bool:
 class FileOption:
     """The value of an option for a file.
 
-    `named` is False for an option without a glob.
+    `is_named` is False for an option without a glob.
     """
 
     value: str
-    named: bool
+    is_named: bool
 
 
 class Rules:
@@ -137,11 +137,11 @@ class Rules:
         chosen: FileOption | None = None
         for glob, value in self._rules:
             if glob is None:
-                if chosen is None or not chosen.named:
-                    chosen = FileOption(value, named=False)
+                if chosen is None or not chosen.is_named:
+                    chosen = FileOption(value, is_named=False)
             elif path_matches(glob, relative):
                 self._met.add(glob)
-                chosen = FileOption(value, named=True)
+                chosen = FileOption(value, is_named=True)
         return chosen
 
     def unmatched(self) -> list[str]:

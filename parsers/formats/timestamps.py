@@ -90,13 +90,13 @@ class DateFormat:
     pattern: str
     regex: str
     read: Callable[[str], TimeStamp]
-    dated: bool
-    iso: bool
-    yearless: bool = False
+    has_date: bool
+    is_iso: bool
+    is_yearless: bool = False
     """Whether stamps lack a year only; they are read as of LEAP_YEAR."""
 
     @property
-    def absolute(self) -> bool:
+    def is_absolute(self) -> bool:
         """Whether stamps count from the epoch, which no clock's zone moves."""
         return self.pattern.startswith("UNIX")
 
@@ -238,11 +238,11 @@ def date_format(pattern: str) -> DateFormat:
     A name of log4j's, `UNIX`, `UNIX_MILLIS`, or a Java date pattern.
     """
     if pattern in _ISO_NAMES:
-        return DateFormat(pattern, _without_names(_ISO), read_iso, dated=True, iso=True)
+        return DateFormat(pattern, _without_names(_ISO), read_iso, has_date=True, is_iso=True)
     if pattern == "UNIX":
-        return DateFormat(pattern, r"\d{9,10}(?:\.\d{1,9})?", _unix(1_000_000), dated=True, iso=False)
+        return DateFormat(pattern, r"\d{9,10}(?:\.\d{1,9})?", _unix(1_000_000), has_date=True, is_iso=False)
     if pattern == "UNIX_MILLIS":
-        return DateFormat(pattern, r"\d{12,13}", _unix(1_000), dated=True, iso=False)
+        return DateFormat(pattern, r"\d{12,13}", _unix(1_000), has_date=True, is_iso=False)
     pattern, comma, zone = pattern.partition(",GMT")
     if comma:
         return _zoned(pattern, offset_us("GMT" + zone))
@@ -250,7 +250,7 @@ def date_format(pattern: str) -> DateFormat:
     regex = re.compile(source)
     dated = "(?P<year>" in source
     yearless = not dated and "(?P<month>" in source
-    return DateFormat(pattern, _without_names(source), lambda stamp: _read_match(regex, stamp), dated, iso=False, yearless=yearless)
+    return DateFormat(pattern, _without_names(source), lambda stamp: _read_match(regex, stamp), dated, is_iso=False, is_yearless=yearless)
 
 
 def _zoned(pattern: str, offset: int | None) -> DateFormat:
@@ -265,7 +265,7 @@ def _zoned(pattern: str, offset: int | None) -> DateFormat:
     def read(stamp: str) -> TimeStamp:
         return TimeStamp((read_iso(stamp) if iso else _read_match(regex, stamp)).local_us, offset)
 
-    return DateFormat(f"{pattern},GMT", _without_names(source), read, dated=True, iso=iso)
+    return DateFormat(f"{pattern},GMT", _without_names(source), read, has_date=True, is_iso=iso)
 
 
 def _without_names(regex: str) -> str:

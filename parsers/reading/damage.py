@@ -71,7 +71,7 @@ def damage_chunk(damage: Damage, context: ChunkContext, system: str) -> ParsedCh
         counts=Counts(records=1, recognised=1),
         rest=b"",
         context=context,
-        done=True,
+        is_done=True,
     )
 
 

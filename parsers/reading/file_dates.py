@@ -33,7 +33,7 @@ DATED_FILES_MAX = 20
 def may_lack_date(told: FileFormat) -> bool:
     """Whether times of this form may have no date."""
     date = getattr(told.layout, "date", None)
-    return not (told.base_days or told.base_years) and (bool(told.shape) or (date is not None and not date.dated))
+    return not (told.base_days or told.base_years) and (bool(told.shape) or (date is not None and not date.has_date))
 
 
 Times = tuple[int, int]

@@ -86,7 +86,7 @@ def _kind(witnesses: Mapping[str, int]) -> str:
 
 def skipped_report(skip: SkippedFile) -> FileReport:
     """The report on a file that is not read."""
-    status = "empty" if skip.reason == "empty" else "rejected" if skip.named or is_damage(skip.reason) else "skipped"
+    status = "empty" if skip.reason == "empty" else "rejected" if skip.is_named or is_damage(skip.reason) else "skipped"
     return FileReport(skip.name, None, skip.size_bytes, kind="not_a_log", time_zone=None, status=status, reason=skip.reason)
 
 

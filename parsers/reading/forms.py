@@ -58,12 +58,12 @@ class _Yield(NamedTuple):
     descends: bool = False
 
 
-def tell_best(sample: bytes, *, complete: bool) -> FileFormat | str:
+def tell_best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form that reads most records, or why there is none."""
-    told = _best(sample, complete=complete)
+    told = _best(sample, is_complete=is_complete)
     if told != "binary":
-        told = _improved(sample, told, code_wrappers(_whole_lines(sample)), complete=complete)
-        told = _improved(_whole_lines(sample, _TAILED_BYTES), told, _tails(sample, told), complete=complete)
+        told = _improved(sample, told, code_wrappers(_whole_lines(sample)), is_complete=is_complete)
+        told = _improved(_whole_lines(sample, _TAILED_BYTES), told, _tails(sample, told), is_complete=is_complete)
     if isinstance(told, str):
         return told
     return replace(told, calendar=calendar) if (calendar := calendar_of(_text(_whole_lines(sample), told))) else told
@@ -86,7 +86,7 @@ def _tails(sample: bytes, told: FileFormat | str) -> list[str]:
     return [name for name in names if any(tail_named(name).peel(group) for group in groups)]
 
 
-def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, complete: bool) -> FileFormat | str:
+def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, is_complete: bool) -> FileFormat | str:
     """The form with the wrapper that makes it better, if any.
 
     More is read then, or fewer names hold the same records: what stands behind a message is not part of a group's name.
@@ -95,7 +95,7 @@ def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, co
     best, score, worse = told, None, 0
     for name in names:
         score = score or (_score(part, told, known) if isinstance(told, FileFormat) else (0, 0, 0))
-        form = _best(_peeled(sample, name), complete=complete)
+        form = _best(_peeled(sample, name), is_complete=is_complete)
         form = replace(form, wrappers=(name, *form.wrappers)) if isinstance(form, FileFormat) else form
         other = _score(part, form, known) if isinstance(form, FileFormat) else (0, 0, 0)
         if other > score:
@@ -113,14 +113,14 @@ def _score(part: bytes, told: FileFormat, known: Catalogue) -> tuple[int, int, i
     return events.num_rows, events.num_rows - events.column("at").null_count, -len(groups)
 
 
-def _best(sample: bytes, *, complete: bool) -> FileFormat | str:
+def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form of a sample, years aside."""
     for name in page_wrappers(sample):
         inner = _peeled(sample, name)
-        told = _best(inner, complete=complete) if len(inner) < len(sample) else ""
+        told = _best(inner, is_complete=is_complete) if len(inner) < len(sample) else ""
         if isinstance(told, FileFormat):
             return replace(told, wrappers=(name, *told.wrappers))
-    told = tell_format(sample, complete=complete)
+    told = tell_format(sample, is_complete=is_complete)
     if told == "binary":
         return told
     known = catalogue()
@@ -134,23 +134,23 @@ def _best(sample: bytes, *, complete: bool) -> FileFormat | str:
     if not before.recognised or (b"\n " in part and len(part) <= _SMALL_BYTES):
         opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, told))))
     if not opened:
-        return _unread(sample, told, known, complete=complete)
+        return _unread(sample, told, known, is_complete=is_complete)
     # Behind tags, a first line that seems to be no record may be one.
     counted = before._replace(rejected=0) if before.rejected and _is_page(_text(part, told)) else before
     if not _is_doubtful(len(part), opened, counted):
         return _directed(told, before)
     # A wrapper may have been found in what is a time: then the messages alone tell the form.
     bases = (told, "") if isinstance(told, FileFormat) and told.wrappers and not before.timed else (told,)
-    forms = [form for base in bases if (form := _learned(part, base, known, complete=complete)) is not None]
+    forms = [form for base in bases if (form := _learned(part, base, known, is_complete=is_complete)) is not None]
     forms += _indented(part, told)
     if not forms:
-        return _unread(sample, told, known, complete=complete)
+        return _unread(sample, told, known, is_complete=is_complete)
     after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda each: each[0][:2])
     # One record without a time is most often what a cut has left of a line, and has no place among others.
     is_torn = after.recognised == 1 and not after.timed
     if after[:2] > before[:2] and not is_torn:
         return _directed(learned, after)
-    return _directed(_unread(sample, told, known, complete=complete), before)
+    return _directed(_unread(sample, told, known, is_complete=is_complete), before)
 
 
 def _peeled(sample: bytes, name: str) -> bytes:
@@ -158,7 +158,7 @@ def _peeled(sample: bytes, name: str) -> bytes:
     wrapper, joined = wrapper_named(name), b""
     for line in sample.split(b"\n"):
         peeled = wrapper.peel(line) or Unwrapped(line)
-        joined += peeled.line if peeled.partial else peeled.line + b"\n"
+        joined += peeled.line if peeled.is_partial else peeled.line + b"\n"
     return joined
 
 
@@ -173,12 +173,12 @@ def _descends(times: Sequence[int | None]) -> bool:
     return max(steps, default=0) <= 0 and sum(step < 0 for step in steps) >= _DESCENTS
 
 
-def _unread(sample: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | str:
+def _unread(sample: bytes, told: FileFormat | str, known: Catalogue, *, is_complete: bool) -> FileFormat | str:
     """The known layout, or why known words give no record."""
-    if told != _NO_HEADER or not (complete or len(sample) >= _WHOLE_BYTES):
+    if told != _NO_HEADER or not (is_complete or len(sample) >= _WHOLE_BYTES):
         return told
     data = _text(sample, told).encode()
-    places = [places[0] for places in openings_of(known).byte_places(data, telling=True) if len(places)]
+    places = [places[0] for places in openings_of(known).byte_places(data, is_telling=True) if len(places)]
     if not places:
         return told
     number = data.count(b"\n", 0, int(min(places))) + 1
@@ -192,7 +192,7 @@ def _whole_lines(sample: bytes, limit: int = _SAMPLE_BYTES) -> bytes:
 
 
 def _text(part: bytes, told: FileFormat | str) -> str:
-    encoding, bom_bytes = (told.encoding, told.bom_bytes) if isinstance(told, FileFormat) else encoding_of(part, complete=True)
+    encoding, bom_bytes = (told.encoding, told.bom_bytes) if isinstance(told, FileFormat) else encoding_of(part, is_complete=True)
     return part[bom_bytes:].decode(encoding, "replace")
 
 
@@ -213,7 +213,7 @@ def _opened(text: str, known: Catalogue) -> int:
     On a line with prefixes, only these count, because the message behind one may begin like another.
     """
     data = text.encode()
-    prefixes, plain = openings_of(known).byte_places(data, telling=True)
+    prefixes, plain = openings_of(known).byte_places(data, is_telling=True)
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
     prefixed = np.unique(np.searchsorted(ends, prefixes))
     return len(prefixes) + int(np.count_nonzero(~np.isin(np.searchsorted(ends, plain), prefixed)))
@@ -239,7 +239,7 @@ def _read(part: bytes, told: FileFormat, known: Catalogue) -> _Yield:
 
 
 def _parsed(part: bytes, told: FileFormat, known: Catalogue) -> ParsedChunk:
-    context = ChunkContext("", "", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, final=True)
+    context = ChunkContext("", "", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, is_final=True)
     return parse_chunk(part[told.bom_bytes :], context, known)
 
 
@@ -248,13 +248,13 @@ def _indented(part: bytes, told: FileFormat | str) -> list[FileFormat]:
     text = _text(part, told)
     if "\n " not in text and "\n\t" not in text:
         return []
-    encoding, bom_bytes = (told.encoding, told.bom_bytes) if isinstance(told, FileFormat) else encoding_of(part, complete=True)
+    encoding, bom_bytes = (told.encoding, told.bom_bytes) if isinstance(told, FileFormat) else encoding_of(part, is_complete=True)
     names = (f"object:t{len(blanks)}" if "\t" in blanks else f"object:{len(blanks)}" for blanks in object_depths(text))
     shapes = (("json", ""), (MESSAGES, "{%d %p %m}"))
     return [FileFormat(layout, encoding, bom_bytes, (name,), shape) for name in names for layout, shape in shapes]
 
 
-def _learned(part: bytes, told: FileFormat | str, known: Catalogue, *, complete: bool) -> FileFormat | None:
+def _learned(part: bytes, told: FileFormat | str, known: Catalogue, *, is_complete: bool) -> FileFormat | None:
     """The form that messages tell, beside the known layout if any."""
     text = _text(part, told)
     lines = text.split("\n")
@@ -269,5 +269,5 @@ def _learned(part: bytes, told: FileFormat | str, known: Catalogue, *, complete:
     shape = learned_shape(found, lines)
     if isinstance(told, FileFormat):
         return replace(told, wrappers=(*told.wrappers, *wrappers), shape=shape.pattern, width=width, tail=tail)
-    encoding, bom_bytes = encoding_of(part, complete=complete)
+    encoding, bom_bytes = encoding_of(part, is_complete=is_complete)
     return FileFormat(MESSAGES, encoding, bom_bytes, wrappers, shape.pattern, width, tail)

@@ -45,7 +45,7 @@ class LiveReader(FileReader):
 
     def feed(self, data: bytes) -> ParsedChunk:
         """Read further bytes; the last record stays open."""
-        return self._read(self._rest + data, final=False)
+        return self._read(self._rest + data, is_final=False)
 
     def settle(self) -> ParsedChunk | None:
         """Read the last record, as nothing has followed it.
@@ -56,14 +56,14 @@ class LiveReader(FileReader):
         if not end:
             return None
         tail = self._rest[end:]
-        parsed = self._read(self._rest[:end], final=True)
+        parsed = self._read(self._rest[:end], is_final=True)
         context = parsed.context
         opened = OpenRecord(b"", context.line, context.byte_offset, begins=False, mid_line=False, discard=True)
-        self._context, self._rest = replace(context, final=False, open_record=opened), tail
+        self._context, self._rest = replace(context, is_final=False, open_record=opened), tail
         return parsed
 
-    def _read(self, data: bytes, *, final: bool) -> ParsedChunk:
-        parsed = parse_chunk(data, replace(self._context, final=final), self._catalogue)
+    def _read(self, data: bytes, *, is_final: bool) -> ParsedChunk:
+        parsed = parse_chunk(data, replace(self._context, is_final=is_final), self._catalogue)
         self._note(parsed)
         parsed.events, parsed.unknown, parsed.rejected = map(masked, (parsed.events, parsed.unknown, parsed.rejected))
         self._redact(parsed)
@@ -72,13 +72,13 @@ class LiveReader(FileReader):
         return parsed
 
 
-def stream_source(name: str, head: bytes, *, complete: bool) -> SourceFile | str:
+def stream_source(name: str, head: bytes, *, is_complete: bool) -> SourceFile | str:
     """A stream as a source, or why it is no log."""
-    told = tell_best(head, complete=complete)
+    told = tell_best(head, is_complete=is_complete)
     if isinstance(told, str):
         return told
     return SourceFile(
-        path=name, name=name, relative=name, named=True, compression=None, size_bytes=len(head), file_id=identity_of(head), format=told
+        path=name, name=name, relative=name, is_named=True, compression=None, size_bytes=len(head), file_id=identity_of(head), format=told
     )
 
 
@@ -114,7 +114,7 @@ class GrowingFile:
     def grown(self) -> list[ParsedChunk]:
         """What has been added since the last call."""
         chunks = self._added()
-        if not self._replaced():
+        if not self._was_replaced():
             return chunks
         ended = self.reader.settle()
         return [*chunks, *([ended] if ended is not None else []), *self._begun()]
@@ -131,7 +131,7 @@ class GrowingFile:
             chunks += [ended] if ended is not None else []
         return chunks
 
-    def _replaced(self) -> bool:
+    def _was_replaced(self) -> bool:
         """Whether another content has taken the place of this one."""
         if self._file is None:
             return os.path.exists(self._source.path)
@@ -150,7 +150,7 @@ class GrowingFile:
             return []
         head = file.read(TOLD_BYTES)
         # A first line that is still being written tells nothing yet.
-        told = stream_source(self._source.name, head, complete=False) if b"\n" in head else ""
+        told = stream_source(self._source.name, head, is_complete=False) if b"\n" in head else ""
         if isinstance(told, str):
             file.close()
             return []

@@ -86,7 +86,7 @@ class ReadOptions:
     def zone_of(self, relative: str) -> tuple[str, bool]:
         """Zone of a file, and whether an option named this very file."""
         rule = Rules(self.log_tz).of(relative)
-        return (rule.value, rule.named) if rule else ("UTC", False)
+        return (rule.value, rule.is_named) if rule else ("UTC", False)
 
     def cluster_of(self, relative: str) -> str | None:
         """The cluster that the rules give a file; None if silent."""
@@ -295,7 +295,7 @@ class FileReader:
     def _open(self) -> tuple[Stream, MarkedStream | None]:
         """Open the content, and watch it where only reading forward works."""
         stream = self._source.open()
-        if self._source.plain:
+        if self._source.is_plain:
             return stream, None
         passing = MarkedStream(stream, self._source.zeros)
         return passing, passing
@@ -303,7 +303,7 @@ class FileReader:
     def _has_changed(self, stream: Stream) -> bool:
         """Whether a plain file was emptied meanwhile."""
         source, stop = self._source, self._range[1]
-        if not source.plain:
+        if not source.is_plain:
             return False
         return stream.position < (source.size_bytes if stop is None else min(stop, source.size_bytes)) or not source.is_as_found(stream)
 
@@ -323,12 +323,12 @@ class FileReader:
             buffer[: len(rest)] = rest
             got = _fill(stream, buffer[len(rest) : len(rest) + want])
             final = got < want
-            parsed = parse_chunk(buffer[: len(rest) + got], replace(context, final=final), self._catalogue)
+            parsed = parse_chunk(buffer[: len(rest) + got], replace(context, is_final=final), self._catalogue)
             self._note(parsed)
             parsed.events, parsed.unknown, parsed.rejected = map(masked, (parsed.events, parsed.unknown, parsed.rejected))
             self._redact(parsed)
             yield parsed
-            if final or parsed.done:
+            if final or parsed.is_done:
                 return
             context, rest = parsed.context, parsed.rest
 

@@ -44,8 +44,8 @@ def is_resumable(source: SourceFile) -> bool:
     Required are plain UTF-8 without envelopes, a layout with dates, and records from the oldest to the newest.
     """
     told = source.format
-    dated = told.layout_name in DOCUMENTS or (told.layout.date is not None and told.layout.date.dated)
-    is_text = source.plain and not told.wrappers and not told.shape and told.encoding == "utf-8"
+    dated = told.layout_name in DOCUMENTS or (told.layout.date is not None and told.layout.date.has_date)
+    is_text = source.is_plain and not told.wrappers and not told.shape and told.encoding == "utf-8"
     return is_text and dated and not told.newest_first
 
 

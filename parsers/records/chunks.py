@@ -57,7 +57,7 @@ class ParsedChunk:
     counts: Counts
     rest: bytes
     context: ChunkContext
-    done: bool = False  # True if a header at or after `stop_offset` was reached
+    is_done: bool = False  # True if a header at or after `stop_offset` was reached
     ended_at: int | None = None  # time of the last record, recognised or not (microseconds)
 
 
@@ -111,7 +111,7 @@ class _Chunk:
         skipped, number = 0, context.line
         if opened is not None and opened.mid_line:
             skipped = find_newline(self.data, context.format.encoding)
-            if skipped < 0 and not context.final:
+            if skipped < 0 and not context.is_final:
                 width = width_of(context.format.encoding)
                 return self._result(len(self.data) // width * width, number, opened)
             number += 1
@@ -124,7 +124,7 @@ class _Chunk:
         if opened is None and lead:
             first = np.concatenate(([0], first))
             orphans.add(0)
-        elif opened is not None and (len(first) or hole or context.final):
+        elif opened is not None and (len(first) or hole or context.is_final):
             self._close(opened, lines, lead, hole)
             opened = None
         return self._units(lines, first, orphans, opened, hole, skipped)
@@ -135,7 +135,7 @@ class _Chunk:
         if not told.shape:
             return heads(lines, told.layout)
         by_messages = told.layout_name == MESSAGES
-        found = excerpt_heads(lines, openings_of(self.catalogue), told.width, timed=by_messages and "%d" in told.shape)
+        found = excerpt_heads(lines, openings_of(self.catalogue), told.width, has_time=by_messages and "%d" in told.shape)
         return found if by_messages else found | heads(lines, told.layout)
 
     def _pass_zeros(self, hole: RecordSpan) -> bool:
@@ -143,7 +143,7 @@ class _Chunk:
         texts = np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8))
         count = int(texts[0]) if len(texts) else len(self.data)
         hole = RecordSpan(hole.line, hole.offset, hole.length + count)
-        if count == len(self.data) and not self.context.final:
+        if count == len(self.data) and not self.context.is_final:
             self.context = replace(self.context, zeros=hole)
             return False
         self.records.reject_stray(hole, ZEROS, "")
@@ -180,25 +180,25 @@ class _Chunk:
         data = self.data[skipped:]
         offset = context.byte_offset + skipped
         enough = context.max_record_bytes if told.wrappers else HEADER_BYTES
-        lines = self._split(data, offset, number, final=context.final)
+        lines = self._split(data, offset, number, is_final=context.is_final)
         if len(data) - (int(lines.stop[-1]) - offset if len(lines) else 0) >= enough:
-            lines = self._split(data, offset, number, final=True)
+            lines = self._split(data, offset, number, is_final=True)
         hole = None
-        waits = lines.open_end and not context.final and not told.wrappers
+        waits = lines.open_end and not context.is_final and not told.wrappers
         if waits and lines.zeros.get(len(lines) - 1) and lines.start[-1] == lines.end[-1]:
             if lines.zeros[len(lines) - 1] >= ZERO_RUN_BYTES:
                 hole = RecordSpan(int(lines.number[-1]), int(lines.offset[-1]), int(lines.stop[-1] - lines.offset[-1]))
             lines = lines.without_last()
         if told.wrappers and len(lines):
-            lines = unwrap(lines, told.wrappers, context.max_record_bytes, final=context.final)
+            lines = unwrap(lines, told.wrappers, context.max_record_bytes, is_final=context.is_final)
         return lines, hole
 
-    def _split(self, data: memoryview, offset: int, number: int, *, final: bool) -> Lines:
+    def _split(self, data: memoryview, offset: int, number: int, *, is_final: bool) -> Lines:
         encoding = self.context.format.encoding
         if encoding == "utf-8":
-            return plain_lines(data, offset, number, final=final)
+            return plain_lines(data, offset, number, is_final=is_final)
         told = wide_lines if width_of(encoding) > 1 else transcoded_lines
-        return told(data, offset, number, encoding, final=final)
+        return told(data, offset, number, encoding, is_final=is_final)
 
     def _units(
         self, lines: Lines, first: Ints, orphans: set[int], opened: OpenRecord | None, hole: RecordSpan | None, skipped: int
@@ -211,11 +211,11 @@ class _Chunk:
             kept = int(np.searchsorted(offsets, context.stop_offset))
             self._read(lines, first, kept, orphans)
             self._reject_holes(int(first[kept]))
-            return self._result(int(offsets[kept]) - context.byte_offset, int(lines.number[first[kept]]), None, done=True)
-        if context.final or hole is not None:
+            return self._result(int(offsets[kept]) - context.byte_offset, int(lines.number[first[kept]]), None, is_done=True)
+        if context.is_final or hole is not None:
             self._read(lines, first, count, orphans)
             self._reject_holes(len(lines))
-            return self._result(len(self.data), lines.next_number + lines.open_end, None, done=context.final, hole=hole)
+            return self._result(len(self.data), lines.next_number + lines.open_end, None, is_done=context.is_final, hole=hole)
         used = int(lines.stop[-1]) - context.byte_offset if len(lines) else skipped
         if not count:
             # Only further lines of an open record, or no complete line.
@@ -261,7 +261,7 @@ class _Chunk:
         end = hole.offset if hole is not None else self.context.byte_offset + len(self.data)
         if lead < len(lines):
             end = int(lines.offset[lead]) - lines.zeros.get(lead, 0)
-        place = RecordSpan(opened.line, opened.offset, end - opened.offset, cut=True)
+        place = RecordSpan(opened.line, opened.offset, end - opened.offset, is_cut=True)
         self.counts.records += opened.begins
         if opened.begins:
             self.records.read(opened.head, place, opened.stamp)
@@ -314,7 +314,7 @@ class _Chunk:
         return _prefilter(self.catalogue)
 
     def _result(
-        self, used: int, line: int, opened: OpenRecord | None, *, done: bool = False, hole: RecordSpan | None = None
+        self, used: int, line: int, opened: OpenRecord | None, *, is_done: bool = False, hole: RecordSpan | None = None
     ) -> ParsedChunk:
         context, records = self.context, self.records
         return ParsedChunk(
@@ -332,7 +332,7 @@ class _Chunk:
                 partial_dates=records.partial_dates,
                 seen=records.seen,
             ),
-            done=done,
+            is_done=is_done,
             ended_at=self.ended_at,
         )
 

@@ -31,7 +31,7 @@ class RecordSpan:
     line: int
     offset: int
     length: int
-    cut: bool = False
+    is_cut: bool = False
     shared: int = 0  # number of bytes already counted with the previous record
 
 
@@ -66,7 +66,7 @@ class ChunkContext:
     byte_offset: int = 0
     line: int = 1
     max_record_bytes: int = MAX_RECORD_BYTES
-    final: bool = False
+    is_final: bool = False
     fold_runs: bool = False
     stop_offset: int | None = None  # records from here on belong to the next range
     open_record: OpenRecord | None = None

@@ -80,13 +80,13 @@ class RecordSpans:
     def place(self, unit: int, limit: int) -> RecordSpan:
         """Position of a record in its file.
 
-        It is `cut` if it is longer than `limit`.
+        It is cut if it is longer than `limit`.
         """
         lines, line, last = self.lines, int(self.first[unit]), int(self.after[unit]) - 1
         offset, stop = int(lines.offset[line]), int(lines.stop[last])
         shared = max(int(lines.stop[line - 1]) - offset, 0) if line else 0  # two records in one envelope
         return RecordSpan(
-            int(lines.number[line]), offset, stop - offset, cut=int(lines.end[last] - lines.start[line]) > limit, shared=shared
+            int(lines.number[line]), offset, stop - offset, is_cut=int(lines.end[last] - lines.start[line]) > limit, shared=shared
         )
 
 
@@ -116,7 +116,7 @@ def read_units(units: RecordSpans, records: RecordReader, prefilter: Prefilter) 
             read_orphan(raw, place, records, prefilter)
         else:
             records.read(raw, place, stamps[line] if stamps else None)
-        if place.cut:
+        if place.is_cut:
             records.break_runs()
 
 

@@ -90,13 +90,13 @@ class RecordReader:
     @property
     def tells_days(self) -> bool:
         """True if stamps of the file's layout contain a date."""
-        return self.layout.date is not None and self.layout.date.dated
+        return self.layout.date is not None and self.layout.date.has_date
 
     def time_of(self, raw: bytes, stamp: bytes | None) -> int | None:
         """UTC microseconds of a dated record; `stamp` is its envelope's."""
         text = str(raw, "utf-8", "replace").partition("\n")[0].rstrip("\r")
         header = self.layout.read(text, len(text))
-        if header is None or (stamp is None and (header.date is None or not header.date.dated)):
+        if header is None or (stamp is None and (header.date is None or not header.date.has_date)):
             return None  # days are counted only once, while records are read
         return self._time(header, stamp)[0]
 
@@ -105,7 +105,7 @@ class RecordReader:
 
         `stamp` is the time of its envelope.
         """
-        text = self.decode(whole_characters(raw) if place.cut else raw.rstrip(b"\r\n"))
+        text = self.decode(whole_characters(raw) if place.is_cut else raw.rstrip(b"\r\n"))
         if "\r" in text:
             text = text.replace("\r\n", "\n")
         self.read_text(text, place, stamp)
@@ -134,7 +134,7 @@ class RecordReader:
             self.reject(place, BAD_TIME, text)
         elif found is not None:
             found = self.catalogue.with_exception(found, text.partition("\n")[2])
-            self.recognise(place, header.level, header.logger, header.thread, text, at, odd, found, cut=not header.whole)
+            self.recognise(place, header.level, header.logger, header.thread, text, at, odd, found, is_cut=not header.is_whole)
         else:
             self._unmatched(place, header, text, at)
 
@@ -186,14 +186,14 @@ class RecordReader:
         for each, begin, stop in zip(kept, begins, stops, strict=True):
             length = max(stop - begin, min(bytes_at[min(each.last_line + 1, len(bytes_at) - 1)], place.length) - begin)
             shared = length - (stop - begin) + (place.shared if not begin and stop else 0)
-            where = RecordSpan(place.line + (each.first_line if exact else 0), place.offset + begin, length, place.cut, shared)
+            where = RecordSpan(place.line + (each.first_line if exact else 0), place.offset + begin, length, place.is_cut, shared)
             lines = text.split("\n")[each.first_line : each.last_line + 1]
             self._keep_excerpt(each, "\n".join(lines), where, stamp)
 
     def _keep_excerpt(self, excerpt: Excerpt, text: str, where: RecordSpan, stamp: bytes | None) -> None:
         header = excerpt.header
         at, odd = self._time(header, stamp)
-        self.recognise(where, header.level, header.logger, header.thread, text, at, odd, excerpt.match, cut=not header.whole)
+        self.recognise(where, header.level, header.logger, header.thread, text, at, odd, excerpt.match, is_cut=not header.is_whole)
 
     def _is_quoted(self, found: Excerpt) -> bool:
         """Whether the file already has the record, quoted now."""
@@ -230,17 +230,17 @@ class RecordReader:
         first_end = len(text) if first_end < 0 else first_end
         header = self.layout.read(text, first_end)
         found = self._match(header)
-        if header is not None and (not header.whole or "\n" in header.message) and _may_be_wrapped(text, first_end):
+        if header is not None and (not header.is_whole or "\n" in header.message) and _may_be_wrapped(text, first_end):
             joined, meant = self._unfolded(text, header)
             if meant is not None:
                 return joined, meant
         if found is not None and header is not None:
             return header, found
-        if header is None or not header.whole or self.layout.product == ANY_PRODUCT:
+        if header is None or not header.is_whole or self.layout.product == ANY_PRODUCT:
             header, found = self._in_another_layout(text, first_end, header)
         if found is None and header is not None and first_end < len(text):
             header, found = self._unfolded(text, header)
-        if found is None and header is not None and not header.whole:
+        if found is None and header is not None and not header.is_whole:
             header, found = self._without_logger(text, header)
         return header, found
 
@@ -267,7 +267,7 @@ class RecordReader:
             if layout is self.layout or layout.date is None:
                 continue
             other = layout.read(text, first_end)
-            if other is None or not other.whole:
+            if other is None or not other.is_whole:
                 continue
             found = self._match(other)
             if found is not None:
@@ -284,7 +284,7 @@ class RecordReader:
         for glue in ("", " "):
             for count in range(2, len(pieces) + 1):
                 joined = self.layout.read(glue.join(pieces[:count]).rstrip())
-                if joined is not None and joined.whole and (found := self._match(joined)) is not None:
+                if joined is not None and joined.is_whole and (found := self._match(joined)) is not None:
                     return (joined, found) if glue else self._with_rest(pieces, count, joined, found)
         return header, None
 
@@ -333,8 +333,8 @@ class RecordReader:
         self.counts.records += 1
         before = len(text[:torn].encode("utf-8", "replace"))
         halves = (
-            (text[:torn], RecordSpan(place.line, place.offset, before, place.cut, min(place.shared, before))),
-            (text[torn:], RecordSpan(place.line, place.offset + before, place.length - before, place.cut)),
+            (text[:torn], RecordSpan(place.line, place.offset, before, place.is_cut, min(place.shared, before))),
+            (text[torn:], RecordSpan(place.line, place.offset + before, place.length - before, place.is_cut)),
         )
         for part, where in halves:
             try:
@@ -342,7 +342,7 @@ class RecordReader:
             except Exception as problem:
                 self.reject(where, raised(problem), part)
                 continue
-            if header is None or (found is None and not header.whole):
+            if header is None or (found is None and not header.is_whole):
                 self.reject(where, TORN, part)
             else:
                 self.read_text(part, where, stamp)
@@ -350,26 +350,26 @@ class RecordReader:
     def _time(self, header: Header, envelope: bytes | None) -> tuple[int | None, bool]:
         """UTC microseconds, and True if the local time is ambiguous."""
         date = header.date
-        if envelope is not None and (header.stamp is None or date is None or not date.dated):
+        if envelope is not None and (header.stamp is None or date is None or not date.has_date):
             local, offset = read_iso(envelope.decode("ascii", "replace").replace(" UTC", "Z"))
         elif header.stamp is None or date is None:
             return None, False
         else:
             local, offset = date.read(header.stamp)
-            if local is not None and not date.dated:
+            if local is not None and not date.has_date:
                 local = self.partial_dates.complete(local, date)
         if local is None or local not in CALENDAR_US:
             return None, False
-        if offset is not None and (not self.context.forced_zone or (date is not None and date.absolute)):
+        if offset is not None and (not self.context.forced_zone or (date is not None and date.is_absolute)):
             return local - offset, False
         return self.context.clock.utc(local)
 
     def _unmatched(self, place: RecordSpan, header: Header, text: str, at: int | None) -> None:
-        if place.cut:
+        if place.is_cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
         elif self.catalogue.shows_unknown(header.logger, header.level, header.message):
             self.note_unknown(place, header.level, header.logger, header.message, text, at)
-        elif not header.whole and "\n" not in text:
+        elif not header.is_whole and "\n" not in text:
             self.reject(place, CUT, text)
         elif self.catalogue.unread_request(header.message):
             self.reject(place, UNREAD_REQUEST, text)
@@ -386,10 +386,10 @@ class RecordReader:
         thread: str | None,
         text: str,
         at: int | None,
-        odd: bool,
+        is_odd: bool,
         found: Match,
         *,
-        cut: bool,
+        is_cut: bool,
     ) -> None:
         """Keep an event, unless it is added to an open run."""
         rows = self.events
@@ -405,13 +405,13 @@ class RecordReader:
         rows.offset.append(place.offset)
         rows.length.append(place.length)
         rows.at.append(at)
-        rows.odd_time.append(odd)
+        rows.odd_time.append(is_odd)
         rows.level.append(level)
         rows.logger.append(logger)
         rows.thread.append(thread)
         rows.match.append(found)
         rows.text.append(text)
-        rows.cut.append(cut or place.cut)
+        rows.cut.append(is_cut or place.is_cut)
 
     def add_batch(self, batch: pa.RecordBatch, length: int) -> None:
         """Add events that were read as columns.

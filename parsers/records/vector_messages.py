@@ -68,7 +68,7 @@ class Wording:
 
 
 @dataclass(slots=True)
-class _Opened:
+class _OpenedPrefix:
     """A parsed prefix, and the messages after it by their first word."""
 
     prefix: dict[str, Any]
@@ -92,13 +92,13 @@ class QuickReader:
                 self._sort(opened, opened.bucket.by_word.get(word, ()), rows, messages, loggers, left)
         return left
 
-    def _opened(self, messages: Sequence[str], left: list[int]) -> list[_Opened]:
+    def _opened(self, messages: Sequence[str], left: list[int]) -> list[_OpenedPrefix]:
         """Queue the messages by prefix and first word.
 
         Unclear ones are added to `left`.
         """
-        every = [_Opened({}, 0, self._catalogue.plain)]
-        prefixes: dict[str, _Opened | None] = {}
+        every = [_OpenedPrefix({}, 0, self._catalogue.plain)]
+        prefixes: dict[str, _OpenedPrefix | None] = {}
         # Most messages begin like earlier ones, so their queue is found without parsing.
         queues: dict[str, list[int]] = {}
         for row, message in enumerate(messages):
@@ -111,7 +111,9 @@ class QuickReader:
             queue.append(row)
         return every
 
-    def _queue(self, message: str, every: list[_Opened], prefixes: dict[str, _Opened | None], left: list[int]) -> tuple[list[int], int]:
+    def _queue(
+        self, message: str, every: list[_OpenedPrefix], prefixes: dict[str, _OpenedPrefix | None], left: list[int]
+    ) -> tuple[list[int], int]:
         """The queue of a message, and the length of the beginning that determines it."""
         opened = plain = every[0]
         sure = True
@@ -135,7 +137,7 @@ class QuickReader:
         end = space if space >= 0 else len(message)
         return opened.queues.setdefault(message[opened.at : end], []), end + 1 if sure else len(message) + 1
 
-    def _open(self, message: str, plain: _Opened) -> tuple[_Opened | None, bool]:
+    def _open(self, message: str, plain: _OpenedPrefix) -> tuple[_OpenedPrefix | None, bool]:
         """Parse the prefix of a message as `Catalogue.match` does.
 
         The second value is True if all messages with the same first bracket have it. Returns `plain` if the bracket is
@@ -156,11 +158,11 @@ class QuickReader:
             return plain, True
         if bucket.open_ended and message.find("] ", at) >= 0:
             return None, False
-        return _Opened(prefix, at, bucket), count == 1 and not bucket.inner and not bucket.open_ended
+        return _OpenedPrefix(prefix, at, bucket), count == 1 and not bucket.inner and not bucket.open_ended
 
     def _sort(
         self,
-        opened: _Opened,
+        opened: _OpenedPrefix,
         patterns: Iterable[Pattern],
         rows: list[int],
         messages: Sequence[str],

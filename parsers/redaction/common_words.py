@@ -164,7 +164,7 @@ class Words:
         return INTERNAL + self._made(inner) if inner and inner != token else self._made(token)
 
     @staticmethod
-    def ordinary(token: str) -> bool:
+    def is_ordinary(token: str) -> bool:
         """Return True if no part of the word may be a user's name."""
         if _RANDOM.fullmatch(token) or _CLASS.fullmatch(token):
             return True
@@ -178,7 +178,7 @@ class Words:
         return True
 
     @classmethod
-    def plain(cls, token: str) -> bool:
+    def is_plain(cls, token: str) -> bool:
         """Return True for an ordinary word without numbers.
 
         Hosts and clients are often called `kafka-1`.
@@ -191,25 +191,25 @@ class Words:
         if len(parts) > 1 and any(len(part) == 1 and part.isalpha() for part in parts):
             return False
         mixed = any(map(str.isdigit, token)) and any(map(str.isalpha, token)) and not _QUANTITY.fullmatch(token)
-        return not mixed and cls.ordinary(token)
+        return not mixed and cls.is_ordinary(token)
 
     @classmethod
-    def bare(cls, token: str) -> bool:
+    def is_bare(cls, token: str) -> bool:
         """Return True for a single plain word or number, common in any text."""
-        if _BARE.fullmatch(token) is None or not cls.plain(token):
+        if _BARE.fullmatch(token) is None or not cls.is_plain(token):
             return False
         return token in _compounds() or len(_words(token)) < 2
 
     def kept(self, text: str, *, strict: bool = False) -> str:
         """Replace all words that are not ordinary, with `strict` all that are not plain."""
         if strict:
-            return _TOKEN.sub(lambda found: found[0] if self.common(found[0]) else self._name(found[0]), text)
+            return _TOKEN.sub(lambda found: found[0] if self.is_common(found[0]) else self._name(found[0]), text)
         return _TOKEN.sub(self._kept, text)
 
     @classmethod
-    def common(cls, token: str) -> bool:
+    def is_common(cls, token: str) -> bool:
         """Return True for a plain word that is no compound (`user.events`, `UserService`)."""
-        return token in _compounds() or (cls.plain(token) and (_known_as_one(token) or len(_words(token)) < 2))
+        return token in _compounds() or (cls.is_plain(token) and (_known_as_one(token) or len(_words(token)) < 2))
 
     def _kept(self, found: re.Match[str]) -> str:
         token = found[0]
@@ -223,16 +223,16 @@ class Words:
         if told is None:
             if len(self._held) >= _HELD_MAX:
                 self._held.clear()
-            told = self._held[token] = token if self._mildly(token) else self._name(token)
+            told = self._held[token] = token if self._is_mild(token) else self._name(token)
         return told
 
     @classmethod
-    def _mildly(cls, token: str) -> bool:
+    def _is_mild(cls, token: str) -> bool:
         """Return True for an ordinary word that is no unknown compound.
 
         Most words with inner capitals or dots belong to a program.
         """
-        if not cls.ordinary(token):
+        if not cls.is_ordinary(token):
             return token in _compounds()
         if _TIED.search(token) is None or _known_as_one(token):
             return True
@@ -260,4 +260,4 @@ class Words:
     def _stays(self, piece: str) -> bool:
         """Return True for a piece of a path with plain words and no domain."""
         word = _ENDING.sub("", piece.strip(_MARKS)) if len(piece) <= _ENDING_MAX else piece
-        return self.common(word) and not ("." in word and any(map(str.isalpha, word)))
+        return self.is_common(word) and not ("." in word and any(map(str.isalpha, word)))

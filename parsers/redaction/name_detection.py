@@ -119,7 +119,7 @@ class _Found:
         name = match[group]
         if _NUMBER.fullmatch(name):
             return
-        if self.redaction.words.bare(name):
+        if self.redaction.words.is_bare(name):
             by = told(name, {})
             if by != name:
                 self.places.append((*match.span(group), by))
@@ -151,7 +151,7 @@ def told_names(redaction: Pseudonyms, text: str, own: Own) -> tuple[Own, list[Pl
         redaction.member(match[1], found.names)
     for match in _UUID.finditer(text):
         owner = _BETWEEN.split(text[max(0, match.start() - _OWNER_MAX) : match.start()])[-1]
-        if owner and (redaction.words.bare(owner) or found.stays(owner)):
+        if owner and (redaction.words.is_bare(owner) or found.stays(owner)):
             redaction.member(owner + match[0], found.names)
     _groups(found, text)
     _topics(found, text)
@@ -221,7 +221,7 @@ def _topics_after_keys(found: _Found, text: str) -> None:
     redaction = found.redaction
     if "requestApiKey" in text or "partitions" in text or "TopicMetadata" in text:
         for match in _QUOTED.finditer(text):
-            if "TopicMetadata" in text or not redaction.words.common(match[1]):
+            if "TopicMetadata" in text or not redaction.words.is_common(match[1]):
                 found.add(redaction.topic, match)
     for sign, pattern in (("metadata has changed", _METADATA), ("=TopicMetadata(", _TOPIC_METADATA)):
         for match in pattern.finditer(text) if sign in text else ():
@@ -245,7 +245,7 @@ def _partitions(found: _Found, text: str) -> None:
         for listed in pattern.finditer(text):
             for part in _BETWEEN.split(listed[1]):
                 named = _PARTITION.fullmatch(part)
-                if named is not None and (told or not redaction.words.common(named[1])) and not named[1].isdigit():
+                if named is not None and (told or not redaction.words.is_common(named[1])) and not named[1].isdigit():
                     redaction.topic_partition(part, found.names)
 
 
@@ -279,7 +279,7 @@ def _addresses(found: _Found, text: str) -> None:
 
 
 def _hosts(found: _Found, text: str) -> None:
-    bare = found.redaction.words.bare
+    bare = found.redaction.words.is_bare
     for match in _HOST.finditer(text):
         found.add(found.host, match)
     for match in _AT_END_POINT.finditer(text):
@@ -293,7 +293,7 @@ def _hosts(found: _Found, text: str) -> None:
 
 
 def _hosts_in_lists(found: _Found, text: str) -> None:
-    bare = found.redaction.words.bare
+    bare = found.redaction.words.is_bare
     for listed in _HOSTS.finditer(text):
         for match in _IN_A_LIST.finditer(text, *listed.span(1)):
             port = text.startswith(":", match.end()) and text[match.end() + 1 : match.end() + 2].isdigit()

@@ -86,7 +86,7 @@ class Redaction:
         return hmac.digest(self._root, b"groupscope " + use.encode(), "sha256")
 
     @property
-    def everything(self) -> bool:
+    def covers_everything(self) -> bool:
         """True if all kinds are chosen; then only ordinary words stay."""
         return len(self.kinds) == len(KINDS)
 
@@ -149,7 +149,7 @@ class Redaction:
         if not dash or not number.isdigit():
             return self.topic(name, own)
         told = f"{self.topic(topic, own)}-{number}"
-        if Words.bare(topic):
+        if Words.is_bare(topic):
             own[name] = told
         return told
 
@@ -180,7 +180,7 @@ class Redaction:
             return self.client(name, own)
         owner = name[: tail.start()]
         told = self.client(owner, own) + tail[0]
-        if Words.bare(owner):
+        if Words.is_bare(owner):
             own[name] = told
         return told
 
@@ -213,7 +213,7 @@ class Redaction:
         """
         told, places = told_names(self, text, own)
         # Single words and numbers occur in any text, so they are names only if something identifies them.
-        found = {name: by for name, by in own.items() if not Words.bare(name)} | told
+        found = {name: by for name, by in own.items() if not Words.is_bare(name)} | told
         pieces = _cut(text, places)
         if len(found) > _FEW:
             pieces = [piece for each in pieces for piece in _known_words(each, found)]
@@ -223,7 +223,7 @@ class Redaction:
         for name in sorted(found, key=len, reverse=True):
             if name and name in text:
                 pieces = [piece for each in pieces for piece in _replaced(each, name, found[name])]
-        deny = self.everything if strict is None else strict
+        deny = self.covers_everything if strict is None else strict
         return "".join(piece if done or not deny else self.words.kept(piece, strict=bool(strict)) for piece, done in pieces)
 
     def _addressed(self, piece: Piece) -> Iterable[Piece]:

@@ -69,7 +69,7 @@ def redacted(redaction: Redaction, kind: str, batch: pa.RecordBatch) -> pa.Recor
     else:
         columns = {name: batch[name].to_pylist() for name in ("template", "text") if name in batch.schema.names}
         cleaned = {name: [_unknown(redaction, text) for text in texts] for name, texts in columns.items()}
-    if redaction.everything and _LOGGER in batch.schema.names:
+    if redaction.covers_everything and _LOGGER in batch.schema.names:
         cleaned[_LOGGER] = [_unknown(redaction, logger) for logger in batch[_LOGGER].to_pylist()]
     return _with(batch, cleaned)
 
@@ -99,12 +99,12 @@ def _record(redaction: Redaction, makers: Mapping[str, Told], values: dict[str, 
     fields: dict[str, Any] = orjson.loads(values["fields"]) if values["fields"] else {}
     # Fields with names first, because the others may mention them.
     told = {name: _named(makers[name], value, own) for name, value in fields.items() if name in makers}
-    free = _FREE if redaction.everything else frozenset[str]()
+    free = _FREE if redaction.covers_everything else frozenset[str]()
     for name in (name for name in fields if name in _TOPICS):
         read = redaction.topic if name == _OF_TOPICS else redaction.topic_partition
         told[name] = _listed(read, redaction, fields[name], own, strict=name in free)
     told |= {name: _mentions(redaction, value, own, strict=name in free) for name, value in fields.items() if name not in told}
-    if redaction.everything and isinstance(told.get(_FOLDER), str):
+    if redaction.covers_everything and isinstance(told.get(_FOLDER), str):
         told[_FOLDER] = redaction.path(fields[_FOLDER])
     sealed = _sealed(redaction, own, values)
     if sealed:

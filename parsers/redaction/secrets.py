@@ -110,7 +110,7 @@ def masked(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Mask credentials in the columns with text from logs."""
     for name, mask_column in (*((name, _masked) for name in _TEXTS), (_FIELDS, _fields_masked)):
         place = batch.schema.get_field_index(name)
-        if place >= 0 and batch.num_rows and _suspicious(batch.column(place)):
+        if place >= 0 and batch.num_rows and _is_suspicious(batch.column(place)):
             batch = batch.set_column(place, batch.schema.field(place), mask_column(batch.column(place)))
     return batch
 
@@ -121,7 +121,7 @@ def _signs() -> BytesAhoCorasick:
     return BytesAhoCorasick([sign.encode() for sign in _SIGNS], matchkind=MatchKind.LeftmostFirst)
 
 
-def _suspicious(column: pa.Array) -> bool:
+def _is_suspicious(column: pa.Array) -> bool:
     """Return True if the much slower patterns may match in these texts."""
     data = column.buffers()[2]
     return data is not None and bool(_signs().find_matches_as_indexes(data.to_pybytes().lower()))

@@ -168,7 +168,7 @@ def zip_entries(file: BinaryIO) -> Iterator[tuple[Entry, Opener]]:
                 yield Entry(member.filename, number, member.file_size), partial(_zip_member, bundle, number)
 
 
-class _Guarded(io.RawIOBase):
+class _GuardedFile(io.RawIOBase):
     """A file of an archive with damage reported as OSError, as for other files."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -192,7 +192,7 @@ class _Guarded(io.RawIOBase):
 
 
 def _zip_member(bundle: zipfile.ZipFile, number: int) -> BinaryIO:
-    return _buffered(_Guarded(_opened_member(bundle, number)))
+    return _buffered(_GuardedFile(_opened_member(bundle, number)))
 
 
 def _opened_member(bundle: zipfile.ZipFile, number: int) -> IO[bytes]:
@@ -250,7 +250,7 @@ def tar_entries(stream: Stream) -> Iterator[tuple[Entry, Opener]]:
 
 
 def _tar_entry(bundle: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
-    return _buffered(_Guarded(cast("IO[bytes]", bundle.extractfile(member))))
+    return _buffered(_GuardedFile(cast("IO[bytes]", bundle.extractfile(member))))
 
 
 def _packing(archive: str) -> str | None:
@@ -341,7 +341,7 @@ def _park(cursor: _Cursor) -> None:
         _parked.pop(0).close()
 
 
-class _ZipEntry(_Guarded):
+class _ZipEntry(_GuardedFile):
     """A file of a zip, by index."""
 
     def __init__(self, cursor: _Cursor, number: int) -> None:

@@ -107,20 +107,20 @@ def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = (
 
 def checkpoint_parts(source: SourceFile, length: int) -> list[tuple[int, int]]:
     """Ranges, [begin, end), that checkpoints of a file are made from."""
-    return [(at - IDENTITY_BYTES, at) for at in _ends(length)] if source.plain and length >= IDENTITY_BYTES else []
+    return [(at - IDENTITY_BYTES, at) for at in _ends(length)] if source.is_plain and length >= IDENTITY_BYTES else []
 
 
 def _ends(length: int) -> list[int]:
     return [*takewhile(lambda place: place < length, _places()), length]
 
 
-def length_if_begins_as(source: SourceFile, known: Sequence[Checkpoint], *, alike: bool = False) -> int | None:
+def length_if_begins_as(source: SourceFile, known: Sequence[Checkpoint], *, are_alike: bool = False) -> int | None:
     """Length of the content if it agrees with the last known checkpoint, else None.
 
     Only checkpoints within the content count. Of compressed content that looks unchanged (`alike`) only the beginning
     is read, and the position of that checkpoint is returned. Raises OSError.
     """
-    if source.plain:
+    if source.is_plain:
         reached = [(at, digest) for at, digest in known if at <= source.size_bytes]
         if not reached:
             return source.size_bytes
@@ -128,7 +128,7 @@ def length_if_begins_as(source: SourceFile, known: Sequence[Checkpoint], *, alik
         with open_file(source.path) as file:
             return source.size_bytes if _hash(read_at(file, *_before(at))) == digest else None
     wanted = dict(known)
-    upto = max((at for at in wanted if at <= _ENOUGH), default=0) if alike else None
+    upto = max((at for at in wanted if at <= _ENOUGH), default=0) if are_alike else None
     stream = MarkedStream(source.open(), source.zeros, wanted)
     try:
         scratch = memoryview(bytearray(BLOCK_BYTES))

@@ -62,7 +62,7 @@ class _Candidate:
     path: str
     name: str
     relative: str
-    named: bool
+    is_named: bool
     state: State | None = None
     trouble: OSError | None = None
     """Why a folder cannot be listed, if it is one."""
@@ -95,7 +95,7 @@ def discover(
 def _candidates(argument: str, *, include_rotated: bool) -> Iterator[_Candidate]:
     if argument == "-":
         spooled = _spool(sys.stdin.buffer.fileno())
-        yield _Candidate(spooled, "-", "-", named=True)
+        yield _Candidate(spooled, "-", "-", is_named=True)
         return
     if stores.scheme_of(argument) is not None:
         yield from _remote(argument)
@@ -103,12 +103,12 @@ def _candidates(argument: str, *, include_rotated: bool) -> Iterator[_Candidate]
     if os.path.isdir(argument):
         for path, trouble in _walk(argument):
             relative = printable(os.path.relpath(path, argument))
-            yield _Candidate(path, printable(path), relative, named=trouble is not None, trouble=trouble)
+            yield _Candidate(path, printable(path), relative, is_named=trouble is not None, trouble=trouble)
         return
     if os.path.lexists(argument):
-        yield _Candidate(argument, printable(argument), printable(os.path.basename(argument)), named=True)
+        yield _Candidate(argument, printable(argument), printable(os.path.basename(argument)), is_named=True)
         for path in _siblings(argument) if include_rotated else ():
-            yield _Candidate(path, printable(path), printable(os.path.basename(path)), named=False)
+            yield _Candidate(path, printable(path), printable(os.path.basename(path)), is_named=False)
         return
     yield from _matches(argument)
 
@@ -121,7 +121,7 @@ def _matches(pattern: str) -> Iterator[_Candidate]:
     base = os.path.dirname(pattern[: wildcard.start()]) or "."
     for path in sorted(glob.glob(pattern, recursive=True)):
         if not os.path.isdir(path):
-            yield _Candidate(path, printable(path), printable(os.path.relpath(path, base)), named=True)
+            yield _Candidate(path, printable(path), printable(os.path.relpath(path, base)), is_named=True)
 
 
 def _remote(argument: str) -> Iterator[_Candidate]:
@@ -131,13 +131,13 @@ def _remote(argument: str) -> Iterator[_Candidate]:
         yield from _candidates(path, include_rotated=False)
     elif stores.is_folder(argument):
         for place, state in stores.walk(argument):
-            yield _Candidate(place, place, place[len(argument.rstrip("/")) + 1 :], named=False, state=state)
+            yield _Candidate(place, place, place[len(argument.rstrip("/")) + 1 :], is_named=False, state=state)
     elif stores.exists(argument):
-        yield _Candidate(argument, argument, argument.rpartition("/")[2], named=True)
+        yield _Candidate(argument, argument, argument.rpartition("/")[2], is_named=True)
     elif _GLOB_CHARACTERS.search(argument):
         base = argument[: _GLOB_CHARACTERS.search(argument).start()].rpartition("/")[0]  # type: ignore[union-attr]
         for place, state in stores.matches(argument):
-            yield _Candidate(place, place, place[len(base) + 1 :], named=True, state=state)
+            yield _Candidate(place, place, place[len(base) + 1 :], is_named=True, state=state)
 
 
 def _walk(folder: str) -> Iterator[tuple[str, OSError | None]]:
@@ -262,40 +262,40 @@ class _Search:
             self.seen.add(one)
             known = self._known(candidate, path, state)
             if known is not None:
-                self._place(candidate, path, known.parts, unchanged=True)
+                self._place(candidate, path, known.parts, is_unchanged=True)
                 self.taken[candidate.name] = known
                 return
             parts, problem = self.ahead.pop(path) if path in self.ahead else _inside((path, state), self.tell)
-            self._place(candidate, path, parts, unchanged=False)
+            self._place(candidate, path, parts, is_unchanged=False)
             if problem is not None:
                 raise problem
             if path == candidate.path:
                 self.taken[candidate.name] = Inspection(modified, size, tuple(parts))
         except _NotRegularError as other:
-            self._skip(candidate.name, str(other), size, named=candidate.named)
+            self._skip(candidate.name, str(other), size, is_named=candidate.is_named)
         except DamagedArchiveError as damage:
             # A damaged archive of logs is reported even if it was not named.
-            named = candidate.named or any(source.path == candidate.path for source in self.found.files)
-            self._skip(candidate.name, str(damage), size, named=named)
+            named = candidate.is_named or any(source.path == candidate.path for source in self.found.files)
+            self._skip(candidate.name, str(damage), size, is_named=named)
         except OSError as failure:
-            self._skip(candidate.name, f"{UNREADABLE}: {failure.strerror or failure}", size, named=candidate.named)
+            self._skip(candidate.name, f"{UNREADABLE}: {failure.strerror or failure}", size, is_named=candidate.is_named)
 
-    def _place(self, candidate: _Candidate, path: str, parts: Sequence[ContentPart], *, unchanged: bool) -> None:
+    def _place(self, candidate: _Candidate, path: str, parts: Sequence[ContentPart], *, is_unchanged: bool) -> None:
         """Add the contents of a file on disk to the result."""
         for part in parts:
             inner = f"/{part.name}" if part.archive else ""
             name = f"{candidate.name}{inner}" + (f"#{part.number}" if part.number > 1 else "")  # `tar -r` repeats the names of grown files
             if part.file_id is None or part.format is None:
-                self._skip(name, part.reason or "empty", part.size_bytes, named=candidate.named and not part.excused)
+                self._skip(name, part.reason or "empty", part.size_bytes, is_named=candidate.is_named and not part.is_excused)
                 continue
-            relative = part.name if part.archive and candidate.named else f"{candidate.relative}{inner}"
-            named = candidate.named and part.archive is None
-            told = (part.compression, part.size_bytes, part.file_id, part.format, part.archive, part.start, unchanged, part.zeros)
+            relative = part.name if part.archive and candidate.is_named else f"{candidate.relative}{inner}"
+            named = candidate.is_named and part.archive is None
+            told = (part.compression, part.size_bytes, part.file_id, part.format, part.archive, part.start, is_unchanged, part.zeros)
             self.found.files.append(SourceFile(path, name, relative, named, *told, outer=part.outer))
             self.parts[name] = part
 
-    def _skip(self, name: str, reason: str, size: int, *, named: bool = False) -> None:
-        self.found.skipped.append(SkippedFile(name, reason, named=named, size_bytes=size))
+    def _skip(self, name: str, reason: str, size: int, *, is_named: bool = False) -> None:
+        self.found.skipped.append(SkippedFile(name, reason, is_named=is_named, size_bytes=size))
 
     def conclude(self) -> None:
         """Remove copies of the same content, and mark what later runs may rely on."""
@@ -321,7 +321,7 @@ def _regular(candidate: _Candidate) -> tuple[str, State, object]:
     if stores.scheme_of(candidate.path) is not None:
         return candidate.path, candidate.state or stores.state_of(candidate.path), candidate.path
     path, status = candidate.path, os.stat(candidate.path)
-    if stat.S_ISFIFO(status.st_mode) and candidate.named:
+    if stat.S_ISFIFO(status.st_mode) and candidate.is_named:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             path = _spool(descriptor)

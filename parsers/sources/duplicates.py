@@ -78,7 +78,7 @@ def _blocks(source: SourceFile, measures: Measures) -> Generator[bytes]:
         while block := read_up_to(stream, BLOCK_BYTES):
             yield block
     finally:
-        measures.passing |= (stream.problem or "").startswith(READ_ERROR)
+        measures.is_passing |= (stream.problem or "").startswith(READ_ERROR)
         stream.close()
 
 

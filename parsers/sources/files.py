@@ -36,14 +36,14 @@ class SourceFile:
     path: str
     name: str
     relative: str
-    named: bool
+    is_named: bool
     compression: str | None
     size_bytes: int
     file_id: str
     format: FileFormat
     archive: str | None = None
     start: int = 0
-    unchanged: bool = False
+    is_unchanged: bool = False
     """True if size and time of change are those found by an earlier run."""
     zeros: int = 0
     """Number of leading zero bytes, if longer than an identity.
@@ -60,7 +60,7 @@ class SourceFile:
         return stream_of(open_entry(self.path, self.archive, self.start, self.size_bytes, self.outer), self.compression)
 
     @property
-    def plain(self) -> bool:
+    def is_plain(self) -> bool:
         """True if `path` holds the content uncompressed and seekable."""
         return self.archive is None and self.compression is None
 
@@ -78,12 +78,12 @@ class SourceFile:
 class SkippedFile:
     """A file that is not read.
 
-    `named` on the command line means rejected. `copy_of` is the name of the file with the same content.
+    `is_named` on the command line means rejected. `copy_of` is the name of the file with the same content.
     """
 
     name: str
     reason: str
-    named: bool
+    is_named: bool
     size_bytes: int = 0
     copy_of: str | None = None
 
@@ -131,7 +131,7 @@ def read_places(source: SourceFile, places: Iterable[tuple[int, int]]) -> dict[i
     """Bytes at (byte_offset, byte_length) of the decompressed content, in one pass."""
     wanted = sorted(set(places))
     found: dict[int, bytes] = {}
-    if source.plain:
+    if source.is_plain:
         with stores.open_file(source.path) as file:
             for offset, length in wanted:
                 file.seek(offset)

@@ -196,10 +196,10 @@ def open_file(place: str, buffering: int = -1) -> BinaryIO:
     if path is not None:
         return open(path, "rb", buffering=buffering)
     store, inner = _opened(place)
-    return cast("BinaryIO", io.BufferedReader(_Stored(store.open_input_file(inner)), 1 << 20))
+    return cast("BinaryIO", io.BufferedReader(_StoredFile(store.open_input_file(inner)), 1 << 20))
 
 
-class _Stored(io.RawIOBase):
+class _StoredFile(io.RawIOBase):
     """A file of a store with the errors of local files.
 
     Arrow raises ValueError for a negative position.

@@ -52,7 +52,7 @@ class Measures:
 
     length: int | None = None
     beginnings: dict[int, str] = field(default_factory=dict)
-    passing: bool = False
+    is_passing: bool = False
     """The store failed, so a later attempt may give more."""
     asked: set[int] = field(default_factory=set, compare=False)
 
@@ -66,7 +66,7 @@ class ContentPart:
     """Content of a file on disk (no `name`) or in an archive.
 
     `number` counts files of the same name. It has an identity and a format, or a `reason` why it cannot be read, which
-    is no error if `excused`. `begins` is equal for contents with the same beginning, after `zeros` zero bytes.
+    is no error if `is_excused`. `begins` is equal for contents with the same beginning, after `zeros` zero bytes.
     """
 
     size_bytes: int
@@ -80,10 +80,10 @@ class ContentPart:
     begins: int = 0
     zeros: int = 0
     reason: str | None = None
-    excused: bool = False
+    is_excused: bool = False
     outer: tuple[Step, ...] = ()
     """Enclosing archives of its archive, outermost first."""
-    passing: bool = False
+    is_passing: bool = False
     """The store failed, so a later inspection may give more."""
     measures: Measures = field(default_factory=Measures)
 
@@ -104,7 +104,7 @@ class Inspection:
 
         Nanoseconds since 1970. A later change must be visible in the time stamp.
         """
-        return 0 < self.modified < now - _TICK_NS and not any(part.passing or part.measures.passing for part in self.parts)
+        return 0 < self.modified < now - _TICK_NS and not any(part.is_passing or part.measures.is_passing for part in self.parts)
 
     @property
     def has_names(self) -> bool:
@@ -161,7 +161,7 @@ def look_into(path: str, size: int, tell: Teller = tell_format) -> Iterator[Cont
     try:
         yield from _Bundle(Budget(), tell).parts(entries(path, archive), archive)
     except NoBundleError as problem:
-        yield ContentPart(size, reason=str(problem), excused=True)
+        yield ContentPart(size, reason=str(problem), is_excused=True)
 
 
 @dataclass(slots=True)
@@ -180,13 +180,13 @@ class _Bundle:
             self.budget.take_entry()
             name = prefix + printable(entry.name.removeprefix("./").lstrip("/"))
             self.named[name] += 1
-            told = ContentPart(entry.size, name, self.named[name], archive=archive, start=entry.start, excused=True, outer=outer)
+            told = ContentPart(entry.size, name, self.named[name], archive=archive, start=entry.start, is_excused=True, outer=outer)
             try:
                 with opener() as file:
                     yield from self._entry(file, told)
             except OSError as problem:
                 # Damage of the archive itself is permanent; errors of the system have numbers.
-                yield replace(told, reason=str(problem), passing=problem.errno is not None)
+                yield replace(told, reason=str(problem), is_passing=problem.errno is not None)
 
     def _entry(self, file: BinaryIO, part: ContentPart) -> Iterator[ContentPart]:
         compression = compression_of(file.peek(_HEAD_BYTES)[:_HEAD_BYTES])  # type: ignore[attr-defined]
@@ -217,7 +217,7 @@ class _Bundle:
         except NoBundleError as problem:
             yield replace(part, reason=str(problem))
         except DamagedArchiveError as problem:
-            yield replace(part, reason=str(problem), excused=not logs)
+            yield replace(part, reason=str(problem), is_excused=not logs)
 
 
 def _content(stream: Stream, part: ContentPart, tell: Teller) -> ContentPart:
@@ -241,11 +241,11 @@ def _content(stream: Stream, part: ContentPart, tell: Teller) -> ContentPart:
             if not sample:
                 told = BINARY if hole else "empty"
             else:
-                told = BINARY if sample.startswith(_DATABASE) else tell(sample, complete=len(sample) < step)
+                told = BINARY if sample.startswith(_DATABASE) else tell(sample, is_complete=len(sample) < step)
             if isinstance(told, FileFormat) or told != NO_HEADER or len(sample) < step:
                 break
         problem = stream.problem
-        part = replace(part, passing=problem is not None and problem.startswith(READ_ERROR))
+        part = replace(part, is_passing=problem is not None and problem.startswith(READ_ERROR))
         if problem and not sample:
             return replace(part, reason=problem)
         if problem and isinstance(told, str) and told != BINARY:

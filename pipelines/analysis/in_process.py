@@ -35,7 +35,7 @@ from pipelines.analysis.joint_expiries import expiries_in, joint
 from pipelines.analysis.log_files import log_file_row, refused_row
 from pipelines.analysis.parallel.pool import Pool
 from pipelines.analysis.parallel.reading import TimesSoFar, read_parts
-from pipelines.analysis.parallel.replay import Replayed, Setting, replayed
+from pipelines.analysis.parallel.replay import ReplayedFiles, Setting, replayed
 from pipelines.analysis.parallel.workers import Workers
 from pipelines.analysis.replay_failures import told
 from pipelines.analysis.rocketmq_spill import RocketStore
@@ -366,7 +366,7 @@ def _add(analysis: Analysis, rows: Mapping[str, Sequence[Any]]) -> None:
         getattr(analysis, _ATTRIBUTES.get(table, table)).extend(own)
 
 
-def _take(done: Replayed, analysis: Analysis, readers: dict[str, Readers]) -> None:
+def _take(done: ReplayedFiles, analysis: Analysis, readers: dict[str, Readers]) -> None:
     """Add the rows of groups that another process replayed."""
     for table, parts in done.files.items():
         for path, count in parts:

@@ -75,7 +75,7 @@ class RunRecipients:
             "run finished",
             run_id=outcome.run_id,
             exit_code=outcome.exit_code,
-            spared=outcome.spared,
+            spared=outcome.was_skipped,
             changes=changes,
             counts=outcome.counts,
             timings=outcome.timings,
@@ -112,7 +112,7 @@ class RunRecipients:
                 self.talk.warn(str(trouble))
         if self.metrics is not None and exit_code != codes.WAREHOUSE_BUSY:
             try:
-                self._write_metrics(exit_code, {}, {}, None, succeeded=False)
+                self._write_metrics(exit_code, {}, {}, None, has_succeeded=False)
             except CannotWrite as trouble:  # the run's own error is the one to end with
                 self.talk.warn(str(trouble))
 
@@ -196,13 +196,13 @@ class RunRecipients:
 
         return table_samples(self.place, outcome.table_versions)
 
-    def _write_metrics(self, exit_code: int, counts: Any, timings: Any, samples: Samples | None, *, succeeded: bool = True) -> None:
+    def _write_metrics(self, exit_code: int, counts: Any, timings: Any, samples: Samples | None, *, has_succeeded: bool = True) -> None:
         """Write metrics; without `samples`, keep those in the file."""
         from pipelines.cli.output.atomic_write import write_text
         from pipelines.jobs.operations.metrics import RunFacts, kept_samples, last_success, metrics_text
 
         assert self.metrics is not None  # noqa: S101 - who calls has looked
-        facts = RunFacts(exit_code, datetime.now(UTC).timestamp(), counts, timings, succeeded)
+        facts = RunFacts(exit_code, datetime.now(UTC).timestamp(), counts, timings, has_succeeded)
         kept = kept_samples(self.metrics) if samples is None else ""
         write_text(self.metrics, metrics_text(facts, samples or {}, last_success(self.metrics), kept))
 

@@ -143,8 +143,8 @@ app.command("schema", cls=Command, short_help="Print the JSON Schema of a comman
 app.command("doctor", cls=Command, short_help="Check the installation and suggest fixes.")(doctor.doctor)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
         from importlib.metadata import version
 
         print(f"groupscope {version('groupscope')}")

@@ -29,7 +29,7 @@ from pipelines.errors import CannotWrite, ConcurrentWrite, GateFailed, NothingRe
 from pipelines.import_guard import check_packages
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of
 from pipelines.jobs.ingest.inspection_cache import note_looks, seen_before
-from pipelines.jobs.registry.entries import RUNS, Published, RunEntry
+from pipelines.jobs.registry.entries import RUNS, PublishedRun, RunEntry
 from pipelines.jobs.registry.failures import closed_on_error, disk_named, shown
 from pipelines.schema.tables import TABLES
 from pipelines.storage import object_stores as stores
@@ -86,7 +86,7 @@ class RunOptions:
     """When to take checkpoints of groups, None for the defaults."""
     catalog: str = ""
     """Schema, or catalog and schema, for the tables' names; empty for none."""
-    again: bool = False
+    more_runs_follow: bool = False
     """True if other runs follow in this process and Spark session."""
     on_stage: Callable[[str], object] = len  # does nothing with the name of a stage that begins
 
@@ -105,12 +105,12 @@ class RunOutcome:
     warnings: list[str] = field(default_factory=list)
     troubles: list[Exception] = field(default_factory=list)
     """Errors outside the run that did not prevent its publication."""
-    spared: bool = False
+    was_skipped: bool = False
     """True if nothing was new and Spark was not started."""
     on_stage: Callable[[str], object] = len
 
     @property
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         return any(self.changes.values())
 
 
@@ -184,7 +184,7 @@ def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: 
         return unchanged
     note_files(outcome, unchanged.files, entry.inputs, [])
     outcome.table_versions = dict(unchanged.before.table_versions)
-    outcome.spared = True
+    outcome.was_skipped = True
     write_down(options.warehouse, entry, unchanged, outcome.exit_code, outcome.counts, outcome.timings)
     return None
 
@@ -236,8 +236,8 @@ def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
     from pipelines.spark.session import Workload, get_session
     from pipelines.warehouse.warehouse import Warehouse
 
-    work = Workload.LARGE if new >= LARGE_BYTES else Workload.SMALL if new <= SMALL_BYTES and not options.again else Workload.USUAL
-    warehouse = Warehouse(get_session(options.spark, work), options.warehouse)
+    size = Workload.SMALL if new <= SMALL_BYTES and not options.more_runs_follow else Workload.USUAL
+    warehouse = Warehouse(get_session(options.spark, Workload.LARGE if new >= LARGE_BYTES else size), options.warehouse)
     warehouse.open_one("runs")
     return warehouse, Runs(warehouse, options.stale_after)
 
@@ -344,7 +344,7 @@ class _Job:
             raise
 
     def _work(self, found: Discovery) -> None:
-        from pipelines.jobs.ingest.idle_runs import check_versions, remade
+        from pipelines.jobs.ingest.idle_runs import check_versions, models_have_changed
         from pipelines.jobs.ingest.ingest import ingest
 
         stamp = self._stamp()
@@ -359,7 +359,7 @@ class _Job:
                 self.outcome.warnings += register(self.warehouse, self.options.catalog)
         if before is not None and not rebuild:
             check_versions(before, self.entry)
-        settled = self._taken_back(before, stamp) and not rebuild and not (before is not None and remade(before, self.entry))
+        settled = self._taken_back(before, stamp) and not rebuild and not (before is not None and models_have_changed(before, self.entry))
         # Names to be hidden from now on must not stay in rows of files that are not read again.
         forget = before is not None and before.options.get("redact") != self.entry.options.get("redact")
         with _timed(self.outcome, "ingest"):
@@ -386,7 +386,7 @@ class _Job:
         results: list[Result] = []
         try:
             with _timed(self.outcome, "check_silver"):
-                self._check_silver(results, ingested, everything=not settled)
+                self._check_silver(results, ingested, covers_all=not settled)
             self._replay_and_write(ingested.known, ingested.touched, stamp, results)
         finally:
             self._record(results, stamp)
@@ -399,26 +399,26 @@ class _Job:
         application = f"groupscope/{catalogue_version()}/{model_version()}/{self.warehouse.identity(RUNS)}"
         return WriteStamp(self.entry.run_id, self.entry.run_number, application)
 
-    def _taken_back(self, before: Published | None, stamp: WriteStamp) -> bool:
+    def _taken_back(self, before: PublishedRun | None, stamp: WriteStamp) -> bool:
         """Undo writes of failed runs; True if the tables equal those last published."""
-        from pipelines.jobs.registry.recovery import as_published, emptied, without_strangers
+        from pipelines.jobs.registry.recovery import delete_unledgered_rows, restore_published, truncate_unpublished
 
-        if before is not None and as_published(self.warehouse, self.register, before.table_versions, stamp):
+        if before is not None and restore_published(self.warehouse, self.register, before.table_versions, stamp):
             return True
-        if before is not None or not emptied(self.warehouse, self.register, stamp):
-            without_strangers(self.warehouse, stamp)
+        if before is not None or not truncate_unpublished(self.warehouse, self.register, stamp):
+            delete_unledgered_rows(self.warehouse, stamp)
         return False
 
-    def _check_silver(self, results: list[Result], ingested: IngestResult, *, everything: bool) -> None:
-        """The gate between silver and gold, for changed rows or `everything`."""
+    def _check_silver(self, results: list[Result], ingested: IngestResult, *, covers_all: bool) -> None:
+        """The gate between silver and gold, for changed rows, or all with `covers_all`."""
         from pipelines.quality.gate import run_gate, stop_if_failed
         from pipelines.warehouse import arrow_diff
 
         spark, frames, counts = self.warehouse.spark, {}, {}
         for name in ("log_files", "rejected_records", "unknown_in_files", "events"):
-            if not everything and name not in ingested.scopes:
+            if not covers_all and name not in ingested.scopes:
                 continue
-            scope = None if everything else ingested.scopes[name]
+            scope = None if covers_all else ingested.scopes[name]
             here = self.warehouse.local_rows(name, scope)
             frames[name] = self.warehouse.frame(name, scope) if here is None else arrow_diff.framed(spark, here)
             counts[name] = frames[name].count() if here is None else here.num_rows
@@ -426,7 +426,7 @@ class _Job:
             return
         self.checker.result()
         results += run_gate(
-            "silver", frames, counts, self.options.thresholds, {} if everything else self._whole(ingested.ledger), self.seen
+            "silver", frames, counts, self.options.thresholds, {} if covers_all else self._whole(ingested.ledger), self.seen
         )
         stop_if_failed(results)
 

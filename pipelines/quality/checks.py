@@ -75,7 +75,7 @@ def _declared(table: Table) -> Iterator[Check]:
     `run_id` is excluded, because it is added when a row is written.
     """
     for column in table.columns:
-        if column.required and column.name != "run_id":
+        if column.is_required and column.name != "run_id":
             yield Check(f"{column.name} is never null", "ExpectColumnValuesToNotBeNull", {"column": column.name}, column.name)
         if column.values:
             arguments = {"column": column.name, "value_set": list(column.values)}

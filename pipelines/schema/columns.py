@@ -55,7 +55,7 @@ class Column:
     name: str
     type: pa.DataType
     description: str
-    required: bool = False
+    is_required: bool = False
     values: tuple[str, ...] = ()
     least: int | None = None
     greatest: int | None = None
@@ -69,7 +69,7 @@ class Column:
         bounds = [(">=", self.least), ("<=", self.greatest)]
         met = [f"{name} IN ({words})"] if words else []
         met += [f"{name} {sign} {bound}" for sign, bound in bounds if bound is not None]
-        return " AND ".join(met if self.required or not met else [f"({name} IS NULL OR ({' AND '.join(met)}))"]) or None
+        return " AND ".join(met if self.is_required or not met else [f"({name} IS NULL OR ({' AND '.join(met)}))"]) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Table:
 
         return StructType(
             [
-                StructField(c.name, from_arrow_type(c.type), nullable=not (strict and c.required), metadata={"comment": c.description})
+                StructField(c.name, from_arrow_type(c.type), nullable=not (strict and c.is_required), metadata={"comment": c.description})
                 for c in self.columns
             ]
         )
@@ -149,7 +149,7 @@ def required(
     former: str = "",
 ) -> Column:
     """A column that is never null."""
-    return Column(name, kind, description, required=True, values=values, least=least, greatest=greatest, former=former)
+    return Column(name, kind, description, is_required=True, values=values, least=least, greatest=greatest, former=former)
 
 
 CLUSTER = required("cluster", TEXT, "Name of the cluster.")

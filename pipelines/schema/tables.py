@@ -173,9 +173,9 @@ def _json_type(kind: pa.DataType, nullable: bool) -> dict[str, Any]:
 
 
 def _json_column(column: Column) -> dict[str, Any]:
-    schema = _json_type(column.type, nullable=not column.required)
+    schema = _json_type(column.type, nullable=not column.is_required)
     if column.values:
-        schema["enum"] = [*column.values] if column.required else [*column.values, None]
+        schema["enum"] = [*column.values] if column.is_required else [*column.values, None]
     return {"description": column.description, **schema}
 
 

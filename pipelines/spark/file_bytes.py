@@ -158,20 +158,20 @@ def parse(
         for file, parts in groupby(pieces(batches), itemgetter(0)):
             inside = sources[file]
             with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=scratch()) as copy:
-                marked = any(source.plain and source.format.bom_bytes == len(_MARK) for source in inside)
-                problem = _write(copy, ((size, data) for _, size, data in parts), marked=marked)
+                marked = any(source.is_plain and source.format.bom_bytes == len(_MARK) for source in inside)
+                problem = _write(copy, ((size, data) for _, size, data in parts), is_marked=marked)
                 yield from _refused(inside, options, problem) if problem else _read(copy.name, inside, told)
 
     return records
 
 
-def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, marked: bool) -> str | None:
+def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, is_marked: bool) -> str | None:
     """Write a copy of a file; return what is wrong with it, or None.
 
     `marked`: the file begins with a byte order mark.
     """
     expected = 0
-    if marked:
+    if is_marked:
         copy.write(_MARK)
     for size, data in parts:
         expected = size

@@ -118,7 +118,7 @@ class SparkFiles:
         """Open a file for random access. Raises OSError."""
         if not self.get_file_info(place).is_file:
             raise FileNotFoundError(2, "no such file", place)
-        return _Opened(self, self._files[place])
+        return _OpenedPrefix(self, self._files[place])
 
     def ahead(self, wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         """Fetch ranges, [begin, end), of many files at once."""
@@ -231,7 +231,7 @@ class SparkFiles:
         return files.select(F.col("_metadata.file_path").alias("file"), F.lit(0).alias("offset"), data.alias("data")).toArrow()
 
 
-class _Opened(io.RawIOBase):
+class _OpenedPrefix(io.RawIOBase):
     """A file with bytes fetched on demand."""
 
     def __init__(self, store: SparkFiles, file: _File) -> None:

@@ -39,7 +39,7 @@ class Damage:
     table: str
     file: str
     what: str
-    passing: bool = False
+    is_passing: bool = False
     """True if the next run repairs it."""
 
     def __str__(self) -> str:
@@ -72,9 +72,9 @@ def damage_behind(error: BaseException, place: str | None) -> DamagedWarehouse |
 
 def damaged(place: str, found: list[Damage]) -> DamagedWarehouse:
     """The error that names broken files and the remedy."""
-    found = [each for each in found if not each.passing] or found
+    found = [each for each in found if not each.is_passing] or found
     named, more = "; ".join(map(str, found[:_NAMED])), f" (and {len(found) - _NAMED} more)" if len(found) > _NAMED else ""
-    if found[0].passing:
+    if found[0].is_passing:
         return DamagedWarehouse(f"{place}: damaged: {named}{more}; the next groupscope run mends that")
     tables = ", ".join(dict.fromkeys(TABLES[each.table].path for each in found))
     return DamagedWarehouse(
@@ -157,8 +157,8 @@ def check(place: str, table: str, published: int) -> None:
         return
     root = Path(warehouse_uri(place))
     files = DeltaFiles(root / TABLES[table].path)
-    found = [Damage(table, str(path.relative_to(root)), what) for path, what in files.hollows(published)] if files.made else []
-    if not files.made and (published > 0 or (files.folder.is_dir() and files.holds_rows)):
+    found = [Damage(table, str(path.relative_to(root)), what) for path, what in files.hollows(published)] if files.has_versions else []
+    if not files.has_versions and (published > 0 or (files.folder.is_dir() and files.holds_rows)):
         found = [Damage(table, f"{TABLES[table].path}/{LOG_FOLDER}", "holds no commit")]
     if found:
         raise damaged(place, found)

@@ -93,7 +93,7 @@ class DeltaFiles:
                 yield path, "is empty"
 
     @property
-    def made(self) -> bool:
+    def has_versions(self) -> bool:
         """True if the log has at least one version."""
         return bool(self.commits or self.checkpoints)
 
@@ -121,7 +121,7 @@ class DeltaFiles:
         for version in range(begin, last):
             if version not in self.commits:
                 yield self.log / f"{version:020}.json", "is missing"
-        if not self.made:
+        if not self.has_versions:
             yield self.log, "holds no commit"
 
 

@@ -31,7 +31,7 @@ class Watch:
     told: Callable[[Iterable[tuple[Any, ...]]], None]
 
 
-def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool = False) -> DataFrame:
+def difference(table: Table, wanted: DataFrame, present: DataFrame, *, is_old: bool = False) -> DataFrame:
     """Rows to change in `present` so that it equals `wanted`, with their action.
 
     Rows are matched by the table's key and compared by content, without `run_id`. With `old` a column `_old` holds the
@@ -58,8 +58,10 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame, *, old: bool
         F.when(F.col("old").isNull(), INSERT).when(F.col("new").isNull(), DELETE).when(~content("new").eqNullSafe(content("old")), UPDATE)
     )
     row = F.coalesce("new", "old").alias("row")
-    kept = [F.col("old").alias(OLD)] if old else []
-    return both.select(row, action.alias(ACTION), *kept).where(F.col(ACTION).isNotNull()).select("row.*", ACTION, *([OLD] if old else []))
+    kept = [F.col("old").alias(OLD)] if is_old else []
+    return (
+        both.select(row, action.alias(ACTION), *kept).where(F.col(ACTION).isNotNull()).select("row.*", ACTION, *([OLD] if is_old else []))
+    )
 
 
 def changes_of(differing: DataFrame, watch: Watch) -> DataFrame:

@@ -407,7 +407,7 @@ class Warehouse:
         present = self._within(name, scope)
         if count == 0 and not present.take(1):  # no stored and no wanted rows, so there is nothing to compare
             return RowChanges()
-        differing = hold(difference(table, wanted, present, old=watch is not None))
+        differing = hold(difference(table, wanted, present, is_old=watch is not None))
         try:
             change = RowChanges(*counted(differing, (INSERT, UPDATE, DELETE)))
             if change and watch is not None:

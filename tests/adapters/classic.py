@@ -256,7 +256,7 @@ def shown_fields(response: Response) -> Json:
 
 def shown_fired(fired: TimerFired) -> Json:
     """A fired timer in the form of recordings."""
-    shown: Json = {"t": fired.at_ms, "timer": fired.kind.value, "group": fired.group, "member": fired.member, "tie": fired.tied}
+    shown: Json = {"t": fired.at_ms, "timer": fired.kind.value, "group": fired.group, "member": fired.member, "tie": fired.is_tied}
     return {**shown, "exception": fired.fault} if fired.fault else shown
 
 

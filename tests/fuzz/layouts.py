@@ -101,12 +101,12 @@ def _messages(told: Counter[Told]) -> Counter[str]:
 
 def read(text: str) -> Counter[Told]:
     """Messages and groups in a text."""
-    told = tell_best(text.encode(), complete=True)
+    told = tell_best(text.encode(), is_complete=True)
     return Counter(_events(told, text)) if isinstance(told, FileFormat) else Counter()
 
 
 def _events(told: FileFormat, text: str) -> list[Told]:
-    context = ChunkContext("fuzz.log", "fuzz", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, final=True)
+    context = ChunkContext("fuzz.log", "fuzz", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, is_final=True)
     events = parse_chunk(text.encode()[told.bom_bytes :], context, catalogue()).events
     return list(zip(events["message"].to_pylist(), events["group"].to_pylist(), strict=True))
 
@@ -135,7 +135,7 @@ def _recognised(seed: Seed) -> Iterator[tuple[Line, Told]]:
             continue
         told = _events(form, text + "\n")
         header = form.layout.read(text) if not form.wrappers else None
-        if len(told) == 1 and header is not None and header.whole:
+        if len(told) == 1 and header is not None and header.is_whole:
             yield Line(text, header.level or "INFO", header.logger, header.thread or "main", header.message), told[0]
 
 

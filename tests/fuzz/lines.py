@@ -53,7 +53,7 @@ def batches(seeds: Sequence[Seed], count: int, mutate: Mutate, dice: random.Rand
 
 def parsed(seed: Seed, data: bytes) -> ParsedChunk:
     """The lines as a file like the original one."""
-    context = ChunkContext("fuzz.log", "fuzz", seed.source.format, ZoneConverter("UTC"), final=True, fold_runs=True)
+    context = ChunkContext("fuzz.log", "fuzz", seed.source.format, ZoneConverter("UTC"), is_final=True, fold_runs=True)
     chunk = parse_chunk(data, context, catalogue())
     for batch in (chunk.events, chunk.unknown, chunk.rejected):
         masked(batch)

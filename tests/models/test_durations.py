@@ -25,7 +25,7 @@ def test_no_spans(text: str) -> None:
 @pytest.mark.parametrize("text", ["1.5h", "1.0h", "5 m"])
 def test_whole_spans_are_a_whole_number_right_before_its_unit(text: str) -> None:
     assert span_us(text) is not None
-    assert span_us(text, whole=True) is None
+    assert span_us(text, is_whole=True) is None
 
 
 def test_units_may_be_fewer() -> None:
@@ -34,4 +34,4 @@ def test_units_may_be_fewer() -> None:
 
 
 def test_numbers_may_have_any_length() -> None:
-    assert span_us("9" * 5_000 + "d", whole=True) is not None
+    assert span_us("9" * 5_000 + "d", is_whole=True) is not None

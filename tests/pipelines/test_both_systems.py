@@ -37,7 +37,7 @@ def test_what_is_told_of_rocketmq_goes_with_the_last_of_its_files(spark: SparkSe
     assert all(site.table(name) for name in ROCKET_TABLES)
 
     shutil.rmtree(site.logs / "app")
-    assert site.run(read=ONE, retention=timedelta(0)).changed
+    assert site.run(read=ONE, retention=timedelta(0)).has_changed
     fresh.run(read=ONE)
     assert site.content() == fresh.content()
     assert not any(site.table(name) for name in ROCKET_TABLES)

@@ -38,7 +38,7 @@ class Blocker:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingSums:
     """Sums of one member."""
 
     hosts: set[str] = field(default_factory=set)
@@ -51,7 +51,7 @@ class _Waiting:
 def blockers(items: Iterable[Rebalance], ranked_by: str = "client") -> list[Blocker]:
     """Members by the time that others waited for them."""
     named = RANKED_BY[ranked_by]
-    members: defaultdict[Doer, _Waiting] = defaultdict(_Waiting)
+    members: defaultdict[Doer, _WaitingSums] = defaultdict(_WaitingSums)
     waits: Waits[Doer] = Waits()
     for item in items:
         begin = item.started_at if item.started_at is not None else item.joined_at
@@ -72,7 +72,7 @@ def _doer(group: tuple[str, str, str], named: Callable[[Person], str], person: P
     return (*group, named(person))
 
 
-def _ranked(members: Mapping[Doer, _Waiting]) -> list[Blocker]:
+def _ranked(members: Mapping[Doer, _WaitingSums]) -> list[Blocker]:
     totals: defaultdict[tuple[str, ...], float] = defaultdict(float)
     for key, one in members.items():
         totals[key[:3]] += one.seconds

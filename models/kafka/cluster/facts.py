@@ -77,7 +77,7 @@ The cluster stage reads those that several groups have at once.
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A node loaded an offsets partition, or gave it up (`loaded` False).
+    """A node loaded an offsets partition, or gave it up (`is_loaded` False).
 
     `at` is in microseconds.
     """
@@ -85,7 +85,7 @@ class Load:
     at: int
     node: str | None
     partition: int
-    loaded: bool
+    is_loaded: bool
     event: Event
 
 
@@ -275,7 +275,7 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.goings += _unannounced_departures(lists)
     facts.loads.sort(key=lambda load: (load.at, _order(load.event.place)))
     facts.takeovers = _takeovers(facts.loads)
-    facts.expiry_bursts = bursts_of(expired, [(load.at, load.node) for load in facts.loads if load.loaded])
+    facts.expiry_bursts = bursts_of(expired, [(load.at, load.node) for load in facts.loads if load.is_loaded])
     facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
@@ -323,7 +323,7 @@ def _takeovers(loads: Iterable[Load]) -> list[Load]:
     found = []
     for load in loads:
         holder = holders.get(load.partition)
-        if not load.loaded:
+        if not load.is_loaded:
             if load.node == holder:
                 holders.pop(load.partition, None)
             continue
@@ -436,7 +436,7 @@ def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
         row(
             "load",
             f"__consumer_offsets-{load.partition}",
-            f"{'loaded' if load.loaded else 'unloaded'} by {load.node}",
+            f"{'loaded' if load.is_loaded else 'unloaded'} by {load.node}",
             load.at,
             [load.event],
         )

@@ -68,21 +68,21 @@ class Guesses:
 class Certainty:
     """How sure the model's content is, beyond what its state shows."""
 
-    state: bool = False
-    generation: bool = False
-    leader: bool = False
-    leader_chosen: bool = False
+    is_state_sure: bool = False
+    is_generation_sure: bool = False
+    is_leader_sure: bool = False
+    was_leader_chosen: bool = False
     """Whether the broker chose the leader among several; no line says so."""
-    roster: bool = False
+    is_roster_sure: bool = False
     """Whether the members are all named and nobody else is one."""
-    count: bool = False
+    is_count_sure: bool = False
     waiting: set[str] = field(default_factory=set)
     """Members that are proven to have a parked join."""
     none_rejoined: bool = False
     """Whether the join phase began with this very line: nobody has rejoined."""
     synced: set[str] = field(default_factory=set)
     none_synced: bool = False
-    size_doubted: bool = True
+    is_size_doubted: bool = True
     """Whether group.max.size may have thrown members out, which no line says."""
     largest: int = 0
     """The greatest size that a line has told: a lower bound.
@@ -109,7 +109,7 @@ class HiddenInput:
     instance: str | None = None
     generation: int | None = None
     state: State | None = None
-    changed: bool = False
+    has_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Explanation:
         guesses = Guesses()
         coordinator = Coordinator(sight.policy, settings, choices=guesses, make_member_id=guesses.make_member_id)
         coordinator.is_held = True
-        return cls(group_id, sight, coordinator, guesses, Certainty(size_doubted=settings is None))
+        return cls(group_id, sight, coordinator, guesses, Certainty(is_size_doubted=settings is None))
 
     def fork(self) -> Explanation:
         """Begin another course of events from here.

@@ -95,7 +95,7 @@ def _rejoin(explanation: Explanation, hidden: HiddenInput) -> None:
         if member is None:
             return
         protocols = member.protocols
-        if hidden.changed:
+        if hidden.has_changed:
             protocols = tuple(Protocol(each.name, each.metadata + b"+") for each in protocols)
         _joining(explanation, member_id, member.instance, protocols, asks=True)
 
@@ -142,7 +142,7 @@ def _sync(explanation: Explanation, hidden: HiddenInput) -> None:
     group = _present(explanation)
     assignments = {member: SOME for member in group.members if member not in hidden.members}
     request = Sync(explanation.number(), explanation.group_id, group.leader or "", group.generation, assignments)
-    if hidden.changed:  # it can't be stored
+    if hidden.has_changed:  # it can't be stored
         explanation.coordinator.fail_writes(Error.NOT_ENOUGH_REPLICAS)
     explanation.take(explanation.coordinator.handle(request))
     explanation.coordinator.fail_writes(Error.NONE)
@@ -163,9 +163,9 @@ def _replace(explanation: Explanation, hidden: HiddenInput) -> None:
     instance = hidden.instance or member.instance or explanation.guesses.new_id()
     _make_static(group, member, instance)
     explanation.guesses.member_id = hidden.members[1] if len(hidden.members) > 1 else ""
-    explanation.guesses.changes_protocol = hidden.changed
+    explanation.guesses.changes_protocol = hidden.has_changed
     protocols = member.protocols
-    if hidden.changed:  # the others would have voted otherwise by now
+    if hidden.has_changed:  # the others would have voted otherwise by now
         protocols = tuple(sorted(PROTOCOLS, key=lambda protocol: protocol.name == group.protocol))
         for other in group.members.values():
             group.update(other, protocols, None, other.join)

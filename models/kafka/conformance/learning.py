@@ -40,7 +40,7 @@ def may_lose_members(explanation: Explanation) -> bool:
     if not sight.shows_departures:
         return True
     group = explanation.group
-    if not certainty.size_doubted or sight.policy.size_limit is SizeLimit.NONE or group is None:
+    if not certainty.is_size_doubted or sight.policy.size_limit is SizeLimit.NONE or group is None:
         return False
     if len(group.members) + certainty.removed < certainty.largest:
         return False  # the limit is not below the greatest size seen, and it was not reached
@@ -49,7 +49,7 @@ def may_lose_members(explanation: Explanation) -> bool:
 
 def _began(explanation: Explanation, event: Event) -> None:
     certainty, group = explanation.certainty, explanation.group
-    certainty.state = certainty.generation = True
+    certainty.is_state_sure = certainty.is_generation_sure = True
     certainty.removed = 0
     certainty.waiting.clear()
     certainty.synced.clear()
@@ -58,8 +58,8 @@ def _began(explanation: Explanation, event: Event) -> None:
     if member and text_field(event, "reason_id") in NAMED_BY_REASON:
         certainty.waiting.add(member)
     if group is not None and group.is_initial:
-        certainty.roster = certainty.count = bool(member)
-        certainty.leader, certainty.leader_chosen = bool(member), False  # the first one of a memberless group leads
+        certainty.is_roster_sure = certainty.is_count_sure = bool(member)
+        certainty.is_leader_sure, certainty.was_leader_chosen = bool(member), False  # the first one of a memberless group leads
 
 
 def _came(explanation: Explanation, event: Event) -> None:
@@ -68,7 +68,7 @@ def _came(explanation: Explanation, event: Event) -> None:
         certainty = explanation.certainty
         certainty.waiting.add(event.member_id)
         if len(group.members) == 1:  # the first one leads, unless others are there unseen
-            certainty.leader, certainty.leader_chosen = _is_complete(explanation), False
+            certainty.is_leader_sure, certainty.was_leader_chosen = _is_complete(explanation), False
 
 
 def _went(explanation: Explanation, event: Event) -> None:
@@ -82,17 +82,17 @@ def _leadership(explanation: Explanation) -> None:
     """A new leader is certain only where there was nothing to choose."""
     if explanation.guesses.guessed_leader:
         explanation.guesses.guessed_leader = False
-        explanation.certainty.leader = False
-        explanation.certainty.leader_chosen = True
+        explanation.certainty.is_leader_sure = False
+        explanation.certainty.was_leader_chosen = True
     elif explanation.group is not None and len(explanation.group.members) <= 1 and not _is_complete(explanation):
-        explanation.certainty.leader = False
+        explanation.certainty.is_leader_sure = False
 
 
 def _is_complete(explanation: Explanation) -> bool:
     """Whether nobody else can be a member now."""
     group = explanation.group
     in_phase = group is not None and group.state is State.PREPARING_REBALANCE
-    return explanation.certainty.roster and not (in_phase and not explanation.sight.shows_joins)
+    return explanation.certainty.is_roster_sure and not (in_phase and not explanation.sight.shows_joins)
 
 
 def _generation_started(explanation: Explanation, event: Event) -> None:
@@ -100,54 +100,56 @@ def _generation_started(explanation: Explanation, event: Event) -> None:
     if group is None:
         return
     count, names = int_field(event, "member_count"), [member for member in group.members if is_named(member)]
-    certainty.state = certainty.generation = True
-    certainty.count = count is not None or (certainty.roster and sight.shows_joins and not may_lose_members(explanation))
+    certainty.is_state_sure = certainty.is_generation_sure = True
+    certainty.is_count_sure = count is not None or (certainty.is_roster_sure and sight.shows_joins and not may_lose_members(explanation))
     all_proven = len(names) == count and certainty.waiting.issuperset(names)
-    one_sided = certainty.roster and len(names) == count and (sight.shows_joins or not may_lose_members(explanation))
-    certainty.roster = all_proven or one_sided or (certainty.roster and certainty.count and count is None)
+    one_sided = certainty.is_roster_sure and len(names) == count and (sight.shows_joins or not may_lose_members(explanation))
+    certainty.is_roster_sure = all_proven or one_sided or (certainty.is_roster_sure and certainty.is_count_sure and count is None)
     if event.fields.get("roster"):
-        certainty.roster = certainty.count = True
+        certainty.is_roster_sure = certainty.is_count_sure = True
     certainty.largest = max(certainty.largest, count or 0)
     certainty.waiting.clear()
     certainty.none_synced = True
     certainty.synced.clear()
     if explanation.guesses.guessed_leader or (group.leader and not is_named(group.leader)):
-        certainty.leader_chosen = certainty.leader_chosen or explanation.guesses.guessed_leader
-        explanation.guesses.guessed_leader = certainty.leader = False
+        certainty.was_leader_chosen = certainty.was_leader_chosen or explanation.guesses.guessed_leader
+        explanation.guesses.guessed_leader = certainty.is_leader_sure = False
 
 
 def _assigned(explanation: Explanation, event: Event) -> None:
     certainty = explanation.certainty
-    certainty.state = certainty.generation = True
+    certainty.is_state_sure = certainty.is_generation_sure = True
     count = int_field(event, "member_count")
-    certainty.count = certainty.count or count is not None
+    certainty.is_count_sure = certainty.is_count_sure or count is not None
     if event.member_id:
-        certainty.leader, certainty.leader_chosen = True, False
+        certainty.is_leader_sure, certainty.was_leader_chosen = True, False
         certainty.synced.add(event.member_id)
-    elif explanation.group is not None and explanation.group.leader and certainty.leader and certainty.roster:
+    elif explanation.group is not None and explanation.group.leader and certainty.is_leader_sure and certainty.is_roster_sure:
         certainty.synced.add(explanation.group.leader)
 
 
 def _emptied(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
     certainty = explanation.certainty
-    certainty.state = certainty.generation = certainty.roster = certainty.count = certainty.leader = True
-    certainty.leader_chosen = False
+    certainty.is_state_sure = certainty.is_generation_sure = certainty.is_roster_sure = certainty.is_count_sure = (
+        certainty.is_leader_sure
+    ) = True
+    certainty.was_leader_chosen = False
     certainty.waiting.clear()
 
 
 def _state_told(explanation: Explanation, event: Event) -> None:
     certainty = explanation.certainty
     if text_field(event, "state") is not None:
-        certainty.state = True
+        certainty.is_state_sure = True
         if explanation.standing[0] is State.EMPTY:
-            certainty.roster = certainty.count = certainty.leader = True
+            certainty.is_roster_sure = certainty.is_count_sure = certainty.is_leader_sure = True
     _came(explanation, event)
 
 
 def _replaced(explanation: Explanation, event: Event) -> None:
     certainty = explanation.certainty
     old = text_field(event, "old_member_id") or ""
-    certainty.state = certainty.state or text_field(event, "state") is not None
+    certainty.is_state_sure = certainty.is_state_sure or text_field(event, "state") is not None
     group = explanation.group
     waits = group is not None and group.state is State.PREPARING_REBALANCE
     certainty.waiting.discard(old)
@@ -156,19 +158,21 @@ def _replaced(explanation: Explanation, event: Event) -> None:
 
 
 def _gone(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
-    explanation.certainty = Certainty(state=True, generation=True, size_doubted=explanation.certainty.size_doubted)
+    explanation.certainty = Certainty(is_state_sure=True, is_generation_sure=True, is_size_doubted=explanation.certainty.is_size_doubted)
 
 
 def _created(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
     certainty = explanation.certainty
-    certainty.state = certainty.generation = certainty.roster = certainty.count = certainty.leader = True
+    certainty.is_state_sure = certainty.is_generation_sure = certainty.is_roster_sure = certainty.is_count_sure = (
+        certainty.is_leader_sure
+    ) = True
 
 
 def _cleaned_up(explanation: Explanation, event: Event) -> None:
     """Whether the group is among what was removed, no line says."""
     certainty, state = explanation.certainty, explanation.standing[0]
     if state in (State.EMPTY, None) and not explanation.sight.shows("GroupDied") and (int_field(event, "offsets_count") or 0):
-        certainty.state = certainty.generation = False
+        certainty.is_state_sure = certainty.is_generation_sure = False
 
 
 def _loaded(explanation: Explanation, event: Event) -> None:
@@ -176,13 +180,13 @@ def _loaded(explanation: Explanation, event: Event) -> None:
 
     What was under way before is gone.
     """
-    certainty, known = explanation.certainty, explanation.certainty.roster
+    certainty, known = explanation.certainty, explanation.certainty.is_roster_sure
     count, group = int_field(event, "member_count"), explanation.group
     names = 0 if group is None else sum(map(is_named, group.members))
-    certainty.state = True
-    certainty.generation = event.generation is not None
-    certainty.count = count is not None
-    certainty.roster = known and count == names
+    certainty.is_state_sure = True
+    certainty.is_generation_sure = event.generation is not None
+    certainty.is_count_sure = count is not None
+    certainty.is_roster_sure = known and count == names
     certainty.waiting.clear()
     certainty.synced.clear()
     explanation.node = event.node or explanation.node
@@ -192,12 +196,12 @@ def _loaded(explanation: Explanation, event: Event) -> None:
 def _unloaded(explanation: Explanation, event: Event) -> None:
     """Give the group up: lines of another broker tell its future."""
     if explanation.node in (None, event.node) or event.node is None:
-        explanation.certainty = Certainty(size_doubted=explanation.certainty.size_doubted, largest=explanation.certainty.largest)
+        explanation.certainty = Certainty(is_size_doubted=explanation.certainty.is_size_doubted, largest=explanation.certainty.largest)
 
 
 def _led(explanation: Explanation, event: Event) -> None:
     if explanation.group is not None and explanation.group.leader == text_field(event, "new_leader"):
-        explanation.certainty.leader, explanation.certainty.leader_chosen = True, False
+        explanation.certainty.is_leader_sure, explanation.certainty.was_leader_chosen = True, False
         explanation.guesses.guessed_leader = False
 
 

@@ -178,15 +178,15 @@ def _doubt(explanation: Explanation, adopted: HiddenInput) -> None:
     Unless that state was only guessed.
     """
     certainty = explanation.certainty
-    if explanation.accounted and certainty.generation and certainty.state:
+    if explanation.accounted and certainty.is_generation_sure and certainty.is_state_sure:
         explanation.unexplained += 1
         explanation.weight += weight("adopted")
-    certainty.roster = certainty.count = certainty.leader = adopted.state is State.EMPTY
+    certainty.is_roster_sure = certainty.is_count_sure = certainty.is_leader_sure = adopted.state is State.EMPTY
     certainty.waiting.clear()
     if adopted.generation is None:
-        certainty.generation = False
+        certainty.is_generation_sure = False
     if adopted.state is None:
-        certainty.state = certainty.state and explanation.standing[0] is not None
+        certainty.is_state_sure = certainty.is_state_sure and explanation.standing[0] is not None
 
 
 def _announced(explanation: Explanation, line: Event) -> ExpectedLine | None:

@@ -336,7 +336,7 @@ def _somebody(scene: Scene) -> tuple[tuple[HiddenInput, ...], str]:
     leader = scene.group.leader if scene.group is not None else None
     names = sorted(scene.members, key=lambda member: member == leader)
     stay = all(event.name != "GroupEmptied" for event in scene.ahead)
-    another = () if len(names) > 1 or not stay or (names and explanation.certainty.roster) else (HiddenInput("be_another"),)
+    another = () if len(names) > 1 or not stay or (names and explanation.certainty.is_roster_sure) else (HiddenInput("be_another"),)
     if names:
         return another, names[0]
     made = explanation.guesses.new_id()
@@ -361,13 +361,13 @@ def _rejoin(scene: Scene) -> Iterator[Script]:
     known, member = _somebody(scene)
     leader = scene.group.leader if scene.group is not None else None
     for each in dict.fromkeys(filter(None, (leader, member))):
-        yield Script((*known, HiddenInput("rejoin", (each,), changed=each != leader)), "unnamed")
+        yield Script((*known, HiddenInput("rejoin", (each,), has_changed=each != leader)), "unnamed")
 
 
 def _replace(scene: Scene) -> Iterator[Script]:
     if scene.explanation.sight.policy.knows_static_members:
         known, member = _somebody(scene)
-        yield Script((*known, HiddenInput("replace", (member,), changed=True)), "unnamed")
+        yield Script((*known, HiddenInput("replace", (member,), has_changed=True)), "unnamed")
 
 
 def _miss_sync(scene: Scene) -> Iterator[Script]:
@@ -378,7 +378,7 @@ def _miss_sync(scene: Scene) -> Iterator[Script]:
 
 def _fail_store(scene: Scene) -> Iterator[Script]:
     if scene.state is State.COMPLETING_REBALANCE:
-        yield Script((HiddenInput("sync", changed=True),), "unnamed")
+        yield Script((HiddenInput("sync", has_changed=True),), "unnamed")
 
 
 def _restart(scene: Scene) -> Iterator[Script]:

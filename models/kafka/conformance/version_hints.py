@@ -61,7 +61,7 @@ def policy_of(lines: Sequence[Event], version: str | None = None) -> Policy:
     The version is given or guessed from them. Raises ValueError if it has no number.
     """
     chosen = version or version_of(lines)
-    return policy_for(chosen, java=is_java(lines) or None)
+    return policy_for(chosen, is_java=is_java(lines) or None)
 
 
 def _joins_silently(lines: Sequence[Event]) -> bool:

@@ -28,8 +28,8 @@ class Fact(Generic[T]):
     certainty: str
 
 
-def _fact(value: T | None, *, certain: bool) -> Fact[T]:
-    return Fact(value, CERTAIN if certain else INFERRED)
+def _fact(value: T | None, *, is_certain: bool) -> Fact[T]:
+    return Fact(value, CERTAIN if is_certain else INFERRED)
 
 
 NOT_KNOWN: Fact[bool] = Fact(None, UNKNOWN)
@@ -98,10 +98,10 @@ def view_of(tracker: Tracker) -> View:
     best, (state, generation) = tracker.best, tracker.standing
     certainty, group = best.certainty, best.group
     alike = all(other.standing == best.standing for other in tracker.beam[1:])
-    known = state is not None or certainty.state
+    known = state is not None or certainty.is_state_sure
     return View(
-        state=_fact(state, certain=certainty.state and alike) if known else Fact(None, UNKNOWN),
-        generation=_fact(generation, certain=certainty.generation and alike) if generation is not None else Fact(None, UNKNOWN),
+        state=_fact(state, is_certain=certainty.is_state_sure and alike) if known else Fact(None, UNKNOWN),
+        generation=_fact(generation, is_certain=certainty.is_generation_sure and alike) if generation is not None else Fact(None, UNKNOWN),
         leader=_leader(tracker, group),
         member_count=_count(tracker, group),
         members=tuple(_member(best, group, member) for member in group.members.values()) if group is not None else (),
@@ -119,10 +119,10 @@ def _leader(tracker: Tracker, group: Group | None) -> Fact[str]:
     if group is None or (group.leader is not None and not is_named(group.leader)):
         return Fact(None, UNKNOWN)
     alike = all(other.group is not None and other.group.leader == group.leader for other in tracker.beam)
-    if group.leader is not None and best.certainty.leader_chosen:
+    if group.leader is not None and best.certainty.was_leader_chosen:
         return Fact(None, UNKNOWN)
     is_member = group.leader is None or _is_certain(best, group, group.leader)
-    return _fact(group.leader, certain=best.certainty.leader and alike and is_member and not best.announced)
+    return _fact(group.leader, is_certain=best.certainty.is_leader_sure and alike and is_member and not best.announced)
 
 
 def _in_phase(group: Group) -> bool:
@@ -132,12 +132,12 @@ def _in_phase(group: Group) -> bool:
 def _count(tracker: Tracker, group: Group | None) -> Fact[int]:
     best = tracker.best
     if group is None:
-        return Fact(0, CERTAIN if best.certainty.state else UNKNOWN)
+        return Fact(0, CERTAIN if best.certainty.is_state_sure else UNKNOWN)
     alike = all(other.group is not None and len(other.group.members) == len(group.members) for other in tracker.beam)
-    certain = best.certainty.count and alike and not best.announced
+    certain = best.certainty.is_count_sure and alike and not best.announced
     if _in_phase(group):
         certain = certain and best.sight.shows_joins and not may_lose_members(best)
-    return _fact(len(group.members), certain=certain)
+    return _fact(len(group.members), is_certain=certain)
 
 
 def _is_certain(explanation: Explanation, group: Group, member_id: str) -> bool:
@@ -147,7 +147,7 @@ def _is_certain(explanation: Explanation, group: Group, member_id: str) -> bool:
         return False
     if member_id in certainty.waiting or (member_id in certainty.synced and not _in_phase(group)):
         return True
-    return certainty.roster and not (_in_phase(group) and may_lose_members(explanation))
+    return certainty.is_roster_sure and not (_in_phase(group) and may_lose_members(explanation))
 
 
 def _member(explanation: Explanation, group: Group, member: Member) -> MemberView:
@@ -168,7 +168,7 @@ def _rejoined(explanation: Explanation, group: Group, member: Member) -> Fact[bo
     if member.id in certainty.waiting:
         return Fact(True, CERTAIN)
     if certainty.none_rejoined:
-        return Fact(False, CERTAIN if certainty.roster else INFERRED)
+        return Fact(False, CERTAIN if certainty.is_roster_sure else INFERRED)
     return NOT_KNOWN
 
 
@@ -179,20 +179,20 @@ def _synced(explanation: Explanation, group: Group, member: Member) -> Fact[bool
     if member.id in certainty.synced:
         return Fact(True, CERTAIN)
     if certainty.none_synced:
-        return Fact(False, CERTAIN if certainty.roster else INFERRED)
+        return Fact(False, CERTAIN if certainty.is_roster_sure else INFERRED)
     return NOT_KNOWN
 
 
 def _pending(explanation: Explanation, group: Group | None) -> Fact[tuple[str, ...]]:
     sight = explanation.sight
     if group is None:
-        return Fact((), CERTAIN if explanation.certainty.state else UNKNOWN)
+        return Fact((), CERTAIN if explanation.certainty.is_state_sure else UNKNOWN)
     named = tuple(sorted(each for each in group.pending_join if is_named(each)))
     if not sight.policy.hands_out_member_ids:
         return Fact((), CERTAIN)
     if not sight.shows("MemberIdHandedOut"):
         return Fact(named or None, UNKNOWN)
-    return _fact(named, certain=sight.shows_pending and not explanation.certainty.size_doubted)
+    return _fact(named, is_certain=sight.shows_pending and not explanation.certainty.is_size_doubted)
 
 
 def _static(explanation: Explanation, group: Group | None) -> Fact[dict[str, str | None]]:
@@ -201,7 +201,7 @@ def _static(explanation: Explanation, group: Group | None) -> Fact[dict[str, str
     Before 3.0 a newcomer's line does not tell whether it is a static member.
     """
     if group is None:
-        return Fact({}, CERTAIN if explanation.certainty.state else UNKNOWN)
+        return Fact({}, CERTAIN if explanation.certainty.is_state_sure else UNKNOWN)
     named = {instance: member if is_named(member) else None for instance, member in sorted(group.static.items()) if is_named(instance)}
     if not explanation.sight.policy.knows_static_members:
         return Fact({}, CERTAIN)

@@ -65,7 +65,7 @@ class BothCoordinator:
         order: Callable[[str], Any] = str,
         log: BothLog | None = None,
         now_ms: int = 0,
-        loaded: bool = True,
+        is_loaded: bool = True,
     ) -> None:
         self.log = log or BothLog()
         options: dict[str, Any] = {"order": order, "now_ms": now_ms}
@@ -75,13 +75,13 @@ class BothCoordinator:
             choices=choices,
             make_member_id=make_member_id,
             log=self.log.classic,
-            loaded=False,
+            is_loaded=False,
             **options,
         )
         self.modern = Coordinator(modern, make_member_id=make_modern_id, **options)
         self.modern.shard.neighbour = self
         self.modern.shard.writes = self.classic.shard.writes  # both write to the same partition
-        if loaded:
+        if is_loaded:
             self.load()
 
     @property
@@ -287,7 +287,7 @@ class BothCoordinator:
         def take_back() -> None:
             _put(shard.groups, group_id, group)
             _put(shard.log.groups, group_id, record)
-            shard.changes[said:] = [replace(change, undone=True) for change in shard.changes[said:] if isinstance(change, LoggedChange)]
+            shard.changes[said:] = [replace(change, is_undone=True) for change in shard.changes[said:] if isinstance(change, LoggedChange)]
 
         return take_back
 

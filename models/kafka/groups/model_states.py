@@ -115,7 +115,7 @@ class ModelStates:
         if self.snapshot is not None:
             return restored(self.snapshot, self.group, sight, settings)
         made = Explanation.begin(self.group, sight, settings)
-        made.certainty.size_doubted = True
+        made.certainty.is_size_doubted = True
         return made
 
     def _sight(self) -> Sight:
@@ -128,9 +128,9 @@ class ModelStates:
         self.version = max(filter(None, (self.version, version_of(self.lines))), key=parse_version)
         self.is_java = self.is_java or is_java(self.lines)
         try:
-            return policy_for(self.told or self.version, java=self.is_java or None)
+            return policy_for(self.told or self.version, is_java=self.is_java or None)
         except ValueError:
-            return policy_for(self.version, java=self.is_java or None)
+            return policy_for(self.version, is_java=self.is_java or None)
 
     def _changed(self, line: Event, view: View, best: Explanation) -> Iterator[GroupState]:
         """The row of a line that changes anything, else None."""

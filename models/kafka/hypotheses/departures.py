@@ -62,7 +62,7 @@ def _unless_it_returned(
 def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -> float:
     """How likely an unlogged return before the end of the rebalance is."""
     would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
-    if would_tell or context.known.requests or context.window.joined is None or context.window.outcome == "empty":
+    if would_tell or context.known.has_requests or context.window.joined is None or context.window.outcome == "empty":
         return 0.0
     before, after = context.window.members_before, context.window.members_after
     if not before or not after:

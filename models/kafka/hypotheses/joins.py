@@ -56,7 +56,7 @@ def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypot
     if context.window.state_before is None and not context.members_before:
         return _joined_in_unknown_state(context, actions)
     told = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
-    twice = bool(context.known.clients or context.known.requests)
+    twice = bool(context.known.clients or context.known.has_requests)
     basis = (weights.JOIN_UNTOLD if not told else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
     return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
 
@@ -82,7 +82,7 @@ def _former_self(context: RebalanceContext, came: MemberAction) -> MemberAction 
     first = context.gone.get(actor or "")
     if first is None:
         return None
-    others = [each for each in context.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if each.certain and context.actor(each) == actor]
+    others = [each for each in context.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if each.is_certain and context.actor(each) == actor]
     return next((action for action in (first, *others) if not went_as_it_came(context, came, action)), None)
 
 
@@ -134,7 +134,7 @@ def _ends_as_one_goes(context: RebalanceContext) -> bool:
     """
     until = context.window.open_until
     came = {action.member_id for action in context.joiners.values()}
-    gone = [action for action in context.gone.values() if action.certain and action.member_id not in came]
+    gone = [action for action in context.gone.values() if action.is_certain and action.member_id not in came]
     return until is not None and any(0 <= until - action.at <= PHASE_OVERRUN_US for action in gone)
 
 
@@ -178,7 +178,7 @@ def rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hyp
         return [Hypothesis(Cause.SCHEDULED_REBALANCE, weights.WORK_DUE.value, supporting_actions=actions)]
     why = _why_rejoin(context, actor, action)
     unexplained = why is None or why == "not provided" or why.startswith(_REJOIN_AFTER_TROUBLE)
-    if unexplained and follows_load(context) and not _subscribed(context, actor):
+    if unexplained and follows_load(context) and not _is_subscribed(context, actor):
         return _back_after_load(actions)
     cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
@@ -256,7 +256,7 @@ def _settled_at(context: RebalanceContext) -> int:
     return context.window.previous_ended_at or context.phase_began
 
 
-def _subscribed(context: RebalanceContext, actor: str | None) -> bool:
+def _is_subscribed(context: RebalanceContext, actor: str | None) -> bool:
     """Whether the member subscribed since the last rebalance."""
     calls = context.actions_of(ActionKind.SUBSCRIBE, start=_settled_at(context), end=context.start + CLOCK_TOLERANCE_US)
     return any(context.actor(action) == actor for action in calls)
@@ -267,7 +267,7 @@ def _topics_or_metadata(
 ) -> list[Hypothesis]:
     """Weigh new topics, changed ones and a second phase, without reason."""
     since = _settled_at(context)
-    if _subscribed(context, actor):
+    if _is_subscribed(context, actor):
         told = weights.SUBSCRIBED.value
         return [Hypothesis(Cause.SUBSCRIPTION_CHANGE, told, actions), Hypothesis(Cause.METADATA_CHANGE, 1 - told, actions)]
     changed = bool(context.facts.topic_changes_between(since, context.start))

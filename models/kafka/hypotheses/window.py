@@ -124,14 +124,14 @@ class RebalanceContext:
 
     def is_effective(self, action: MemberAction) -> bool:
         """Whether the coordinator in charge still knew who left or expired."""
-        if action.certain and action.event.node not in {None, self.window.node}:
+        if action.is_certain and action.event.node not in {None, self.window.node}:
             return False
         if action.at < self.start - EFFECT_US:
             return False
         before, actor = self.members_before, self.actor(action)
         if self.missed_generation(action):
             return False  # it acted on an earlier generation, and the next one was made without it
-        if action.certain or not before or actor in before:
+        if action.is_certain or not before or actor in before:
             return True
         joined = self.joiners.get(actor) if actor else None
         return joined is not None and joined.at < action.at
@@ -139,7 +139,7 @@ class RebalanceContext:
     @cached_property
     def gone(self) -> dict[str, MemberAction]:
         """Who left or expired in this rebalance, by actor."""
-        return self.by_actor(ActionKind.LEAVE, ActionKind.EXPIRE, effective=True)
+        return self.by_actor(ActionKind.LEAVE, ActionKind.EXPIRE, is_effective=True)
 
     @cached_property
     def members_before(self) -> dict[str, str | None]:
@@ -239,7 +239,7 @@ class RebalanceContext:
     def _went_to_successor(self, action: MemberAction) -> bool:
         """Whether the request went to the next coordinator of the group."""
         node = action.event.node
-        if not action.certain:  # a request log does not say whose it is
+        if not action.is_certain:  # a request log does not say whose it is
             found = self._coordinators.get(self.actor(action), [])
             node = next((other for at, other in reversed(found) if at <= action.at), None)
         restarts = (change for change in self.facts.node_changes_between(self.start, action.at) if change.node == self.window.node)
@@ -292,22 +292,22 @@ class RebalanceContext:
         count = self.window.members_after
         return bool(count) and len(self.members_after) == count
 
-    def by_actor(self, *kinds: ActionKind, effective: bool = False) -> dict[str, MemberAction]:
+    def by_actor(self, *kinds: ActionKind, is_effective: bool = False) -> dict[str, MemberAction]:
         """First effective one of each actor among actions of these kinds.
 
         A coordinator's line is preferred.
         """
-        known = self._firsts.get((kinds, effective))
+        known = self._firsts.get((kinds, is_effective))
         if known is not None:
             return known
         found: dict[str, MemberAction] = {}
         for action in self.actions_of(*kinds):
             actor = self.actor(action)
-            if self._took_effect_later(action, actor) or (effective and not self.is_effective(action)):
+            if self._took_effect_later(action, actor) or (is_effective and not self.is_effective(action)):
                 continue
-            if actor is not None and (actor not in found or (action.certain and not found[actor].certain)):
+            if actor is not None and (actor not in found or (action.is_certain and not found[actor].is_certain)):
                 found[actor] = action
-        return self._firsts.setdefault((kinds, effective), found)
+        return self._firsts.setdefault((kinds, is_effective), found)
 
     @cached_property
     def _firsts(self) -> dict[tuple[tuple[ActionKind, ...], bool], dict[str, MemberAction]]:
@@ -320,7 +320,7 @@ class RebalanceContext:
 
     def _took_effect_later(self, action: MemberAction, actor: str | None) -> bool:
         """Whether the coordinator dates a leave later than others announced it."""
-        if action.kind is not ActionKind.LEAVE or action.certain or actor is None:
+        if action.kind is not ActionKind.LEAVE or action.is_certain or actor is None:
             return False
         dated = self._leaves_afterwards.get(actor)
         return dated is not None and dated <= action.at + EFFECT_US
@@ -334,7 +334,7 @@ class RebalanceContext:
             if action.at > over + EFFECT_US:
                 break
             actor = self.actor(action)
-            if action.kind is ActionKind.LEAVE and action.certain and actor is not None and not is_afterthought(action):
+            if action.kind is ActionKind.LEAVE and action.is_certain and actor is not None and not is_afterthought(action):
                 found.setdefault(actor, action.at)
         return found
 

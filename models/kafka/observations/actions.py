@@ -76,7 +76,7 @@ class MemberAction:
     event: Event
 
     @property
-    def certain(self) -> bool:
+    def is_certain(self) -> bool:
         """True if the coordinator itself logged the action."""
         return self.event.witness is Witness.COORDINATOR
 

@@ -42,7 +42,7 @@ class GroupKnowledge:
     clients: set[str] = field(default_factory=set)  # actors with a log of their own among the files
     tell_joins: set[str] = field(default_factory=set)  # actors among them whose log names the generations that they join
     silent: set[str] = field(default_factory=set)  # actors among them whose library logs neither late polls nor starts
-    requests: bool = False  # True if a request log is among the files
+    has_requests: bool = False  # True if a request log is among the files
     leaves_logged: bool = False  # True if clients' logs show leaves: since 2.1, or at DEBUG
     assignors: dict[int, str] = field(default_factory=dict)
     topics: dict[str, tuple[str, ...]] = field(default_factory=dict)  # actor -> topics of its latest subscription
@@ -112,7 +112,7 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     if event.witness is Witness.CLIENT and event.client_id:
         _hear(knowledge, roster, event, event.client_id)
     if event.witness is Witness.REQUEST:
-        knowledge.requests = True
+        knowledge.has_requests = True
         knowledge.protocol_type = text_field(event, "protocol_type") or knowledge.protocol_type
 
 

@@ -111,4 +111,4 @@ def slow_members(spans: Iterable[Span], roster: Roster) -> list[Person]:
     others = ordered[1].lasted if len(ordered) > 1 else 0
     if not ordered or ordered[0].lasted - others < SLOW_RECONCILIATION_US:
         return []
-    return [roster.person(ordered[0].member_id, ordered[0].client_id, None, "gave up partitions last", first=True)]
+    return [roster.person(ordered[0].member_id, ordered[0].client_id, None, "gave up partitions last", is_first=True)]

@@ -183,13 +183,15 @@ class Roster:
         known = self.members.get(member_id) if member_id and instance_id is None else None
         return client_id or self.client_of(member_id, instance_id) or instance_id or (known.instance_id if known else None) or member_id
 
-    def person(self, member_id: str | None, client_id: str | None, instance_id: str | None, reason: str, *, first: bool = False) -> Person:
+    def person(
+        self, member_id: str | None, client_id: str | None, instance_id: str | None, reason: str, *, is_first: bool = False
+    ) -> Person:
         """The member as an offender or blocker, with all known ids."""
         member_id = member_id or self.member_of(client_id)
         member = self.members.get(member_id) if member_id else None
         instance = instance_id or (member.instance_id if member else None)
         client = client_id or self.client_of(member_id, instance)
-        return Person(member_id, client, instance, member.host if member else None, reason, first)
+        return Person(member_id, client, instance, member.host if member else None, reason, is_first)
 
 
 def _kept_for(member: Member, is_latest: bool) -> int:

@@ -28,7 +28,7 @@ class Placement:
     replicas: Nodes
     isr: Nodes | None
     leader: str | None
-    sure: bool
+    is_sure: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def placement_rows(layout: Layout) -> list[PartitionPlacement]:
             topic=each.topic,
             partition=each.partition,
             replicas=list(each.replicas),
-            replicas_known=each.sure,
+            replicas_known=each.is_sure,
             isr=None if each.isr is None else list(each.isr),
             leader=each.leader,
         )

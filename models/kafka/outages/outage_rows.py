@@ -64,16 +64,16 @@ def _gaps(leaderships: Sequence[Leadership]) -> Iterator[Gap]:
         if each.leader == NO_LEADER:
             vacant.append(each)
             continue
-        if vacant and not _momentary(vacant, each) and not _begins_unseen(vacant, each):
+        if vacant and not _is_momentary(vacant, each) and not _begins_unseen(vacant, each):
             yield before, vacant, each
         before, vacant = each, []
     if vacant:
         yield before, vacant, None
 
 
-def _momentary(vacant: list[Leadership], after: Leadership) -> bool:
+def _is_momentary(vacant: list[Leadership], after: Leadership) -> bool:
     """Whether a guessed vacancy is shorter than MOMENT_US, so only a move."""
-    return all(each.guessed for each in vacant) and after.at - vacant[0].at < MOMENT_US
+    return all(each.is_guessed for each in vacant) and after.at - vacant[0].at < MOMENT_US
 
 
 def _begins_unseen(vacant: list[Leadership], after: Leadership) -> bool:
@@ -81,7 +81,7 @@ def _begins_unseen(vacant: list[Leadership], after: Leadership) -> bool:
 
     It then lies before the logs begin.
     """
-    return all(not each.timed and each.at >= after.at for each in vacant)
+    return all(not each.has_time and each.at >= after.at for each in vacant)
 
 
 def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int | None:
@@ -92,7 +92,7 @@ def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int |
     """
     if after is None:
         return None
-    returned = None if after.timed else brokers.last_return(after.leader, offline_at, after.at)
+    returned = None if after.has_time else brokers.last_return(after.leader, offline_at, after.at)
     return max(offline_at, after.at if returned is None else returned)
 
 
@@ -132,7 +132,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
         leader_epoch_before=epoch,
         leader_before=leader_before,
         leader_after=None if after is None else after.leader,
-        at_risk=None if after is None else after.unclean or ended_by == "unclean_election",
+        at_risk=None if after is None else after.is_unclean or ended_by == "unclean_election",
         groups=[],
         settled_by=_settled_by(cause, lost, gap, stage),
         evidence=_lines(lost, vacant, after, [*(failed.values() if cause == "log_dir_failed" else ()), *without_controller]),
@@ -158,7 +158,7 @@ def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | Non
     A broker that learns of the vacancy later doesn't know its start; the departure of the last leader does.
     """
     after = before.at if before is not None else None
-    if first.timed:
+    if first.has_time:
         return first.at, None
     for node in (*((before.leader,) if before is not None else ()), *history.candidates, *(e.node for e in first.events if e.node)):
         going = brokers.last_going(node, first.at, after)
@@ -199,7 +199,7 @@ def _cause(replicas: Nodes, isr: Nodes, lost: list[BrokerAbsence], brokers: Brok
     if not lost:
         return "unknown"
     if len(replicas) == 1:
-        return "controlled_shutdown_single_replica" if lost[0].controlled else "broker_down_single_replica"
+        return "controlled_shutdown_single_replica" if lost[0].is_controlled else "broker_down_single_replica"
     if not replicas or any(brokers.gone_at(node, at + MOMENT_US) is None for node in isr):
         return "unknown"  # a replica could have been elected
     return "all_replicas_down" if all(brokers.gone_at(node, at + MOMENT_US) is not None for node in replicas) else "isr_lost"
@@ -229,7 +229,7 @@ def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Lea
         return "reassigned"
     if _is_eligible(after):
         return "isr_election"
-    return "unclean_election" if isr or after.unclean else "isr_election"
+    return "unclean_election" if isr or after.is_unclean else "isr_election"
 
 
 def _is_eligible(each: Leadership) -> bool:
@@ -243,12 +243,12 @@ def _settled_by(cause: str, lost: list[BrokerAbsence], gap: Gap, stage: Partitio
     None if nothing was inferred.
     """
     _, _, after = gap
-    inferred = any(absence.suspected or absence.witness is None for absence in lost)
-    inferred = inferred or (after is not None and after.told is LeadershipSource.IMPLIED and not stage.kraft)
+    inferred = any(absence.is_suspected or absence.witness is None for absence in lost)
+    inferred = inferred or (after is not None and after.told is LeadershipSource.IMPLIED and not stage.is_kraft)
     if cause != "unknown" and not inferred:
         return None
-    told = "controller.log of the active KRaft controller" if stage.kraft else "controller.log and state-change.log of the controller"
-    silent = sorted({absence.node for absence in lost if absence.suspected} - stage.suspicions.with_file)
+    told = "controller.log of the active KRaft controller" if stage.is_kraft else "controller.log and state-change.log of the controller"
+    silent = sorted({absence.node for absence in lost if absence.is_suspected} - stage.suspicions.with_file)
     return told if not silent else f"{told}, or server.log of broker {' and '.join(silent)}"
 
 
@@ -297,7 +297,7 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
                 moved_at=each.at,
                 leader_epoch=each.epoch,
                 reason=_reason(history, brokers, before, each),
-                is_clean_election=_clean(history, vacant, each),
+                is_clean_election=_is_clean(history, vacant, each),
                 evidence=[
                     *evidence(each.events, inferred=each.told is LeadershipSource.IMPLIED),
                     *_behind_move(history, brokers, before, each),
@@ -306,9 +306,9 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
         before, vacant = each, []
 
 
-def _clean(history: PartitionHistory, vacant: list[Leadership], each: Leadership) -> bool | None:
+def _is_clean(history: PartitionHistory, vacant: list[Leadership], each: Leadership) -> bool | None:
     """Whether the new leader was in sync, None if unknown."""
-    if each.unclean:
+    if each.is_unclean:
         return False
     if _is_eligible(each):
         return True
@@ -334,7 +334,7 @@ def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, eac
     """Reason for a leader move, None if unknown."""
     going = brokers.last_going(before.leader, each.at + MOMENT_US, each.at - TAKEN_OVER_US)
     if going is not None and before.at <= (going.down_at or 0) + MOMENT_US:
-        return f"broker {before.leader} {'was stopped' if going.controlled else 'was lost'}"
+        return f"broker {before.leader} {'was stopped' if going.is_controlled else 'was lost'}"
     if brokers.was_leaving(before.leader, each.at - TAKEN_OVER_US, each.at):
         return f"broker {before.leader} was stopped"
     if brokers.absent_at(before.leader, each.at) is not None:

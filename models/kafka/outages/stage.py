@@ -68,7 +68,7 @@ _HELD = ("outages", "moved", "vacated", "event_count", "_coordinators_told", "_d
 _HELD_OF_PARTITIONS = {
     "partitions": "partitions",
     "brokers": "brokers",
-    "kraft": "kraft",
+    "kraft": "is_kraft",
     "unclean_topics": "unclean_topics",
     "unclean_default": "unclean_default",
     "controllers": "controllers",
@@ -337,8 +337,8 @@ class OutageStage:
         rows.leader_moves += leader_moves(self.cluster, history, self.stage.brokers, leaderships)
 
     def _tell_shortages(self, rows: Outages, history: PartitionHistory, shortages: Sequence[Shortage]) -> None:
-        kraft = self.stage.kraft
-        rows.under_replicated_spans += under_replicated_spans(self.cluster, history, self.stage.brokers, shortages, kraft=kraft)
+        kraft = self.stage.is_kraft
+        rows.under_replicated_spans += under_replicated_spans(self.cluster, history, self.stage.brokers, shortages, is_kraft=kraft)
 
     def _keep(self, rows: Outages, now: int) -> None:
         """Keep outages until their incident closes, and moves near departures."""

@@ -22,7 +22,7 @@ replica.lag.time.max.ms is 10 s, since Kafka 2.5 30 s; each half of it is checke
 
 
 def under_replicated_spans(
-    cluster: str, history: PartitionHistory, brokers: Brokers, shortages: Iterable[Shortage], *, kraft: bool
+    cluster: str, history: PartitionHistory, brokers: Brokers, shortages: Iterable[Shortage], *, is_kraft: bool
 ) -> Iterator[UnderReplicatedSpan]:
     """Rows of a partition's shortages."""
     for shortage in shortages:
@@ -46,7 +46,7 @@ def under_replicated_spans(
             isr=list(shortage.isr),
             missing=list(shortage.missing),
             lost_brokers=lost,
-            settled_by=_settled_by(shortage, history, kraft=kraft),
+            settled_by=_settled_by(shortage, history, is_kraft=is_kraft),
             evidence=[row for event in (*shortage.events, *failed) for row in evidence([event], inferred=event.topic != history.topic)],
         )
 
@@ -88,18 +88,18 @@ def _cause(shortage: Shortage, lost: list[str], failed: list[Event]) -> str:
         return "broker_down"
     if failed:
         return "log_dir_failed"
-    if shortage.grown:
+    if shortage.has_grown:
         return "reassignment"
     return "unknown" if shortage.started_at is None else "replica_lagging"
 
 
-def _settled_by(shortage: Shortage, history: PartitionHistory, *, kraft: bool) -> str | None:
+def _settled_by(shortage: Shortage, history: PartitionHistory, *, is_kraft: bool) -> str | None:
     """File that would name the replicas or the end of the shortage.
 
     None if both are known.
     """
     if shortage.ended_by == UNKNOWN:
         return f"server.log of broker {history.leader}"
-    if shortage.sure:
+    if shortage.is_sure:
         return None
-    return "controller.log of the active KRaft controller" if kraft else "state-change.log of the controller"
+    return "controller.log of the active KRaft controller" if is_kraft else "state-change.log of the controller"

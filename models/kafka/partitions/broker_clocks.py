@@ -148,10 +148,10 @@ class Facts:
             learners = self.learned.get(fact, {})
             if reference in makers:
                 for node in learners.keys() - {reference}:
-                    _bound(bounds, node, learners[node], makers[reference], above=True)
+                    _bound(bounds, node, learners[node], makers[reference], is_above=True)
             if reference in learners:
                 for node in makers.keys() - {reference}:
-                    _bound(bounds, node, makers[node], learners[reference], above=False)
+                    _bound(bounds, node, makers[node], learners[reference], is_above=False)
 
 
 @dataclass(slots=True)
@@ -260,7 +260,7 @@ class BrokerClocks:
             stops = self._stops.get(broker)
             if controller == reference and broker != reference and stops:
                 nearest = min(stops, key=lambda stop: abs(stop.time_us - leaving.time_us))
-                _bound(bounds, broker, nearest, leaving, above=False)
+                _bound(bounds, broker, nearest, leaving, is_above=False)
         return [Skew(node, reference, found.skew, found.lines) for node, found in sorted(bounds.items()) if found.skew]
 
     def _skews_of_equals(self) -> list[Skew]:
@@ -287,11 +287,11 @@ class BrokerClocks:
         return found
 
 
-def _bound(bounds: dict[str, BrokerClockBounds], node: str, event: Event, reference: Event, *, above: bool) -> None:
+def _bound(bounds: dict[str, BrokerClockBounds], node: str, event: Event, reference: Event, *, is_above: bool) -> None:
     ahead = event.time_us - reference.time_us
     if abs(ahead) <= FAR_US:
         known = bounds.setdefault(node, BrokerClockBounds())
-        (known.above if above else known.below)(ahead, (event, reference))
+        (known.above if is_above else known.below)(ahead, (event, reference))
 
 
 def _hold(held: list[T], one: T) -> None:

@@ -37,7 +37,7 @@ def process_start(state: PartitionState, event: Event) -> None:
     if stopping is not None:
         record_stop(state, node, stopping)
     elif last is not None and last.name not in _NO_DEPARTURE and not state.brokers.is_down(node) and not state.suspicions.is_told(node, at):
-        state.record_departure(node, last, suspected=True)
+        state.record_departure(node, last, is_suspected=True)
     state.brokers.starting(node, at, event)
 
 
@@ -79,13 +79,13 @@ def record_halt(state: PartitionState, node: str, event: Event) -> None:
     """Record a broker that ends itself, as its last log directory failed."""
     state.brokers.sign(node, "log_dir", event)
     if not state.suspicions.is_told(node, event.time_us):
-        state.record_departure(node, event, suspected=True)
+        state.record_departure(node, event, is_suspected=True)
 
 
 def record_stop(state: PartitionState, node: str, event: Event) -> None:
     """Record from its own lines that a broker leads nothing now."""
     if not state.suspicions.is_told(node, event.time_us):
-        state.record_departure(node, event, controlled=state.brokers.goes_in_order(node), suspected=True)
+        state.record_departure(node, event, is_controlled=state.brokers.goes_in_order(node), is_suspected=True)
 
 
 def process_refused_connection(state: PartitionState, event: Event) -> None:
@@ -96,9 +96,9 @@ def process_refused_connection(state: PartitionState, event: Event) -> None:
     at = event.time_us
     if state.brokers.last_return(node, at - LISTENS_WITHIN_US, at) is not None:
         return
-    first = state.suspicions.refused(node, event, at, watched=not state.controllers.lost_quorum(at))
+    first = state.suspicions.refused(node, event, at, is_watched=not state.controllers.lost_quorum(at))
     if first is not None:
-        state.record_departure(node, first, suspected=True)
+        state.record_departure(node, first, is_suspected=True)
 
 
 def process_shutdown_attempt(state: PartitionState, event: Event) -> None:

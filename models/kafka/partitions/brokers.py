@@ -35,13 +35,13 @@ class BrokerAbsence:
     node: str
     down_at: int | None
     up_at: int | None = None
-    fenced: bool = False
-    controlled: bool = False
+    is_fenced: bool = False
+    is_controlled: bool = False
     session_lost: bool = False
     log_dir: bool = False
-    restarted: bool = False
+    has_restarted: bool = False
     witness: Event | None = None  # the controller's line; without one the broker's own lines count
-    suspected: bool = False  # inferred from brokers' files, not stated by a controller
+    is_suspected: bool = False  # inferred from brokers' files, not stated by a controller
     events: list[Event] = field(default_factory=list)
     ends: list[Event] = field(default_factory=list)
     is_blamed: bool = False  # it caused a partition's outage in an emitted row
@@ -59,15 +59,15 @@ class BrokerAbsence:
         A process that starts again without having stopped was killed. Without the broker's own files, only the controller's
         view is known: fenced, or ZooKeeper session expired.
         """
-        if self.controlled:
+        if self.is_controlled:
             return "controlled"
         if self.log_dir:
             return "log_dir_failed"
-        if self.restarted or self.suspected:  # nobody answers on its port
+        if self.has_restarted or self.is_suspected:  # nobody answers on its port
             return "killed"
         if self.session_lost:
             return "session_expired"
-        return "fenced" if self.fenced else "session_expired"
+        return "fenced" if self.is_fenced else "session_expired"
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ class Brokers:
         absence = self.absent_at(node, at)
         if absence is not None or not self.was_leaving(node, at - SAME_GOING_US, at):
             return absence
-        following = (each for each in self.absences.get(node, ()) if each.controlled and each.down_at is not None)
+        following = (each for each in self.absences.get(node, ()) if each.is_controlled and each.down_at is not None)
         return next((each for each in following if at < (each.down_at or 0) <= at + SAME_GOING_US), None)
 
     def last_going(self, node: str, before: int, after: int | None = None) -> BrokerAbsence | None:
@@ -211,32 +211,36 @@ class Brokers:
 
     # -- events ----------------------------------------------------------------------------------------------
 
-    def gone(self, node: str, at: int, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> bool:
-        """Record a departure seen by a controller or inferred (`suspected`).
+    def note_departure(
+        self, node: str, at: int, event: Event, *, is_fenced: bool = False, is_controlled: bool = False, is_suspected: bool = False
+    ) -> bool:
+        """Record a departure seen by a controller or inferred (`is_suspected`).
 
         Returns True if it is new.
         """
         known = self._open(node)
         self.have_changed = True
         if known is not None:
-            known.fenced = known.fenced or fenced
-            known.controlled = known.controlled or controlled
+            known.is_fenced = known.is_fenced or is_fenced
+            known.is_controlled = known.is_controlled or is_controlled
             known.note(event)
             if known.witness is not None:
                 return False
-            known.down_at, known.witness, known.suspected = at, event, suspected
+            known.down_at, known.witness, known.is_suspected = at, event, is_suspected
             return True
-        controlled = controlled or self._recent(node, "leaving", at)
-        absence = BrokerAbsence(node, at, fenced=fenced, controlled=controlled, witness=event, suspected=suspected, events=[event])
-        absence.session_lost = self._recent(node, "session", at)
-        absence.log_dir = self._recent(node, "log_dir", at)
+        is_controlled = is_controlled or self._is_recent(node, "leaving", at)
+        absence = BrokerAbsence(
+            node, at, is_fenced=is_fenced, is_controlled=is_controlled, witness=event, is_suspected=is_suspected, events=[event]
+        )
+        absence.session_lost = self._is_recent(node, "session", at)
+        absence.log_dir = self._is_recent(node, "log_dir", at)
         leaving = self._signs.get(node, {}).get("leaving")
-        if absence.controlled and leaving is not None:
+        if absence.is_controlled and leaving is not None:
             absence.events.insert(0, leaving)
         self.absences.setdefault(node, []).append(absence)
         return True
 
-    def back(self, node: str, at: int, event: Event) -> bool:
+    def note_return(self, node: str, at: int, event: Event) -> bool:
         """Record a return seen by a controller; True if it is new."""
         self._signs.get(node, {}).pop("leaving", None)
         self._unled.discard(node)
@@ -255,7 +259,7 @@ class Brokers:
         known = self._open(node)
         if known is None:
             return
-        known.controlled = known.controlled or kind == "leaving"
+        known.is_controlled = known.is_controlled or kind == "leaving"
         known.session_lost = known.session_lost or kind == "session"
         known.log_dir = known.log_dir or kind == "log_dir"
         known.note(event)
@@ -285,7 +289,7 @@ class Brokers:
         self._unled.add(node)
         known = self._open(node)
         if known is not None:
-            known.controlled = False
+            known.is_controlled = False
             known.note(event)
 
     def goes_in_order(self, node: str) -> bool:
@@ -297,7 +301,7 @@ class Brokers:
         if self.goes_in_order(node):
             self.sign(node, "leaving", event)
         if self._open(node) is None:
-            self.absences.setdefault(node, []).append(BrokerAbsence(node, at, controlled=self.goes_in_order(node), events=[event]))
+            self.absences.setdefault(node, []).append(BrokerAbsence(node, at, is_controlled=self.goes_in_order(node), events=[event]))
 
     def starting(self, node: str, at: int, event: Event) -> None:
         """Record a broker's start.
@@ -307,10 +311,10 @@ class Brokers:
         self._unled.discard(node)
         known = self._open(node)
         if known is not None:
-            known.restarted = True
+            known.has_restarted = True
             known.note(event)
         elif node in self._alive_before and not self._came_just_now(node, at):
-            self.absences.setdefault(node, []).append(BrokerAbsence(node, None, restarted=True, events=[event]))
+            self.absences.setdefault(node, []).append(BrokerAbsence(node, None, has_restarted=True, events=[event]))
 
     def alive(self, node: str) -> None:
         """Record activity of a broker."""
@@ -319,12 +323,12 @@ class Brokers:
     def stopping_line(self, node: str) -> Event | None:
         """A broker's own shutdown line while no other line confirms it."""
         known = self._open(node)
-        return known.events[0] if known is not None and known.witness is None and known.controlled else None
+        return known.events[0] if known is not None and known.witness is None and known.is_controlled else None
 
-    def suspected(self, node: str) -> bool:
+    def is_suspected(self, node: str) -> bool:
         """Whether a broker is down without a controller's line about it."""
         known = self._open(node)
-        return known is not None and (known.suspected or known.witness is None)
+        return known is not None and (known.is_suspected or known.witness is None)
 
     # -- lookup ----------------------------------------------------------------------------------------------
 
@@ -332,7 +336,7 @@ class Brokers:
         known = self.absences.get(node)
         return known[-1] if known and known[-1].up_at is None else None
 
-    def _recent(self, node: str, kind: str, at: int) -> bool:
+    def _is_recent(self, node: str, kind: str, at: int) -> bool:
         event = self._signs.get(node, {}).get(kind)
         return event is not None and at - event.order_us <= SAME_GOING_US
 

@@ -45,7 +45,7 @@ def process_state_change(state: PartitionState, event: Event) -> None:
         state.note_holders(history, word_field(event, "removed"))
     if leader is not None:
         record_previous_leadership(state, history, event)
-        record_leadership(state, history, event, leader, LeadershipSource.DECIDED, timed=True, isr=isr)
+        record_leadership(state, history, event, leader, LeadershipSource.DECIDED, has_time=True, isr=isr)
     elif to_state == OFFLINE:
         record_offline(state, history, event)
     elif isr is not None:
@@ -63,7 +63,7 @@ def process_leader_and_isr(state: PartitionState, event: Event) -> None:
     """Record the leader and ISR that a controller sends to brokers."""
     history, leader = history_of(state, event), word_field(event, "leader")
     if history is not None and leader is not None:
-        record_leadership(state, history, event, leader, LeadershipSource.DECIDED, timed=True, isr=nodes_field(event, "isr"))
+        record_leadership(state, history, event, leader, LeadershipSource.DECIDED, has_time=True, isr=nodes_field(event, "isr"))
 
 
 def process_assignment(state: PartitionState, event: Event) -> None:
@@ -92,7 +92,7 @@ def process_assignment(state: PartitionState, event: Event) -> None:
             isr = tuple(node for node in replicas if not state.brokers.is_down(node))
             leader = isr[0] if isr else NO_LEADER
             state.enter_leadership(
-                history, Leadership(0, leader, event.time_us, LeadershipSource.IMPLIED, isr, guessed=True, events=[event]), event
+                history, Leadership(0, leader, event.time_us, LeadershipSource.IMPLIED, isr, is_guessed=True, events=[event]), event
             )
             history.take_isr(isr, event.time_us, event)
 
@@ -131,7 +131,7 @@ def process_live_brokers(state: PartitionState, event: Event) -> None:
 def process_departures(state: PartitionState, event: Event) -> None:
     """Record the departure of each broker that the line names."""
     for node in named_nodes(event):
-        state.record_departure(node, event, fenced=event.name == "BrokerFenced")
+        state.record_departure(node, event, is_fenced=event.name == "BrokerFenced")
 
 
 def process_returns(state: PartitionState, event: Event) -> None:
@@ -160,7 +160,7 @@ def process_moved_partitions(state: PartitionState, event: Event) -> None:
     """
     node = word_field(event, "broker")
     if node is not None and word_field(event, "why") == "enterControlledShutdown":
-        state.record_departure(node, event, controlled=True)
+        state.record_departure(node, event, is_controlled=True)
 
 
 def process_controller_election(state: PartitionState, event: Event) -> None:

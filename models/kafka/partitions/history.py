@@ -68,9 +68,9 @@ class Leadership:
     at: int
     told: LeadershipSource
     isr: Nodes | None = None
-    guessed: bool = False
-    unclean: bool = False
-    timed: bool = True  # `at` is the time of the decision, not of a later line
+    is_guessed: bool = False
+    is_unclean: bool = False
+    has_time: bool = True  # `at` is the time of the decision, not of a later line
     events: list[Event] = field(default_factory=list)
 
     def add(self, event: Event | None) -> None:
@@ -104,7 +104,7 @@ class PartitionHistory:
     shortages: Shortages = ()
     elr: Nodes = ()
     seen: Nodes = ()
-    supposed: bool = False
+    is_supposed: bool = False
     preferred: list[int] = field(default_factory=list)  # times of preferred replica elections
     reassigned: list[Event] = field(default_factory=list)
     """Lines about finished reassignments that moved its leader."""
@@ -149,8 +149,8 @@ class PartitionHistory:
         If its place was only inferred so far, conclusions from that are dropped.
         """
         new = tuple(node for node in dict.fromkeys(nodes) if node != NO_LEADER and node not in self.seen)
-        if new and self.supposed:
-            self.supposed = False
+        if new and self.is_supposed:
+            self.is_supposed = False
             self.leaderships.clear()
             self.isr_changes.clear()
             self.isr = None
@@ -164,10 +164,10 @@ class PartitionHistory:
     def suppose(self, node: str) -> None:
         """Infer that an unnamed partition is on the broker without files."""
         self.note((node,))
-        self.supposed = True
+        self.is_supposed = True
 
     def take_isr(
-        self, isr: Sequence[str] | None, at: int, event: Event | None = None, *, before: Nodes | None = None, grown: bool = False
+        self, isr: Sequence[str] | None, at: int, event: Event | None = None, *, before: Nodes | None = None, has_grown: bool = False
     ) -> None:
         """Record the ISR from a time on.
 
@@ -180,7 +180,7 @@ class PartitionHistory:
         if self.isr is None or set(new) != set(self.isr):
             self.isr_changes.append(IsrChange(at, new))
         self.isr = new
-        now = InSync(self.candidates, new, at, event, sure=bool(self.replicas), grown=grown, before=before if first else None)
+        now = InSync(self.candidates, new, at, event, is_sure=bool(self.replicas), has_grown=has_grown, before=before if first else None)
         self.shortages = follow(self.shortages, now)
 
     def forget_isr(self, at: int) -> None:
@@ -256,7 +256,7 @@ class PartitionHistory:
         if self.shortages and self.shortages[-1].ended_by == OPEN:
             self.shortages[-1].end(how, at, None)
 
-    def tell(self, new: Leadership, *, kraft: bool = False) -> Leadership:
+    def tell(self, new: Leadership, *, is_kraft: bool = False) -> Leadership:
         """Add a leadership, or update the one of the same epoch.
 
         Returns the resulting leadership.
@@ -270,7 +270,7 @@ class PartitionHistory:
         if not same:
             self.leaderships.insert(index, new)
             return new
-        if kraft and self._never_vacant(index, new):
+        if is_kraft and self._never_vacant(index, new):
             self.leaderships[index] = new
             return new
         return self._merge(index, new)
@@ -302,33 +302,33 @@ class PartitionHistory:
             or index == 0
             or supposed.leader != NO_LEADER
             or supposed.told is not LeadershipSource.IMPLIED
-            or not supposed.guessed
-            or new.guessed
+            or not supposed.is_guessed
+            or new.is_guessed
         ):
             return False
         before = self.leaderships[index - 1]
-        return before.epoch is not None and not before.guessed and before.epoch + 1 == new.epoch
+        return before.epoch is not None and not before.is_guessed and before.epoch + 1 == new.epoch
 
     def _merge(self, index: int, new: Leadership) -> Leadership:
         old = self.leaderships[index]
         if old.leader != new.leader:
-            if old.leader == NO_LEADER and old.guessed and new.at - old.at >= MOMENT_US:
+            if old.leader == NO_LEADER and old.is_guessed and new.at - old.at >= MOMENT_US:
                 old.epoch = None if new.epoch is None or new.epoch == 0 else new.epoch - 1
                 self.leaderships.insert(index + 1, new)
                 return new
-            if new.told > old.told or (old.guessed and not new.guessed):
+            if new.told > old.told or (old.is_guessed and not new.is_guessed):
                 self.leaderships[index] = new
                 return new
             return old
         if new.isr is not None and (old.isr is None or new.told > old.told):
             old.isr = new.isr
-        if new.timed and (not old.timed or new.at < old.at):
-            old.at, old.timed = new.at, True
-        elif not new.timed and not old.timed:
+        if new.has_time and (not old.has_time or new.at < old.at):
+            old.at, old.has_time = new.at, True
+        elif not new.has_time and not old.has_time:
             old.at = min(old.at, new.at)
         old.told = max(old.told, new.told)
-        old.unclean = old.unclean or new.unclean
-        old.guessed = old.guessed and new.guessed
+        old.is_unclean = old.is_unclean or new.is_unclean
+        old.is_guessed = old.is_guessed and new.is_guessed
         for event in new.events:
             old.add(event)
         return old

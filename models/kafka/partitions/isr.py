@@ -26,8 +26,8 @@ class Shortage:
     replicas: tuple[str, ...]
     isr: tuple[str, ...]
     missing: tuple[str, ...]
-    sure: bool
-    grown: bool = False  # replicas were added
+    is_sure: bool
+    has_grown: bool = False  # replicas were added
     ended_at: int | None = None
     ended_by: str = OPEN
     events: list[Event] = field(default_factory=list)
@@ -76,8 +76,8 @@ class InSync:
     isr: tuple[str, ...]
     at: int
     event: Event | None
-    sure: bool
-    grown: bool = False
+    is_sure: bool
+    has_grown: bool = False
     before: tuple[str, ...] | None = None  # previous ISR, if only this line names it
 
 
@@ -95,13 +95,16 @@ def follow(shortages: Shortages, now: InSync) -> Shortages:
             last.end(CAUGHT_UP, now.at, now.event)
         return shortages
     started = None if now.before and len(now.before) < len(now.replicas) else now.at
-    return (*shortages, Shortage(started, now.replicas, now.isr, missing, now.sure, now.grown, events=[now.event] if now.event else []))
+    return (
+        *shortages,
+        Shortage(started, now.replicas, now.isr, missing, now.is_sure, now.has_grown, events=[now.event] if now.event else []),
+    )
 
 
 def _unseen(now: InSync) -> Shortage:
     """A shortage whose end alone is in the logs."""
     before = now.before or ()
     missing = tuple(node for node in now.replicas if node not in before)
-    found = Shortage(None, now.replicas, before, missing, now.sure)
+    found = Shortage(None, now.replicas, before, missing, now.is_sure)
     found.end(CAUGHT_UP, now.at, now.event)
     return found

@@ -47,7 +47,7 @@ class LeadershipMove:
     """
 
     at: int
-    back: bool
+    is_back: bool
     event: Event
 
 

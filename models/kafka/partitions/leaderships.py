@@ -24,7 +24,7 @@ def update_replicas(state: PartitionState, history: PartitionHistory, event: Eve
         history.replicas = replicas
         state.partitions.note_nodes(history, replicas)
         if history.isr is not None:
-            history.take_isr(history.isr, event.time_us, event, grown=grown)
+            history.take_isr(history.isr, event.time_us, event, has_grown=grown)
     return history
 
 
@@ -35,14 +35,14 @@ def record_leadership(
     leader: str,
     told: LeadershipSource,
     *,
-    timed: bool,
+    has_time: bool,
     isr: Nodes | None = None,
 ) -> None:
     """Record a leadership that a line states."""
     epoch = number_field(event, "leader_epoch")
     at = event.time_us
     history.note((*(isr or ()), leader))
-    new = Leadership(epoch, leader, at, told, isr, unclean=bool(event.fields.get("unclean")), timed=timed, events=[event])
+    new = Leadership(epoch, leader, at, told, isr, is_unclean=bool(event.fields.get("unclean")), has_time=has_time, events=[event])
     is_last = history.current is None or epoch is None or history.current.epoch is None or epoch >= history.current.epoch
     state.enter_leadership(history, new, event)
     state.partitions.note_nodes(history, (*(isr or ()), *(() if leader == NO_LEADER else (leader,))))
@@ -55,7 +55,7 @@ def record_previous_leadership(state: PartitionState, history: PartitionHistory,
     leader, epoch, isr = word_field(event, "leader_before"), number_field(event, "leader_epoch"), nodes_field(event, "isr_before")
     if history.current is None and leader not in {None, NO_LEADER} and epoch is not None and epoch > 0:
         state.enter_leadership(
-            history, Leadership(epoch - 1, leader or NO_LEADER, event.time_us, LeadershipSource.SEEN, isr, timed=False), event
+            history, Leadership(epoch - 1, leader or NO_LEADER, event.time_us, LeadershipSource.SEEN, isr, has_time=False), event
         )
         history.take_isr(isr, event.time_us, event, before=isr)
 
@@ -72,18 +72,18 @@ def record_vacancy(
         current.add(event)
         return
     epoch = None if current is None or current.epoch is None else current.epoch + 1
-    if current is not None and current.told is LeadershipSource.IMPLIED and current.guessed:
+    if current is not None and current.told is LeadershipSource.IMPLIED and current.is_guessed:
         epoch = current.epoch  # the line confirms an inferred vacancy
     timed = told is LeadershipSource.DECIDED
     state.enter_leadership(
-        history, Leadership(epoch, NO_LEADER, event.time_us, told, history.isr, guessed=True, timed=timed, events=[event]), event
+        history, Leadership(epoch, NO_LEADER, event.time_us, told, history.isr, is_guessed=True, has_time=timed, events=[event]), event
     )
 
 
 def record_offline(state: PartitionState, history: PartitionHistory, event: Event) -> None:
     """Record an offline partition, unless the election was already inferred."""
     current = history.current
-    if current is None or current.told is not LeadershipSource.IMPLIED or not current.guessed or event.time_us - current.at > MOMENT_US:
+    if current is None or current.told is not LeadershipSource.IMPLIED or not current.is_guessed or event.time_us - current.at > MOMENT_US:
         record_vacancy(state, history, event)
 
 
@@ -95,11 +95,11 @@ def record_takeover(state: PartitionState, history: PartitionHistory, leader: st
     current = history.current
     if current is None:
         state.enter_leadership(
-            history, Leadership(None, leader, event.time_us, LeadershipSource.SEEN, history.isr, timed=False, events=[event]), event
+            history, Leadership(None, leader, event.time_us, LeadershipSource.SEEN, history.isr, has_time=False, events=[event]), event
         )
     elif current.leader == NO_LEADER or state.brokers.is_down(current.leader):
         epoch = None if current.epoch is None else current.epoch + 1
-        told = Leadership(epoch, leader, event.time_us, LeadershipSource.SEEN, history.isr, guessed=True, timed=False, events=[event])
+        told = Leadership(epoch, leader, event.time_us, LeadershipSource.SEEN, history.isr, is_guessed=True, has_time=False, events=[event])
         state.enter_leadership(history, told, event)
 
 

@@ -22,7 +22,7 @@ def process_missing_leader(state: PartitionState, event: Event) -> None:
     if history is None or word_field(event, "leader") != NO_LEADER:
         return
     if number_field(event, "leader_epoch") is not None:
-        record_leadership(state, history, event, NO_LEADER, LeadershipSource.SEEN, timed=False, isr=nodes_field(event, "isr"))
+        record_leadership(state, history, event, NO_LEADER, LeadershipSource.SEEN, has_time=False, isr=nodes_field(event, "isr"))
     elif history.leader in {None, NO_LEADER} or state.brokers.is_down(history.leader or ""):
         record_vacancy(state, history, event, LeadershipSource.SEEN)  # otherwise the broker learns late of a vacancy that is over
 
@@ -36,9 +36,9 @@ def process_leader_start(state: PartitionState, event: Event) -> None:
     epoch, previous = number_field(event, "leader_epoch"), number_field(event, "previous_epoch")
     if word_field(event, "previous_leader") == NO_LEADER and previous is not None and epoch is not None and previous < epoch:
         state.enter_leadership(
-            history, Leadership(previous, NO_LEADER, event.time_us, LeadershipSource.SEEN, timed=False, events=[event]), event
+            history, Leadership(previous, NO_LEADER, event.time_us, LeadershipSource.SEEN, has_time=False, events=[event]), event
         )
-    record_leadership(state, history, event, event.node, LeadershipSource.SEEN, timed=False, isr=nodes_field(event, "isr"))
+    record_leadership(state, history, event, event.node, LeadershipSource.SEEN, has_time=False, isr=nodes_field(event, "isr"))
 
 
 def process_follower_start(state: PartitionState, event: Event) -> None:
@@ -49,7 +49,7 @@ def process_follower_start(state: PartitionState, event: Event) -> None:
         if history is not None:
             state.partitions.note_nodes(history, (event.node,))
     if history is not None and leader is not None:
-        record_leadership(state, history, event, leader, LeadershipSource.SEEN, timed=False)
+        record_leadership(state, history, event, leader, LeadershipSource.SEEN, has_time=False)
 
 
 def process_kept_partition(state: PartitionState, event: Event) -> None:
@@ -58,7 +58,7 @@ def process_kept_partition(state: PartitionState, event: Event) -> None:
     if event.node is not None:
         state.brokers.alive(event.node)
     if history is not None and leader is not None:
-        record_leadership(state, history, event, leader, LeadershipSource.SEEN, timed=False, isr=nodes_field(event, "isr"))
+        record_leadership(state, history, event, leader, LeadershipSource.SEEN, has_time=False, isr=nodes_field(event, "isr"))
 
 
 def process_isr_change(state: PartitionState, event: Event) -> None:
@@ -84,13 +84,13 @@ def process_creation(state: PartitionState, event: Event) -> None:
     if leader is None:
         state.note_holders(state.partitions.of(event.topic, event.partition), state.node_of_line(event))
         return
-    state.kraft = True
+    state.is_kraft = True
     known = state.partitions.by_name.get((event.topic, event.partition))
     epoch = number_field(event, "leader_epoch")
     if known is not None and known.current is not None and (known.current.epoch or 0) > (epoch or 0):
         state.partitions.end(event.topic, event.partition, event.time_us)
     history = update_replicas(state, state.partitions.of(event.topic, event.partition), event)
-    record_leadership(state, history, event, leader, LeadershipSource.DECIDED, timed=True, isr=nodes_field(event, "isr"))
+    record_leadership(state, history, event, leader, LeadershipSource.DECIDED, has_time=True, isr=nodes_field(event, "isr"))
 
 
 def process_added_fetchers(state: PartitionState, event: Event) -> None:
@@ -110,7 +110,7 @@ def process_added_fetchers(state: PartitionState, event: Event) -> None:
             state.show_alive({str(leader)}, event)
         if epoch is not None:
             state.enter_leadership(
-                history, Leadership(epoch, str(leader), event.time_us, LeadershipSource.SEEN, timed=False, events=[event]), event
+                history, Leadership(epoch, str(leader), event.time_us, LeadershipSource.SEEN, has_time=False, events=[event]), event
             )
         elif history.leader != leader:
             record_takeover(state, history, str(leader), event)

@@ -29,7 +29,7 @@ class PartitionStage(PartitionState):
 
     def feed(self, event: Event) -> None:
         """Process the next event."""
-        self.kraft = self.kraft or event.name in KRAFT_ONLY
+        self.is_kraft = self.is_kraft or event.name in KRAFT_ONLY
         self.now = max(self.now, event.order_us)
         handler = _HANDLERS.get(event.name)
         if handler is not None:

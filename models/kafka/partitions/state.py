@@ -25,7 +25,7 @@ class PartitionState:
     node_of: Mapping[str, str] = field(default_factory=dict)
     partitions: Partitions = field(default_factory=Partitions)
     brokers: Brokers = field(default_factory=Brokers)
-    kraft: bool = False
+    is_kraft: bool = False
     unclean_topics: dict[str, bool] = field(default_factory=dict)
     unclean_default: bool = False
     suspicions: SuspectedFailures = field(default_factory=SuspectedFailures)
@@ -52,7 +52,7 @@ class PartitionState:
         was = history.current
         supposed = was is not None and was.told is LeadershipSource.IMPLIED  # then a contradicting line is no evidence of a move
         before = history.leader
-        history.tell(new, kraft=self.kraft)
+        history.tell(new, is_kraft=self.is_kraft)
         if new.told is not LeadershipSource.IMPLIED:
             history.regain(new.leader)
         after = history.leader
@@ -74,24 +74,26 @@ class PartitionState:
             return  # its replicas went, not the broker
         moves = self.takeovers.by_which_all_went(node, at, self.brokers)
         refused = self.suspicions.refused_lately(node, at) if moves else None
-        taken = [move for move in moves if not move.back]
+        taken = [move for move in moves if not move.is_back]
         if refused is not None:
-            self.record_departure(node, refused, suspected=True)
+            self.record_departure(node, refused, is_suspected=True)
         elif len(taken) >= MOVES_MIN:
-            self.record_departure(node, taken[0].event, controlled=True, suspected=True)
+            self.record_departure(node, taken[0].event, is_controlled=True, is_suspected=True)
 
     # -- inferred elections ------------------------------------------------------------------------------------
 
-    def record_departure(self, node: str, event: Event, *, fenced: bool = False, controlled: bool = False, suspected: bool = False) -> None:
+    def record_departure(
+        self, node: str, event: Event, *, is_fenced: bool = False, is_controlled: bool = False, is_suspected: bool = False
+    ) -> None:
         """Record a departure and infer the elections after it."""
         at = event.time_us
-        if self.brokers.gone(node, at, event, fenced=fenced, controlled=controlled, suspected=suspected):
+        if self.brokers.note_departure(node, at, event, is_fenced=is_fenced, is_controlled=is_controlled, is_suspected=is_suspected):
             self.controllers.over(node, at, event)
-            if suspected and self._only_without_file(node):
+            if is_suspected and self._only_without_file(node):
                 for history in self.partitions.unseen():
                     history.suppose(node)
                     self.partitions.note_nodes(history, (node,))
-            returns = self.brokers.returns(at, self.now) if suspected else []
+            returns = self.brokers.returns(at, self.now) if is_suspected else []
             for history in self.partitions.at(node):
                 if self.now - at >= MOMENT_US:
                     self._was_vacant(history, node, event)
@@ -133,8 +135,8 @@ class PartitionState:
             return
         if any(each != node and not self.brokers.was_down(each, at) for each in isr):
             return
-        if not self.kraft:  # in KRaft a departure and a return each take an epoch, so lines would show them
-            vacant = Leadership(before.epoch, NO_LEADER, at, LeadershipSource.IMPLIED, isr, guessed=True, events=[event])
+        if not self.is_kraft:  # in KRaft a departure and a return each take an epoch, so lines would show them
+            vacant = Leadership(before.epoch, NO_LEADER, at, LeadershipSource.IMPLIED, isr, is_guessed=True, events=[event])
             history.leaderships.insert(index, vacant)
 
     def _elect_again(self, history: PartitionHistory, absence: BrokerAbsence) -> None:
@@ -174,7 +176,7 @@ class PartitionState:
     def record_return(self, node: str, event: Event) -> None:
         """Record a return and infer the elections after it."""
         self.brokers.alive(node)
-        self.brokers.back(node, event.time_us, event)
+        self.brokers.note_return(node, event.time_us, event)
         for history in self.partitions.at(node):
             if history.leader not in {None, NO_LEADER} and history.leader not in self.suspicions.with_file:
                 if history.isr is not None and node not in history.isr:
@@ -191,7 +193,7 @@ class PartitionState:
         unwritten = leader == NO_LEADER and current is not None and self.controllers.lost_quorum(event.time_us)
         if unwritten and current is not None:  # nobody is there to write the vacancy down: it takes no epoch
             epoch = current.epoch
-        told = Leadership(epoch, leader, event.time_us, LeadershipSource.IMPLIED, isr, guessed=True, unclean=unclean, events=[event])
+        told = Leadership(epoch, leader, event.time_us, LeadershipSource.IMPLIED, isr, is_guessed=True, is_unclean=unclean, events=[event])
         if unwritten:
             history.leaderships.append(told)
         else:
@@ -211,7 +213,7 @@ class PartitionState:
         isr = history.isr_before_forgotten(at) or self._in_sync(history)
         if self.controllers.lost_quorum(at):
             return NO_LEADER, isr or ()
-        return elected(history.candidates, isr, is_down, kraft=self.kraft, unclean=unclean)
+        return elected(history.candidates, isr, is_down, is_kraft=self.is_kraft, is_unclean=unclean)
 
     def elect_missing_leaders(self, event: Event) -> None:
         """Elect leaders that nobody could elect while there was no quorum."""
@@ -236,5 +238,5 @@ class PartitionState:
 
         A controller's line about the departure takes precedence.
         """
-        if self.brokers.suspected(node):
+        if self.brokers.is_suspected(node):
             self.record_return(node, event)

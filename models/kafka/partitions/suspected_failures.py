@@ -58,13 +58,13 @@ class SuspectedFailures:
         """First refused connection to a broker at about this time."""
         return next((each for each in self.refusals.get(node, ()) if abs(at - each.order_us) <= TRIES_WITHIN_US), None)
 
-    def refused(self, node: str, event: Event, at: int, *, watched: bool = True) -> Event | None:
+    def refused(self, node: str, event: Event, at: int, *, is_watched: bool = True) -> Event | None:
         """Record a refused connection.
 
         Returns the line that proves a departure, None while there is too little evidence. `watched`: there is a controller, which
         would tell itself.
         """
-        if watched and self.is_told(node, at):
+        if is_watched and self.is_told(node, at):
             return None
         if node in self.with_file:
             times = self.starts.get(node, ())

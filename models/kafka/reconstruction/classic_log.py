@@ -87,7 +87,7 @@ class StateChange:
     generation: int | None
     member_count: int | None
     leader: str | None
-    taken_back: bool = False
+    was_taken_back: bool = False
     """Whether unfinished work was lost with its coordinator.
 
     No coordinator takes this step.
@@ -99,7 +99,7 @@ class StateChange:
 
         None where it only shows that the coordinator was lost.
         """
-        return COORDINATOR_LOST if self.taken_back else self.event.name
+        return COORDINATOR_LOST if self.was_taken_back else self.event.name
 
 
 COORDINATOR_LOST = "CoordinatorLost"
@@ -213,14 +213,19 @@ class ClassicReplay:
             # What was not finished is not in the offsets topic: the next coordinator finds the group in its former state.
             if window.state_before is not None:
                 lost = StateChange(
-                    self.group.state, window.state_before, True, event, window.generation_before, None, None, taken_back=True
+                    self.group.state, window.state_before, True, event, window.generation_before, None, None, was_taken_back=True
                 )
                 self.changes.append(lost)
             self.group.state = window.state_before
 
-    def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, started: bool) -> RebalanceWindow:
+    def _open(self, event: Event, generation_before: int | None, state_before: State | None, *, has_started: bool) -> RebalanceWindow:
         window = RebalanceWindow(
-            self.next_ordinal(generation_before), generation_before, state_before, event.node, event.partition, event if started else None
+            self.next_ordinal(generation_before),
+            generation_before,
+            state_before,
+            event.node,
+            event.partition,
+            event if has_started else None,
         )
         window.members_before = 0 if state_before is State.EMPTY else self.group.member_count
         window.previous_joined_at = self._last_joined_at
@@ -239,7 +244,7 @@ class ClassicReplay:
         known = self.group.generation
         if known is not None and before is not None and before != known:
             self.findings.append(Finding(f"generation {known + 1}", f"generation {before + 1}", event))
-        window = self._open(event, before, State.EMPTY if before == 0 else self.group.state, started=False)
+        window = self._open(event, before, State.EMPTY if before == 0 else self.group.state, has_started=False)
         window.inferred_steps += 1
         return window
 
@@ -276,7 +281,7 @@ class ClassicReplay:
         if current is not None:
             current.inferred_steps += current.joined is None
             self._close(current, "superseded", event)
-        window = self._open(event, generation, state_before, started=True)
+        window = self._open(event, generation, state_before, has_started=True)
         window.inferred_steps += self._move(State.PREPARING_REBALANCE, event, generation, window.members_before)
         reason_state = text_field(event, "reason_state")
         if window.state_before is None and reason_state in {State.STABLE, State.COMPLETING_REBALANCE}:

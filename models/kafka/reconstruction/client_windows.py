@@ -91,7 +91,7 @@ class ClientSight:
     """How many its leader gave an assignment to."""
     left: dict[str, int] = field(default_factory=dict)
     """Which of them left since, and when."""
-    announced: bool = False
+    is_announced: bool = False
     """A coordinator told of it."""
     of_epoch: bool = False
     """The group is one of the consumer protocol, and this an epoch."""
@@ -118,7 +118,7 @@ class ClientWindow:
     member_count: int | None = None
     skipped_from: int | None = None
     """The last generation that was seen before, where some between were not."""
-    announced: bool = False
+    is_announced: bool = False
     """A coordinator tells of the generation, if not of how it began."""
 
     @property
@@ -156,7 +156,7 @@ class ClientWindows:
     """Member ids that lines name without a join, with the time."""
     _is_told: bool = False
     """A coordinator told of the group."""
-    _empty: bool = False
+    _was_empty: bool = False
     """All of the last generation have left, and that has a window."""
     of_epochs: bool = False
     """A coordinator says that the group is one of the consumer protocol now."""
@@ -169,7 +169,7 @@ class ClientWindows:
         Only where no coordinator told of the old life.
         """
         newest = self._newest
-        if newest is None or newest.generation is None or newest.announced or self._is_announced(newest.generation, newest.joined.at):
+        if newest is None or newest.generation is None or newest.is_announced or self._is_announced(newest.generation, newest.joined.at):
             return False
         if newest.gone_at is not None:
             return generation <= newest.generation
@@ -177,7 +177,7 @@ class ClientWindows:
 
     def ended(self) -> None:
         """The group's life is over, or was."""
-        self._last, self._empty = None, False
+        self._last, self._was_empty = None, False
         self._waiting.clear()
         self._unjoined.clear()
         self._announced.clear()
@@ -343,7 +343,7 @@ class ClientWindows:
         """When the next window is final; None if at the logs' end."""
         if self._waiting:
             return self._waiting[0].last_at + HOLD_US + 1
-        if self._last is None or self._empty:
+        if self._last is None or self._was_empty:
             return None
         gone_at = self._last.gone_at
         is_empty = gone_at is not None and not self._came_after(gone_at) and not self._has_strangers(self._last)
@@ -359,8 +359,8 @@ class ClientWindows:
         if last is not None and _leaves_room(last.generation, sight.generation):
             yield from self._emptied(last)
         yield from self._window(sight)
-        sight.announced = self._is_announced(sight.generation, sight.joined.at)
-        self._last, self._empty = sight, False
+        sight.is_announced = self._is_announced(sight.generation, sight.joined.at)
+        self._last, self._was_empty = sight, False
         self._keep_openings(sight.joined.at)
 
     def still_open(self) -> Iterator[ClientWindow]:
@@ -369,7 +369,7 @@ class ClientWindows:
         if last is None:
             yield from self._never_joined()
             return
-        if self._empty or last.of_epoch or last.announced:
+        if self._was_empty or last.of_epoch or last.is_announced:
             return
         started = next((action for action, _ in self._candidates(last.joined.at, FOREVER)), None)
         if started is not None:
@@ -396,14 +396,14 @@ class ClientWindows:
         last = self._last
         if sight.generation is None and self._is_told_near(sight.joined.at):
             return
-        known = None if last is None or last.generation is None else last.generation + self._empty
+        known = None if last is None or last.generation is None else last.generation + self._was_empty
         before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
         started = next((action for action, _ in self._candidates(began, sight.joined.at)), None)
         yield ClientWindow(
             before,
-            sight.generation == 1 or (self._empty and (known == before or before is None)),
+            sight.generation == 1 or (self._was_empty and (known == before or before is None)),
             "stable" if sight.synced is not None else "superseded" if self._waiting else "open",
             started if announced else started or sight.joined,
             sight.joined,
@@ -414,12 +414,12 @@ class ClientWindows:
         )
 
     def _emptied(self, last: ClientSight | None) -> Iterator[ClientWindow]:
-        gone_at = last.gone_at if last is not None and not self._empty else None
+        gone_at = last.gone_at if last is not None and not self._was_empty else None
         if last is None or gone_at is None or self._has_strangers(last):
             return
-        self._empty = True
+        self._was_empty = True
         leaves = self._candidates(last.joined.at, gone_at, *_GOING)
-        if leaves and not last.of_epoch and not last.announced and not self._is_announced(_next(last.generation), gone_at):
+        if leaves and not last.of_epoch and not last.is_announced and not self._is_announced(_next(last.generation), gone_at):
             yield ClientWindow(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         self._keep_openings(gone_at)
 

@@ -53,7 +53,7 @@ class ModernReplay:
     """When anything happened last in one of these protocols; microseconds."""
     members: dict[str, str | None] = field(default_factory=dict)  # member id -> client id
     epoch: int | None = None
-    seen: bool = False
+    is_seen: bool = False
     protocol: str = "consumer"
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
     moves: MemberSteps = field(default_factory=MemberSteps)
@@ -84,7 +84,7 @@ class ModernReplay:
         handler = _HANDLERS.get(event.name)
         if handler is None:
             return False
-        self.seen = True
+        self.is_seen = True
         self.last_at = max(self.last_at, event.time_us)
         self.protocol = text_field(event, "group_type") or self.protocol
         if event.member_id in self.asking and event.name in {"GroupEpochBumped", "ModernMemberMoved"}:
@@ -421,7 +421,7 @@ class ModernReplay:
         if held:
             window.outcome, window.reached_at = "superseded", held[-1].event.time_us  # the wait ends as the last one of them is fenced
             window.blockers = [
-                self.roster.person(each.event.member_id, each.event.client_id, each.event.instance_id, "evicted", first=index == 0)
+                self.roster.person(each.event.member_id, each.event.client_id, each.event.instance_id, "evicted", is_first=index == 0)
                 for index, each in enumerate(held)
             ]
 

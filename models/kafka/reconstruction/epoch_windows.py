@@ -70,7 +70,7 @@ class EpochWindow:
         kinds = ACTIONS_OF.get(cause, frozenset()) | {cause}
         acting = [change for change in self.changes if change.cause in kinds and (change.event.member_id or change.event.client_id)]
         return [
-            roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, first=index == 0)
+            roster.person(change.event.member_id, change.event.client_id, change.event.instance_id, change.reason, is_first=index == 0)
             for index, change in enumerate(acting)
         ]
 

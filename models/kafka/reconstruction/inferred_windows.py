@@ -20,7 +20,7 @@ _OUTCOME_STATES = {**_ENDS, "open": State.PREPARING_REBALANCE}
 
 def adopt(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> None:
     """Put a window of members' logs behind the first `ranked` windows."""
-    if client_window.announced:
+    if client_window.is_announced:
         _begin(replay, client_window, ranked)
         return
     at = bisect_right(replay.windows, client_window.began, lo=min(ranked, len(replay.windows)), key=lambda window: window.began)

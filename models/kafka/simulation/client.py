@@ -184,9 +184,9 @@ class Client(ABC):
         where = {"coordinator": f"10.0.0.{node}:9092", "node": str(node), "_id": COORDINATOR_ID - node}
         return {**where, "_rack": "null isFenced: false" if self.cluster.policy.is_java else "null"}
 
-    def _lose_coordinator(self, why: str, disconnected: bool) -> None:
+    def _lose_coordinator(self, why: str, is_disconnected: bool) -> None:
         if self.node is not None:
-            self.say("coordinator_lost", **self._coordinator(), why=why, _disconnected=disconnected)
+            self.say("coordinator_lost", **self._coordinator(), why=why, _disconnected=is_disconnected)
             self.node = None
 
     def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:
@@ -212,7 +212,7 @@ class Client(ABC):
             action()
 
     def _lost(self, lost: Callable[[], None]) -> None:
-        self._lose_coordinator("null", disconnected=True)
+        self._lose_coordinator("null", is_disconnected=True)
         lost()
 
     @abstractmethod

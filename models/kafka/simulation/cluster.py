@@ -105,7 +105,7 @@ class Cluster:
             "make_member_id": lambda prefix: f"{prefix}-{self.world.uuid()}",
             "log": None if before is None else before.log,
             "now_ms": self.world.now_ms,
-            "loaded": before is None,
+            "is_loaded": before is None,
         }
         if not self.policy.is_java:
             return Coordinator(self.policy, settings, **options)

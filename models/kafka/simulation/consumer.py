@@ -113,7 +113,7 @@ class Consumer(Client):
 
     def _reconnect(self) -> None:
         """Continue after a cut; a pending join is sent again."""
-        self._lose_coordinator("session timed out without receiving a heartbeat response", disconnected=False)
+        self._lose_coordinator("session timed out without receiving a heartbeat response", is_disconnected=False)
         if self.phase in (Phase.JOINING, Phase.SYNCING):
             self._again()
         elif self.phase is Phase.STABLE:
@@ -186,7 +186,7 @@ class Consumer(Client):
             _protocol=self.plan.assignor,
         )
         if error in GONE:
-            self._lose_coordinator(f"error response {error.value}", disconnected=False)
+            self._lose_coordinator(f"error response {error.value}", is_disconnected=False)
         elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
             self.member, self.generation = "", -1
         self.why = f"rebalance failed due to '{error.value}'"
@@ -262,7 +262,7 @@ class Consumer(Client):
             if not self._poll_planned:
                 self._rejoin("group is already rebalancing")
         elif error in GONE:
-            self._lose_coordinator(f"error response {error.value}", disconnected=False)
+            self._lose_coordinator(f"error response {error.value}", is_disconnected=False)
         else:
             self.say("heartbeat_failed", generation=self.generation, member_id=self.member, error=error.value, _protocol=self.plan.assignor)
             self._reset(f"encountered {error.value} from HEARTBEAT response")

@@ -34,7 +34,7 @@ class ModernConsumer(Client):
     target: Partitions | None = None
     """Latest assignment that was not applied yet."""
     _told_topics: tuple[str, ...] = ()
-    _stale: bool = False
+    _is_stale: bool = False
     """Whether it left after a poll timeout and has not polled since."""
     _stale_since_ms: int = 0
     _beats: int = field(default=0)
@@ -45,13 +45,13 @@ class ModernConsumer(Client):
     def start(self) -> None:
         """Start the process."""
         self.state, self.target, self._told_topics = "UNSUBSCRIBED", None, ()
-        self._stale = False
+        self._is_stale = False
         Client.start(self)
 
     def close(self) -> None:
         """Close the consumer: leave, or leave temporarily as a static member."""
         self.act = "close"
-        if self.phase is not Phase.UNJOINED and not self._stale:
+        if self.phase is not Phase.UNJOINED and not self._is_stale:
             self._move("PREPARE_LEAVING")
             self._release()
             self._leave()
@@ -67,7 +67,7 @@ class ModernConsumer(Client):
             self._beat_now()
 
     def _polled(self) -> None:
-        if self._stale:
+        if self._is_stale:
             self._return()
         elif self.phase is Phase.UNJOINED:
             self.member = self.world.short_uuid()
@@ -77,12 +77,12 @@ class ModernConsumer(Client):
 
     def _poll_timed_out(self) -> None:
         """Leave after an exceeded poll interval, in the background thread."""
-        if self.phase in (Phase.STOPPED, Phase.UNJOINED) or self._stale or self.busy_until_ms <= self.world.now_ms:
+        if self.phase in (Phase.STOPPED, Phase.UNJOINED) or self._is_stale or self.busy_until_ms <= self.world.now_ms:
             return
         advice = ", which typically implies that the poll loop is spending too much time processing messages."
         self.say("modern_poll_timed_out", _advice=advice)
         self.act = "poll_timeout"
-        self._stale, self._stale_since_ms = True, self.world.now_ms
+        self._is_stale, self._stale_since_ms = True, self.world.now_ms
         self._move("STALE")
         self._leave()
         self._release()
@@ -93,7 +93,7 @@ class ModernConsumer(Client):
         """Rejoin with the same member id after a late poll."""
         late_ms = self.world.now_ms - self._stale_since_ms
         self.say("polled_too_late", exceeded_ms=late_ms, member_id=self.member)
-        self._stale = False
+        self._is_stale = False
         self._join()
 
     # -- heartbeats --------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class ModernConsumer(Client):
         self._beat(self._beats)
 
     def _beat(self, chain: int) -> None:
-        if chain != self._beats or self._stale or self.phase in (Phase.STOPPED, Phase.UNJOINED):
+        if chain != self._beats or self._is_stale or self.phase in (Phase.STOPPED, Phase.UNJOINED):
             return
         attempt = self.attempt
         self._with_coordinator(lambda: self._receive(attempt, lambda: self._send_heartbeat(chain)))
@@ -159,7 +159,7 @@ class ModernConsumer(Client):
         """Handle an error and resend all fields (HeartbeatState.reset)."""
         self._told_topics = ()
         if error in GONE:
-            self._lose_coordinator(f"error response {error.value}", disconnected=False)
+            self._lose_coordinator(f"error response {error.value}", is_disconnected=False)
             self.later(self.world.between(*RETRY_MS), self._beat_now)
         elif error in RETRIED:
             self.later(self.world.between(*RETRY_MS), self._beat_now)
@@ -218,7 +218,7 @@ class ModernConsumer(Client):
         """Send a heartbeat after a cut."""
         if self.phase in (Phase.STOPPED, Phase.UNJOINED):
             return
-        self._lose_coordinator("null", disconnected=True)
+        self._lose_coordinator("null", is_disconnected=True)
         self._beat_now()
 
     def _commit_later(self) -> None:

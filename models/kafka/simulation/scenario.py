@@ -22,7 +22,7 @@ class ScenarioError(Exception):
 
 def duration_ms(value: object) -> int:
     """Milliseconds of a duration such as "250ms", "30s", "5m" or "1h"."""
-    found = span_us(value, whole=True) if isinstance(value, str) else None
+    found = span_us(value, is_whole=True) if isinstance(value, str) else None
     if found is None:
         raise ScenarioError(f"{value!r} is no duration such as '250ms', '30s', '5m' or '1h'")
     return found // UNITS_US["ms"]

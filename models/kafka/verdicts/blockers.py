@@ -100,8 +100,8 @@ def _awaited_members(context: RebalanceContext) -> list[Person]:
     return _ghosts(context, end) or _slow_rejoiner(context, end) or _somebody(context, end)
 
 
-def _person(context: RebalanceContext, action: MemberAction, reason: str, *, first: bool) -> Person:
-    return context.roster.person(action.member_id, action.client_id, action.instance_id, reason, first=first)
+def _person(context: RebalanceContext, action: MemberAction, reason: str, *, is_first: bool) -> Person:
+    return context.roster.person(action.member_id, action.client_id, action.instance_id, reason, is_first=is_first)
 
 
 def _evicted(context: RebalanceContext) -> list[Person]:
@@ -111,7 +111,7 @@ def _evicted(context: RebalanceContext) -> list[Person]:
     """
     logged = [action for action in context.by_actor(ActionKind.EVICT).values() if action.at >= context.start]
     if logged:
-        return [_person(context, action, EVICTED, first=index == 0) for index, action in enumerate(logged)]
+        return [_person(context, action, EVICTED, is_first=index == 0) for index, action in enumerate(logged)]
     kept = _static_leader(context)
     if kept:
         return kept
@@ -121,7 +121,7 @@ def _evicted(context: RebalanceContext) -> list[Person]:
         return []
     echoes = evicted_unlogged(context)
     if echoes:
-        return [_person(context, action, EVICTED, first=index == 0) for index, action in enumerate(echoes)]
+        return [_person(context, action, EVICTED, is_first=index == 0) for index, action in enumerate(echoes)]
     after, before, gone = context.members_after, context.members_before, context.gone
     if after and before:
         missing = {actor: before[actor] for actor in before if actor not in after and actor not in gone}
@@ -145,7 +145,7 @@ def _static_leader(context: RebalanceContext) -> list[Person]:
     ]
     known = [event for event in found if event.member_id in groups_own or event.fields.get("new_leader") in groups_own]
     told = known or (found if len(found) == 1 else [])
-    return [context.roster.person(event.member_id, None, event.instance_id, NOT_BACK, first=True) for event in told[:1]]
+    return [context.roster.person(event.member_id, None, event.instance_id, NOT_BACK, is_first=True) for event in told[:1]]
 
 
 def _dropped(context: RebalanceContext) -> list[Person]:
@@ -160,7 +160,7 @@ def _dropped(context: RebalanceContext) -> list[Person]:
 def _people(context: RebalanceContext, members: Mapping[str, str | None], reason: str) -> list[Person]:
     roster = context.roster
     return [
-        roster.person(member_id, roster.client_of(member_id) or actor, None, reason, first=index == 0)
+        roster.person(member_id, roster.client_of(member_id) or actor, None, reason, is_first=index == 0)
         for index, (actor, member_id) in enumerate(members.items())
     ]
 
@@ -210,7 +210,7 @@ def _awaited(context: RebalanceContext) -> list[Person]:
     if window.joined is not None:
         leader = context.previous.leader if context.previous is not None else None
         stays = leader is not None and context.roster.actor(leader) not in context.gone
-        return [context.roster.person(leader if stays else None, None, None, NOT_SYNCED, first=True)]
+        return [context.roster.person(leader if stays else None, None, None, NOT_SYNCED, is_first=True)]
     return [] if context.was_empty else _one_of(context, _old_members(context), NOT_REJOINED)
 
 
@@ -223,7 +223,7 @@ def _unsynced(context: RebalanceContext) -> list[Person]:
     if context.window.outcome != "superseded" or following is None or text_field(following, "reason_id") != "pending_sync_expiration":
         return []
     return [
-        _person(context, action, NEVER_SYNCED, first=index == 0)
+        _person(context, action, NEVER_SYNCED, is_first=index == 0)
         for index, action in enumerate(context.reason_actions(ActionKind.SYNC_MISSED, following))
     ]
 
@@ -238,7 +238,7 @@ def _removed_at_last(context: RebalanceContext) -> list[Person]:
         return []
     late = [action for action in context.gone.values() if action.at - start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US]
     reasons = {ActionKind.LEAVE: LEFT_MEANWHILE, ActionKind.EXPIRE: EXPIRED_MEANWHILE}
-    return [_person(context, action, reasons[action.kind], first=index == 0) for index, action in enumerate(late)]
+    return [_person(context, action, reasons[action.kind], is_first=index == 0) for index, action in enumerate(late)]
 
 
 def _ghosts(context: RebalanceContext, end: int) -> list[Person]:
@@ -253,7 +253,7 @@ def _ghosts(context: RebalanceContext, end: int) -> list[Person]:
         for action in context.actions_of(ActionKind.ID_EXPIRED)
         if action.at - context.start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US
     ]
-    return [_person(context, action, GHOST, first=index == 0) for index, action in enumerate(late)]
+    return [_person(context, action, GHOST, is_first=index == 0) for index, action in enumerate(late)]
 
 
 def _slow_rejoiner(context: RebalanceContext, end: int) -> list[Person]:
@@ -265,7 +265,7 @@ def _slow_rejoiner(context: RebalanceContext, end: int) -> list[Person]:
     before = ordered[-2].at if len(ordered) > 1 else context.start
     if ordered[-1].at - max(before, context.start) < SLOW_REJOIN_US:
         return []
-    return [_person(context, ordered[-1], REJOINED_LAST, first=True)]
+    return [_person(context, ordered[-1], REJOINED_LAST, is_first=True)]
 
 
 def _somebody(context: RebalanceContext, end: int) -> list[Person]:

@@ -182,26 +182,26 @@ class Impact:
     # -- one rebalance -------------------------------------------------------------------------------------------
 
     def of_classic(
-        self, began: int, until: int | None, by_all: float | None, actors: Collection[str], *, stable: bool, assignor: str | None
+        self, began: int, until: int | None, by_all: float | None, actors: Collection[str], *, is_stable: bool, assignor: str | None
     ) -> RebalanceCost:
         """Cost of a rebalance of the classic protocol in [began, until).
 
         `by_all` is the cost if all members waited, as under an eager assignor. `actors` are the members that it led to, none where
         some are unknown.
         """
-        witnessed = stable and bool(actors) and self._tell_partitions.issuperset(actors)
-        found = self.of_epoch(began, until, witnessed=witnessed)
+        witnessed = is_stable and bool(actors) and self._tell_partitions.issuperset(actors)
+        found = self.of_epoch(began, until, is_witnessed=witnessed)
         if actors and self._tell_states.issuperset(actors):
             return replace(found, member_seconds=self._thread_seconds(began, until))
         return found if is_cooperative(assignor) else RebalanceCost(by_all, found.partition_seconds, found.duplicate_window)
 
-    def of_epoch(self, began: int, until: int | None, *, witnessed: bool) -> RebalanceCost:
+    def of_epoch(self, began: int, until: int | None, *, is_witnessed: bool) -> RebalanceCost:
         """Cost of a rebalance in [began, until) that stops only moving partitions.
 
         `witnessed`: all members have logs of their own.
         """
         duplicate = self.duplicate_seconds(began, until)
-        if not witnessed or (self._dropped_until is not None and began <= self._dropped_until):
+        if not is_witnessed or (self._dropped_until is not None and began <= self._dropped_until):
             return RebalanceCost(None, None, duplicate)
         stops = self.stops_within(began, until)
         return RebalanceCost(giver_seconds(stops), partition_seconds(stops, began), duplicate)

@@ -99,9 +99,9 @@ class HistoryWriter:
             actions = _unique(context, [*actions, *gone])
         elif best.cause is Cause.MEMBER_RESTART:
             actions = _unique(context, actions)
-        return [self._person(context, action, _reason(best.cause, action), first=index == 0) for index, action in enumerate(actions)]
+        return [self._person(context, action, _reason(best.cause, action), is_first=index == 0) for index, action in enumerate(actions)]
 
-    def _person(self, context: RebalanceContext, action: MemberAction, reason: str, *, first: bool) -> Person:
+    def _person(self, context: RebalanceContext, action: MemberAction, reason: str, *, is_first: bool) -> Person:
         """The member that acted.
 
         If the line has no member id, it is looked up in the generation.
@@ -109,7 +109,7 @@ class HistoryWriter:
         actor = context.actor(action)
         generation = context.members_after if action.kind is ActionKind.JOIN else context.members_before
         member_id = action.member_id or (generation.get(actor) if actor else None)
-        return self.roster.person(member_id, action.client_id, action.instance_id, reason, first=first)
+        return self.roster.person(member_id, action.client_id, action.instance_id, reason, is_first=is_first)
 
     def _row(self, context: RebalanceContext, judgement: Ranking, offenders: list[Person]) -> Rebalance:
         window, best = context.window, judgement.best
@@ -178,7 +178,7 @@ class HistoryWriter:
             following.started_at if following else None,
             by_all,
             after if window.members_after is None or context.knows_all_after else (),
-            stable=window.outcome == "stable",
+            is_stable=window.outcome == "stable",
             assignor=self._assignor(context),
         )
 
@@ -357,7 +357,7 @@ class HistoryWriter:
         until = modern.following.began if modern.following else None
         is_burst = verdict.cause is Cause.SESSION_TIMEOUT and in_burst(self.facts, self.group, window.began)
         root = RootCause.COORDINATOR_PAUSE.value if is_burst else None
-        stopped = self.impact.of_epoch(window.began, until, witnessed=modern.reconciliations.witnessed.issuperset(window.members))
+        stopped = self.impact.of_epoch(window.began, until, is_witnessed=modern.reconciliations.witnessed.issuperset(window.members))
         return Rebalance(
             cluster=self.cluster,
             system=KAFKA,

@@ -123,7 +123,7 @@ class Judge:
         if run.not_listed is not None:
             return self._not_listed(run, seen)
         seen_routes = self.routes.seen_by(run.life.file, run.topic, before.asked_at if before else run.life.begun_at, run.at)
-        routed = [each for each in seen_routes if not each.first]
+        routed = [each for each in seen_routes if not each.is_first]
         queues_differ = before is not None and run.queues != before.queues
         if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
             verdict = _route_verdict(routed[-1].before, routed[-1].after, [each.event for each in routed if each.event is not None])
@@ -188,7 +188,7 @@ class Judge:
         gone = [step for step in earlier if step.at < joined and step.how is not ListChangeKind.CONNECTED]
         life = self.group.life_of(who, joined)
         if not gone or (life is not None and life.begun_at > gone[-1].at):
-            return "broker_up" if life is not None and told.restarted(joined) and life.ran_at < joined - FIRST_US else "consumer_start"
+            return "broker_up" if life is not None and told.has_restarted(joined) and life.ran_at < joined - FIRST_US else "consumer_start"
         if gone[-1].how is ListChangeKind.RESTARTED:
             return "broker_up"
         return "consumer_start" if gone[-1].how is ListChangeKind.UNREGISTERED else "consumer_resume"
@@ -196,7 +196,7 @@ class Judge:
     def _went_how(self, run: AllocationRun, who: str, told: ClientList) -> str:
         steps = [step for step in told.steps_of(who, run.at) if step.how is not ListChangeKind.CONNECTED]
         if not steps:
-            return "consumer_list_partial" if told.restarted(run.at) else "consumer_stop"
+            return "consumer_list_partial" if told.has_restarted(run.at) else "consumer_stop"
         match steps[-1].how:
             case ListChangeKind.UNREGISTERED:
                 return "consumer_stop"

@@ -50,7 +50,7 @@ class ConsumptionImpact:
     """
 
     windows: list[OwnershipWindow]
-    owned: bool
+    is_owned: bool
     group: Group
     lines: TopicLines
     wrong: Spans = field(init=False)
@@ -155,13 +155,13 @@ def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImp
         members_before=None,
         members_after=rows[-1].clients,
         member_seconds_stopped=None,
-        partition_seconds_stopped=round(sum(pauses), 6) if harm.owned else None,
-        duplicate_window=twice if harm.owned else None,
+        partition_seconds_stopped=round(sum(pauses), 6) if harm.is_owned else None,
+        duplicate_window=twice if harm.is_owned else None,
         conformance=Conformance(0, 0),
         coordinator=None,
         trigger_text=None,
         evidence=[line for row in rows for line in row.evidence][:EVIDENCE_MAX],
         advice_id=None,
-        pause_seconds=max(pauses, default=0.0) if harm.owned else None,
-        backlog_seconds=round(max(pauses, default=0.0) + twice, 6) if harm.owned else None,
+        pause_seconds=max(pauses, default=0.0) if harm.is_owned else None,
+        backlog_seconds=round(max(pauses, default=0.0) + twice, 6) if harm.is_owned else None,
     )

@@ -87,7 +87,7 @@ def _incident(
         system=first.system,
         incident_id=make_id("incident", first.rebalance_id),
         kind=kind,
-        severity=_severity(rows, kind, longest, stopped, (over - begin) / US_PER_SECOND, limits, quarrel=bool(standing)),
+        severity=_severity(rows, kind, longest, stopped, (over - begin) / US_PER_SECOND, limits, has_quarrel=bool(standing)),
         groups=[first.group],
         started_at=begin or None,
         ended_at=None if any(row.ended_at is None for row in rows) else over or None,
@@ -110,26 +110,28 @@ def _kind(rows: Sequence[Rebalance], longest: float, limits: Limits) -> str:
         return "broker_outage"
     if failed and max(failed.values()) >= limits.flapping_count:
         return "flapping_member"
-    if _restarted(rows) and not causes & FAILURES:
+    if _were_restarted(rows) and not causes & FAILURES:
         return "rolling_restart"
     if len(rows) > 1 and (causes <= {"consumer_start", "topic_route_appeared"} or causes == {"consumer_stop"}):
         return "autoscaling"
     return "storm" if len(rows) >= limits.storm_count and not causes <= PLANNED else "single"
 
 
-def _restarted(rows: Sequence[Rebalance]) -> bool:
+def _were_restarted(rows: Sequence[Rebalance]) -> bool:
     """Whether at least two clients stopped and at least two started."""
     went = {person.client_id for row in rows if row.cause == "consumer_stop" for person in row.offenders}
     came = [person.client_id for row in rows if row.cause == "consumer_start" for person in row.offenders]
     return len(went) > 1 and len(came) > 1
 
 
-def _severity(rows: Sequence[Rebalance], kind: str, longest: float, stopped: float, span: float, limits: Limits, *, quarrel: bool) -> str:
+def _severity(
+    rows: Sequence[Rebalance], kind: str, longest: float, stopped: float, span: float, limits: Limits, *, has_quarrel: bool
+) -> str:
     long_stopped = stopped >= limits.critical_stopped_seconds or stopped / max(span, SECONDS_PER_HOUR) > limits.critical_share_of_hour
     if long_stopped or longest > limits.critical_ownership_seconds:
         return "critical"
     planned = longest <= limits.handover_seconds and is_routine(rows, PLANNED, limits)
-    return "info" if planned and not quarrel and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
+    return "info" if planned and not has_quarrel and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
 
 
 def _worst(rows: Sequence[Rebalance]) -> Person | None:

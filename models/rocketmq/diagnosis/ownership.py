@@ -77,7 +77,7 @@ def has_owners(group: Group) -> bool:
 
     False if each client reads all queues, has a fixed list, or pops.
     """
-    return not group.unowned and not any(life.model == BROADCASTING for life in group.lives)
+    return not group.is_unowned and not any(life.model == BROADCASTING for life in group.lives)
 
 
 class GroupOwnership:
@@ -134,11 +134,11 @@ SURE_IN_QUARREL = weights.OWNER_IN_QUARREL.value
 
 def _judged(window: OwnershipWindow, unseen: UnloggedClients, end: int) -> OwnershipWindow:
     """Mark a window that depends on a client without a file."""
-    missing = window.kind == "no_owner" and unseen.there(window.started_at, window.ended_at or end)
+    missing = window.kind == "no_owner" and unseen.was_present(window.started_at, window.ended_at or end)
     rests = window.inferred or missing
     if not rests:
         return window
-    return replace(window, inferred=True, confidence=SURE_IN_QUARREL if unseen.quarrel else SURE_OF_UNSEEN)
+    return replace(window, inferred=True, confidence=SURE_IN_QUARREL if unseen.has_quarrel else SURE_OF_UNSEEN)
 
 
 def _others_unknown(group: Group) -> bool:

@@ -119,7 +119,7 @@ class _Others:
                 second = max(second, reached)
             self._longest.append((best, second))
 
-    def beside(self, span: _Span) -> bool:
+    def is_beside(self, span: _Span) -> bool:
         index = bisect_right(self._lows, span.high - TOGETHER_US) - 1  # includes the span itself
         best, second = self._longest[index]
         return (best if best[1] != span.said else second)[0] >= span.low + TOGETHER_US
@@ -130,7 +130,7 @@ def _differing(kind: str, verb: str, lives: Iterable[ClientProcess], end: int, s
     if len({each.said for each in spans}) < 2:
         return []
     others = _Others(spans)
-    apart = [each for each in spans if others.beside(each)]
+    apart = [each for each in spans if others.is_beside(each)]
     return [_fault(kind, apart, end, _who_says_what(apart, verb))] if apart else []
 
 
@@ -184,13 +184,13 @@ def _called(ids: list[str]) -> str:
 
 
 def _fault(kind: str, spans: Sequence[_Span], end: int, detail: str) -> StandingFault:
-    low, high = _together(spans, twice=kind == "client_id_conflict")
+    low, high = _together(spans, is_twice=kind == "client_id_conflict")
     lines = [each.life.first for each in spans if each.life.first is not None]
     members = sorted({each.life.client_id for each in spans}, key=clear)
     return StandingFault(kind, members, low, None if high >= end else high, lines[:LINES_MAX], detail)
 
 
-def _together(spans: Sequence[_Span], *, twice: bool) -> tuple[int, int]:
+def _together(spans: Sequence[_Span], *, is_twice: bool) -> tuple[int, int]:
     """First and last time at which values differed.
 
     With `twice`, at which two processes had the same value.
@@ -200,7 +200,7 @@ def _together(spans: Sequence[_Span], *, twice: bool) -> tuple[int, int]:
     first, last = 0, 0
     for at, comes, said in edges:
         there[said] += comes
-        if (there[said] if twice else len(there)) > 1:
+        if (there[said] if is_twice else len(there)) > 1:
             first, last = first or at, at
         there[said] -= 1 - comes
         if not there[said]:

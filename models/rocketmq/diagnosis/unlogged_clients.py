@@ -272,7 +272,7 @@ class UnloggedClients:
         if not self.lives:
             return
         locks = _locks(lines)
-        left = _left_locked(lines) if self.group.orderly else {}
+        left = _left_locked(lines) if self.group.is_orderly else {}
         resets = sorted({at for timed in lines.by_life.values() for at, event in timed if event.name == "RocketResetOrdered"})
         versions = self.group.versions.get(lines.topic, ())
         moves = SubscriptionVersions(versions, lines.runs, self.group.lives, self.end) if self._tells_moves else None
@@ -298,9 +298,9 @@ class UnloggedClients:
         route = 0
         moved = moves.between(life.begun_at, over) if moves is not None else ()
         for at, sure in sorted([*((at, False) for at in path.runs), *((at, True) for at in moved)]):
-            met = max(route, self._route_at(topic, life, at, sure=sure))
+            met = max(route, self._route_at(topic, life, at, is_sure=sure))
             share = self._share(path, topic, at, met, held)
-            if not sure and moves is not None and share != held.keys() and moves.awaited(at, over, ROUTE_US if met > route else LIST_US):
+            if not sure and moves is not None and share != held.keys() and moves.is_awaited(at, over, ROUTE_US if met > route else LIST_US):
                 continue
             route = met
             for queue in [queue for queue in held if queue not in share]:
@@ -361,13 +361,13 @@ class UnloggedClients:
                 near = bisect_left(told, step.at)
                 yield (told[near] if near < len(told) and told[near] <= step.at + NOTIFIED_US else step.at) + REACTION_US
 
-    def _route_at(self, topic: str, life: ClientProcess, at: int, *, sure: bool) -> int:
+    def _route_at(self, topic: str, life: ClientProcess, at: int, *, is_sure: bool) -> int:
         """Index of the topic's route known to a client.
 
         If its share changed for certain (`sure`) it knew the latest; the first known route counts before its time too.
         """
         steps = self.routes.over_time(topic)
-        return max(bisect_right(steps, at, key=lambda step: step[0] if sure else self._polled(life, step[0])) - 1, 0)
+        return max(bisect_right(steps, at, key=lambda step: step[0] if is_sure else self._polled(life, step[0])) - 1, 0)
 
     def _share(self, path: _Path, topic: str, at: int, route: int, held: Iterable[str]) -> set[str]:
         """Queues assigned in a run.
@@ -408,12 +408,12 @@ class UnloggedClients:
 
     # -- certainty --------------------------------------------------------------------------------------------------
 
-    def there(self, low: int, high: int) -> bool:
+    def was_present(self, low: int, high: int) -> bool:
         """Whether a client without a file was present in an interval."""
-        return self._there.touched(low, high)
+        return self._there.overlaps(low, high)
 
     @property
-    def quarrel(self) -> bool:
+    def has_quarrel(self) -> bool:
         """Whether other clients' strategies differ, so that theirs is a guess."""
         return len(self.strategies) > 1
 

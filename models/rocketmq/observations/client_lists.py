@@ -104,7 +104,7 @@ class ClientList:
         mine, whole = self.by_who.get(who, []), self.restarts
         return sorted((step for steps in (mine, whole) for step in steps[: bisect_right(steps, until, key=_at)]), key=_at)
 
-    def restarted(self, until: int) -> bool:
+    def has_restarted(self, until: int) -> bool:
         """Whether this broker had restarted by a time."""
         return bool(self.restarts) and self.restarts[0].at <= until
 

@@ -45,7 +45,7 @@ class SubscriptionVersions:
         """Changes within an interval."""
         return self._at[bisect_left(self._at, low) : bisect_left(self._at, high)]
 
-    def awaited(self, at: int, over: int, due: int) -> bool:
+    def is_awaited(self, at: int, over: int, due: int) -> bool:
         """Whether a change expected at `at` came later or not at all.
 
         `due` is its maximum delay. False if it might not have been logged.

@@ -29,11 +29,11 @@ class TopicTable:
     _who: str = ""
     _since: int = 0
     _touched: set[str] = field(default_factory=set)
-    _removing: bool = False
+    _is_removing: bool = False
 
     def connected(self, who: str, at: int) -> None:
         """Record a new client; the next lines come from its heartbeat."""
-        self._who, self._since, self._removing = who, at, False
+        self._who, self._since, self._is_removing = who, at, False
         self._touched = set()
         if self._topics:
             self._note(who, at)
@@ -45,12 +45,12 @@ class TopicTable:
         """
         topic, expression = _told(event)
         removes = event.name == "RocketTopicUnsubscribed"
-        own = self._who and at - self._since <= HEARTBEAT_US and topic not in self._touched and (removes or not self._removing)
+        own = self._who and at - self._since <= HEARTBEAT_US and topic not in self._touched and (removes or not self._is_removing)
         if not own:
             self._who = there[0] if len(set(there)) == 1 else ""
             self._touched, self._since = set(), at
         self._touched.add(topic)
-        self._removing = removes
+        self._is_removing = removes
         if removes:
             self._topics.pop(topic, None)
         else:

@@ -40,7 +40,7 @@ class RouteChange:
     before: Reads
     after: Reads
     event: Event | None  # None for the first one, which no verdict needs
-    first: bool
+    is_first: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Life:
 
     start_ms: int
     end_ms: int | None = None
-    orderly: bool = True
+    is_orderly: bool = True
     stretches: list[Stretch] = field(default_factory=list)
     heard_ms: int | None = None
 
@@ -123,7 +123,7 @@ def _acts_of(member: Member) -> Iterable[Act]:
                 yield Act(from_ms, stretch.kind.value, member.name, lasts_ms)
         if life.end_ms is not None:
             end_ms = yield from _contact(member, life.heard_ms, life.end_ms)
-            yield Act(end_ms, "close" if life.orderly else "kill", member.name)
+            yield Act(end_ms, "close" if life.is_orderly else "kill", member.name)
 
 
 def _contact(member: Member, heard_ms: int | None, usual_ms: int) -> Generator[Act, None, int]:

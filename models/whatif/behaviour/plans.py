@@ -88,7 +88,7 @@ def _restarts(behaviour: Behaviour) -> list[Restart]:
         Restart(name, index, life.end_ms, following.start_ms)
         for name, member in behaviour.members.items()
         for index, (life, following) in enumerate(pairwise(member.lives))
-        if life.end_ms is not None and life.orderly
+        if life.end_ms is not None and life.is_orderly
     ]
     return sorted(found, key=lambda restart: restart.end_ms)
 

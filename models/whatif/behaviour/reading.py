@@ -122,19 +122,19 @@ class Reader:
         if gone_ms is None and back_ms is None:
             return life
         if gone_ms is None or tenure.how is None:
-            return _end(life, (back_ms or self.made.ends_ms) - 1, orderly=False)
+            return _end(life, (back_ms or self.made.ends_ms) - 1, is_orderly=False)
         if tenure.how == "leave":
-            return _end(life, gone_ms, orderly=True)
+            return _end(life, gone_ms, is_orderly=True)
         if tenure.how == "replaced":
             absent_ms = round(tenure.row.measurements_ms.get("absent_ms") or 0) if tenure.row else 0
-            return _end(life, gone_ms - max(absent_ms, 1), orderly=True)
+            return _end(life, gone_ms - max(absent_ms, 1), is_orderly=True)
         if tenure.how == "poll":
             life.stretches.append(self._late_poll(member, life, tenure, back_ms))
             return life
         since_ms, heard_ms = self._silent_since(member, tenure, gone_ms, back_ms)
         if not self._is_same(tenure, after):
             life.heard_ms = heard_ms if heard_ms is not None and heard_ms > life.start_ms else None
-            return _end(life, since_ms, orderly=False)
+            return _end(life, since_ms, is_orderly=False)
         life.stretches.append(Stretch(Kind.HELD, since_ms, back_ms, heard_ms))
         return life
 
@@ -199,9 +199,9 @@ class Reader:
         return not self.restarts
 
 
-def _end(life: Life, at_ms: int, *, orderly: bool) -> Life | None:
+def _end(life: Life, at_ms: int, *, is_orderly: bool) -> Life | None:
     """End a process: None goes on."""
-    life.end_ms, life.orderly = max(at_ms, life.start_ms + 1), orderly
+    life.end_ms, life.is_orderly = max(at_ms, life.start_ms + 1), is_orderly
     return None
 
 

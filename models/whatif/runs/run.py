@@ -49,7 +49,7 @@ class Settings:
     version: str
     protocol: str = CLASSIC
     assignor: str = "range"
-    static: bool = False
+    is_static: bool = False
     session_ms: Mapping[str, int]
     max_poll_ms: Mapping[str, int]
     heartbeat_ms: int
@@ -276,7 +276,7 @@ class Run:
             session_ms=(settings.session_ms.get(name) or settings.session_ms[""]) + EXPIRY_LATE_MS,
             max_poll_ms=settings.max_poll_ms.get(name) or settings.max_poll_ms[""],
         )
-        instance = member.instance or (name if settings.static else None)
+        instance = member.instance or (name if settings.is_static else None)
         return KINDS[settings.protocol](self.world, self.cluster, plan, name, instance)
 
     def _nudge(self) -> None:

@@ -35,7 +35,7 @@ def as_it_was(behaviour: Behaviour, rows: Sequence[Rebalance], version: str | No
     sessions = {name: member.session_ms for name, member in behaviour.members.items() if member.session_ms}
     polls = {name: member.max_poll_ms for name, member in behaviour.members.items() if member.max_poll_ms}
     return Settings(
-        version=_version(version, modern=modern),
+        version=_version(version, is_modern=modern),
         protocol=MODERN if modern else CLASSIC,
         assignor=COOPERATIVE if is_cooperative(behaviour.assignor) else "range",
         session_ms={"": MODERN_SESSION_MS if modern else _usual(sessions.values(), DEFAULT_SESSION_MS), **sessions},
@@ -58,9 +58,9 @@ def changed(settings: Settings, configuration: Configuration, behaviour: Behavio
     if configuration.max_poll_interval_ms is not None:
         made = replace(made, max_poll_ms={"": configuration.max_poll_interval_ms})
     if behaviour.protocol_type in {None, "consumer"}:
-        made = replace(made, static=configuration.static_membership)
+        made = replace(made, is_static=configuration.static_membership)
         if settings.protocol == CLASSIC and configuration.consumer_protocol:
-            version = _version(settings.version, modern=True)
+            version = _version(settings.version, is_modern=True)
             made = replace(
                 made,
                 protocol=MODERN,
@@ -85,9 +85,9 @@ def _classic(settings: Settings, configuration: Configuration) -> Settings:
     return made
 
 
-def _version(version: str | None, *, modern: bool) -> str:
-    found = version or (MODERN_VERSION if modern else USUAL_VERSION)
-    return MODERN_VERSION if modern and parse_version(found) < parse_version(FIRST_MODERN) else found
+def _version(version: str | None, *, is_modern: bool) -> str:
+    found = version or (MODERN_VERSION if is_modern else USUAL_VERSION)
+    return MODERN_VERSION if is_modern and parse_version(found) < parse_version(FIRST_MODERN) else found
 
 
 def _usual(values: object, default: int) -> int:

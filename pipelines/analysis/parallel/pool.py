@@ -44,7 +44,7 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Died:
+class WorkerDeath:
     """The result of a task whose processes died."""
 
     how: str
@@ -171,7 +171,7 @@ class Pool:
                 raise value
             return value
         self.deaths.pop()
-        return Died(how)
+        return WorkerDeath(how)
 
 
 def _started() -> subprocess.Popen[bytes]:

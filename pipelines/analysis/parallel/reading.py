@@ -25,7 +25,7 @@ from parsers.reading.resume import ends_of_lines, is_resumable
 from parsers.reading.splits import Range, edges
 from parsers.schema import EVENT_SCHEMA, RECORD_KINDS, TIME
 from parsers.sources.files import SourceFile
-from pipelines.analysis.parallel.pool import Died, Pool
+from pipelines.analysis.parallel.pool import Pool, WorkerDeath
 
 SHARE_BYTES = 32 << 20
 """Bytes of a range, and of small files that are read by one task."""
@@ -103,7 +103,7 @@ def read_parts(
 
     def parts() -> Iterator[ReadPart]:
         for number, result in enumerate(pool.results(noted(), told)):
-            yield from tasks[number].died(result.how) if isinstance(result, Died) else result
+            yield from tasks[number].died(result.how) if isinstance(result, WorkerDeath) else result
 
     by_name = {source.name: source for source in sources}
     for name, own in groupby(parts(), key=lambda part: part.name):

@@ -21,7 +21,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import Readers
 from models.rows import Divergence
 from pipelines.analysis.cluster_naming import ClusterNames
-from pipelines.analysis.parallel.pool import Died, Pool
+from pipelines.analysis.parallel.pool import Pool, WorkerDeath
 from pipelines.analysis.replay_failures import lost_with_process
 from pipelines.analysis.spill import write_rows
 from pipelines.analysis.stages import HISTORY_TABLES, INCIDENTS, group_histories, rows_by_table
@@ -46,7 +46,7 @@ class Setting:
 
 
 @dataclass(slots=True)
-class Replayed:
+class ReplayedFiles:
     """Files with rows by table, in order, and what is held as objects."""
 
     files: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class ReplayGroups:
     setting: str
     groups: tuple[str, ...]
 
-    def run(self, _told: Any) -> Replayed:
+    def run(self, _told: Any) -> ReplayedFiles:
         if self.setting not in _settings:
             _settings[self.setting] = pickle.loads(Path(self.setting).read_bytes())  # noqa: S301 - from our own process
         setting = _settings[self.setting]
-        done, held = Replayed(), _Rows(self.path)
+        done, held = ReplayedFiles(), _Rows(self.path)
         with pa.OSFile(self.path, "rb") as source, pa.ipc.open_stream(source) as reader:
             for group, batches in groupby(reader, key=lambda batch: batch["group"][0].as_py()):
                 for history in group_histories(
@@ -85,10 +85,10 @@ class ReplayGroups:
         done.files = held.closed()
         return done
 
-    def died(self, how: str, setting: Setting) -> Replayed:
+    def died(self, how: str, setting: Setting) -> ReplayedFiles:
         """The rows of groups whose processes died."""
         clusters = sorted(setting.facts) or [setting.names.of("")]
-        return Replayed(divergences=[lost_with_process(cluster, group, how) for group in self.groups for cluster in clusters[:1]])
+        return ReplayedFiles(divergences=[lost_with_process(cluster, group, how) for group in self.groups for cluster in clusters[:1]])
 
 
 class _Rows:
@@ -120,7 +120,7 @@ class _Rows:
         return self._files
 
 
-def replayed(pool: Pool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], setting: Setting, folder: str) -> Iterator[Replayed]:
+def replayed(pool: Pool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], setting: Setting, folder: str) -> Iterator[ReplayedFiles]:
     """Replay groups; yields their rows in the order in which the groups come."""
     path = Path(folder) / "setting.pickle"
     path.write_bytes(pickle.dumps(setting, protocol=pickle.HIGHEST_PROTOCOL))
@@ -133,7 +133,7 @@ def replayed(pool: Pool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]],
 
     for number, result in enumerate(pool.results(noted())):
         task = tasks[number]
-        yield task.died(result.how, setting) if isinstance(result, Died) else result
+        yield task.died(result.how, setting) if isinstance(result, WorkerDeath) else result
         os.unlink(task.path)
 
 

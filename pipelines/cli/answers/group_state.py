@@ -36,7 +36,7 @@ class GroupLines:
     version: str | None = None
     configured: Event | None = None
     groups: set[str] = field(default_factory=set)
-    rejected: bool = False
+    is_rejected: bool = False
     last_us: int | None = None
     levels: set[str] = field(default_factory=set)
     others: list[Event] = field(default_factory=list)
@@ -67,7 +67,7 @@ def read_lines(
         given = options.version_of(source.relative)
         if given is not None:
             versions[source.name] = given
-        lines.rejected = lines.rejected or reader.report.status in ("rejected", "truncated")
+        lines.is_rejected = lines.is_rejected or reader.report.status in ("rejected", "truncated")
     _complete(lines, versions)
     return lines
 

@@ -35,7 +35,7 @@ class LocatedLine:
 
     file: str
     line: int
-    known: bool
+    is_known: bool
     event: Event | None
     placed: LineRole
 
@@ -152,7 +152,7 @@ def sentences(found: LocatedLine) -> Sequence[str]:
     from models.incidents.line_placement import meaning_of
 
     event = found.event
-    if event is None or not found.known:
+    if event is None or not found.is_known:
         return [f"{found.file}:{found.line} is no line that groupscope knows; {found.placed.why}."]
     told = meaning_of(event) or "It changes nothing in the model."
     whose = event.client_id or event.member_id or (f"broker {event.node}" if event.node is not None else None)
@@ -176,7 +176,7 @@ def ready(found: LocatedLine) -> dict[str, Any]:
     """The line as described by `groupscope schema explain`."""
     from pipelines.schema.tables import instant_text
 
-    event = found.event if found.known else None
+    event = found.event if found.is_known else None
     return {
         "file": found.file,
         "line": found.line,
@@ -187,6 +187,6 @@ def ready(found: LocatedLine) -> dict[str, Any]:
         "client_id": event.client_id if event else None,
         "member_id": event.member_id if event else None,
         "text": event.text if event else None,
-        "part": found.placed.part if found.known else "unknown",
+        "part": found.placed.part if found.is_known else "unknown",
         "why": found.placed.why,
     }

@@ -32,14 +32,14 @@ class Budget:
 
     groups_max: int
     rows_max: int | None
-    varied: bool = False
+    is_varied: bool = False
 
 
 BESIDE = Budget(3, 20)
 """Search beside an answer, which is always made."""
 ON_PAGE = Budget(20, 200)
 """Search for a page, which runs its groups under other configurations anyway."""
-AT_LENGTH = Budget(20, None, varied=True)
+AT_LENGTH = Budget(20, None, is_varied=True)
 """Search that was asked for."""
 FINDINGS_MAX = 2
 """Settings named for a group or an incident."""
@@ -95,7 +95,7 @@ def search(rows: Any, wanted: Collection[Group] | None, budget: Budget, *scopes:
         if len(group.rows) <= room and len(found) < budget.groups_max:
             room -= len(group.rows)
             asked = [*incidents[group.cluster, group.group], *scopes]
-            found.append(advise(group, varied=budget.varied, scopes=asked))
+            found.append(advise(group, is_varied=budget.is_varied, scopes=asked))
     return found
 
 

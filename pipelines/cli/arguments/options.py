@@ -12,9 +12,9 @@ from pipelines.cli.output.console import Messenger
 from pipelines.errors import UsageError
 
 
-def _verbose(wanted: bool) -> bool:
-    Messenger.verbose = Messenger.verbose or wanted
-    return wanted
+def _verbose(is_wanted: bool) -> bool:
+    Messenger.verbose = Messenger.verbose or is_wanted
+    return is_wanted
 
 
 READ = "What to read"

@@ -50,7 +50,7 @@ class ReadArguments:
     assumptions: Sequence[str] | None = None
     redact: str | None = None
     redact_key: Path | None = None
-    lasting: bool = False
+    is_lasting: bool = False
     """Whether results are kept, so that a key must be, too."""
 
 
@@ -137,7 +137,7 @@ def redaction_of(settings: Settings, given: ReadArguments) -> Redaction | None:
         key = path.read_bytes().strip() if path is not None else os.environ.get(KEY_VARIABLE, "").encode().strip()
     except OSError as error:
         raise UsageError(f"{path}: the key of --redact can't be read: {error.strerror or error}") from error
-    if not key and everything and not given.lasting:
+    if not key and everything and not given.is_lasting:
         key = _key_of_this_run()
     if not key:
         raise UsageError(f"--redact needs a key: put one into {KEY_VARIABLE}, or name a file with --redact-key")

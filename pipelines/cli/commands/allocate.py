@@ -73,7 +73,7 @@ def allocate(
     else:
         from pipelines.cli.output.console import Output
 
-        Output().write("".join(f"{line}\n" for line in _lines(after or before, moved, changed=changed)))
+        Output().write("".join(f"{line}\n" for line in _lines(after or before, moved, has_changed=changed)))
     return codes.GOOD
 
 
@@ -161,7 +161,7 @@ def _object(shown: Preview, moved: tuple[QueueMove, ...]) -> dict[str, Any]:
     }
 
 
-def _lines(shown: Preview, moved: tuple[QueueMove, ...], *, changed: bool) -> list[str]:
+def _lines(shown: Preview, moved: tuple[QueueMove, ...], *, has_changed: bool) -> list[str]:
     from dashboards.wording.escaping import visible
 
     width = max((len(visible(share.client_id)) for share in shown.shares), default=0)
@@ -176,7 +176,7 @@ def _lines(shown: Preview, moved: tuple[QueueMove, ...], *, changed: bool) -> li
         lines.append(f"read by nobody: {' '.join(visible(_name(queue)) for queue in shown.unowned)}")
     if shown.contested:
         lines.append(f"read by several: {' '.join(visible(_name(queue)) for queue in shown.contested)}")
-    if changed:
+    if has_changed:
         lines.append(f"queues that change hands: {len(moved)}")
         lines += [f"  {visible(_name(move.queue))}  {_who(move.before)} -> {_who(move.after)}" for move in moved]
     return lines

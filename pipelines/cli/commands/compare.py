@@ -188,7 +188,7 @@ def ready(found: Comparison) -> dict[str, Any]:
 def _changes(found: Comparison) -> Iterable[dict[str, Any]]:
     for one in found.changes:
         rates = (side.per_hour(count) for side, count in zip(found.sides, one.counts, strict=True))
-        values = (one.system, one.group, one.cause, one.expected, *one.counts, *one.stopped_seconds, *rates)
+        values = (one.system, one.group, one.cause, one.is_expected, *one.counts, *one.stopped_seconds, *rates)
         yield dict(zip(LONG, values, strict=True))
 
 
@@ -213,26 +213,30 @@ def _show(console: Console, found: Comparison, source: Source, limit: int) -> No
     names = [side.name for side in found.sides]
     for number, side in enumerate(found.sides):
         when = source.clock.span(side.started_at, side.ended_at)
-        per_hour = "" if found.alike else _rate(side.per_hour(found.rebalances[number]))
+        per_hour = "" if found.are_alike else _rate(side.per_hour(found.rebalances[number]))
         many = counted(found.rebalances[number], "rebalance")
         text = f"{when}, {duration(side.seconds)}: {many}{per_hour}, {duration(found.stopped_seconds[number])} stopped"
         screens.labelled(console, f"{side.name:<{max(map(len, names))}}  ", "bold", text)
     if not found.changes:
         screens.say(console, "No rebalance on either side.")
         return
-    if not found.alike:
+    if not found.are_alike:
         screens.say(console, "The two do not last equally long: compare the numbers per hour.", style="dim")
     console.print()
     shown = found.changes[: limit or None]
     columns = [
         Column("group", [one.group for one in shown], least=14),
         Column("cause", [one.cause.replace("_", " ") for one in shown], least=15),
-        Column(names[0], [f"{one.counts[0]:,}" for one in shown], right=True),
-        Column(names[1], [f"{one.counts[1]:,}" for one in shown], right=True),
-        Column("an hour", [] if found.alike else [_rates(found, one.counts) for one in shown], rank=2, right=True),
-        Column("change", [f"{one.counts[1] - one.counts[0]:+,}" if one.counts[0] != one.counts[1] else "=" for one in shown], right=True),
-        Column("stopped " + names[0], [duration(one.stopped_seconds[0]) for one in shown], rank=1, right=True),
-        Column("stopped " + names[1], [duration(one.stopped_seconds[1]) for one in shown], rank=1, right=True),
+        Column(names[0], [f"{one.counts[0]:,}" for one in shown], is_right_aligned=True),
+        Column(names[1], [f"{one.counts[1]:,}" for one in shown], is_right_aligned=True),
+        Column("an hour", [] if found.are_alike else [_rates(found, one.counts) for one in shown], rank=2, is_right_aligned=True),
+        Column(
+            "change",
+            [f"{one.counts[1] - one.counts[0]:+,}" if one.counts[0] != one.counts[1] else "=" for one in shown],
+            is_right_aligned=True,
+        ),
+        Column("stopped " + names[0], [duration(one.stopped_seconds[0]) for one in shown], rank=1, is_right_aligned=True),
+        Column("stopped " + names[1], [duration(one.stopped_seconds[1]) for one in shown], rank=1, is_right_aligned=True),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(found.changes) > len(shown):
@@ -269,9 +273,9 @@ def _members(console: Console, title: str, members: Iterable[Mover], limit: int)
     columns = [
         Column("member", [one.name for one in listed], least=21),
         Column("group", [one.group for one in listed], least=14),
-        Column("caused", [str(one.caused) for one in listed], right=True),
-        Column("held up", [str(one.blocked) for one in listed], right=True),
-        Column("stood still", [duration(one.stopped_seconds) for one in listed], right=True),
+        Column("caused", [str(one.caused) for one in listed], is_right_aligned=True),
+        Column("held up", [str(one.blocked) for one in listed], is_right_aligned=True),
+        Column("stood still", [duration(one.stopped_seconds) for one in listed], is_right_aligned=True),
         Column("by", by, rank=1, least=16),
     ]
     console.print(grid(columns, console.width, indent=1))

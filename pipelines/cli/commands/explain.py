@@ -115,12 +115,12 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
 
     console = screen()
     if found is not None:
-        if found.known and found.event is not None:
-            screens.say(console, shortened(first_line(found.event.text), lines.TEXT_MAX), style="dim", wide=True)
+        if found.is_known and found.event is not None:
+            screens.say(console, shortened(first_line(found.event.text), lines.TEXT_MAX), style="dim", is_wide=True)
         for sentence in lines.sentences(found):
             screens.say(console, sentence)
         if row is not None:
-            screens.heading(console, "The rebalance" if found.known else "What was going on")
+            screens.heading(console, "The rebalance" if found.is_known else "What was going on")
     if row is not None:
         screens.told(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
         if row.system == "kafka":

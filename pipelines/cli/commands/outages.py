@@ -123,7 +123,7 @@ def _write_json(broker: str, found: list[tuple[Layout, list[PartitionAtRisk]]], 
             "why": each.why,
             "leader": each.placement.leader,
             "replicas": list(each.placement.replicas),
-            "replicas_known": each.placement.sure,
+            "replicas_known": each.placement.is_sure,
             "isr": None if each.placement.isr is None else list(each.placement.isr),
             "move_to": list(each.target),
         }
@@ -156,7 +156,7 @@ def _show(
     columns = [
         Column("partition", [f"{each.placement.topic}-{each.placement.partition}" for each in shown], least=20),
         Column("why", [_WHY[each.why] for each in shown], least=14),
-        Column("replicas", [",".join(each.placement.replicas) + ("" if each.placement.sure else " at least") for each in shown]),
+        Column("replicas", [",".join(each.placement.replicas) + ("" if each.placement.is_sure else " at least") for each in shown]),
         Column("in sync", ["?" if each.placement.isr is None else ",".join(each.placement.isr) for each in shown]),
         Column("move to", [",".join(each.target) or "no other broker is known" for each in shown]),
     ]
@@ -202,7 +202,9 @@ def _show_spans(console: Console, source: Source, limit: int) -> None:
         Column("cluster", [column(row, "cluster") if many_clusters else "" for row in shown], rank=6, least=16),
         Column("partition", [f"{column(row, 'topic')}-{column(row, 'partition')}" for row in shown], least=20),
         Column(
-            "lasted", [lasted(column(row, "started_at"), column(row, "ended_at"), column(row, "ended_by")) for row in shown], right=True
+            "lasted",
+            [lasted(column(row, "started_at"), column(row, "ended_at"), column(row, "ended_by")) for row in shown],
+            is_right_aligned=True,
         ),
         Column("why", [column(row, "cause").replace("_", " ") for row in shown], rank=1, least=11),
         Column("missing", [",".join(column(row, "missing")) for row in shown], rank=2, least=7),

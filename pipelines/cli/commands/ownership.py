@@ -92,7 +92,11 @@ def _table(console: Console, rows: Sequence[Any], source: Source, limit: int) ->
         Column("topic", [column(row, "topic") for row in shown], least=12),
         Column("queue", [column(row, "queue") for row in shown], least=10),
         Column("held by", [_holder(row) for row in shown], least=16),
-        Column("lasted", [duration((end - start) / MICROSECONDS) if start and end else "still so" for start, end in spans], right=True),
+        Column(
+            "lasted",
+            [duration((end - start) / MICROSECONDS) if start and end else "still so" for start, end in spans],
+            is_right_aligned=True,
+        ),
     ]
     console.print(grid(columns, console.width))
     if len(ordered) > len(shown):

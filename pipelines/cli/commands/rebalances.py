@@ -237,7 +237,7 @@ def _remedies(console: Console, items: Sequence[Outage]) -> None:
     """Print advice about outages that were no elections."""
     from pipelines.cli.output import screens
 
-    lasting = [item for item in items if not item.failover]
+    lasting = [item for item in items if not item.is_failover]
     if not lasting:
         return
     screens.heading(console, "What to do")

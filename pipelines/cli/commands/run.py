@@ -150,7 +150,7 @@ def run(
     seconds = _interval(every, once=once, rebuild=rebuild)
     loaded = load_settings(settings)
     place, talk = _place(warehouse or loaded.warehouse.uri), Messenger(quiet=quiet, verbose=verbose)
-    given = ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, lasting=True)
+    given = ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, is_lasting=True)
     read = read_options(loaded, given, fold_runs=True)
     LogEvents.redaction = read.redaction
     options = RunOptions(
@@ -165,7 +165,7 @@ def run(
         data_docs=data_docs,
         retention=timedelta(days=min(retention_days or loaded.warehouse.retention_days, DAYS_MAX)) or None,
         catalog=catalog or loaded.warehouse.catalog,
-        again=seconds is not None,
+        more_runs_follow=seconds is not None,
     )
     rules = alert_rules(loaded.alerts.rules)  # refused now rather than after the run
     told, send = _alerts(alert, alert_at, alert_format)
@@ -283,7 +283,7 @@ _LONGEST_US = 365 * UNITS_US["d"]
 
 def span_seconds(text: str) -> float:
     """Seconds of an interval such as 30s, 5m or 1h."""
-    found = span_us(text, _UNITS, whole=True)
+    found = span_us(text, _UNITS, is_whole=True)
     if not found or found > _LONGEST_US:
         raise UsageError(f"--every {text!r}: expected a span such as 30s, 5m or 1h")
     return found / UNITS_US["s"]
@@ -295,7 +295,7 @@ def summary(outcome: RunOutcome) -> dict[str, object]:
     return {
         "run_id": outcome.run_id,
         "exit_code": outcome.exit_code,
-        "spared": outcome.spared,
+        "spared": outcome.was_skipped,
         "changes": changes,
         "table_versions": dict(sorted(outcome.table_versions.items())),
         "counts": dict(sorted(outcome.counts.items())),
@@ -317,7 +317,7 @@ def _show(outcome: RunOutcome, place: str, *, verbose: bool) -> None:
     from pipelines.cli.output import screens
 
     console = screen()
-    if outcome.spared:
+    if outcome.was_skipped:
         screens.say(console, f"{place} is up to date: nothing is new in {counted(len(outcome.files), 'file')}.")
         return
     changed = {table: change for table, change in sorted(outcome.changes.items()) if change}
@@ -349,9 +349,9 @@ def _show_changes(console: Console, run_id: str, changed: Mapping[str, RowChange
 
     columns = [
         Column("table", list(changed), least=12),
-        Column("new", [f"{change.inserted:,}" for change in changed.values()], right=True),
-        Column("changed", [f"{change.updated:,}" for change in changed.values()], right=True),
-        Column("gone", [f"{change.deleted:,}" for change in changed.values()], right=True),
+        Column("new", [f"{change.inserted:,}" for change in changed.values()], is_right_aligned=True),
+        Column("changed", [f"{change.updated:,}" for change in changed.values()], is_right_aligned=True),
+        Column("gone", [f"{change.deleted:,}" for change in changed.values()], is_right_aligned=True),
     ]
     screens.say(console, f"run {run_id}:")
     console.print(grid(columns, console.width, indent=1))

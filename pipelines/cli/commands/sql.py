@@ -235,7 +235,9 @@ def _show(found: pa.Table, source: Source, limit: int) -> None:
             said = [(column.title, column.values[position]) for column in columns]
             console.print(
                 grid(
-                    [Column("", [name for name, _ in said]), Column("", [text for _, text in said], least=20)], console.width, heading=False
+                    [Column("", [name for name, _ in said]), Column("", [text for _, text in said], least=20)],
+                    console.width,
+                    is_heading=False,
                 )
             )
             console.print()
@@ -247,7 +249,9 @@ def _column(name: str, values: list[Any], kind: pa.DataType, source: Source) -> 
     number = all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values if value is not None)
     texts = [shortened(visible(_text(value, kind, source)), TEXT_MAX) for value in values]
     widest = max(map(len, (visible(name), *texts)))
-    return Column(visible(name), texts, least=None if number or isinstance(values[0], datetime) else min(16, widest), right=number)
+    return Column(
+        visible(name), texts, least=None if number or isinstance(values[0], datetime) else min(16, widest), is_right_aligned=number
+    )
 
 
 def _text(value: Any, kind: pa.DataType, source: Source) -> str:

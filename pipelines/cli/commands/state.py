@@ -60,4 +60,4 @@ def state(
         group_state.write(shown)
     else:
         group_state.show(screen(), shown, clock)
-    return codes.decisive([codes.SOME_REJECTED] if lines.rejected else [])
+    return codes.decisive([codes.SOME_REJECTED] if lines.is_rejected else [])

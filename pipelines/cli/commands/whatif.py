@@ -209,12 +209,12 @@ def _show(console: Console, found: list[Outlook], source: Source, limit: int, *,
     columns = [
         Column("cluster", [one.cluster if many else "" for one in shown], rank=2, least=12),
         Column("group", [one.group for one in shown], least=16),
-        Column("rebalances", [f"{len(one.changes):,}" for one in shown], right=True),
-        Column("avoided", [f"{one.count('avoided'):,}" for one in shown], right=True),
-        Column("perhaps", [f"{one.perhaps or ''}" for one in shown], right=True, rank=1),
-        Column("more", [f"{one.added or ''}" for one in shown], right=True),
-        Column("stopped", [duration(one.stopped_seconds) for one in shown], right=True),
-        Column("saved", [duration(one.saved_seconds) for one in shown], right=True),
+        Column("rebalances", [f"{len(one.changes):,}" for one in shown], is_right_aligned=True),
+        Column("avoided", [f"{one.count('avoided'):,}" for one in shown], is_right_aligned=True),
+        Column("perhaps", [f"{one.perhaps or ''}" for one in shown], is_right_aligned=True, rank=1),
+        Column("more", [f"{one.added or ''}" for one in shown], is_right_aligned=True),
+        Column("stopped", [duration(one.stopped_seconds) for one in shown], is_right_aligned=True),
+        Column("saved", [duration(one.saved_seconds) for one in shown], is_right_aligned=True),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(ranked) > len(shown):
@@ -256,7 +256,7 @@ def _show_changes(console: Console, found: list[Outlook], source: Source) -> Non
         Column("group", [one.group for one, _ in changed], least=14),
         Column("cause", [change.row.cause.replace("_", " ") for _, change in changed], least=14),
         Column("then", [EFFECTS[change.effect] for _, change in changed], least=12),
-        Column("saved", [duration(change.saved_seconds) for _, change in changed], right=True),
+        Column("saved", [duration(change.saved_seconds) for _, change in changed], is_right_aligned=True),
     ]
     console.print(grid(columns, console.width, indent=1))
 
@@ -277,7 +277,7 @@ def advise(asked: QueryOptions, form: o.Form, limit: o.Limit = AT_LENGTH.groups_
 
     source = open_source(asked)
     groups = len({(row.cluster, row.group) for row in source.rows.rebalances if row.system == "kafka"})
-    found = search(source.rows, None, Budget(limit or groups, None, varied=True))
+    found = search(source.rows, None, Budget(limit or groups, None, is_varied=True))
     if form == "people":
         _show_advice(screen(), found, groups)
     elif form == "json":

@@ -337,7 +337,7 @@ def _events() -> dict[str, Any]:
     for column in TABLES["events"].columns:
         if column.name not in (*LEFT_OUT, "cluster", "run_id"):
             kind = kinds.get(column.type, "string")
-            properties[column.name] = {"description": column.description, "type": kind if column.required else [kind, "null"]}
+            properties[column.name] = {"description": column.description, "type": kind if column.is_required else [kind, "null"]}
     properties["at"] = {"description": TABLES["events"].column("at").description, **_INSTANT}
     properties["fields"] = {"description": "The message's other fields.", "type": "object"}
     ordered = {name: properties[name] for name in (*FIRST, *(name for name in properties if name not in FIRST))}

@@ -28,24 +28,24 @@ class Column:
     values: Sequence[str]
     rank: int = 0
     least: int | None = None
-    right: bool = False
+    is_right_aligned: bool = False
     styles: Sequence[str] = ()
 
     @property
     def justify(self) -> Literal["left", "right"]:
-        return "right" if self.right else "left"
+        return "right" if self.is_right_aligned else "left"
 
 
-def grid(columns: Sequence[Column], width: int, *, indent: int = 0, heading: bool = True) -> RenderableType:
+def grid(columns: Sequence[Column], width: int, *, indent: int = 0, is_heading: bool = True) -> RenderableType:
     """A table of the columns that fit, at most `width` wide."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     shown = [column for column in columns if any(column.values)] or list(columns[:1])
-    shown = [Column(c.title, [visible(value) for value in c.values], c.rank, c.least, c.right, c.styles) for c in shown]
-    shown, widths = _fitted(shown, width - indent, heading)
-    table = Table(box=None, show_header=heading, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", collapse_padding=True)
+    shown = [Column(c.title, [visible(value) for value in c.values], c.rank, c.least, c.is_right_aligned, c.styles) for c in shown]
+    shown, widths = _fitted(shown, width - indent, is_heading)
+    table = Table(box=None, show_header=is_heading, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", collapse_padding=True)
     for column, size in zip(shown, widths, strict=True):
         table.add_column(Text(column.title), width=size, justify=column.justify, overflow="fold", no_wrap=column.least is None)
     for position in range(len(shown[0].values)):
@@ -54,11 +54,11 @@ def grid(columns: Sequence[Column], width: int, *, indent: int = 0, heading: boo
     return Padding(table, (0, 0, 0, indent), expand=False) if indent else table
 
 
-def _fitted(columns: list[Column], width: int, heading: bool) -> tuple[list[Column], list[int]]:
+def _fitted(columns: list[Column], width: int, is_heading: bool) -> tuple[list[Column], list[int]]:
     """Columns that fit, and their widths."""
     from rich.cells import cell_len
 
-    titles = [cell_len(column.title) if heading else 0 for column in columns]
+    titles = [cell_len(column.title) if is_heading else 0 for column in columns]
     natural = [max([title, *map(cell_len, column.values)], default=1) for column, title in zip(columns, titles, strict=True)]
     least = [
         size if column.least is None else min(size, max(column.least, title))

@@ -120,8 +120,8 @@ def _timer(timer: TimerView) -> dict[str, Any]:
 def show(console: Console, shown: StateView, clock: Clock) -> None:
     """Show the state for people."""
     view, line = shown.view, shown.line
-    say(console, f"{line.place.file}:{line.place.line} (line {shown.number} of {shown.total} of the group)", style="dim", wide=True)
-    say(console, line.text.splitlines()[0] if line.text else line.name, style="dim", wide=True)
+    say(console, f"{line.place.file}:{line.place.line} (line {shown.number} of {shown.total} of the group)", style="dim", is_wide=True)
+    say(console, line.text.splitlines()[0] if line.text else line.name, style="dim", is_wide=True)
     console.print()
     say(console, f"{shown.group} at {clock.stamp(line.time_us)}: {_words(view.state)}, generation {_words(view.generation)}", style="bold")
     for title, fact, changed in (

@@ -190,9 +190,9 @@ Part: TypeAlias = tuple[str, str]
 LOOKS: Mapping[str, dict[str, Any]] = {
     "said": {},
     "step": {"indent": 1, "hang": 2},
-    "entry": {"indent": 1, "hang": 2, "wide": True},
-    "line": {"indent": 3, "hang": 2, "style": "dim", "wide": True},
-    "failure": {"indent": 3, "hang": 2, "wide": True},
+    "entry": {"indent": 1, "hang": 2, "is_wide": True},
+    "line": {"indent": 3, "hang": 2, "style": "dim", "is_wide": True},
+    "failure": {"indent": 3, "hang": 2, "is_wide": True},
     "note": {"indent": 3, "hang": 2},
 }
 """How a terminal shows each kind."""

@@ -38,14 +38,14 @@ SHORTEST_SECONDS = 0.0005
 """Downtimes shorter than this count as none."""
 
 
-def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: str = "", wide: bool = False) -> None:
+def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: str = "", is_wide: bool = False) -> None:
     """Print a wrapped paragraph.
 
     `hang` indents its later lines; `wide` uses the whole width.
     """
     from rich.text import Text
 
-    width = (console.width if wide else min(console.width, _TEXT_MAX + indent)) - indent
+    width = (console.width if is_wide else min(console.width, _TEXT_MAX + indent)) - indent
     lines = Text(visible(text), style=style).wrap(console, max(width - hang, 20))
     for number, line in enumerate(lines):
         line.rstrip()
@@ -151,8 +151,8 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
         Column("group", [item.group for item in shown], least=14),
         Column("topic", [item.topic for item in shown], least=14),
         Column("had", [item.title for item in shown]),
-        Column("queues", [f"{len(item.queues):,}" for item in shown], right=True),
-        Column("longest", ["still so" if item.ended_at is None else duration(item.seconds) for item in shown], right=True),
+        Column("queues", [f"{len(item.queues):,}" for item in shown], is_right_aligned=True),
+        Column("longest", ["still so" if item.ended_at is None else duration(item.seconds) for item in shown], is_right_aligned=True),
         Column("from", [clock.stamp(item.started_at) for item in shown], rank=1),
         Column("to", [clock.stamp(item.ended_at) if item.ended_at is not None else "" for item in shown], rank=2),
         Column("clients", [listed(list(item.owners), 2) if item.owners else "" for item in shown], rank=3, least=14),
@@ -323,10 +323,10 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
         Column("cause", [item.cause.replace("_", " ") for item in items], least=15),
         Column("behind it", [(item.root_cause or "").replace("_", " ") for item in items], rank=4, least=15),
         Column("who", [_names(item.offenders) for item in items], rank=1, least=24),
-        Column("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], right=True),
+        Column("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], is_right_aligned=True),
         Column("waited for", [_names(item.blockers) if item.blockers else "" for item in items], rank=3, least=21),
         Column("outcome", [story.outcome(item) for item in items], rank=6),
-        Column("sure", [share(item.confidence) for item in items], right=True),
+        Column("sure", [share(item.confidence) for item in items], is_right_aligned=True),
         Column("id", [item.id[:10] for item in items], rank=7),
     ]
     console.print(grid(columns, console.width, indent=1))
@@ -342,14 +342,14 @@ def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None
     """Print members that caused rebalances or delayed others."""
     many_clusters = len({item.cluster for item in items}) > 1
     columns = [
-        Column("", [f"{position}." for position in range(1, len(items) + 1)], right=True),
+        Column("", [f"{position}." for position in range(1, len(items) + 1)], is_right_aligned=True),
         Column("member", [item.name for item in items], least=21),
         Column("host", [listed(list(item.hosts), 2) if item.hosts else "" for item in items], rank=4, least=12),
         Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=8),
         Column("group", [item.group for item in items], least=14),
-        Column("caused", [str(item.caused) for item in items], right=True),
-        Column("held up", [str(item.blocked) for item in items], right=True),
-        Column("stood still", [duration(item.stopped_seconds) for item in items], right=True),
+        Column("caused", [str(item.caused) for item in items], is_right_aligned=True),
+        Column("held up", [str(item.blocked) for item in items], is_right_aligned=True),
+        Column("stood still", [duration(item.stopped_seconds) for item in items], is_right_aligned=True),
         Column(
             "by", [", ".join(f"{name.replace('_', ' ')} {TIMES}{count}" for name, count in item.causes) for item in items], rank=2, least=16
         ),
@@ -374,7 +374,7 @@ def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
         Column("to", [shown(item.online_at) if item.online_at is not None else "" for item in items], rank=4),
         Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=7, least=16),
         Column("partition", [f"{item.topic}-{item.partition}" for item in items], least=20),
-        Column("lasted", ["still open" if item.online_at is None else duration(item.seconds) for item in items], right=True),
+        Column("lasted", ["still open" if item.online_at is None else duration(item.seconds) for item in items], is_right_aligned=True),
         Column("why", [item.why for item in items], rank=1, least=14),
         Column("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2, least=10),
         Column("lost", [listed(list(item.lost_brokers)) if item.lost_brokers else "" for item in items], rank=5, least=6),
@@ -386,8 +386,8 @@ def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
 
 def outages_in_short(console: Console, items: Sequence[Outage], clock: Clock, *, limit: int, verbose: bool) -> None:
     """Print the outages without normal elections, which are only counted."""
-    brief = [item for item in items if item.failover and not verbose]
-    lasting = [item for item in items if verbose or not item.failover]
+    brief = [item for item in items if item.is_failover and not verbose]
+    lasting = [item for item in items if verbose or not item.is_failover]
     if lasting:
         outages(console, lasting[: limit or None], clock)
     if brief:
@@ -422,7 +422,7 @@ def evidence(console: Console, lines: Sequence[Line], limit: int | None) -> None
     for line in lines[:limit]:
         mark = ", implies it" if line.inferred else ""
         say(console, f"{line.place} (byte {line.byte_offset}){mark}", indent=1, style="dim")
-        say(console, shortened(first_line(line.text), EVIDENCE_CHARACTERS), indent=3, wide=True)
+        say(console, shortened(first_line(line.text), EVIDENCE_CHARACTERS), indent=3, is_wide=True)
     if limit is not None and len(lines) > limit:
         say(console, f"{counted(len(lines) - limit, 'more line')}; -v shows them", indent=1, style="dim")
     if not lines:

@@ -25,7 +25,7 @@ _PACKED = 16
 
 def bytes_of(sources: Iterable[tuple[SourceFile, Start | None]]) -> int:
     """Estimate the bytes to read from these files and starts."""
-    return sum((source.size_bytes - (start.offset if start else 0)) * (1 if source.plain else _PACKED) for source, start in sources)
+    return sum((source.size_bytes - (start.offset if start else 0)) * (1 if source.is_plain else _PACKED) for source, start in sources)
 
 
 def stored_files(table: pa.Table) -> dict[str, FileRow]:

@@ -18,7 +18,7 @@ from pipelines.analysis.log_files import refused_row
 from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ingest.read_plan import Plan
-from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, Published, RunEntry, held, holds, published_from
+from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, PublishedRun, RunEntry, held, holds, published_from
 from pipelines.jobs.registry.resume_states import FILE, parse_states
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.object_stores import delta_options, open_table
@@ -38,7 +38,7 @@ class NothingChanged:
     `files` are the rows of `log_files` for this input.
     """
 
-    before: Published
+    before: PublishedRun
     files: list[FileRow]
 
 
@@ -61,10 +61,10 @@ def nothing_new(
     return bytes_of((source, None) for source in found.files) if looked is None else looked
 
 
-def check_versions(before: Published, run: RunEntry) -> None:
+def check_versions(before: PublishedRun, run: RunEntry) -> None:
     """Raise NeedsRebuild if this run's verdicts or records would not match the tables.
 
-    A change of models needs no rebuild: all verdicts are made anew from the stored events (`remade`).
+    A change of models needs no rebuild: all verdicts are made anew from the stored events (`models_have_changed`).
     """
     changed = [
         what
@@ -78,7 +78,7 @@ def check_versions(before: Published, run: RunEntry) -> None:
         raise NeedsRebuild(f"{' and '.join(changed)} changed since the tables were made; nothing is mixed: run once with --rebuild")
 
 
-def remade(before: Published, run: RunEntry) -> bool:
+def models_have_changed(before: PublishedRun, run: RunEntry) -> bool:
     """Return True if other models made the verdicts, so that all are replaced."""
     return before.model_version != run.model_version
 
@@ -104,7 +104,7 @@ def _nothing_new(
     [full] = table_of(runs, filters=[("run_id", "=", last["run_id"])]).to_pylist()
     before = published_from(full)
     check_versions(before, run)
-    if remade(before, run):
+    if models_have_changed(before, run):
         return None
     if run.options.get("catalog") and run.options["catalog"] != before.options.get("catalog"):
         return None  # names have to be registered
@@ -125,7 +125,7 @@ def _files_as_stored(
     todo: Plan, stored: Mapping[str, FileRow], found: Discovery, file_options: Mapping[str, FileOptions]
 ) -> list[FileRow] | None:
     """Rows of this input's files if all files are unchanged, else None."""
-    if not todo.nothing:
+    if not todo.is_empty:
         return None
     here = [stored[todo.known[source.name]] for source in found.files]
     for source, row in zip(found.files, here, strict=True):
@@ -167,4 +167,4 @@ def write_down(
         raise CannotWrite(f"{place}: the entry of the run can't be written: {error}") from error
 
 
-__all__ = ["NeedsRebuild", "NothingChanged", "check_versions", "nothing_new", "remade", "write_down"]
+__all__ = ["NeedsRebuild", "NothingChanged", "check_versions", "models_have_changed", "nothing_new", "write_down"]

@@ -185,7 +185,7 @@ class _Ingest:
         todo = self.todo
         states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
         for source in self.found.files:
-            if not source.plain and source.name in states:  # the path may have belonged to an uncompressed file before
+            if not source.is_plain and source.name in states:  # the path may have belonged to an uncompressed file before
                 left = without_start(states.pop(source.name))
                 states |= {source.name: left} if left is not None else {}
         former = {new: old for old, new in todo.renamed.items()}

@@ -83,7 +83,7 @@ def _why_missed(parts: Iterable[Part]) -> str | None:
 def _without(found: Discovery, missed: Mapping[str, str]) -> Discovery:
     """The files found, with the missed ones reported as unreadable."""
     skipped = [
-        SkippedFile(file.name, missed[file.name], named=file.named and CHANGED not in missed[file.name], size_bytes=file.size_bytes)
+        SkippedFile(file.name, missed[file.name], is_named=file.is_named and CHANGED not in missed[file.name], size_bytes=file.size_bytes)
         for file in found.files
         if file.name in missed
     ]

@@ -28,7 +28,7 @@ _LITTLE_BYTES = 16 << 20
 class KnownFile:
     """Content read by an earlier run.
 
-    `start` is where reading can continue. `cut` is True if reading ended early by an error of the store or of the
+    `start` is where reading can continue. `is_cut` is True if reading ended early by an error of the store or of the
     enclosing archive, which may be gone now.
     """
 
@@ -39,7 +39,7 @@ class KnownFile:
     options_id: str | None
     start: Start | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
-    cut: bool = False
+    is_cut: bool = False
     content_bytes: int | None = None
     """End of the content before trailing zero bytes, as in a preallocated file."""
     zeros: int = 0
@@ -79,7 +79,7 @@ class Plan:
     """Paths that are unreadable at the moment, with known content."""
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.read or self.renamed or self.gone or self.sizes or self.stale)
 
 
@@ -96,7 +96,7 @@ def plan(
 
     With `rebuild` everything found is read completely; content that no longer exists keeps its rows.
     """
-    matching = _Matching(list(known), found, skipped, exists)
+    matching = _SourceMatcher(list(known), found, skipped, exists)
     result = Plan()
     for source in found:
         match = matching.of.get(source.name)
@@ -111,7 +111,9 @@ def plan(
     return result
 
 
-def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, options_id: str, matching: _Matching, *, rebuild: bool) -> None:
+def _decide(
+    result: Plan, source: SourceFile, file: KnownFile, length: int, options_id: str, matching: _SourceMatcher, *, rebuild: bool
+) -> None:
     """Plan a source that begins with the content of a known file."""
     same_path, same_options = file.path == source.name, file.options_id == options_id
     if length < file.end:  # the missing part cannot be read again
@@ -123,7 +125,7 @@ def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, opti
     elif not same_options:
         result.stale.append(source.name)
         result.known[source.name] = file.path
-    elif length > file.end or (source.plain and source.size_bytes < file.bytes_read):
+    elif length > file.end or (source.is_plain and source.size_bytes < file.bytes_read):
         result.read.append((source, file.start))
         if not same_path and file.start is not None:
             result.renamed[file.path] = source.name
@@ -133,7 +135,7 @@ def _decide(result: Plan, source: SourceFile, file: KnownFile, length: int, opti
         result.known[source.name] = _keep(result, source, file, length, matching)
 
 
-def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matching: _Matching) -> str:
+def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matching: _SourceMatcher) -> str:
     """Return the path for known content that the source has completely or in part."""
     path = file.path
     if path != source.name and length == file.end and not matching.still_there(file):
@@ -145,7 +147,7 @@ def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matchi
     return path
 
 
-def _aside(result: Plan, file: KnownFile, matching: _Matching) -> str:
+def _aside(result: Plan, file: KnownFile, matching: _SourceMatcher) -> str:
     """Find a name for content that lost its name to another file.
 
     Former files with the same beginning may have used some.
@@ -155,7 +157,7 @@ def _aside(result: Plan, file: KnownFile, matching: _Matching) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _make_room(result: Plan, matching: _Matching, skipped: Sequence[SkippedFile]) -> None:
+def _make_room(result: Plan, matching: _SourceMatcher, skipped: Sequence[SkippedFile]) -> None:
     """Rename known content that lost its name and was not found again."""
     copies = {skip.name: skip.copy_of for skip in skipped if skip.copy_of is not None}
     for path in sorted(matching.here & matching.by_path.keys() - matching.taken - result.unread):
@@ -166,7 +168,7 @@ def _make_room(result: Plan, matching: _Matching, skipped: Sequence[SkippedFile]
             result.renamed[path] = _aside(result, file, matching)
 
 
-class _Matching:
+class _SourceMatcher:
     """Matches each source with known content.
 
     `of` maps the source's name to the content and the source's length.
@@ -192,14 +194,14 @@ class _Matching:
         # partial one.
         for whole in (True, False):
             for candidates in (self._own, self._candidates):
-                self._match([source for source in found if source.name not in self.of], candidates, whole=whole)
+                self._match([source for source in found if source.name not in self.of], candidates, is_whole=whole)
 
     def _look_ahead(self, found: Sequence[SourceFile]) -> None:
         """Prefetch the bytes to be compared in changed files, and small additions."""
         wanted: dict[str, list[tuple[int, int]]] = {}
         for source in found:
             file = self.by_path.get(source.name)
-            if file is None or not source.plain or (source.unchanged and file.size_bytes == source.size_bytes):
+            if file is None or not source.is_plain or (source.is_unchanged and file.size_bytes == source.size_bytes):
                 continue
             at = max((at for at, _ in file.checkpoints if at <= source.size_bytes), default=0)
             wanted[source.path] = [(max(0, at - IDENTITY_BYTES), at)] if at else []
@@ -219,15 +221,15 @@ class _Matching:
             return length is not None and length >= file.end
         return False
 
-    def _match(self, sources: Sequence[SourceFile], candidates: Callable[[SourceFile], list[KnownFile]], *, whole: bool) -> None:
+    def _match(self, sources: Sequence[SourceFile], candidates: Callable[[SourceFile], list[KnownFile]], *, is_whole: bool) -> None:
         """Match each source with its first free candidate.
 
-        Candidates are compared by their beginning; with `whole` the source must have all of the content.
+        Candidates are compared by their beginning; with `is_whole` the source must have all of the content.
         """
 
         def first(source: SourceFile) -> tuple[KnownFile, int] | None:
             with suppress(OSError):  # the file is gone or unreadable, which its reader will report
-                return self._first(source, candidates(source), whole=whole)
+                return self._first(source, candidates(source), is_whole=is_whole)
             return None
 
         for source, match in zip(sources, places.at_once(first, sources, attrgetter("path")), strict=True):
@@ -237,16 +239,16 @@ class _Matching:
                 self.of[source.name] = match
                 self.taken.add(match[0].path)
 
-    def _first(self, source: SourceFile, candidates: Iterable[KnownFile], *, whole: bool) -> tuple[KnownFile, int] | None:
+    def _first(self, source: SourceFile, candidates: Iterable[KnownFile], *, is_whole: bool) -> tuple[KnownFile, int] | None:
         """The first free candidate with the same beginning, and the source's length."""
         for file in candidates:
             if file.path in self.taken:
                 continue
             pair = source.name, file.path
             if pair not in self._lengths:
-                self._lengths[pair] = _length_if_same(file, source, again=file.cut and not source.name.startswith(self._damaged))
+                self._lengths[pair] = _length_if_same(file, source, reads_anew=file.is_cut and not source.name.startswith(self._damaged))
             length = self._lengths[pair]
-            if length is not None and (length >= file.end or not whole):
+            if length is not None and (length >= file.end or not is_whole):
                 return file, length
         return None
 
@@ -261,23 +263,23 @@ class _Matching:
         return sorted(same, key=lambda file: -file.bytes_read)
 
 
-def _length_if_same(file: KnownFile, source: SourceFile, *, again: bool = False) -> int | None:
+def _length_if_same(file: KnownFile, source: SourceFile, *, reads_anew: bool = False) -> int | None:
     """Length of the source if its beginning matches the content, else None.
 
-    The shorter of the two must be the beginning of the other. An unchanged file is not read, unless reading it `again`
-    may give more. Of an uncompressed one the end is compared too.
+    The shorter of the two must be the beginning of the other. An unchanged file is not read, unless reading it anew may
+    give more (`reads_anew`). Of an uncompressed one the end is compared too.
     """
-    if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes) and not again:
-        if source.unchanged:
+    if (file.path, file.file_id, file.size_bytes) == (source.name, source.file_id, source.size_bytes) and not reads_anew:
+        if source.is_unchanged:
             return file.end
-        if not source.plain:
-            return file.end if length_if_begins_as(source, file.checkpoints, alike=True) is not None else None
+        if not source.is_plain:
+            return file.end if length_if_begins_as(source, file.checkpoints, are_alike=True) is not None else None
     if file.short is not None:
         same = file.file_id == source.file_id or (file.short, file.file_id) in head_hashes(source, [file.short])
         length = content_length(source) if same else None
     else:
         length = length_if_begins_as(source, file.checkpoints) if file.file_id == source.file_id else None
-    hollow = length is not None and source.plain and file.content_bytes is not None
+    hollow = length is not None and source.is_plain and file.content_bytes is not None
     return content_end(source, source.size_bytes) if hollow else length
 
 

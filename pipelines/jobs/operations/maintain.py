@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipelines.errors import NothingReadable, UsageError, WarehouseBusy
-from pipelines.jobs.registry.entries import PUBLISHED, RUNS, Published, RunEntry
+from pipelines.jobs.registry.entries import PUBLISHED, RUNS, PublishedRun, RunEntry
 from pipelines.jobs.registry.failures import closed_on_error, disk_named
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.uris import is_uri, warehouse_uri
@@ -32,7 +32,7 @@ VACUUM_HOURS_MIN = 168
 UNNAMED = "a host that is not told"
 """Substitute for this machine's name if hosts are redacted and the key is unknown."""
 
-_NOTHING = Published(0, {}, "", "", {})
+_NOTHING = PublishedRun(0, {}, "", "", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
         entry = RunEntry(uuid.uuid4().hex, [], {}, product_version(), "", "", host=host)
         register.start(entry)
     before = register.before
-    with closed_on_error(register, entry, options.warehouse, partial(_told, redacted=bool(redacted))):
+    with closed_on_error(register, entry, options.warehouse, partial(_told, is_redacted=bool(redacted))):
         if before is None:
             raise NothingReadable(f"{options.warehouse}: no run has been published yet")
         # Its versions contain what the last run published.
@@ -122,12 +122,12 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
     return done
 
 
-def _told(error: BaseException, *, redacted: bool) -> str:
+def _told(error: BaseException, *, is_redacted: bool) -> str:
     """Message of an error, without names if the warehouse is redacted.
 
     The key is unknown here, so all names become the same text.
     """
-    if not redacted:
+    if not is_redacted:
         return str(error)
     from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
 

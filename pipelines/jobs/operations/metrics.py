@@ -30,7 +30,7 @@ class RunFacts:
     ended_at: float
     counts: Mapping[str, int] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
-    succeeded: bool = True
+    has_succeeded: bool = True
 
 
 Sample = tuple[Mapping[str, str], float]
@@ -41,7 +41,7 @@ def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success
 
     `tables` holds samples from the tables, by name of the metric; `kept` are lines of an earlier file.
     """
-    success = run.ended_at if run.succeeded else last_success
+    success = run.ended_at if run.has_succeeded else last_success
     families: list[tuple[str, str, list[Sample]]] = [
         ("groupscope_run_last_timestamp_seconds", "When the last run ended.", [({}, run.ended_at)]),
         (_SUCCESS, "When the last run ended that published, or found nothing new.", [] if success is None else [({}, success)]),

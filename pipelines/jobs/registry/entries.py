@@ -21,7 +21,7 @@ Entries that it left open, for example because the disk was full, are not among 
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedRun:
     """The last published run, as needed by the next one."""
 
     run_number: int
@@ -73,9 +73,9 @@ def work_ends(run_id: str) -> None:
     _at_work.discard(run_id)
 
 
-def published_from(row: Mapping[str, Any]) -> Published:
+def published_from(row: Mapping[str, Any]) -> PublishedRun:
     """Convert a row of `ops.runs` to a published run."""
-    return Published(
+    return PublishedRun(
         row["run_number"], dict(row["table_versions"] or ()), row["catalogue_version"], row["model_version"], json.loads(row["options"])
     )
 

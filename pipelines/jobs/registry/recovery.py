@@ -31,7 +31,7 @@ _OF_FILES: dict[str, tuple[str, Scope | None]] = {
 _log = logging.getLogger(__name__)
 
 
-def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], stamp: WriteStamp) -> bool:
+def restore_published(warehouse: Warehouse, register: Runs, published: Mapping[str, int], stamp: WriteStamp) -> bool:
     """Restore tables with unpublished changes.
 
     Returns True if all tables have their published rows afterwards.
@@ -45,7 +45,7 @@ def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, i
     if not register.knows(writers):
         return False
     try:
-        restored = [_restored(warehouse, name, published[name], stamp) for name in ahead]
+        restored = [_restore(warehouse, name, published[name], stamp) for name in ahead]
     except PySparkException as error:  # for example missing files
         _log.warning("what the last run has written can't be taken back, so everything is replayed: %s", error)
         return False
@@ -55,7 +55,7 @@ def as_published(warehouse: Warehouse, register: Runs, published: Mapping[str, i
     return done and same
 
 
-def emptied(warehouse: Warehouse, register: Runs, stamp: WriteStamp) -> bool:
+def truncate_unpublished(warehouse: Warehouse, register: Runs, stamp: WriteStamp) -> bool:
     """Empty the tables if no run has ever been published.
 
     Returns True if all tables are empty afterwards.
@@ -75,7 +75,7 @@ def emptied(warehouse: Warehouse, register: Runs, stamp: WriteStamp) -> bool:
     return True
 
 
-def without_strangers(warehouse: Warehouse, stamp: WriteStamp) -> None:
+def delete_unledgered_rows(warehouse: Warehouse, stamp: WriteStamp) -> None:
     """Delete rows of files missing in the ledger.
 
     A run that was killed before it wrote the ledger leaves such rows; if the file no longer exists, nothing would
@@ -92,7 +92,7 @@ def without_strangers(warehouse: Warehouse, stamp: WriteStamp) -> None:
             warehouse.replace(name, without_run(name).empty_table(), stamp, scope, part="/strangers", count=0)
 
 
-def _restored(warehouse: Warehouse, name: str, version: int, stamp: WriteStamp) -> bool:
+def _restore(warehouse: Warehouse, name: str, version: int, stamp: WriteStamp) -> bool:
     """Restore a table to a version.
 
     Returns True if it has the rows of that version; an upgrade of older columns may add values.

@@ -66,7 +66,7 @@ def file_state(source: SourceFile, before: State | None, start: Start | None, pa
     Compressed files do not grow, so theirs has only the identification.
     """
     last = parts[-1]
-    if not source.plain:
+    if not source.is_plain:
         return _identified(source, last["checkpoints"] or ()) or None
     state: dict[str, Any] = {}
     told = [*_parts_before(before, start), *parts[:-1]]

@@ -30,7 +30,7 @@ from pipelines.jobs.registry.entries import (
     PUBLISHED,
     RUNNING,
     RUNS,
-    Published,
+    PublishedRun,
     RunEntry,
     held,
     holds,
@@ -66,7 +66,7 @@ class Runs:
         self._here: str | None = None
         self._aside: SparkSession | None = None
         self._by_spark = False
-        self.before: Published | None = None
+        self.before: PublishedRun | None = None
         """The last published run, set once the warehouse is taken."""
 
     def start(self, run: RunEntry) -> None:
@@ -112,7 +112,7 @@ class Runs:
         """Return True if all of these are runs of this warehouse."""
         return set(run_ids) <= {row["run_id"] for row in self._rows()}
 
-    def last_published(self) -> Published | None:
+    def last_published(self) -> PublishedRun | None:
         """The run whose tables are visible to readers."""
         found = self._rows(scopes.equals("status", PUBLISHED))
         return published_from(max(found, key=itemgetter("run_number"))) if found else None
@@ -153,7 +153,7 @@ class Runs:
     def _is(self, run: RunEntry, status: str) -> bool:
         return any(row["status"] == status for row in self._rows(scopes.equals("run_id", run.run_id)))
 
-    def takes_over(self, run: RunEntry, before: Published) -> None:
+    def takes_over(self, run: RunEntry, before: PublishedRun) -> None:
         """Copy options and versions of an earlier run, whose rows this entry publishes."""
         told = {
             "options": json.dumps(before.options, sort_keys=True, default=str),

@@ -6,7 +6,7 @@ import pytest
 
 from dashboards.answer.build import build_answer
 from dashboards.answer.recurrences import recurrences
-from dashboards.view.answer import Incident, Waiting
+from dashboards.view.answer import Incident, MemberWait
 from dashboards.wording.facts import facts, selection
 from models.rows import Rebalance
 from tests.dashboards import made
@@ -73,7 +73,7 @@ def test_a_guess_that_recurs_is_called_one() -> None:
 
 def test_time_that_was_waited_for_several_is_booked_once() -> None:
     both = held_up(1, blockers=[SLOW, made.person("billing-worker-2", "slow_rejoin")])
-    assert incidents_of(story([[both]]))[0].held_up == (Waiting("billing-worker-1", 1, 28.0), Waiting("billing-worker-2", 1, 28.0))
+    assert incidents_of(story([[both]]))[0].held_up == (MemberWait("billing-worker-1", 1, 28.0), MemberWait("billing-worker-2", 1, 28.0))
 
 
 def test_each_fact_stands_under_its_own_label() -> None:

@@ -47,7 +47,7 @@ def test_restarted_members_are_not_taken_for_ever_more_members(busy: GroupHistor
 def test_the_present_configuration_gives_the_rebalances_that_happened(busy: GroupHistory) -> None:
     _, _, rerun = busy.reading()
     assert abs(len(rerun) - len(busy.rows)) <= 0.05 * len(busy.rows)
-    told = under(busy, Configuration(session_timeout_ms=30_000), varied=False)
+    told = under(busy, Configuration(session_timeout_ms=30_000), is_varied=False)
     assert told.reproduced >= 0.9 * len(busy.rows)
 
 

@@ -35,7 +35,7 @@ def test_without_commits_only_heartbeats_are_due() -> None:
 
 def killed(at_ms: int, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS) -> list[Recurrence]:
     """A run of three members without a delay, one of which is killed."""
-    return run_with(Member("c", lives=[Life(0, at_ms, orderly=False)]), session_ms=session_ms, commit_ms=commit_ms)
+    return run_with(Member("c", lives=[Life(0, at_ms, is_orderly=False)]), session_ms=session_ms, commit_ms=commit_ms)
 
 
 def run_with(third: Member, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS, max_poll_ms: int = 300_000) -> list[Recurrence]:

@@ -58,7 +58,7 @@ def test_the_rarer_an_interval_the_better_must_waits_agree() -> None:
 
 @pytest.mark.parametrize(("heard_ms", "error"), [(45_008, 8), (46_400, HEARTBEAT_MS), (55_002, HEARTBEAT_MS)])
 def test_the_last_heartbeat_of_a_silent_member_tells_that_the_others_are_on_time(heard_ms: int, error: int) -> None:
-    members = {"m": Member("m", lives=[Life(0, heard_ms + 500, orderly=False, heard_ms=heard_ms)])}
+    members = {"m": Member("m", lives=[Life(0, heard_ms + 500, is_orderly=False, heard_ms=heard_ms)])}
     behaviour = Behaviour("g", 0, 100_000, heartbeat_ms=HEARTBEAT_MS, commit_ms=5_000, members=members)
     assigned = [Recurrence(-6_000, "m", "new_member", True, joined_ms=-4, ended_ms=0, outcome="stable")]
 

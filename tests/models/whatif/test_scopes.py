@@ -47,7 +47,7 @@ def paused(tmp_path_factory: pytest.TempPathFactory) -> tuple[GroupHistory, Advi
         scope("short", [row for row in later if row.began < middle_us]),
         scope("long", [row for row in later if row.began > middle_us]),
     ]
-    return history, advise(history, varied=False, scopes=scopes)
+    return history, advise(history, is_varied=False, scopes=scopes)
 
 
 @pytest.mark.parametrize(("name", "silent_ms", "at_most_ms"), [("short", 14_000, 20_000), ("long", 31_000, 40_000)])
@@ -111,7 +111,7 @@ def test_waiting_for_members_is_what_hurt_where_it_is_most_of_the_downtime(
 def test_each_setting_of_the_advice_fits_the_rows(version: str, group: dict[str, object], tmp_path: Path) -> None:
     restart = InjectedFault(kind="rolling_restart", at_ms=200_000, for_ms=30_000, back_ms=4_000)
     history = history_of(tmp_path, (SHORT_PAUSE, LONG_PAUSE, restart), version, **group)
-    advice = advise(history, varied=False, scopes=[scope(row.rebalance_id, [row]) for row in history.rows])
+    advice = advise(history, is_varied=False, scopes=[scope(row.rebalance_id, [row]) for row in history.rows])
     found = [*advice.helpful, *advice.useless, *(each for findings in advice.scopes.values() for each in findings)]
     kinds = {(row.protocol, row.assignor) for row in history.rows}
     assert found

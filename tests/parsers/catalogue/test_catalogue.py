@@ -49,9 +49,9 @@ def match(line: str, logger: str | None = None) -> Match | None:
 def test_each_sample_matches_its_message_with_these_fields_and_no_other(message_id: str, line: str, fields: dict[str, Any]) -> None:
     found = match(line, a_logger(message_id))
     assert found is not None
-    assert (found.message_id, found.ambiguous, {**found.columns, **found.fields}) == (message_id, False, fields)
+    assert (found.message_id, found.is_ambiguous, {**found.columns, **found.fields}) == (message_id, False, fields)
     fitting = patterns_that_fit(line, a_logger(message_id))
-    assert {pattern.message.id for pattern in fitting if not pattern.generic} <= {message_id}
+    assert {pattern.message.id for pattern in fitting if not pattern.is_generic} <= {message_id}
 
 
 def test_each_wording_has_a_sample() -> None:
@@ -237,7 +237,7 @@ def test_an_id_that_holds_the_words_of_its_message_is_ambiguous_and_names_no_eve
     line = "[GroupCoordinator 1]: Member a in group b in group c has failed, removing it from the group"
     found = match(line)
     assert found is not None
-    assert (found.ambiguous, found.event, found.columns) == (True, None, {"node": "1"})
+    assert (found.is_ambiguous, found.event, found.columns) == (True, None, {"node": "1"})
     assert found.fields["readings"] == 2
 
 
@@ -256,7 +256,7 @@ def test_the_offsets_partition_decides_between_readings() -> None:
     home = java_hash("a") % 50
     text = line.format(home, home)
     assert match(text) is not None
-    assert CATALOGUE.match(None, None, text).ambiguous  # type: ignore[union-attr]
+    assert CATALOGUE.match(None, None, text).is_ambiguous  # type: ignore[union-attr]
     found = CATALOGUE.match(None, None, text, offsets_partitions=50)
     assert found is not None
     assert found.columns["group"] == "a"

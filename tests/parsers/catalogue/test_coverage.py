@@ -119,8 +119,8 @@ def test_the_list_was_read() -> None:
 def test_each_wording_is_known_and_as_one_message(form: Form) -> None:
     found = CATALOGUE.match(form.logger, None, form.line)
     assert found is not None, form.line
-    assert not found.ambiguous
-    assert {pattern.message.id for pattern in fitting(form) if not pattern.generic} <= {found.message_id}
+    assert not found.is_ambiguous
+    assert {pattern.message.id for pattern in fitting(form) if not pattern.is_generic} <= {found.message_id}
     for name, value in form.values().items():
         if name in COLUMNS and (form.entry, name) not in OTHER_MEANING:
             assert str({**found.columns, **found.fields}[COLUMNS[name]]) == value
@@ -142,7 +142,7 @@ def test_group_ids_of_any_characters_come_out_whole(form: Form) -> None:
     for group in ODD_IDS:
         found = CATALOGUE.match(form.logger, None, form.put("group", group))
         assert found is not None
-        assert (found.ambiguous, found.columns["group"]) == (False, group)
+        assert (found.is_ambiguous, found.columns["group"]) == (False, group)
 
 
 @pytest.mark.parametrize("form", [form for form in forms() if "member" in form.spans], ids=lambda form: f"{form.entry}-{form.since}")
@@ -151,7 +151,7 @@ def test_member_ids_of_any_characters_come_out_whole(form: Form) -> None:
         member = ODD_MEMBER.format(owner)
         found = CATALOGUE.match(form.logger, None, form.put("member", member))
         assert found is not None
-        assert (found.ambiguous, found.columns["member_id"]) == (False, member)
+        assert (found.is_ambiguous, found.columns["member_id"]) == (False, member)
 
 
 @needs_list

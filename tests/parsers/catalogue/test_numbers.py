@@ -112,7 +112,7 @@ def planted(value: Any) -> Catalogue:
 
 
 def parsed(text: str, catalogue: Catalogue, layout: str = "kafka") -> ParsedChunk:
-    return parse_chunk(text.encode(), ChunkContext("f", "f", FileFormat(layout), ZoneConverter("UTC"), final=True), catalogue)
+    return parse_chunk(text.encode(), ChunkContext("f", "f", FileFormat(layout), ZoneConverter("UTC"), is_final=True), catalogue)
 
 
 @pytest.mark.parametrize("layout", ["kafka", "json"])

@@ -175,7 +175,7 @@ def test_each_form_of_a_message_is_known_with_its_group_and_topic(entry: str) ->
         found = catalogue().match(None, None, form["example"])
 
         assert found is not None, form["example"]
-        assert (found.message_id, found.ambiguous) == (KNOWN[entry], False)
+        assert (found.message_id, found.is_ambiguous) == (KNOWN[entry], False)
         assert ("{group}" in form["template"]) <= ("group" in found.columns)
         assert found.columns.get("group") in {None, "g1"}
 
@@ -189,7 +189,7 @@ def test_each_form_of_a_message_is_known_with_its_group_and_topic(entry: str) ->
     ],
 )
 def test_a_thread_is_told_from_a_logger(line: bytes, layout: str) -> None:
-    told = tell_format(line * 3, complete=True)
+    told = tell_format(line * 3, is_complete=True)
 
     assert not isinstance(told, str)
     assert told.layout_name == layout

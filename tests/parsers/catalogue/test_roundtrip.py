@@ -123,7 +123,7 @@ def events_of(draw: st.DrawFn, pattern: Pattern, nasty: bool) -> dict[str, Any]:
         for slot in template.slots:
             if slot.type.several:
                 fields.update(draw(several(slot.kind)))
-            elif slot.kept:
+            elif slot.is_reported:
                 fields[slot.name] = draw(value_of(slot.name, slot.kind, ids))
     owners = [owner for owner in (fields.get("instance_id"), fields.get("client_id")) if owner is not None]
     if owners:
@@ -214,11 +214,11 @@ def test_what_is_written_is_read_back(patterns: list[Pattern], data: st.DataObje
             continue
         found, expected = read_back(pattern, fields)
         # An id with a blank in it may end where a shorter wording ends, or go on to its end.
-        if found.ambiguous and any(" " in value for value in expected.values() if isinstance(value, str)):
+        if found.is_ambiguous and any(" " in value for value in expected.values() if isinstance(value, str)):
             continue
         read = {**found.columns, **found.fields}
         read.pop("reason_id", None)
-        assert (found.message_id, found.ambiguous, read) == (pattern.message.id, False, expected)
+        assert (found.message_id, found.is_ambiguous, read) == (pattern.message.id, False, expected)
 
 
 @pytest.mark.parametrize("patterns", BLOCKS, ids=BLOCK_IDS)
@@ -227,7 +227,7 @@ def test_what_is_written_is_read_back(patterns: list[Pattern], data: st.DataObje
 def test_ids_with_the_words_of_messages_are_read_right_or_called_ambiguous(patterns: list[Pattern], data: st.DataObject) -> None:
     for pattern in patterns:
         found, expected = read_back(pattern, data.draw(events_of(pattern, nasty=True)))
-        if found.ambiguous:
+        if found.is_ambiguous:
             assert found.event is None
             assert {name: expected.get(name) for name in found.columns} == found.columns
         else:
@@ -334,7 +334,7 @@ def test_regular_expressions_have_no_part_that_can_trade_characters_with_another
 def test_a_prefix_that_never_closes_or_closes_everywhere(size: int) -> None:
     assert CATALOGUE.match(None, None, "[Consumer clientId=" + "]" * size) is None
     found = CATALOGUE.match(None, None, "[Consumer clientId=a, groupId=" + "] " * size + "(Re-)joining group")
-    assert found is None or found.ambiguous or found.columns["client_id"] == "a"
+    assert found is None or found.is_ambiguous or found.columns["client_id"] == "a"
 
 
 def test_columns_of_a_match_are_columns() -> None:

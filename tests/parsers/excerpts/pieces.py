@@ -35,7 +35,7 @@ def in_pieces(data: bytes, told: FileFormat, size: int) -> Iterator[ParsedChunk]
     """Parse pieces of `size` bytes, each with what the one before left over."""
     context, rest = ChunkContext("a", "a", told, ZoneConverter("UTC")), b""
     for at in range(0, len(data), size):
-        context = replace(context, final=at + size >= len(data))
+        context = replace(context, is_final=at + size >= len(data))
         parsed = parse_chunk(rest + data[at : at + size], context, catalogue())
         context, rest = parsed.context, parsed.rest
         yield parsed

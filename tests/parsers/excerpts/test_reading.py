@@ -130,7 +130,7 @@ def test_the_same_from_chunks_of_any_size(tmp_path: Path, name: str) -> None:
     path = tmp_path / "server.log"
     path.write_text(FORMS[name])
     told, data = one_source(path).format, path.read_bytes()
-    whole = parse_chunk(data, ChunkContext("a", "a", told, ZoneConverter("UTC"), final=True), catalogue())
+    whole = parse_chunk(data, ChunkContext("a", "a", told, ZoneConverter("UTC"), is_final=True), catalogue())
     for size in (1, 7, 50, 180):
         pieces = list(in_pieces(data, told, size))
         assert [event for each in pieces for event in each.events.to_pylist()] == whole.events.to_pylist()

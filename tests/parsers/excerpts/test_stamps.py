@@ -56,4 +56,4 @@ def test_what_is_no_time(text: str) -> None:
 def test_a_time_of_day_has_no_date() -> None:
     found = last_stamp("05:12:44,006 INFO ", 0, 18)
     assert found is not None
-    assert not found.date.dated
+    assert not found.date.has_date

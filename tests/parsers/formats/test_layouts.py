@@ -36,7 +36,7 @@ def test_a_layout_reads_its_samples(layout: Any, sample: dict[str, Any]) -> None
     header = layout.read(sample["line"])
 
     assert header is not None
-    assert header.whole
+    assert header.is_whole
     assert (header.level, header.logger, header.thread, header.message) == (
         sample["level"],
         sample.get("logger"),
@@ -72,7 +72,7 @@ def test_envelopes_give_their_lines(wrapper: Any, sample: dict[str, Any]) -> Non
     assert peeled is not None
     assert peeled.line.decode() == sample["inner"]
     assert (peeled.stamp or b"").decode() == sample.get("stamp", "")
-    assert peeled.partial == sample.get("partial", False)
+    assert peeled.is_partial == sample.get("partial", False)
     assert not sample.get("stamp") or read_iso(sample["stamp"]).local_us is not None
 
 

@@ -294,10 +294,10 @@ def test_a_file_that_is_no_log_is_skipped_in_a_folder_and_rejected_by_name(tmp_p
     (tmp_path / "good.log").write_bytes(START + line(1))
 
     found = find(tmp_path)
-    assert [(skip.name, skip.reason, skip.named) for skip in found.skipped] == [(str(tmp_path / "server.log"), reason, False)]
+    assert [(skip.name, skip.reason, skip.is_named) for skip in found.skipped] == [(str(tmp_path / "server.log"), reason, False)]
     assert [source.relative for source in found.files] == ["good.log"]
     (skip,) = find(tmp_path / "server.log").skipped
-    assert (skip.reason, skip.named) == (reason, True)
+    assert (skip.reason, skip.is_named) == (reason, True)
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
         pytest.skip("this user may read everything")
     (skip,) = find(path).skipped
 
-    assert (skip.reason, skip.named) == ("cannot be read: Permission denied", True)
+    assert (skip.reason, skip.is_named) == ("cannot be read: Permission denied", True)
 
 
 def test_a_folder_that_may_not_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,7 +326,7 @@ def test_a_folder_that_may_not_be_listed_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "scandir", listed)
     found = find(tmp_path)
     assert [source.relative for source in found.files] == ["broker-1/server.log"]
-    assert [(skip.name, skip.reason, skip.named) for skip in found.skipped] == [(closed, "cannot be read: Permission denied", True)]
+    assert [(skip.name, skip.reason, skip.is_named) for skip in found.skipped] == [(closed, "cannot be read: Permission denied", True)]
 
 
 def test_a_file_that_went_away(tmp_path: Path) -> None:

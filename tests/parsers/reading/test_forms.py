@@ -18,7 +18,7 @@ LINE = (
 
 
 def layout(sample: bytes) -> str | None:
-    told = tell_best(sample, complete=True)
+    told = tell_best(sample, is_complete=True)
     return told.layout_name if isinstance(told, FileFormat) else None
 
 
@@ -61,7 +61,7 @@ def _lines(*clocks: str) -> list[str]:
     ],
 )
 def test_files_from_the_newest_record_on_are_told(clocks: tuple[str, ...], *, is_descending: bool) -> None:
-    told = tell_best("".join(reversed(_lines(*clocks))).encode(), complete=True)
+    told = tell_best("".join(reversed(_lines(*clocks))).encode(), is_complete=True)
     assert isinstance(told, FileFormat)
     assert told.newest_first is is_descending
     assert told.name == ("kafka, newest first" if is_descending else "kafka")

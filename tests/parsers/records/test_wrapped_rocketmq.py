@@ -22,9 +22,9 @@ GONE = f"{TIME} INFO NettyEventExecutor - unregister consumer ok, no any connect
 def groups_of(text: str) -> list[tuple[str | None, bool]]:
     """The group of each event, and whether it has a time."""
     data = text.encode()
-    told = tell_best(data, complete=True)
+    told = tell_best(data, is_complete=True)
     assert not isinstance(told, str)
-    parsed = parse_chunk(data, ChunkContext("f", "f", told, ZoneConverter("UTC"), final=True), catalogue())
+    parsed = parse_chunk(data, ChunkContext("f", "f", told, ZoneConverter("UTC"), is_final=True), catalogue())
     rows = parsed.events.select(["group", "at"]).to_pylist()
     return [(row["group"], row["at"] is not None) for row in rows]
 

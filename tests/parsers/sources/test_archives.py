@@ -81,7 +81,7 @@ def test_a_bundle_gives_what_its_files_give(tmp_path: Path, kind: str) -> None:
     found = find(bundle)
     assert [source.name for source in found.files] == [f"{bundle}/{name}" for name in LOGS]
     assert [source.relative for source in found.files] == LOGS
-    assert {(skip.name, skip.reason, skip.named) for skip in found.skipped} == {
+    assert {(skip.name, skip.reason, skip.is_named) for skip in found.skipped} == {
         (f"{bundle}/logs/broker-1/server.properties", "not a log: no line is in a known layout", False),
         (f"{bundle}/logs/empty.log", "empty", False),
     }
@@ -186,7 +186,7 @@ def test_a_damaged_bundle_gives_what_can_be_read_and_says_where_it_ends(tmp_path
     found = find(tmp_path)
     inside = [source for source in found.files if source.archive]
     (told,) = [skip for skip in found.skipped if skip.name == str(tmp_path / "bundle")]
-    assert told.named
+    assert told.is_named
     assert "tar archive" in told.reason or kind.removeprefix("tar.") in told.reason or "gzip" in told.reason or "zstd" in told.reason
     assert 0 < len(inside) < 60
     for source in inside[:-1]:
@@ -226,7 +226,7 @@ def test_programs_and_documents_are_no_bundles(tmp_path: Path, sign: str) -> Non
     found = find(tmp_path / "kafka.jar")
 
     assert found.files == []
-    assert [(skip.reason, skip.named) for skip in found.skipped] == [
+    assert [(skip.reason, skip.is_named) for skip in found.skipped] == [
         ("a program or document, not a bundle of logs; save a document as text or CSV", False)
     ]
 
@@ -318,7 +318,7 @@ def test_a_damaged_archive_in_an_archive_is_told_and_the_rest_is_read(tmp_path: 
 
     assert [source.relative for source in found.files][-1] == "b.log"
     assert any(source.relative.startswith("cut.tgz/") for source in found.files)
-    told = {skip.name.removeprefix(f"{tmp_path}/bundle.tar/"): (skip.reason, skip.named) for skip in found.skipped}
+    told = {skip.name.removeprefix(f"{tmp_path}/bundle.tar/"): (skip.reason, skip.is_named) for skip in found.skipped}
     assert told["kafka.jar"] == ("a program or document, not a bundle of logs; save a document as text or CSV", False)
     assert "gzip stream ends early" in told["cut.tgz"][0]
     assert told["cut.tgz"][1]

@@ -17,7 +17,7 @@ from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions
 from pipelines.cli.answers.news import sources
 from pipelines.cli.answers.news.changes import BEGAN, CHANGED, FINISHED, News, Newsroom
-from pipelines.cli.answers.news.growing_logs import Following
+from pipelines.cli.answers.news.growing_logs import FollowedSource
 from pipelines.cli.answers.news.sentences import news_object
 from pipelines.cli.answers.news.sources import FollowedFiles
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
@@ -55,7 +55,7 @@ def told_of(log: Path, steps: list[Any], **options: Any) -> list[tuple[str, Any]
 
     source = FollowedFiles([str(log)], ReadOptions(), wait=wait)
     since = options.get("since")
-    following = Following(
+    following = FollowedSource(
         settings(), source, AnalyzeOptions(), options.get("groups", []), lambda _: since, lambda _: None, clock=lambda: 0.0
     )
     found: list[tuple[str, Any]] = []

@@ -42,7 +42,7 @@ def test_each_story_has_an_example(kind: type) -> None:
     assert any(type(getattr(facts, "story", None)) is kind for facts in TOLD)
 
 
-FLAGS = ("controlled", "log_dir", "restarted", "session_lost", "fenced")
+FLAGS = ("is_controlled", "log_dir", "has_restarted", "session_lost", "is_fenced")
 SHUTDOWN_KINDS = {
     BrokerAbsence("1", 0, **dict(zip(FLAGS, values, strict=True))).how for values in itertools.product((False, True), repeat=len(FLAGS))
 }

@@ -58,7 +58,7 @@ def test_only_old_content_that_is_gone_goes(tmp_path: Path, there: bool, last_at
     stored = {str(path): row(path, at) for path, at in ((here, 1), (old, last_at))}
     todo = planned(stored, here, oldest=100)
     assert todo.gone == ({str(old)} if goes else set())
-    assert todo.nothing is not goes
+    assert todo.is_empty is not goes
     assert not planned(stored, here).gone
 
 
@@ -90,13 +90,13 @@ def test_after_an_expiry_the_tables_are_those_of_the_files_that_are_left(
     shutil.rmtree(site.logs / "clients")
     shutil.rmtree(site.logs / "other" / "broker-1", ignore_errors=True)
     shutil.copytree(site.logs, fresh.logs)
-    assert site.run(read=read).spared  # what was read of files that are gone stays, as long as nothing else is said
-    assert not site.run(read=read, retention=timedelta(days=36500)).changed
-    assert site.run(read=read, retention=NOW).changed
+    assert site.run(read=read).was_skipped  # what was read of files that are gone stays, as long as nothing else is said
+    assert not site.run(read=read, retention=timedelta(days=36500)).has_changed
+    assert site.run(read=read, retention=NOW).has_changed
     fresh.run(read=read)
     assert site.content() == fresh.content() != before
     assert "other" not in {row["cluster"] for row in fresh.table("learned_facts")}
-    assert site.run(read=read, retention=NOW).spared
+    assert site.run(read=read, retention=NOW).was_skipped
 
 
 @LONG

@@ -108,7 +108,7 @@ def test_verdicts_are_those_of_the_clear_logs(hidden: tuple[Site, Path, int], pu
 def test_a_second_run_knows_the_files_and_another_redaction_needs_a_rebuild(hidden: tuple[Site, Path, int], copied: Copied) -> None:
     site = copied(hidden[0])
     outcome = site.run(read=ReadOptions(redaction=REDACTION))
-    assert (outcome.counts["files_read"], outcome.spared) == (0, True)
+    assert (outcome.counts["files_read"], outcome.was_skipped) == (0, True)
     for other in (None, Redaction(["groups"], KEY.encode()), Redaction(KINDS, b"another key of sixteen")):
         with pytest.raises(NeedsRebuild, match="the option redact changed"):
             site.run(read=ReadOptions(redaction=other))
@@ -150,9 +150,9 @@ def test_upkeep_leaves_no_name_in_any_file_of_a_warehouse_that_had_them(
 
     assert not holders(site.warehouse, names)
     assert site.content() == content
-    assert site.run(read=ReadOptions(redaction=REDACTION)).spared
+    assert site.run(read=ReadOptions(redaction=REDACTION)).was_skipped
     shutil.rmtree(site.logs / "clients")
-    assert site.run(read=ReadOptions(redaction=REDACTION), retention=timedelta(0)).changed
+    assert site.run(read=ReadOptions(redaction=REDACTION), retention=timedelta(0)).has_changed
 
 
 def test_spark_shows_no_key_in_its_plans(spark: Any, poll_timeout: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,7 @@ def test_a_log_that_has_grown_corrects_what_was_told_without_it(published: Site,
     for path in files:
         path.write_bytes(bytes(path.stat().st_size))
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    assert site.run().spared
+    assert site.run().was_skipped
     assert site.table("file_inspections") == looks
 
 
@@ -209,13 +209,13 @@ def test_other_models_make_all_verdicts_anew_from_the_stored_events(
         monkeypatch.setattr(f"pipelines.jobs.{module}.model_version", lambda: "another")
     done = site.run()
 
-    assert not done.spared
+    assert not done.was_skipped
     assert done.counts["files_read"] == done.counts["groups_resumed"] == done.counts["clusters_resumed"] == 0
     assert {row["model_version"] for row in site.table("state_snapshots") if row["kind"] == "cluster"} == {"another"}
     assert {name: rows for name, rows in site.content().items() if "snapshot" not in name} == {
         name: rows for name, rows in before.items() if "snapshot" not in name
     }
-    assert site.run().spared
+    assert site.run().was_skipped
 
 
 def test_a_failed_gate_stops_publication(spark: Any, published: Site, copied: Copied, caplog: pytest.LogCaptureFixture) -> None:
@@ -265,14 +265,14 @@ def test_pages_of_the_gates_follow_each_run_that_checks_something(published: Sit
     site.run(data_docs=docs)
     pages = {path.name: path.read_bytes() for path in docs.iterdir()}
     assert {"index.html", "silver-log_files.html", "gold-rebalances.html"} <= pages.keys()
-    assert site.run(data_docs=docs).spared
+    assert site.run(data_docs=docs).was_skipped
     assert {path.name: path.read_bytes() for path in docs.iterdir()} == pages
 
     before = docs / "gold-queue_ownership.html"
     before.write_bytes(pages["gold-rebalances.html"])
     with (site.logs / "broker-1" / "server.log").open("a", encoding="utf-8") as log:
         log.write(OTHER_GROUP.replace("returns-f", "returns-g"))
-    assert site.run(data_docs=docs).changed
+    assert site.run(data_docs=docs).has_changed
     assert not before.exists()
     assert "gold-rebalances.html" in {path.name for path in docs.iterdir()}
 

@@ -89,7 +89,7 @@ def test_a_row_has_the_columns_of_its_table(kind: type) -> None:
         else:
             assert pa.types.is_nested(column.type), name
         if hint == hint | None:
-            assert not column.required, f"{name} may be None"
+            assert not column.is_required, f"{name} may be None"
 
 
 def made(hint: Any) -> Any:
@@ -133,8 +133,8 @@ def test_a_table_is_whole(table: Any) -> None:
     names = table.column_names
     assert len(set(names)) == len(names)
     assert set(table.key) | set(table.slice) | set(table.clustering) <= set(names)
-    assert all(table.column(name).required for name in table.key)
-    assert table.column("run_id").required
+    assert all(table.column(name).is_required for name in table.key)
+    assert table.column("run_id").is_required
     assert all(column.description.endswith(".") for column in table.columns)
     if table.layer == "gold" and table.name != "quality_results":
         assert names[:2] == ["cluster", "system"]

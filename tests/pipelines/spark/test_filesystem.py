@@ -238,7 +238,7 @@ def test_the_job_reads_through_spark(mounted: Path, published: Site, halfway: Si
     told = {name: [line.replace(f"{MOUNT}/", "logs/") for line in lines] for name, lines in site.content().items()}
     wanted = published.content()
     assert {name for name in wanted if name not in BY_PATH and sorted(told[name]) != sorted(wanted[name])} == set()
-    assert site.run(f"{MOUNT}/").spared
+    assert site.run(f"{MOUNT}/").was_skipped
 
 
 @LONG
@@ -249,7 +249,7 @@ def test_what_was_read_elsewhere_before_may_still_be_there(mounted: Path, poll_t
     site.run(MOUNT)
     places._served.clear()
     outcome = site.run(str(mounted))
-    assert outcome.spared
+    assert outcome.was_skipped
     assert outcome.counts["files_read"] == 0
 
 

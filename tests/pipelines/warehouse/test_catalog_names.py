@@ -42,7 +42,7 @@ ALL = {f"{table.layer}_{name}" for name, table in TABLES.items()}
 def test_every_table_has_a_name_that_stays(spark: SparkSession, published: Site, copied: Copied, schema: str) -> None:
     site = copied(published)
     outcome = site.run(catalog=f"spark_catalog.{schema}")
-    assert not outcome.spared, "names are new, if nothing else is"
+    assert not outcome.was_skipped, "names are new, if nothing else is"
     assert not any(outcome.changes.values())
     assert "in memory" in outcome.warnings[0]
     assert names(spark, schema) == ALL
@@ -50,7 +50,7 @@ def test_every_table_has_a_name_that_stays(spark: SparkSession, published: Site,
     by_name = spark.table(f"spark_catalog.{schema}.gold_rebalances")
     assert sorted(row["rebalance_id"] for row in by_name.collect()) == sorted(row["rebalance_id"] for row in site.table("rebalances"))
     assert spark.catalog.getTable(f"{schema}.gold_rebalances").description == TABLES["rebalances"].description
-    assert site.run(catalog=f"spark_catalog.{schema}").spared
+    assert site.run(catalog=f"spark_catalog.{schema}").was_skipped
 
     # A name that was dropped, and a table that is made anew, as after a change of version.
     spark.sql(f"DROP TABLE {schema}.gold_rebalances")

@@ -127,7 +127,7 @@ def test_a_table_refuses_what_is_never_null(spark: SparkSession, warehouse: Call
     assert place.versions() == {"allocation_changes": 0}
     log = DeltaTable(place.path("allocation_changes"))
     assert [field.name for field in log.schema().fields if not field.nullable] == [
-        column.name for column in TABLES["allocation_changes"].columns if column.required
+        column.name for column in TABLES["allocation_changes"].columns if column.is_required
     ]
     assert log.metadata().configuration["delta.deletedFileRetentionDuration"] == "interval 168 hours"
 

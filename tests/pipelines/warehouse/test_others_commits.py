@@ -75,10 +75,10 @@ def test_without_new_records_only_the_versions_are_told_anew(spark: Any, publish
     looked_after(spark, site, "incidents", "log_files")
     outcome = site.run()
 
-    assert (outcome.spared, outcome.changed, outcome.counts.get("rebalances")) == (False, False, None)
+    assert (outcome.was_skipped, outcome.has_changed, outcome.counts.get("rebalances")) == (False, False, None)
     assert published_versions(site.warehouse) == {name: version for name, version in site.versions().items() if name in VERSIONED}
     assert site.content() == published.content()
-    assert site.run().spared
+    assert site.run().was_skipped
 
 
 @LONG

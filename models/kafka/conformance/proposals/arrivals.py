@@ -43,4 +43,4 @@ def propose_replacement(scene: Scene) -> Iterator[Script]:
     new = line.member_id or (text_field(began, "reason_member_id") if began is not None and is_meant else None)
     pair = (old, new) if new else (old,)
     changes = reason == "static_member_protocol_change"
-    yield from perhaps_held(scene, *scene.missing(old), HiddenInput("replace", pair, line.instance_id, changed=changes))
+    yield from perhaps_held(scene, *scene.missing(old), HiddenInput("replace", pair, line.instance_id, has_changed=changes))

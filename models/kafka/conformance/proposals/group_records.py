@@ -30,7 +30,7 @@ def propose_assignment(scene: Scene) -> Iterator[Script]:
     if known and count is not None and more > 0:
         named = (member or "", *left_out, *given_none)
         known = (HiddenInput("vanish", unproven_members(scene, more, named)), *known)
-    yield Script((*led, *known, HiddenInput("sync_empty", given_none) if given_none else HiddenInput("sync", left_out, changed=fails)))
+    yield Script((*led, *known, HiddenInput("sync_empty", given_none) if given_none else HiddenInput("sync", left_out, has_changed=fails)))
 
 
 def propose_deletion(scene: Scene) -> Iterator[Script]:

@@ -56,7 +56,7 @@ def standing(scene: Scene) -> tuple[HiddenInput, ...]:
         told = State.EMPTY if told_generation == 0 else State.STABLE
     is_elsewhere = told is not None and told is not state
     is_other = told_generation is not None and (generation is None or told_generation != generation)
-    if not is_elsewhere and not (is_other and (not certainty.generation or line.name == "RebalanceStarted")):
+    if not is_elsewhere and not (is_other and (not certainty.is_generation_sure or line.name == "RebalanceStarted")):
         return ()
     return (HiddenInput("adopt", generation=told_generation, state=told),)
 

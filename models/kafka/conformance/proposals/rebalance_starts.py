@@ -40,7 +40,7 @@ def _rejoined(scene: Scene) -> Iterator[Script]:
     member = scene.member_id
     leads = text_field(scene.line, "reason_id") == "leader_rejoin"
     known = (HiddenInput("lead", (member,)),) if leads else scene.missing(member)
-    yield from perhaps_held(scene, *known, HiddenInput("rejoin", (member,), changed=not leads))
+    yield from perhaps_held(scene, *known, HiddenInput("rejoin", (member,), has_changed=not leads))
 
 
 def _left_by_reason(scene: Scene) -> Iterator[Script]:
@@ -60,8 +60,8 @@ def _replaced_by_reason(scene: Scene) -> Iterator[Script]:
     """
     member, instance = scene.member_id, text_field(scene.line, "reason_instance_id")
     old = scene.group.static.get(instance or "") if scene.group is not None else None
-    replaced = HiddenInput("replace", (old, member) if old else (), instance, changed=True)
-    yield Script((replaced,) if old else (HiddenInput("be_member", (member,)), HiddenInput("rejoin", (member,), changed=True)))
+    replaced = HiddenInput("replace", (old, member) if old else (), instance, has_changed=True)
+    yield Script((replaced,) if old else (HiddenInput("be_member", (member,)), HiddenInput("rejoin", (member,), has_changed=True)))
 
 
 def propose_missed_sync(scene: Scene) -> Iterator[Script]:
@@ -79,7 +79,7 @@ def propose_missed_sync(scene: Scene) -> Iterator[Script]:
 
 def _not_stored(scene: Scene) -> Iterator[Script]:
     member = scene.member_id
-    yield Script((*((HiddenInput("lead", (member,)),) if member else ()), HiddenInput("sync", changed=True)))
+    yield Script((*((HiddenInput("lead", (member,)),) if member else ()), HiddenInput("sync", has_changed=True)))
 
 
 def _began_somehow(scene: Scene) -> Iterator[Script]:
@@ -93,7 +93,7 @@ def _began_somehow(scene: Scene) -> Iterator[Script]:
         return
     yield Script((HiddenInput("join"),), "unnamed")
     if leader is not None and leader in scene.members:
-        yield Script((HiddenInput("rejoin", (leader,), changed=True),), "unnamed")
+        yield Script((HiddenInput("rejoin", (leader,), has_changed=True),), "unnamed")
     if not scene.explanation.sight.shows("MemberLeft"):
         other = next((member for member in scene.members if member != leader), leader)
         yield Script((HiddenInput("leave", (other,) if other else ()),), "unnamed")

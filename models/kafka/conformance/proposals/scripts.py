@@ -45,5 +45,5 @@ def perhaps_held(scene: Scene, *inputs: HiddenInput) -> Iterator[Script]:
         return  # others are awaited, and the phase goes on anyway
     if sight.policy.hands_out_member_ids:
         yield Script((PENDING, *inputs), "held_up")
-    if not sight.shows_joins and not scene.explanation.certainty.roster:
+    if not sight.shows_joins and not scene.explanation.certainty.is_roster_sure:
         yield Script((HiddenInput("be_another"), *inputs), "unnamed")

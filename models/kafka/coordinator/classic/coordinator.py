@@ -50,7 +50,7 @@ class Coordinator:
     """A coordinator of one version, with its groups.
 
     `make_member_id` receives the prefix of a new id; `order` sorts timers with the same deadline. Groups in `log` are
-    loaded at `now_ms`, unless `loaded` is False; then `load` does it.
+    loaded at `now_ms`, unless `is_loaded` is False; then `load` does it.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Coordinator:
         order: Callable[[str], Any] = str,
         log: Log | None = None,
         now_ms: int = 0,
-        loaded: bool = True,
+        is_loaded: bool = True,
     ) -> None:
         self.shard = Shard(
             policy,
@@ -83,7 +83,7 @@ class Coordinator:
         For replays that know neither deadlines nor what renews them.
         """
         self._schedule_clean_up()
-        if loaded:
+        if is_loaded:
             self.load()
 
     @property
@@ -130,7 +130,7 @@ class Coordinator:
                 handler(shard, request)
             except Fault:
                 shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
-            if shard.writes.unconfirmed and shard.policy.is_java:
+            if shard.writes.is_unconfirmed and shard.policy.is_java:
                 defer_parked(shard, request) if isinstance(request, Join | Sync) else defer(shard, request, refused)
         self._fire_until(shard.now_ms)
         return shard.outcome()
@@ -213,7 +213,7 @@ class Coordinator:
 
     def hold_writes(self) -> None:
         """Leave writes unconfirmed by replicas until `settle_writes`."""
-        self.shard.writes.held = True
+        self.shard.writes.is_held = True
 
     def settle_writes(self, error: Error = Error.NONE) -> Outcome:
         """Complete all pending writes with `error` and stop holding writes."""
@@ -269,7 +269,7 @@ class Coordinator:
             if shard.policy.is_java:
                 shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=str(fault))
                 retry(shard, timer)
-        if shard.writes.unconfirmed and shard.policy.is_java:
+        if shard.writes.is_unconfirmed and shard.policy.is_java:
             defer_timer(shard, timer)
         return thrown
 

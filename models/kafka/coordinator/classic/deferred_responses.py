@@ -26,7 +26,7 @@ UNHEARD = -1
 """Marks a parked request as already answered with a timeout."""
 
 
-class Deferring(Protocol):
+class DeferringShard(Protocol):
     """The part of a coordinator's shard used here, for either protocol."""
 
     answers: list[Answer]
@@ -41,13 +41,13 @@ class Deferring(Protocol):
         """Record an event that a broker logs although no state changes."""
 
 
-class ClassicShard(Deferring, Protocol):
+class ClassicShard(DeferringShard, Protocol):
     """A shard with classic groups."""
 
     groups: dict[str, Group]
 
 
-def await_replicas(shard: Deferring, request: Request, refused: Callable[[Error], Response], response: Callable[[], Response]) -> None:
+def await_replicas(shard: DeferringShard, request: Request, refused: Callable[[Error], Response], response: Callable[[], Response]) -> None:
     """Answer a request once earlier writes are confirmed or have failed."""
 
     def ended(error: Error) -> None:
@@ -57,7 +57,7 @@ def await_replicas(shard: Deferring, request: Request, refused: Callable[[Error]
     shard.writes.wait(shard.timers, request.group, shard.now_ms, ended)
 
 
-def defer(shard: Deferring, request: Request, refused: Callable[[Error], Response]) -> None:
+def defer(shard: DeferringShard, request: Request, refused: Callable[[Error], Response]) -> None:
     """Defer the response just given to a request.
 
     Refusals and reads of unconfirmed state are not deferred.
@@ -90,7 +90,7 @@ def defer_parked(shard: ClassicShard, request: Join | Sync) -> None:
     shard.writes.wait(shard.timers, request.group, shard.now_ms, ended)
 
 
-def retry(shard: Deferring, timer: Timer) -> None:
+def retry(shard: DeferringShard, timer: Timer) -> None:
     """Schedule a failed timer again after RETRY_MS.
 
     Replaces one that was set in the meantime (EventBasedCoordinatorTimer.schedule).
@@ -109,7 +109,7 @@ def key_of(timer: Timer) -> str:
 _KEYS = {TimerKind.SESSION: "session-timeout", TimerKind.REBALANCE: "rebalance-timeout"}
 
 
-def defer_timer(shard: Deferring, timer: Timer) -> None:
+def defer_timer(shard: DeferringShard, timer: Timer) -> None:
     """Fire a timer again if replicas don't confirm its writes in time."""
 
     def ended(error: Error) -> None:

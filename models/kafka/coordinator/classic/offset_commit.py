@@ -14,7 +14,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch
 from models.kafka.coordinator.protocol.responses import FetchResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER
-from models.kafka.coordinator.runtime.offsets import Committed, Offsets, TopicPartition
+from models.kafka.coordinator.runtime.offsets import CommittedOffset, Offsets, TopicPartition
 from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.runtime.version_policy import Retention
@@ -82,7 +82,7 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
     if keep_ms is None and shard.policy.retention is Retention.PER_OFFSET:
         keep_ms = shard.settings.retention_ms
     expires_ms = None if keep_ms is None else shard.now_ms + keep_ms
-    values = {place: Committed(offset, shard.now_ms, expires_ms) for place, offset in request.offsets.items()}
+    values = {place: CommittedOffset(offset, shard.now_ms, expires_ms) for place, offset in request.offsets.items()}
     offsets, producer_id = group.offsets, request.producer_id
     offsets.begin(values, producer_id)
 
@@ -90,7 +90,7 @@ def store(shard: Shard, group: Group, request: Commit, *, is_new: bool) -> None:
         offsets.end(values, producer_id)
         offsets.put(numbered(), producer_id)
 
-    def numbered() -> dict[TopicPartition, Committed]:
+    def numbered() -> dict[TopicPartition, CommittedOffset]:
         shard.log.end += 1
         return {place: value._replace(written=shard.log.end) for place, value in values.items()}
 
@@ -125,7 +125,7 @@ def fetch(shard: Shard, request: Fetch) -> None:
     def response() -> FetchResponse:
         return FetchResponse(Error.NONE, fetched(offsets, request, unstable))
 
-    if shard.policy.is_java and shard.writes.unconfirmed:
+    if shard.policy.is_java and shard.writes.is_unconfirmed:
         await_replicas(shard, request, FetchResponse, response)
     else:
         shard.answer(request.request_id, response())
@@ -172,7 +172,7 @@ def clean_up(shard: Shard) -> None:
         shard.announce("OffsetsExpired", offsets_count=dropped)
 
 
-def is_expired(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> bool:
+def is_expired(shard: Shard, group: Group, place: TopicPartition, committed: CommittedOffset) -> bool:
     """Whether an offset has expired.
 
     Source: GroupMetadata.removeExpiredOffsets, ClassicGroup.offsetExpirationCondition.
@@ -189,7 +189,7 @@ def is_expired(shard: Shard, group: Group, place: TopicPartition, committed: Com
     return shard.now_ms - since_ms >= shard.settings.retention_ms
 
 
-def expires_since(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> int | None:
+def expires_since(shard: Shard, group: Group, place: TopicPartition, committed: CommittedOffset) -> int | None:
     """Start of an offset's retention, None while it can't expire."""
     rule = shard.policy.retention
     if rule is Retention.PER_OFFSET or group.protocol_type is None:
@@ -219,7 +219,7 @@ def gone_after_ms(shard: Shard, group: Group) -> int | None:
     return due_ms + -(-(last_ms - due_ms) // interval_ms) * interval_ms
 
 
-def end_of(shard: Shard, group: Group, place: TopicPartition, committed: Committed) -> int:
+def end_of(shard: Shard, group: Group, place: TopicPartition, committed: CommittedOffset) -> int:
     """Earliest time at which an Empty group's offset can be removed."""
     if committed.expires_ms is not None:
         return committed.expires_ms + (shard.policy.retention is Retention.PER_OFFSET)

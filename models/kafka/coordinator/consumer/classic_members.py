@@ -50,7 +50,7 @@ def join(shard: Shard, request: Join) -> None:
         if error is Error.NONE:
             _expect_sync(shard, group, after, replaced)
 
-    if shard.writes.held:
+    if shard.writes.is_held:
         shard.writes.wait(shard.timers, group.id, shard.now_ms, written)
     else:
         written(shard.writes.error)

@@ -102,7 +102,7 @@ class Coordinator:
             shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
         if operation.fails():
             shard.answers[-1] = Answer(request.request_id, shard.now_ms, refused(operation.told))
-        if shard.writes.unconfirmed:
+        if shard.writes.is_unconfirmed:
             defer(shard, request, refused)
         self._run_tasks()
         self._fire_until(shard.now_ms)
@@ -178,7 +178,7 @@ class Coordinator:
         if operation.fails():
             shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=operation.told.value)
             retry(shard, timer)
-        if shard.writes.unconfirmed:
+        if shard.writes.is_unconfirmed:
             defer_timer(shard, timer)
 
     def _schedule_clean_up(self) -> None:

@@ -12,7 +12,7 @@ from models.kafka.coordinator.consumer.shard import Shard
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch
 from models.kafka.coordinator.protocol.responses import FetchResponse, Response
-from models.kafka.coordinator.runtime.offsets import Committed, Offsets, TopicPartition
+from models.kafka.coordinator.runtime.offsets import CommittedOffset, Offsets, TopicPartition
 
 FIRST_VERSION_WITH_EPOCHS = 9
 """First OffsetCommit version with a member epoch."""
@@ -39,7 +39,7 @@ def commit(shard: Shard, request: Commit) -> None:
         _check_member(group, request)
     elif request.generation >= 0:
         raise Refusal(Error.UNKNOWN_MEMBER_ID)
-    group.offsets.committed.update({place: Committed(offset, shard.now_ms) for place, offset in request.offsets.items()})
+    group.offsets.committed.update({place: CommittedOffset(offset, shard.now_ms) for place, offset in request.offsets.items()})
     shard.answer(request.request_id, Response())
 
 
@@ -90,7 +90,7 @@ def clean_up(shard: Shard) -> None:
     for group in list(shard.groups.values()):
         topics = group.subscribed() if isinstance(group, ConsumerGroup) else ()
 
-        def is_over(place: TopicPartition, committed: Committed, topics: object = topics) -> bool:
+        def is_over(place: TopicPartition, committed: CommittedOffset, topics: object = topics) -> bool:
             return committed.at_ms <= oldest_kept_ms and place[0] not in topics  # type: ignore[operator]
 
         written += len(group.offsets.drop(is_over))

@@ -42,7 +42,7 @@ class Operation:
         if not any(self._is_changed(group_id) for group_id in self.before):
             return False
         if self.error is Error.NONE:
-            self.shard.writes.unconfirmed = True
+            self.shard.writes.is_unconfirmed = True
             return False
         shard = self.shard
         for group_id, state in self.before.items():
@@ -52,7 +52,7 @@ class Operation:
                 shard.groups[group_id] = _restored(*state)
         for take_back in self.take_back:
             take_back()
-        shard.actions[self.said :] = [replace(change, undone=True) for change in shard.actions[self.said :]]
+        shard.actions[self.said :] = [replace(change, is_undone=True) for change in shard.actions[self.said :]]
         shard.note("write_failed", next(iter(self.before), ""), detail=self.error.value)
         return True
 
@@ -84,11 +84,11 @@ _WRITTEN = DurableWrites()
 def begin(shard: Shard, group_ids: Iterable[str]) -> Operation | DurableWrites:
     """Begin an operation on these groups."""
     writes = shard.writes
-    if writes.error is Error.NONE and not writes.held:
+    if writes.error is Error.NONE and not writes.is_held:
         return _WRITTEN
     before = {group_id: _kept(shard.groups.get(group_id)) for group_id in group_ids}
     take_back = [] if shard.neighbour is None else [shard.neighbour.checkpoint(group_id) for group_id in before]
-    return Operation(shard, Error.NONE if writes.held else writes.error, before, take_back, len(shard.actions))
+    return Operation(shard, Error.NONE if writes.is_held else writes.error, before, take_back, len(shard.actions))
 
 
 def _kept(group: ConsumerGroup | SimpleGroup | None) -> tuple[ConsumerGroup | SimpleGroup, Mapping[str, Any]] | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 TopicPartition = tuple[str, int]
 
 
-class Committed(NamedTuple):
+class CommittedOffset(NamedTuple):
     """A committed offset.
 
     `expires_ms` is set if the client or an old broker fixed the expiry.
@@ -27,21 +27,21 @@ class Committed(NamedTuple):
     """Number of the write; for two offsets, the later write counts."""
 
 
-Values = Mapping[TopicPartition, Committed]
+Values = Mapping[TopicPartition, CommittedOffset]
 
 
 @dataclass(slots=True)
 class Offsets:
     """The offsets of one group."""
 
-    committed: dict[TopicPartition, Committed] = field(default_factory=dict)
-    transactions: dict[int, dict[TopicPartition, Committed]] = field(default_factory=dict)
+    committed: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
+    transactions: dict[int, dict[TopicPartition, CommittedOffset]] = field(default_factory=dict)
     """Offsets of open transactions, by producer id."""
     unwritten: Counter[TopicPartition] = field(default_factory=Counter)
     """Number of pending writes by partition (pendingOffsetCommits)."""
     unwritten_transactional: Counter[TopicPartition] = field(default_factory=Counter)
     """The same for transactions (pendingTransactionalOffsetCommits without an appended offset)."""
-    given_up: dict[TopicPartition, Committed] = field(default_factory=dict)
+    given_up: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
     """Offsets whose write timed out but is in the log.
 
     The next coordinator will load them.
@@ -102,7 +102,7 @@ class Offsets:
         transactions = {producer: dict(pending) for producer, pending in self.transactions.items()}
         return Offsets(self.committed | self.given_up, transactions)
 
-    def drop(self, expired: Callable[[TopicPartition, Committed], bool]) -> list[TopicPartition]:
+    def drop(self, expired: Callable[[TopicPartition, CommittedOffset], bool]) -> list[TopicPartition]:
         """Remove expired offsets and return their partitions.
 
         Offsets that are being written stay.

@@ -71,10 +71,10 @@ class WriteResults:
     """
 
     error: Error = Error.NONE
-    held: bool = False
+    is_held: bool = False
     timeout_ms: int = 5_000
     """offsets.commit.timeout.ms"""
-    unconfirmed: bool = False
+    is_unconfirmed: bool = False
     """Whether a write is not confirmed by replicas yet."""
     times_out: bool = False
     """Whether the current operation handles a write timeout."""
@@ -84,8 +84,8 @@ class WriteResults:
 
     def append(self, timers: Timers, group_id: str, now_ms: int, written: Written) -> None:
         """Write; `written` gets the resulting error."""
-        if self.held:
-            self.unconfirmed = True
+        if self.is_held:
+            self.is_unconfirmed = True
             self.wait(timers, group_id, now_ms, written)
         else:
             written(self.error)
@@ -108,7 +108,7 @@ class WriteResults:
 
     def settle(self, error: Error) -> None:
         """End all pending writes in order and stop holding writes."""
-        self.held = self.unconfirmed = False
+        self.is_held = self.is_unconfirmed = False
         late, waiting = self._late[:], tuple(self._waiting.items())
         self._late.clear()
         self._waiting.clear()

@@ -36,7 +36,7 @@ class LoggedChange:
     member: str | None = None
     instance: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
-    undone: bool = False
+    is_undone: bool = False
     """Whether the event was logged but undone because its write failed."""
 
 
@@ -51,7 +51,7 @@ class TimerFired:
     kind: TimerKind
     group: str | None
     member: str | None
-    tied: bool
+    is_tied: bool
     fault: str = ""
     """Exception thrown by the broker's code, if any."""
 

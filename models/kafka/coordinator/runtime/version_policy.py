@@ -275,7 +275,7 @@ _JAVA: dict[str, Any] = {
 JAVA_SINCE = (4, 0)
 
 
-def policy_for(version: str, *, java: bool | None = None) -> Policy:
+def policy_for(version: str, *, is_java: bool | None = None) -> Policy:
     """Policy of a Kafka version, such as "2.8.2" or "4.0".
 
     `java` selects the implementation; by default Java since 4.0.
@@ -285,7 +285,7 @@ def policy_for(version: str, *, java: bool | None = None) -> Policy:
     for since, changed in _SINCE:
         if parse_version(since) <= number:
             changes |= changed
-    if java or (java is None and number >= JAVA_SINCE):
+    if is_java or (is_java is None and number >= JAVA_SINCE):
         changes |= _JAVA
     return replace(Policy(), version=version, **changes)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from models.kafka.coordinator.streams.member import Member
 from models.kafka.coordinator.streams.reconciliation import Holders
 from models.kafka.coordinator.streams.tasks import NO_TASKS, Tasks
-from models.kafka.coordinator.streams.topology import Configured, Topology
+from models.kafka.coordinator.streams.topology import ConfiguredTopology, Topology
 
 
 class GroupState(StrEnum):
@@ -46,7 +46,7 @@ class StreamsGroup:
     """Partition counts of the topology's topics when the group last looked."""
     assignment_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of the assignor at the last epoch."""
-    configured: Configured | None = None
+    configured: ConfiguredTopology | None = None
     refresh_requested: bool = True
     """Whether the group has yet to look at its topics."""
     shutdown_requested_by: str | None = None

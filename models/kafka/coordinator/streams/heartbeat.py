@@ -21,7 +21,7 @@ from models.kafka.coordinator.streams.requests import JOIN_EPOCH, LEAVE_FOR_A_WH
 from models.kafka.coordinator.streams.role_changes import next_with_roles
 from models.kafka.coordinator.streams.shard import Shard
 from models.kafka.coordinator.streams.tasks import NO_TASKS, Tasks, by_kind
-from models.kafka.coordinator.streams.topology import Configured, Status, Topology, configure
+from models.kafka.coordinator.streams.topology import ConfiguredTopology, Status, Topology, configure
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ def heartbeat(shard: Shard, request: StreamsHeartbeat) -> None:
         group.shutdown_requested_by = None  # the old member is removed before the new one counts
 
 
-def _answer(shard: Shard, beat: _Beat, after: Member, configured: Configured) -> None:
+def _answer(shard: Shard, beat: _Beat, after: Member, configured: ConfiguredTopology) -> None:
     status = list(beat.status)
     if configured.problem is not None:
         status.append(configured.problem)
@@ -112,7 +112,7 @@ def _see_topology(shard: Shard, beat: _Beat) -> None:
         beat.status.append(Status.STALE_TOPOLOGY)
 
 
-def _configure(shard: Shard, beat: _Beat) -> Configured:
+def _configure(shard: Shard, beat: _Beat) -> ConfiguredTopology:
     """Compare the topology with the topics, if either may have changed."""
     group, topology = beat.group, beat.topology
     beat.metadata = group.metadata
@@ -131,7 +131,7 @@ def _configure(shard: Shard, beat: _Beat) -> Configured:
     return group.configured
 
 
-def _check_tasks(request: StreamsHeartbeat, configured: Configured) -> None:
+def _check_tasks(request: StreamsHeartbeat, configured: ConfiguredTopology) -> None:
     """Refuse tasks that the topology doesn't have (throwIfRequestContainsInvalidTasks)."""
     if configured.is_ready and any(number >= configured.sizes.get(part, 0) for _, part, number in request.owned or ()):
         raise Refusal(Error.INVALID_REQUEST)
@@ -140,7 +140,7 @@ def _check_tasks(request: StreamsHeartbeat, configured: Configured) -> None:
 # -- effects of an accepted heartbeat -------------------------------------------------------------------------
 
 
-def _enter(shard: Shard, beat: _Beat, configured: Configured) -> None:
+def _enter(shard: Shard, beat: _Beat, configured: ConfiguredTopology) -> None:
     """Register the member, and raise the group epoch if a new target is needed."""
     group = beat.group
     validated = configured.epoch if configured.is_ready else -1
@@ -185,7 +185,7 @@ def _is_refined(shard: Shard, beat: _Beat) -> bool:
     return beat.refined.get(beat.after.id, NO_TASKS) != beat.after.assigned
 
 
-def _target(shard: Shard, beat: _Beat, configured: Configured) -> tuple[int, Tasks]:
+def _target(shard: Shard, beat: _Beat, configured: ConfiguredTopology) -> tuple[int, Tasks]:
     """Target epoch and tasks of the member; computes targets if they are due."""
     group = beat.group
     is_behind = group.epoch > group.target_epoch

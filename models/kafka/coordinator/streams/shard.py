@@ -11,7 +11,7 @@ from models.kafka.coordinator.streams.assignor import ChooseTasks, Refine, Work,
 from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
 from models.kafka.coordinator.streams.member import Member
 from models.kafka.coordinator.streams.outcomes import StreamsGroupSettings
-from models.kafka.coordinator.streams.topology import Configured, Status
+from models.kafka.coordinator.streams.topology import ConfiguredTopology, Status
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Shard(HeartbeatShard[StreamsGroup]):
         """Whether the group still waits for more members at its start."""
         return self.timers.due_ms(TimerKind.JOIN, group.id, "") is not None
 
-    def compute_target(self, group: StreamsGroup, configured: Configured) -> Status | None:
+    def compute_target(self, group: StreamsGroup, configured: ConfiguredTopology) -> Status | None:
         """Compute all targets for the epoch, unless they must wait; the status says why."""
         if group.target_epoch >= group.epoch:
             return None

@@ -53,7 +53,7 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class ConfiguredTopology:
     """A topology compared with the topics that exist.
 
     `sizes` are the numbers of tasks by subtopology, `missing` the partition counts of topics to be created.
@@ -70,19 +70,19 @@ class Configured:
         return self.problem is None
 
 
-def configure(topology: Topology, topics: Mapping[str, int]) -> Configured:
+def configure(topology: Topology, topics: Mapping[str, int]) -> ConfiguredTopology:
     """Compare a topology with the topics that exist (configureTopics)."""
     parts = topology.subtopologies
     if any(source not in topics for part in parts for source in part.sources):
-        return Configured(topology.epoch, problem=Status.MISSING_SOURCE_TOPICS)
+        return ConfiguredTopology(topology.epoch, problem=Status.MISSING_SOURCE_TOPICS)
     decided = _repartition_counts(parts, topics)
     sizes = {part.id: max(topics.get(topic, decided.get(topic, 0)) for topic in part.inputs) for part in parts}
     wanted = {topic: decided[topic] for part in parts for topic in part.repartition_sources}
     wanted |= {topic: sizes[part.id] for part in parts for topic in part.changelogs}
     if any(topics.get(topic, count) != count for topic, count in wanted.items()):
-        return Configured(topology.epoch, problem=Status.INCORRECTLY_PARTITIONED_TOPICS)
+        return ConfiguredTopology(topology.epoch, problem=Status.INCORRECTLY_PARTITIONED_TOPICS)
     missing = {topic: count for topic, count in wanted.items() if topic not in topics}
-    return Configured(topology.epoch, sizes, missing, Status.MISSING_INTERNAL_TOPICS if missing else None)
+    return ConfiguredTopology(topology.epoch, sizes, missing, Status.MISSING_INTERNAL_TOPICS if missing else None)
 
 
 def _repartition_counts(parts: tuple[Subtopology, ...], topics: Mapping[str, int]) -> dict[str, int]:

@@ -28,7 +28,7 @@ PATIENCE = 4
 
 
 @dataclass(slots=True)
-class Following:
+class FollowedSource:
     """A source that is followed, with the news given so far."""
 
     settings: Settings
@@ -41,7 +41,7 @@ class Following:
     clock: Callable[[], float] = time.monotonic
     _newsroom: Newsroom = field(default_factory=Newsroom)
     _warned: set[str] = field(default_factory=set)
-    _begun: bool = False
+    _has_begun: bool = False
     _told_from: int | None = None
 
     def news(self) -> Iterator[list[News]]:
@@ -64,8 +64,8 @@ class Following:
 
     def _look(self, replay: LiveReplay) -> list[News]:
         files = self.source.reports()
-        if not self._begun:
-            self._begun = True
+        if not self._has_begun:
+            self._has_begun = True
             self._told_from = self.since(max((row["last_at"] for row in files if row["last_at"] is not None), default=None))
         found = list(self._newsroom.news(row for row in replay.look(files) if self._is_wanted(row)))
         self._complain(replay)
@@ -90,7 +90,7 @@ def _is_after(row: Any, when: int) -> bool:
     return ended is None or ended >= when
 
 
-def followed(asked: QueryOptions) -> Following:
+def followed(asked: QueryOptions) -> FollowedSource:
     """Follow files or standard input.
 
     Rebalances in files that have ended before are news only from `--since` on; those of standard input always are.
@@ -108,11 +108,11 @@ def followed(asked: QueryOptions) -> Following:
     given = moment(asked.since, zone, "--since") if asked.since else None
     paths = list(asked.paths or ["-"])
     if paths == ["-"]:
-        return Following(settings, FollowedStream(options.read), options, groups, given.micros if given else _always, asked.talk.warn)
+        return FollowedSource(settings, FollowedStream(options.read), options, groups, given.micros if given else _always, asked.talk.warn)
     if "-" in paths:
         raise UsageError("--follow reads standard input or files, not both")
     check_paths(paths)
-    return Following(
+    return FollowedSource(
         settings, FollowedFiles(paths, options.read), options, groups, given.micros if given else _from_now_on, asked.talk.warn
     )
 

@@ -42,20 +42,20 @@ class FollowedFiles:
         """Additions, round by round, without end.
 
         The first round holds the existing content."""
-        yield self._search(first=True)
+        yield self._search(is_first=True)
         while True:
             chunks = [chunk for each in self.growing.values() for chunk in each.grown()]
             self._identities.update(found for each in self.growing.values() if (found := each.identity))
             if time.monotonic() - self._searched_at > SEARCH_SECONDS:
-                chunks += self._search(first=False)
+                chunks += self._search(is_first=False)
             yield chunks
             self.wait(POLL_SECONDS)
 
-    def _search(self, *, first: bool) -> list[ParsedChunk]:
+    def _search(self, *, is_first: bool) -> list[ParsedChunk]:
         """Take up files that are new."""
         self._searched_at = time.monotonic()
         found = find_files(self.paths, self.options)
-        if first and found.missing:
+        if is_first and found.missing:
             raise NothingReadable(nothing_at(found.missing[0]))
         chunks: list[ParsedChunk] = []
         for source in found.files:
@@ -89,7 +89,7 @@ class FollowedFiles:
 
 
 def _grows(source: SourceFile) -> bool:
-    return source.plain and "://" not in source.path and os.path.isfile(source.path)
+    return source.is_plain and "://" not in source.path and os.path.isfile(source.path)
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class FollowedStream:
                 yield self._fed(data)
             else:
                 head += data or b""
-                told = stream_source("-", head, complete=data == b"") if _tells(head, data) else ""
+                told = stream_source("-", head, is_complete=data == b"") if _tells(head, data) else ""
                 if isinstance(told, str):
                     reason = told or reason
                 else:

@@ -99,7 +99,7 @@ def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | 
         talk.warn(text)
     wanted = frozenset(shown_as(group or (), options.redaction))
     stream = Stream()
-    broken = any(skip.named for skip in found.skipped)
+    broken = any(skip.is_named for skip in found.skipped)
     total, done = sum(source.size_bytes for source in found.files), 0
     with talk.progress("reading") as progress:
         for source in found.files:

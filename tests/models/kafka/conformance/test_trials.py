@@ -109,7 +109,7 @@ def test_a_phase_as_long_as_a_usual_timeout_ended_by_its_deadline() -> None:
     found = window("1.1.1", OLD_GROUP, (began(20_000, 1), stabilized(320_003, 2), assigned(320_010, 2)))
     ended = [step for step in found.inputs if step.input.kind == "end_join_phase"]
     assert [step.due.at_ms for step in ended if step.due is not None] == [320_000]
-    assert not found.best.certainty.roster
+    assert not found.best.certainty.is_roster_sure
     assert all(not entry.differing and entry.line is not None and entry.expected is not None for entry in found.entries)
 
 

@@ -134,8 +134,8 @@ class Stage:
 
     def _begin(self, log: Any, now_ms: int, *, loaded: bool) -> Any:
         if not self.modern:
-            return Coordinator(self.policy, self.settings, log=log, now_ms=now_ms, loaded=loaded)
-        return BothCoordinator(self.policy, self.settings, self.modern, log=log, now_ms=now_ms, loaded=loaded)
+            return Coordinator(self.policy, self.settings, log=log, now_ms=now_ms, is_loaded=loaded)
+        return BothCoordinator(self.policy, self.settings, self.modern, log=log, now_ms=now_ms, is_loaded=loaded)
 
     def state(self) -> str:
         """The group in the notation of scripts."""

@@ -167,11 +167,11 @@ class ClassicGroups(RuleBasedStateMachine):
         self.see(old.unload())
         self.open.clear()  # a second SyncGroup drops the first, which is never answered
         self.generations.clear()
-        self.coordinator = Coordinator(self.policy, self.settings, log=old.log, now_ms=old.now_ms, loaded=False)
+        self.coordinator = Coordinator(self.policy, self.settings, log=old.log, now_ms=old.now_ms, is_loaded=False)
         self.see(self.coordinator.load())
 
     @precondition(lambda self: any(group.state is State.EMPTY for group in self.coordinator.groups.values()))
-    @precondition(lambda self: not self.coordinator.shard.writes.held)  # what waits to be written can't be copied
+    @precondition(lambda self: not self.coordinator.shard.writes.is_held)  # what waits to be written can't be copied
     @rule()
     def foretell_the_end(self) -> None:
         """Two ways to learn when an Empty group is removed: to reckon, and to wait and see."""

@@ -135,7 +135,7 @@ class BothProtocols(RuleBasedStateMachine):
         self.see(self.coordinator.unload())
         before = self.coordinator
         self.coordinator = BothCoordinator(
-            policy_for("4.0.0"), self.settings, self.modern, log=before.log, now_ms=before.now_ms, loaded=False
+            policy_for("4.0.0"), self.settings, self.modern, log=before.log, now_ms=before.now_ms, is_loaded=False
         )
         self.see(self.coordinator.load())
 

@@ -14,7 +14,7 @@ def layout(*placements: Placement, running: tuple[str, ...] = RUNNING, gone: tup
 
 
 def placed(topic: str, replicas: str, isr: str | None, leader: str | None) -> Placement:
-    return Placement(topic, 0, tuple(replicas.split(",")), None if isr is None else tuple(isr.split(",")), leader, sure=True)
+    return Placement(topic, 0, tuple(replicas.split(",")), None if isr is None else tuple(isr.split(",")), leader, is_sure=True)
 
 
 @pytest.mark.parametrize(

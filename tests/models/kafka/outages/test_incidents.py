@@ -169,7 +169,7 @@ def test_rebalances_after_a_lost_coordinator_name_the_loss() -> None:
 def brokers_that_went(*goings: tuple[str, float]) -> Brokers:
     brokers = Brokers()
     for node, at in goings:
-        brokers.gone(node, round(at * SECOND), going(at))
+        brokers.note_departure(node, round(at * SECOND), going(at))
     return brokers
 
 

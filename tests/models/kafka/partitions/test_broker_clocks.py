@@ -116,5 +116,5 @@ def test_zones_are_no_clocks() -> None:
     started = event_of("1.000 1/server [KafkaServer id=1] started", 1)
     later = dataclasses.replace(started, at_us=started.order_us + 2 * FAR_US)
     found: dict[str, BrokerClockBounds] = {}
-    _bound(found, "1", later, started, above=True)
+    _bound(found, "1", later, started, is_above=True)
     assert found == {}

@@ -98,4 +98,4 @@ def test_changes_that_are_awaited(told: list[int], at: int, awaited: bool) -> No
 
     moves = SubscriptionVersions([second * SECOND for second in told], [Result()], [], 100 * SECOND)  # type: ignore[list-item]
 
-    assert moves.awaited(at * SECOND, 1 << 62, LIST_US) is awaited
+    assert moves.is_awaited(at * SECOND, 1 << 62, LIST_US) is awaited

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.analysis.parallel.pool import Died, Pool
+from pipelines.analysis.parallel.pool import Pool, WorkerDeath
 from tests.pipelines.analysis.parallel.work import Die, Double, Fail
 
 
@@ -47,7 +47,7 @@ def test_a_task_whose_process_died_is_begun_again_and_the_death_is_told(pool: Po
 
 
 def test_a_task_that_ends_every_process_is_named_and_the_others_are_done(pool: Pool, tmp_path: Path) -> None:
-    assert list(pool.results([Double(1), Die(tmp_path / "deaths", 99), Double(2)])) == [2, Died("signal 9"), 4]
+    assert list(pool.results([Double(1), Die(tmp_path / "deaths", 99), Double(2)])) == [2, WorkerDeath("signal 9"), 4]
 
 
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), ValueError("no number")])

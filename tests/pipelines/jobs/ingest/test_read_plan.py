@@ -120,8 +120,8 @@ class Ledger:
             told = {"path": source.name, "options_id": options_id, "bytes_read": length}
             row = {name: part.report[name] for name in ("file_id", "size_bytes", "status", "reason")} | told
             last = part.settled or start
-            end = content_end(source, length) if source.plain else length
-            places = checkpoints(source, end) if source.plain else part.report["checkpoints"]
+            end = content_end(source, length) if source.is_plain else length
+            places = checkpoints(source, end) if source.is_plain else part.report["checkpoints"]
             state = {"checkpoints": places} | ({"offset": last.offset, "line": last.line} if last else {})
             state |= ({"end": end} if end < length else {}) | {"zeros": source.zeros}
             [files[source.name]] = known_files([row], {source.name: state})
@@ -614,7 +614,7 @@ def test_a_file_that_cannot_be_read_for_a_while_is_not_taken_for_another(tmp_pat
     todo = plan(ledger.files.values(), [], [SkippedFile(str(log), "cannot be read: Permission denied", False)], lambda _: "same")
 
     assert todo.unread == {str(log)}
-    assert todo.nothing
+    assert todo.is_empty
 
 
 def test_other_options_are_said_and_not_mixed(tmp_path: Path) -> None:

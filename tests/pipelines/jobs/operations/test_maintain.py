@@ -68,7 +68,7 @@ def test_upkeep_puts_files_together_removes_what_is_old_and_changes_no_row(
     for name in VERSIONED:  # what is said of the run itself is written after all else
         folder = site.warehouse / TABLES[name].path
         assert {path.name for path in folder.glob("*.parquet")} == {Path(path).name for path in DeltaTable(str(folder)).file_uris()}, name
-    assert site.run().spared
+    assert site.run().was_skipped
 
 
 def test_upkeep_keeps_what_readers_may_need_and_asks_for_a_warehouse(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_upkeep_keeps_what_readers_may_need_and_asks_for_a_warehouse(tmp_path: P
 
 def test_what_went_wrong_names_nothing_where_names_are_hidden() -> None:
     problem = OSError("s3a://acme-prod/lake: 10.0.3.17 refused zorbaop")
-    assert upkeep._told(problem, redacted=False) == str(problem)
-    told = upkeep._told(problem, redacted=True)
+    assert upkeep._told(problem, is_redacted=False) == str(problem)
+    told = upkeep._told(problem, is_redacted=True)
     assert not any(each in told for each in ("acme", "10.0.3.17", "zorbaop"))
     assert "refused" in told

@@ -446,7 +446,7 @@ def test_metrics_say_what_ran_and_what_there_is(place: Path, tmp_path: Path) -> 
 
 
 def test_a_failed_run_passes_the_last_success_on() -> None:
-    text = metrics_text(RunFacts(3, 200.0, succeeded=False), {}, 100.0)
+    text = metrics_text(RunFacts(3, 200.0, has_succeeded=False), {}, 100.0)
 
     assert "groupscope_run_last_success_timestamp_seconds 100\n" in text
     assert "groupscope_run_exit_code 3\n" in text

@@ -242,4 +242,4 @@ def test_what_is_lost_stops_a_run_and_a_rebuild_makes_it_anew(published: Site, h
     assert [warning for warning in outcome.warnings if "ops/runs" in warning]
     assert {path.name for path in site.warehouse.glob("*/*.damaged")} == {"runs.damaged", "events.damaged", "log_files.damaged"}
     assert site.content() == published.content()
-    assert site.run().spared
+    assert site.run().was_skipped

@@ -85,7 +85,7 @@ def test_a_run_whose_entry_could_not_be_closed_is_not_in_the_way_of_the_next_one
 
     assert outcome.counts["groups_replayed"] == 1
     assert [row["status"] for row in sorted(site.table("runs"), key=lambda row: row["run_number"])] == ["published", "failed", "published"]
-    assert site.run().spared
+    assert site.run().was_skipped
 
 
 @LONG
@@ -102,5 +102,5 @@ def test_upkeep_that_cannot_write_says_so_and_leaves_the_tables_as_they_were(
         patch.setattr(delta, "cluster", with_a_full_disk)
         with pytest.raises(CannotWrite, match="mend that and run again"):
             maintain(MaintainOptions(str(site.warehouse)))
-    assert not site.run().changed
+    assert not site.run().has_changed
     assert site.content() == published.content()

@@ -59,7 +59,7 @@ def test_a_first_run_that_was_killed_leaves_nothing_of_files_that_are_gone(
 
     assert outcome.exit_code == 0
     assert site.content() == published.content()
-    assert site.run().spared
+    assert site.run().was_skipped
 
 
 @LONG
