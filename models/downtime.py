@@ -183,10 +183,11 @@ class Waits(Generic[N]):
 def shared_out(waits: Sequence[Wait[N]]) -> dict[N, float]:
     """Microseconds by name, of one group's waits.
 
-    An instant of several waits is divided by the parts that names have in them, for each name the largest.
+    An instant of several waits is divided by the parts that names have in them, for each name the largest. Waits of no length give
+    their names none.
     """
     steps = [(at, change, number) for number, wait in enumerate(waits) for at, change in ((wait.begin, 1), (wait.end, -1))]
-    found: defaultdict[N, float] = defaultdict(float)
+    found = {name: 0.0 for wait in waits for name in wait.parts}
     active: Counter[int] = Counter()
     before = 0
     for at, change, number in sorted(steps):
@@ -195,8 +196,8 @@ def shared_out(waits: Sequence[Wait[N]]) -> dict[N, float]:
             for name, part in waits[other].parts.items():
                 present[name] = max(part, present.get(name, 0.0))
         total = sum(present.values())
-        for name, part in present.items():
+        for name, part in present.items() if total else ():
             found[name] += (at - before) * part / total
         active[number] += change
         before = at
-    return dict(found)
+    return found

@@ -76,6 +76,14 @@ def test_classic_rebalances_are_summed_up_without_being_kept() -> None:
     assert waits.seconds() == pytest.approx({"a": 5, "b": 9})
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_whoever_was_waited_for_no_time_at_all_has_no_seconds(protocol: str) -> None:
+    waits: Waits[str] = Waits()
+    for span in ((4, 4, "a"), (4, 4, "bc")):
+        waits.add(Item(*span, protocol=protocol), str)
+    assert waits.seconds() == {"a": 0.0, "b": 0.0, "c": 0.0}
+
+
 def test_groups_that_wait_at_the_same_time_wait_apart() -> None:
     items = [Item(0, 10, "a", "consumer"), Item(0, 10, "b", "consumer", group="payments")]
     assert booked(items) == pytest.approx({"a": 10, "b": 10})
