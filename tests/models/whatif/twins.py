@@ -2,7 +2,8 @@
 
 `python -m tests.models.whatif.twins 2000` prints one JSON object; `--seed` gives other scenarios. The logs of each run
 are read as any others; only what they tell is known. `stop_share` allows for half a heartbeat interval for each
-rebalance, which is chance in the simulator, too; `strict_stop_share` for 0.5 s or 10 % altogether.
+rebalance, which is chance in the simulator, too; `strict_stop_share` for 0.5 s or 10 % altogether. `--chance` says how
+often two runs of the same twin, with other dice, agree as strictly: more cannot be known.
 """
 
 from __future__ import annotations
@@ -93,14 +94,29 @@ def history_of(made: Scenario, version: str, seed: int) -> GroupHistory:
         return group
 
 
-def compare(seed: int, score: Score) -> None:
-    """Foretell one scenario, run it under the other configuration, and compare."""
+def twins_of(seed: int) -> tuple[Scenario, str, Configuration, Scenario]:
+    """A scenario with its version, and the same under another configuration."""
     dice = random.Random(seed)  # noqa: S311 - repeatable
     made = scenario(dice)
     configuration, of_group, of_cluster = dice.choice(CONFIGURATIONS)
     version = VERSIONS[-1] if configuration.consumer_protocol else dice.choice(VERSIONS)
+    return made, version, configuration, replace(made, groups=tuple(replace(group, **of_group) for group in made.groups), **of_cluster)
+
+
+def agrees_by_chance(seed: int) -> bool:
+    """Whether two runs of one twin, with other dice, stand still for as long."""
+    _, version, _, other = twins_of(seed)
+    first, second = (sum(map(stopped_seconds, history_of(other, version, dice).rows)) for dice in (seed, seed + OTHER_DICE))
+    return abs(first - second) <= max(SECONDS_LATE, SHARE_LATE * first)
+
+
+OTHER_DICE = 1_000_003
+
+
+def compare(seed: int, score: Score) -> None:
+    """Foretell one scenario, run it under the other configuration, and compare."""
+    made, version, configuration, other = twins_of(seed)
     told = under(history_of(made, version, seed), configuration)
-    other = replace(made, groups=tuple(replace(group, **of_group) for group in made.groups), **of_cluster)
     happened = history_of(other, version, seed).rows
     stopped, foretold = sum(map(stopped_seconds, happened)), told.stopped_seconds - told.saved_seconds
     score.pairs += 1
@@ -131,7 +147,12 @@ def main() -> None:
     parser.add_argument("count", type=int, nargs="?", default=2_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", "-v", action="store_true")
+    parser.add_argument("--chance", action="store_true")
     asked = parser.parse_args()
+    if asked.chance:
+        agreed = sum(map(agrees_by_chance, range(asked.seed, asked.seed + asked.count)))
+        print(json.dumps({"pairs": asked.count, "strict_stop_share": round(agreed / asked.count, 3)}))
+        return
     score = Score()
     for seed in range(asked.seed, asked.seed + asked.count):
         compare(seed, score)
