@@ -131,25 +131,20 @@ def waited_seconds(item: Waited) -> float:
     return lasted if waited is None else waited
 
 
-def parts(people: Sequence[P], named: Callable[[P], N], shares: Sequence[float] | None = None) -> dict[N, float]:
+def parts(people: Sequence[P], named: Callable[[P], N]) -> dict[N, float]:
     """Part of a wait by name, in the order of people.
 
-    `shares` are the probabilities of the people, where they are known. The parts add up to 1.
+    The parts add up to 1.
     """
-    weights: dict[N, float] = {}
-    for person, share in zip(people, shares or [1.0] * len(people), strict=True):
-        weights[named(person)] = weights.get(named(person), 0.0) + share
-    total = sum(weights.values())
-    return {name: weight / total for name, weight in weights.items()} if total else {}
+    return {name: count / len(people) for name, count in Counter(map(named, people)).items()}
 
 
 @dataclass(slots=True)
 class Waits(Generic[N]):
     """Waits of groups, added one by one.
 
-    Whoever may be the one that was waited for has a part: its share where the logs tell shares, else as much as each of the others.
-    Where rebalances overlap, an instant is divided among all that are waited for then. So the seconds of all members of a group add
-    up to the time that it waited.
+    All members that may have been waited for have equal parts. If rebalances overlap, an instant is divided among the members that
+    are waited for then. So the seconds of all members of a group add up to the time that it waited.
     """
 
     booked: defaultdict[N, float] = field(default_factory=lambda: defaultdict(float))
@@ -196,7 +191,7 @@ def shared_out(waits: Sequence[Wait[N]]) -> dict[N, float]:
             for name, part in waits[other].parts.items():
                 present[name] = max(part, present.get(name, 0.0))
         total = sum(present.values())
-        for name, part in present.items() if total else ():
+        for name, part in present.items():
             found[name] += (at - before) * part / total
         active[number] += change
         before = at

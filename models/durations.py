@@ -37,9 +37,9 @@ def span_us(text: str, units: Collection[str] = UNITS_US.keys(), *, is_whole: bo
 
 
 def spell(seconds: float) -> str:
-    """A duration in the reason of a blocker, such as 3 min 33 s.
+    """A duration for people, such as 3 min 33 s.
 
-    It is the style of pages, screens and headlines; a test holds `dashboards.wording.durations.duration` to it.
+    Used in reasons of blockers, headlines, screens and pages.
     """
     if seconds < MILLISECONDS_BELOW_SECONDS:
         return f"{round(seconds * 1000)} ms"

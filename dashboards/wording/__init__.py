@@ -1,4 +1,4 @@
 """Units, escaping and sentences.
 
-Imports `view` and `conf`. Start with `story`.
+Imports `view`, `conf` and `models.durations`. Start with `story`.
 """

@@ -63,7 +63,7 @@ class StaticRestarts:
 
         `kept` are the lines that say that nobody has to rebalance, in order of time.
         """
-        self._settle(event)
+        self._confirm_return(event)
         if event.name == "StaticMemberFenced" and self.spell is not None:
             self.spell.is_fenced = True
         if event.name == "ModernMemberJoined" and event.instance_id and event.fields.get("rejoined"):
@@ -71,7 +71,7 @@ class StaticRestarts:
         elif event.name == "StaticMemberReplaced" and event.instance_id and was_kept(event, kept):
             self._note(event)
 
-    def _settle(self, event: Event) -> None:
+    def _confirm_return(self, event: Event) -> None:
         """Count the latest return, unless the group's epoch rises with it."""
         back = self.returned
         if back is None or ((is_prompt := event.time_us - back.time_us <= KEPT_US) and event.name != "GroupEpochBumped"):

@@ -89,19 +89,12 @@ def test_groups_that_wait_at_the_same_time_wait_apart() -> None:
     assert booked(items) == pytest.approx({"a": 10, "b": 10})
 
 
-PARTS = [
-    ("ab", None, {"a": 0.5, "b": 0.5}),
-    ("aab", None, {"a": 2 / 3, "b": 1 / 3}),
-    ("ab", (0.6, 0.2), {"a": 0.75, "b": 0.25}),
-    ("", None, {}),
-]
+PARTS = [("ab", {"a": 0.5, "b": 0.5}), ("aab", {"a": 2 / 3, "b": 1 / 3}), ("", {})]
 
 
-@pytest.mark.parametrize(("people", "shares", "expected"), PARTS)
-def test_shares_divide_a_wait_and_equal_parts_do_without_them(
-    people: str, shares: tuple[float, ...] | None, expected: dict[str, float]
-) -> None:
-    assert parts(people, str, shares) == pytest.approx(expected)
+@pytest.mark.parametrize(("people", "expected"), PARTS)
+def test_all_that_may_have_been_waited_for_have_equal_parts(people: str, expected: dict[str, float]) -> None:
+    assert parts(people, str) == pytest.approx(expected)
 
 
 WAITED = [

@@ -1,11 +1,8 @@
 """Durations as people read them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dashboards.wording.durations import duration
-from models.durations import spell
 
 
 @pytest.mark.parametrize(
@@ -30,8 +27,3 @@ from models.durations import spell
 )
 def test_a_duration_has_two_units_at_most(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
-
-
-@given(st.floats(0, 1e8))
-def test_headlines_have_the_same_style(seconds: float) -> None:
-    assert spell(seconds) == duration(seconds)
