@@ -44,7 +44,6 @@ TOLERANCES: Mapping[str, Tolerance] = {
         10_000_000, "twice group.streams.heartbeat.interval.ms, 5 s by default (KIP-1071); the factor assumed"
     ),
     "incidents.static_restarts.kept_us": Tolerance(2_000_000),
-    "incidents.static_returns.default_session_ms": Tolerance(45_000, "KIP-735"),
     "kafka.expiry_bursts.together_us": Tolerance(1_000_000, "below the least usual heartbeat.interval.ms (ConsumerConfig); assumed"),
     "kafka.expiry_bursts.load_us": Tolerance(60_000_000, "the default session timeout, 45 s (KIP-735), and 15 s; assumed"),
     "kafka.facts.default_initial_delay_ms": Tolerance(3_000, "KafkaConfig"),
@@ -200,7 +199,6 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "whatif.heartbeat_phases.chance_max": Tolerance(0.05, "the usual level of a test"),
     "whatif.heartbeat_phases.late_ms": Tolerance(60),
     "whatif.outlook.spared_share": Tolerance(8),
-    "whatif.rules.default_session_ms": Tolerance(45_000, "KIP-735"),
     "whatif.rules.default_max_poll_ms": Tolerance(300_000, "KIP-62"),
     "whatif.rules.default_heartbeat_ms": Tolerance(3_000, "heartbeat.interval.ms (ConsumerConfig)"),
     "whatif.rules.default_initial_delay_ms": Tolerance(3_000, "KIP-134"),
@@ -233,6 +231,9 @@ DEFAULT_SESSION_TIMEOUTS_MS = (10_000, 45_000)
 
 10 s in 0.10.1 to 2.8, 45 s since 3.0 (ConsumerConfig, KIP-735).
 """
+
+DEFAULT_SESSION_MS = DEFAULT_SESSION_TIMEOUTS_MS[-1]
+"""Session timeout of members whose lines and library tell none."""
 
 USUAL_SESSION_TIMEOUTS_MS = (6_000, 10_000, 30_000, 45_000)
 """Minimum session timeout and defaults of clients.

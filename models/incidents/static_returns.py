@@ -12,14 +12,9 @@ from itertools import pairwise
 
 from models.downtime import stopped_seconds
 from models.incidents.absences import MembershipChange, absences_of, membership_changes
+from models.incidents.static_membership import may_be_static
 from models.rows import Rebalance, RebalanceMember
-from models.tolerances import whole
-
-DEFAULT_SESSION_MS = whole("incidents.static_returns.default_session_ms")
-"""Default of session.timeout.ms since 3.0 (KIP-735), if the actual one is unknown."""
-IN_CONSUMERS = frozenset({None, "consumer"})
-"""Protocol types whose members may be static; Connect's workers cannot."""
-WITH_INSTANCES = frozenset({"classic", "consumer"})
+from models.tolerances import DEFAULT_SESSION_MS
 
 
 def spared(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]]) -> dict[str, float]:
@@ -34,12 +29,9 @@ def spared(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMemb
     by_row: defaultdict[int, list[MembershipChange]] = defaultdict(list)
     for change in changes:
         by_row[change.index].append(change)
-    avoided = {index for index, own in by_row.items() if all(id(change) in bridged for change in own) and _may_be_static(ordered[index])}
+    eligible = {index for index, row in enumerate(ordered) if may_be_static(row.protocol_type, row.protocol)}
+    avoided = {index for index, own in by_row.items() if index in eligible and all(id(change) in bridged for change in own)}
     for before, index in pairwise(range(len(ordered))):
         if before in avoided and ordered[index].cause == "cooperative_followup":
             avoided.add(index)
     return {ordered[index].rebalance_id: stopped_seconds(ordered[index]) for index in sorted(avoided)}
-
-
-def _may_be_static(row: Rebalance) -> bool:
-    return row.protocol_type in IN_CONSUMERS and row.protocol in WITH_INSTANCES

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from models.downtime import COOPERATIVE_PROTOCOLS, is_cooperative, stopped_seconds
+from models.incidents.static_membership import is_of_consumers
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC
 from models.tolerances import real, whole
@@ -160,7 +161,7 @@ def candidates(
     `everybody` is the behaviour of all members, if `behaviour` is that of some.
     """
     version = history.version
-    is_consumer = behaviour.protocol_type in {None, "consumer"}
+    is_consumer = is_of_consumers(behaviour.protocol_type)
     if settings.protocol == CLASSIC:
         yield from _sessions(behaviour, settings)
         if _started_apart(history) and _has(version, "delay") and settings.initial_delay_ms < GATHERING_MS:

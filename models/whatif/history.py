@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from models.kafka.simulation.scenario import CLASSIC
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
+from models.tolerances import DEFAULT_SESSION_MS
 from models.units import US_PER_MS
 from models.whatif.behaviour.heartbeats import USUAL_MS, interval_ms, others_ms, waits_ms
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.behaviour.reading import Witnesses, read
 from models.whatif.heartbeat_phases import error_ms, late_ms
-from models.whatif.rules import DEFAULT_SESSION_MS
 from models.whatif.runs.run import Recurrence, Run, Settings
 from models.whatif.runs.settings import as_it_was
 

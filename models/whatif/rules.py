@@ -9,9 +9,6 @@ from dataclasses import dataclass
 
 from models.tolerances import whole
 
-DEFAULT_SESSION_MS = whole("whatif.rules.default_session_ms")
-"""Default of session.timeout.ms since 3.0 (KIP-735), if the actual one is unknown."""
-
 DEFAULT_MAX_POLL_MS = whole("whatif.rules.default_max_poll_ms")
 """Default of max.poll.interval.ms (KIP-62)."""
 

@@ -24,8 +24,8 @@ from models.kafka.hypotheses.timeouts import (
 )
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, says_unknown_member
+from models.kafka.observations.libraries import known_library
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.kafka.observations.roster import TELL_LEAVES
 from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, real, whole
 from models.units import US_PER_MS
 
@@ -146,7 +146,7 @@ def _would_tell_its_leave(context: RebalanceContext, went: MemberAction) -> bool
     """Whether the member's log would show its leave, had it left."""
     actor = context.actor(went) or ""
     log = context.roster.logs.get(actor)
-    tells = log is not None and log.library in TELL_LEAVES
+    tells = log is not None and known_library(log.library).logs_leaves
     return tells or (context.known.leaves_logged and actor in context.known.tell_joins)
 
 

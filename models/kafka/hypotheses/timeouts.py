@@ -10,7 +10,7 @@ from models.events import when
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.library_defaults import defaults_of
+from models.kafka.observations.libraries import default_timeouts
 from models.kafka.observations.roster import Member
 from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.tolerances import (
@@ -60,7 +60,7 @@ def session_timeout_us(context: RebalanceContext) -> int:
     told += [settings["session_timeout_ms"] for settings in context.known.settings.values() if "session_timeout_ms" in settings]
     if not told and context.facts.session_timeout_ms is None:
         logs = context.roster.logs.values()
-        usual = [defaults_of(log.library, context.facts.versions.get(log.file)) for log in logs]
+        usual = [default_timeouts(log.library, context.facts.versions.get(log.file)) for log in logs]
         told = [each.session_ms for each in usual if each is not None]
     return max(told, default=context.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
 

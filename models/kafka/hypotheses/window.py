@@ -11,8 +11,8 @@ from models.events import Event, Witness, names_field, text_field
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import ActionKind, MemberAction, only_gave_id
-from models.kafka.observations.default_client_ids import is_default
 from models.kafka.observations.knowledge import GroupKnowledge
+from models.kafka.observations.libraries import is_default_id
 from models.kafka.observations.line_delays import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_log import RebalanceWindow
@@ -349,7 +349,7 @@ class RebalanceContext:
 
         Of two that have it, none need be the other's former self.
         """
-        return actor in self.known.shared or (actor is not None and is_default(actor))
+        return actor in self.known.shared or (actor is not None and is_default_id(actor))
 
     def has_client_log(self, actor: str | None) -> bool:
         """Whether the client's own log is among the files."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.libraries import known_library, library_of
 from models.kafka.observations.roster import Member, Roster
 from models.tolerances import whole
 from models.units import US_PER_MS
@@ -23,12 +24,6 @@ CHANGES_HELD = 32
 
 CONNECT = "connect"
 """Protocol type of the group of Connect's workers (WorkerCoordinator, protocolType)."""
-
-SILENT_LIBRARIES = frozenset({"kafka.franz_go", "kafka.kafka_go", "kafka.sarama", "kafka.kafkajs", "kafka.aiokafka"})
-"""Libraries whose logs show neither late polls nor starts, by message id.
-
-No message of theirs in the catalogue emits ClientPollTimedOut.
-"""
 
 _MEMBERSHIP_BY_GENERATION = dict[int, dict[str, str | None]]
 
@@ -121,7 +116,7 @@ def _hear(knowledge: GroupKnowledge, roster: Roster, event: Event, client: str) 
     knowledge.clients.add(client)
     family = event.message.rpartition(".")[0]
     roster.note_log(client, event.place.file, family)
-    if family in SILENT_LIBRARIES:
+    if not known_library(library_of(family)).logs_late_polls:
         knowledge.silent.add(client)
 
 

@@ -7,10 +7,11 @@ The coordinator makes a member id from the client id (dynamic members) or from t
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from models.kafka.observations.libraries import known_library, library_of
 from models.rows import Person
 from models.tolerances import whole
 
@@ -53,20 +54,6 @@ class Member:
     last_seen_at: int | None = None
     ended_how: str = "open"
 
-
-HOSTS = frozenset({"spring", "connect", "streams", "flink", "logstash", "vector", "karafka"})
-"""Programs around a client library, by the family of their messages."""
-
-
-LIBRARIES: Mapping[str, str] = {"client": "java", "streams_client": "java", "python": "kafka_python"}
-"""Library of a family of messages, where it has another name."""
-
-
-TELL_LEAVES = frozenset({"sarama", "franz_go", "kafka_go", "kafkajs", "aiokafka", "kafka_python", "brod", "ruby_kafka"})
-"""Libraries that log a leave or a close by default, in all versions.
-
-Their messages in the catalogue emit ClientLeaveSent or ClientClosed. librdkafka does so in debug output only, Java since 2.1.
-"""
 
 SHARED = "java"
 """Library whose wordings others have, too.
@@ -122,11 +109,11 @@ class Roster:
 
     def note_log(self, client_id: str, file: str, family: str) -> None:
         """Keep where a client writes, by the family of its message (`kafka.librdkafka`)."""
-        part = family.rpartition(".")[2]
-        library = LIBRARIES.get(part, part)
+        library = library_of(family)
         known = self.logs.get(client_id)
-        shared = library == SHARED and known is not None and known.file == file and known.library not in HOSTS
-        if known is None or (library not in HOSTS and not shared and (known.file, known.library) != (file, library)):
+        is_host = known_library(library).built_on is not None
+        is_shared = library == SHARED and known is not None and known.file == file and known_library(known.library).built_on is None
+        if known is None or (not is_host and not is_shared and (known.file, known.library) != (file, library)):
             self.logs[client_id] = ClientLog(file, library)
 
     def past(self, before: int, named: Container[str | None]) -> list[Member]:

@@ -10,16 +10,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from models.kafka.observations.library_defaults import defaults_of
+from models.incidents.static_membership import is_of_consumers
+from models.kafka.observations.libraries import default_timeouts
 from models.kafka.simulation.scenario import COOPERATIVE
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
-from models.tolerances import whole
+from models.tolerances import DEFAULT_SESSION_MS, whole
 from models.units import US_PER_MS
 from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
 from models.whatif.behaviour.heartbeats import LATE_MS
 from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Nudge, Stretch
 from models.whatif.behaviour.tenures import UNNAMED, Roll, Tenure
-from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS, DEFAULT_SESSION_MS
+from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS
 
 OUTSIDE = frozenset(
     {"unknown", "metadata_change", "subscription_change", "assignor_change", "coordinator_failover", "assignment_store_failed"}
@@ -63,7 +64,7 @@ def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, resta
     roll.bound()
     settings = _settings(rows, witnesses, _session_ms(roll, made))
     made.heartbeat_ms = witnesses.heartbeat_ms
-    made.commit_ms = COMMIT_MS if made.protocol_type in {None, "consumer"} else None
+    made.commit_ms = COMMIT_MS if is_of_consumers(made.protocol_type) else None
     reader = Reader(made, rows, settings, _starts(witnesses.states), restarts=restarts)
     for actor, tenures in roll.by_actor():
         made.members[actor] = reader.member(actor, tenures)
@@ -262,7 +263,7 @@ def _settings(rows: Sequence[Rebalance], witnesses: Witnesses, session_ms: int) 
     by_library: dict[str, dict[str, int]] = {}
     for session in witnesses.sessions:
         actor = session.instance_id or session.client_id or session.member_id or "?"
-        default = defaults_of(session.library, session.client_version)
+        default = default_timeouts(session.library, session.client_version)
         if default is not None and default.session_ms <= session_ms:
             by_library[actor] = {"session_timeout_ms": default.session_ms, "max_poll_interval_ms": default.rebalance_ms}
         told = {"session_timeout_ms": session.session_timeout_ms, "max_poll_interval_ms": session.rebalance_timeout_ms}

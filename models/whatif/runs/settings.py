@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from models.downtime import is_cooperative
+from models.incidents.static_membership import is_of_consumers
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN
 from models.rows import Rebalance
-from models.tolerances import real
+from models.tolerances import DEFAULT_SESSION_MS, real
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.rules import (
     DEFAULT_INITIAL_DELAY_MS,
     DEFAULT_MAX_POLL_MS,
-    DEFAULT_SESSION_MS,
     MODERN_HEARTBEAT_MS,
     MODERN_SESSION_MS,
     Configuration,
@@ -57,7 +57,7 @@ def changed(settings: Settings, configuration: Configuration, behaviour: Behavio
         made = _classic(made, configuration)
     if configuration.max_poll_interval_ms is not None:
         made = replace(made, max_poll_ms={"": configuration.max_poll_interval_ms})
-    if behaviour.protocol_type in {None, "consumer"}:
+    if is_of_consumers(behaviour.protocol_type):
         made = replace(made, is_static=configuration.static_membership)
         if settings.protocol == CLASSIC and configuration.consumer_protocol:
             version = _version(settings.version, is_modern=True)
