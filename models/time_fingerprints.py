@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Self
 
-Told = tuple[int, str, object]
+TimedFact = tuple[int, str, object]
 """A fact: its time in microseconds, its kind, and its value.
 
 The value's `repr` must identify it, including the time if that matters.
@@ -21,7 +21,7 @@ _DIGEST_BYTES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class KnownByTime:
+class TimeFingerprints:
     """Fingerprints of all facts, one for each of their times.
 
     They are computed once in order of time, because each of many queries has its own time.
@@ -32,7 +32,7 @@ class KnownByTime:
     """Fingerprints up to each time; the first covers timeless facts."""
 
     @classmethod
-    def of(cls, always: object, told: Iterable[Told]) -> Self:
+    def of(cls, always: object, told: Iterable[TimedFact]) -> Self:
         """Build fingerprints of timeless facts and of facts with a time.
 
         Facts of equal time and kind must come in a stable order.

@@ -113,7 +113,7 @@ def test_lines_that_name_no_group_are_taken_once() -> None:
         return Event(name, at, at, place, Witness.CLIENT, group="g", client_id="c-1", fields=values)
 
     before, after = (told("ClientCoordinatorLost", at, why="disconnected") for at in (5, 15))
-    facts = ClusterFacts("c", strays={"g": [before, after]})
+    facts = ClusterFacts("c", attributed_events={"g": [before, after]})
     stage = GroupStage("c", "g", facts)
     stage.feed(told("ClientJoining", 10))
     resumed = GroupStage.resumed("c", "g", facts, stage.state())

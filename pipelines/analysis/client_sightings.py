@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.events import Witness
-from models.kafka.observations.attribution import STRAY_EVENTS, ClientSighting
+from models.kafka.observations.attribution import EVENTS_WITHOUT_GROUP, ClientSighting
 from parsers.arrow_arrays import alike, flags, integers_of, known_of, numbers, strings
 from parsers.schema import TIME
 from pipelines.schema.row_conversion import micros
@@ -31,34 +31,34 @@ alone, so their number grows with clients and not with time.
 """
 
 _CLIENT = strings([Witness.CLIENT.value])
-_STRAY_NAMES = strings(sorted(STRAY_EVENTS))
+_NAMES_WITHOUT_GROUP = strings(sorted(EVENTS_WITHOUT_GROUP))
 
-STRAYS_OF_A_FILE_MAX = 50_000
+WITHOUT_GROUP_MAX = 50_000
 """Clients' lines without a group that are used of one file, the first ones.
 
 They are held in memory until all groups' clients are known.
 """
 
 
-class StrayRoom:
+class EventsPerFileLimit:
     """Counts the lines without a group of each file.
 
     Those beyond the limit are left out.
     """
 
     def __init__(self, most: int | None = None) -> None:
-        self._most = STRAYS_OF_A_FILE_MAX if most is None else most
+        self._most = WITHOUT_GROUP_MAX if most is None else most
         self._taken: Counter[str] = Counter()
 
-    def fitting(self, strays: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
+    def fitting(self, events_without_group: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
         """Those that fit; lines of one file must come in order."""
-        if not strays.num_rows:
-            return strays
+        if not events_without_group.num_rows:
+            return events_without_group
         kept = []
-        for file in strays["file"].to_pylist():
+        for file in events_without_group["file"].to_pylist():
             self._taken[file] += 1
             kept.append(self._taken[file] <= self._most)
-        return strays if all(kept) else strays.filter(flags(kept))
+        return events_without_group if all(kept) else events_without_group.filter(flags(kept))
 
     def warnings(self) -> list[str]:
         """One line for each file with more lines than fit."""
@@ -68,9 +68,9 @@ class StrayRoom:
         ]
 
 
-def strays_in(batch: pa.RecordBatch) -> pa.RecordBatch:
+def events_without_group_in(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the events of a batch that concern a group without naming it."""
-    return batch.filter(pc.and_(pc.is_null(batch["group"]), pc.is_in(batch["event"], value_set=_STRAY_NAMES)))
+    return batch.filter(pc.and_(pc.is_null(batch["group"]), pc.is_in(batch["event"], value_set=_NAMES_WITHOUT_GROUP)))
 
 
 def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[ClientSighting]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from models.events import Event
 from models.kafka.cluster.facts import CLUSTER_EVENTS
 from parsers.arrow_arrays import strings
-from pipelines.analysis.client_sightings import sightings_in, strays_in
+from pipelines.analysis.client_sightings import events_without_group_in, sightings_in
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.in_process import AnalyzeOptions
 from pipelines.analysis.spill import EventStore
@@ -61,7 +61,7 @@ class LiveReplay:
     _groups: dict[str, _Held] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
     _cluster_events: deque[Event] = field(default_factory=lambda: deque(maxlen=SHARED_EVENTS_MAX))
-    _strays: deque[Event] = field(default_factory=lambda: deque(maxlen=SHARED_EVENTS_MAX))
+    _events_without_group: deque[Event] = field(default_factory=lambda: deque(maxlen=SHARED_EVENTS_MAX))
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in the events of a chunk."""
@@ -72,9 +72,9 @@ class LiveReplay:
             self.rocketmq_seen = True
             batch = batch.filter(pc.invert(theirs))
         self._cluster_events.extend(events_of(batch.filter(pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES))))
-        strays = strays_in(batch)
-        self._strays.extend(events_of(strays))
-        if strays.num_rows:
+        events_without_group = events_without_group_in(batch)
+        self._events_without_group.extend(events_of(events_without_group))
+        if events_without_group.num_rows:
             # A client's line without a group may belong to any.
             self._changed.update(self._groups)
         grouped = batch.filter(pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"])))
@@ -98,7 +98,7 @@ class LiveReplay:
             names.of,
             logs_end_of({**row, "cluster": names.of(row["path"])} for row in listed),
             self.options.assume,
-            list(self._strays),
+            list(self._events_without_group),
             lambda: sightings_in(chain.from_iterable(held.batches for held in self._groups.values())),
             self.failures,
         )

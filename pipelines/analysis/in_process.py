@@ -29,7 +29,7 @@ from parsers.reading.file_reports import merge_reports, report_row
 from parsers.reading.reader import ReadOptions, find_files, read_file, unmatched_globs
 from parsers.redaction.pseudonyms import Redaction
 from parsers.sources.files import SourceFile
-from pipelines.analysis.client_sightings import StrayRoom, sightings_in, strays_in
+from pipelines.analysis.client_sightings import EventsPerFileLimit, events_without_group_in, sightings_in
 from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.joint_expiries import expiries_in, joint
 from pipelines.analysis.log_files import log_file_row, refused_row
@@ -180,8 +180,8 @@ class _Reading:
     workers: Workers
     names: ClusterNames = field(default_factory=ClusterNames)
     cluster_events: list[Event] = field(default_factory=list)
-    strays: list[Event] = field(default_factory=list)
-    stray_room: StrayRoom = field(default_factory=StrayRoom)
+    events_without_group: list[Event] = field(default_factory=list)
+    without_group_limit: EventsPerFileLimit = field(default_factory=EventsPerFileLimit)
     sightings: list[ClientSighting] = field(default_factory=list)
     unknown: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     unknown_files: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
@@ -258,7 +258,7 @@ class _Reading:
         wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
         self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
-        self.strays.extend(events_of(self.stray_room.fitting(strays_in(batch))))
+        self.events_without_group.extend(events_of(self.without_group_limit.fitting(events_without_group_in(batch))))
         grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         if self.options.groups:
             self.sightings.extend(sightings_in([batch]))  # including groups that were not requested
@@ -306,7 +306,7 @@ class _Reading:
             row["cluster"] = self.names.of(row["file"])
             row["rejected_record_id"] = make_id("rejected", row["cluster"], row["file"], row["byte_offset"])
         self.analysis.totals = totals_of(self.analysis.log_files)
-        self.analysis.warnings += self.stray_room.warnings()
+        self.analysis.warnings += self.without_group_limit.warnings()
         for kind, count in sorted(self.dropped.items()):
             if count:
                 self.analysis.warnings.append(f"{count} more {kind} records are counted and not listed one by one")
@@ -333,7 +333,8 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
         return reading.sightings if options.groups else sightings_in(reading.store.batches())
 
     ends = logs_end_of(analysis.log_files)
-    facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, reading.strays, sightings, analysis.failures)
+    of_clients = reading.events_without_group
+    facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, of_clients, sightings, analysis.failures)
     if options.groups:
         for known in facts.values():
             known.expiry_bursts = [told_by_one_of(burst, options.groups) for burst in known.expiry_bursts]

@@ -109,14 +109,14 @@ def cluster_facts(
     cluster_of: Callable[[str], str],
     logs_end: Mapping[str, int],
     assume: Mapping[str, int],
-    strays: Sequence[Event] = (),
+    events_without_group: Sequence[Event] = (),
     sightings: Callable[[], Iterable[ClientSighting]] = tuple,
     failures: list[str] | None = None,
 ) -> dict[str, ClusterFacts]:
     """Run the cluster stage for each cluster among the events.
 
     Events are those of `models.kafka.cluster.facts.CLUSTER_EVENTS`. `cluster_of` returns the cluster of a file by path.
-    `assume` overrides learned facts, by field name. `strays` are clients' lines without a group; `sightings` is called
+    `assume` overrides learned facts, by field name. `events_without_group` are clients' lines without a group; `sightings` is called
     only if there are any. If a cluster's events raise, its facts stay empty and `failures` gets a message.
     """
     by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in logs_end}
@@ -127,22 +127,22 @@ def cluster_facts(
         known.logs_end = logs_end.get(cluster)
         for name, value in assume.items():
             setattr(known, name, value)
-    for cluster, homes in _brought_home(strays, sightings, cluster_of).items():
-        facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).strays = homes
+    for cluster, by_group in _attributed(events_without_group, sightings, cluster_of).items():
+        facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).attributed_events = by_group
     return facts
 
 
-def _brought_home(
-    strays: Sequence[Event], sightings: Callable[[], Iterable[ClientSighting]], cluster_of: Callable[[str], str]
+def _attributed(
+    events_without_group: Sequence[Event], sightings: Callable[[], Iterable[ClientSighting]], cluster_of: Callable[[str], str]
 ) -> dict[str, dict[str, list[Event]]]:
     """Attribute clients' lines without a group, by cluster and group."""
     seen: dict[str, Sightings] = {}
-    for each in sightings() if strays else ():
+    for each in sightings() if events_without_group else ():
         seen.setdefault(cluster_of(each.file), Sightings()).note(each)
     by_cluster: dict[str, list[Event]] = {}
-    for event in strays:
+    for event in events_without_group:
         by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
-    return {cluster: seen[cluster].brought_home(events) for cluster, events in by_cluster.items() if cluster in seen}
+    return {cluster: seen[cluster].attribute(events) for cluster, events in by_cluster.items() if cluster in seen}
 
 
 class GuardedStage:

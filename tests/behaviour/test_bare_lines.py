@@ -44,7 +44,7 @@ def test_of_partitions_and_brokers(name: str) -> None:
 def test_of_clusters(name: str) -> None:
     for event in bare(name):
         facts = learn([event])
-        assert facts.goings == []
+        assert facts.departures == []
         assert facts.deletions == []
         fact_rows(facts)
         replay_outages("c", [], {}, facts)

@@ -462,7 +462,7 @@ def test_clocks_that_go_back_do_not_make_rows_final_too_early(monkeypatch: pytes
 def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
     place = LogPosition("c.log", 1, 1)
     stray = Event("ClientCoordinatorLost", 8 * US, 8 * US, place, Witness.CLIENT, group="g", client_id="c-1", fields={"why": "gone"})
-    facts = ClusterFacts("c", strays={"g": [stray]})
+    facts = ClusterFacts("c", attributed_events={"g": [stray]})
     stage = GroupStage("c", "g", facts)
     stage.feed(line("HeartbeatCompleted", 5))
     stage.catch_up(7 * US)

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from models.kafka.cluster.facts import ClusterFacts
-from models.time_fingerprints import KnownByTime, Told
+from models.time_fingerprints import TimedFact, TimeFingerprints
 
-_TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "goings", "damaged", "expiry_bursts")
+_TIMED = ("loads", "takeovers", "topic_changes", "node_changes", "departures", "damaged", "expiry_bursts")
 _IN_FORCE = ("initial_delay_ms", "session_timeout_ms", "rebalance_timeout_ms", "offsets_partitions", "offsets_retention_seconds")
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFacts(KnownByTime):
+class FactFingerprints(TimeFingerprints):
     """Fingerprints of facts used to rank causes of a group's rebalances.
 
     If two versions of the facts agree up to a time, so do the verdicts on rebalances that ended a fixed lag before.
@@ -24,18 +24,18 @@ class KnownFacts(KnownByTime):
     """
 
 
-def known_facts(facts: ClusterFacts) -> KnownFacts:
+def fingerprint_facts(facts: ClusterFacts) -> FactFingerprints:
     """Fingerprints of a cluster's facts, by time."""
     in_force = [(name, getattr(facts, name)) for name in _IN_FORCE]
-    return KnownFacts.of([*in_force, ("capped", sorted(facts.capped.items(), key=lambda each: each[0]))], _timed(facts))
+    return FactFingerprints.of([*in_force, ("capped", sorted(facts.capped.items(), key=lambda each: each[0]))], _timed(facts))
 
 
-def _timed(facts: ClusterFacts) -> Iterator[Told]:
+def _timed(facts: ClusterFacts) -> Iterator[TimedFact]:
     """All facts with a time, each with its time and kind."""
     for name in _TIMED:
         yield from ((each.at, name, each) for each in getattr(facts, name))
     for name in ("leaders_replaced", "kept", "expiries"):
         yield from ((event.time_us, name, event) for event in getattr(facts, name))
     yield from ((each[0], "deletions", each) for each in facts.deletions)
-    for group, events in sorted(facts.strays.items()):
-        yield from ((event.order_us, f"strays {group}", event) for event in events)
+    for group, events in sorted(facts.attributed_events.items()):
+        yield from ((event.order_us, f"events_without_group {group}", event) for event in events)

@@ -144,7 +144,7 @@ class ClusterFacts:
     """Loads of partitions that their former node, lost by then, never gave up."""
     topic_changes: list[TopicChange] = field(default_factory=list)
     node_changes: list[NodeChange] = field(default_factory=list)
-    goings: list[BrokerDeparture] = field(default_factory=list)
+    departures: list[BrokerDeparture] = field(default_factory=list)
     damaged: list[DamagedLog] = field(default_factory=list)
     deletions: list[tuple[int, str, Event]] = field(default_factory=list)
     expiries: list[Event] = field(default_factory=list)
@@ -163,7 +163,7 @@ class ClusterFacts:
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
     logs_end: int | None = None
-    strays: dict[str, list[Event]] = field(default_factory=dict)
+    attributed_events: dict[str, list[Event]] = field(default_factory=dict)
     """Clients' lines without a group, by the group that they concern.
 
     See `models.kafka.observations.attribution`.
@@ -272,13 +272,13 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
             lesson(facts, event)
         if event.name == "BrokersChanged":
             lists.append(event)
-    facts.goings += _unannounced_departures(lists)
+    facts.departures += _unannounced_departures(lists)
     facts.loads.sort(key=lambda load: (load.at, _order(load.event.place)))
     facts.takeovers = _takeovers(facts.loads)
     facts.expiry_bursts = bursts_of(expired, [(load.at, load.node) for load in facts.loads if load.is_loaded])
     facts.topic_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
     facts.node_changes.sort(key=lambda change: (change.at, _order(change.event.place)))
-    facts.goings.sort(key=lambda going: (going.at, _order(going.event.place)))
+    facts.departures.sort(key=lambda departure: (departure.at, _order(departure.event.place)))
     facts.damaged.sort(key=lambda damage: (damage.at, _order(damage.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
     facts.expiries.sort(key=lambda event: (event.time_us, _order(event.place)))
@@ -348,7 +348,7 @@ def _learn_node_change(facts: ClusterFacts, event: Event) -> None:
 
 
 def _learn_departures(facts: ClusterFacts, event: Event) -> None:
-    facts.goings.extend(BrokerDeparture(event.time_us, node, event) for node in _nodes(event.fields.get(_DEPARTURE_FIELDS[event.name])))
+    facts.departures.extend(BrokerDeparture(event.time_us, node, event) for node in _nodes(event.fields.get(_DEPARTURE_FIELDS[event.name])))
 
 
 def _learn_deletions(facts: ClusterFacts, event: Event) -> None:

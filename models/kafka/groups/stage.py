@@ -43,7 +43,7 @@ from models.kafka.observations.client_states import ClientStates
 from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
 from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
-from models.kafka.outages.incidents import CLOCKS_US, goings_of
+from models.kafka.outages.incidents import CLOCKS_US, departures_of
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindows
 from models.kafka.reconstruction.epoch_log import ModernReplay
@@ -124,7 +124,7 @@ class GroupStage:
         if self.limits.group_states:
             self.states = ModelStates(self.cluster, self.group, self.facts.initial_delay_ms)
         self._attributed = attributed_events(self.group, self.facts)
-        self._departures = goings_of(self.facts)
+        self._departures = departures_of(self.facts)
         self._gap = gap_us(self.limits)
 
     @classmethod

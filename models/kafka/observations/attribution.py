@@ -19,7 +19,7 @@ from models.kafka.observations.client_ids import log_of
 from models.kafka.observations.roster import owner_of
 from models.tolerances import whole
 
-STRAY_EVENTS = frozenset(
+EVENTS_WITHOUT_GROUP = frozenset(
     {
         "ClientClosed",
         "ClientCommitFailed",
@@ -51,7 +51,7 @@ def attributed_events(group: str, facts: ClusterFacts) -> deque[Event]:
         for _, name, event in facts.deletions
         if name == group
     ]
-    return deque(sorted([*deletions, *facts.strays.get(group, ())], key=lambda event: event.order_us))
+    return deque(sorted([*deletions, *facts.attributed_events.get(group, ())], key=lambda event: event.order_us))
 
 
 SLACK_US = whole("kafka.attribution.slack_us")
@@ -115,7 +115,7 @@ class Sightings:
         if client:
             _note(self._anywhere, client, seen.group, seen)
 
-    def brought_home(self, events: Iterable[Event]) -> dict[str, list[Event]]:
+    def attribute(self, events: Iterable[Event]) -> dict[str, list[Event]]:
         """Attribute lines to groups; those of each group in order of time."""
         homes: dict[str, list[Event]] = {}
         for event in events:

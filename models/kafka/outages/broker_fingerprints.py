@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.partitions.suspected_failures import LATE_US, RESTART_WITHIN_US, suspicions_of
-from models.time_fingerprints import KnownByTime, Told
+from models.time_fingerprints import TimedFact, TimeFingerprints
 
 
 @dataclass(frozen=True, slots=True)
-class KnownGoings:
+class DepartureFingerprints:
     """Fingerprints of a cluster's knowledge about broker departures."""
 
-    told: KnownByTime
+    told: TimeFingerprints
     """Departures reported by a controller."""
-    starts: KnownByTime
+    starts: TimeFingerprints
     """Starts and stops in brokers' own files, and which brokers have files."""
 
     def until(self, at: int) -> str:
@@ -27,11 +27,12 @@ class KnownGoings:
         return f"{self.told.until(at + LATE_US)} {self.starts.until(at + RESTART_WITHIN_US)}"
 
 
-def known_goings(facts: ClusterFacts, node_of: Mapping[str, str]) -> KnownGoings:
+def fingerprint_departures(facts: ClusterFacts, node_of: Mapping[str, str]) -> DepartureFingerprints:
     """Fingerprints of a cluster's brokers, by time."""
     found = suspicions_of(facts, node_of)
-    return KnownGoings(KnownByTime.of((), _timed(found.told)), KnownByTime.of(sorted(found.with_file), _timed(found.starts)))
+    told = TimeFingerprints.of((), _timed(found.told))
+    return DepartureFingerprints(told, TimeFingerprints.of(sorted(found.with_file), _timed(found.starts)))
 
 
-def _timed(known: Mapping[str, list[int]]) -> Iterator[Told]:
+def _timed(known: Mapping[str, list[int]]) -> Iterator[TimedFact]:
     return ((at, node, at) for node, times in sorted(known.items()) for at in sorted(times))

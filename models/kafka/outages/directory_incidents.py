@@ -12,7 +12,7 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import DirectoryFacts
 from models.kafka.outages.outage_rows import TAKEN_OVER_US
-from models.kafka.partitions.brokers import SAME_GOING_US, Brokers, DirectoryFailure
+from models.kafka.partitions.brokers import SAME_DEPARTURE_US, Brokers, DirectoryFailure
 from models.kafka.partitions.history import MOMENT_US
 from models.rows import KAFKA, Incident, LeaderMove, PartitionOutage
 from models.times import first_known, in_order
@@ -25,7 +25,7 @@ def explain_failure(failure: DirectoryFailure, outages: Iterable[PartitionOutage
 
 
 def _broker_went(failure: DirectoryFailure, brokers: Brokers) -> bool:
-    return brokers.last_going(failure.node, failure.at + SAME_GOING_US, failure.at - MOMENT_US) is not None
+    return brokers.last_departure(failure.node, failure.at + SAME_DEPARTURE_US, failure.at - MOMENT_US) is not None
 
 
 def _left_vacant(failure: DirectoryFailure, row: PartitionOutage) -> bool:

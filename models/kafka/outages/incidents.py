@@ -301,15 +301,15 @@ def _in_number_order(nodes: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(nodes), key=lambda node: (len(node), node)))
 
 
-def goings_of(facts: ClusterFacts) -> list[BrokerDeparture]:
+def departures_of(facts: ClusterFacts) -> list[BrokerDeparture]:
     """Departures reported by controllers, and brokers' own stops, by time."""
     stops = [
         BrokerDeparture(each.at, each.node, each.event) for each in facts.node_changes if each.kind == "stopping" and each.node is not None
     ]
-    return sorted([*facts.goings, *stops], key=lambda going: going.at)
+    return sorted([*facts.departures, *stops], key=lambda departure: departure.at)
 
 
-def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[BrokerDeparture], moves: Sequence[CoordinatorMove] = ()) -> None:
+def point_to_outages(rebalances: Iterable[Rebalance], departures: Sequence[BrokerDeparture], moves: Sequence[CoordinatorMove] = ()) -> None:
     """Link coordinator failovers to the departure of the broker.
 
     Adds the departure's line to the evidence. If `moves` show which broker the coordinator left, only its departure counts.
@@ -320,7 +320,7 @@ def point_to_outages(rebalances: Iterable[Rebalance], goings: Sequence[BrokerDep
         if started is None or row.root_cause != failover:
             continue
         left = _left(moves, started)
-        near = [going for going in goings if 0 <= started - going.at <= TAKEOVER_US and (left is None or going.node == left)]
+        near = [each for each in departures if 0 <= started - each.at <= TAKEOVER_US and (left is None or each.node == left)]
         if not near:
             continue
         if row.cause == Cause.COORDINATOR_FAILOVER.value:

@@ -99,10 +99,10 @@ def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int |
 def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap: Gap) -> PartitionOutage:
     before, vacant, after = gap
     brokers = stage.brokers
-    offline_at, going = _began(history, brokers, before, vacant[0])
+    offline_at, departure = _began(history, brokers, before, vacant[0])
     leader_before = before.leader if before is not None else None
     isr = _isr_at(history, before, vacant, offline_at)
-    lost = _lost(brokers, history, isr, leader_before, offline_at, going)
+    lost = _lost(brokers, history, isr, leader_before, offline_at, departure)
     replicas = history.candidates or isr
     ended_by = _ended_by(replicas, isr, leader_before, after)
     online_at = _ended(brokers, offline_at, after)
@@ -161,9 +161,9 @@ def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | Non
     if first.has_time:
         return first.at, None
     for node in (*((before.leader,) if before is not None else ()), *history.candidates, *(e.node for e in first.events if e.node)):
-        going = brokers.last_going(node, first.at, after)
-        if going is not None and going.down_at is not None:
-            return going.down_at, going
+        departure = brokers.last_departure(node, first.at, after)
+        if departure is not None and departure.down_at is not None:
+            return departure.down_at, departure
     return first.at, None
 
 
@@ -182,7 +182,7 @@ def _isr_at(history: PartitionHistory, before: Leadership | None, vacant: list[L
 
 
 def _lost(
-    brokers: Brokers, history: PartitionHistory, isr: Nodes, leader_before: str | None, at: int, going: BrokerAbsence | None
+    brokers: Brokers, history: PartitionHistory, isr: Nodes, leader_before: str | None, at: int, departure: BrokerAbsence | None
 ) -> list[BrokerAbsence]:
     """Brokers that were down when the leader was lost.
 
@@ -190,8 +190,8 @@ def _lost(
     """
     nodes = dict.fromkeys((*isr, *(() if leader_before is None else (leader_before,)))) or history.candidates
     lost = [absence for node in nodes if (absence := brokers.gone_at(node, at + MOMENT_US)) is not None]
-    if going is not None and all(absence.node != going.node for absence in lost):
-        lost.append(going)
+    if departure is not None and all(absence.node != departure.node for absence in lost):
+        lost.append(departure)
     return lost
 
 
@@ -332,9 +332,9 @@ def _behind_move(history: PartitionHistory, brokers: Brokers, before: Leadership
 
 def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, each: Leadership) -> str | None:
     """Reason for a leader move, None if unknown."""
-    going = brokers.last_going(before.leader, each.at + MOMENT_US, each.at - TAKEN_OVER_US)
-    if going is not None and before.at <= (going.down_at or 0) + MOMENT_US:
-        return f"broker {before.leader} {'was stopped' if going.is_controlled else 'was lost'}"
+    departure = brokers.last_departure(before.leader, each.at + MOMENT_US, each.at - TAKEN_OVER_US)
+    if departure is not None and before.at <= (departure.down_at or 0) + MOMENT_US:
+        return f"broker {before.leader} {'was stopped' if departure.is_controlled else 'was lost'}"
     if brokers.was_leaving(before.leader, each.at - TAKEN_OVER_US, each.at):
         return f"broker {before.leader} was stopped"
     if brokers.absent_at(before.leader, each.at) is not None:

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from models.kafka.outages.affected_groups import Readers
-from models.time_fingerprints import KnownByTime, Told
+from models.time_fingerprints import TimedFact, TimeFingerprints
 
 
 @dataclass(frozen=True, slots=True)
-class KnownReaders(KnownByTime):
+class ReaderFingerprints(TimeFingerprints):
     """Fingerprints of the group facts that outages depend on."""
 
 
-def known_readers(readers: Readers) -> KnownReaders:
+def fingerprint_readers(readers: Readers) -> ReaderFingerprints:
     """Fingerprints of a cluster's readers, by time; it may have none."""
-    return KnownReaders.of((), _timed(readers))
+    return ReaderFingerprints.of((), _timed(readers))
 
 
-def _timed(readers: Readers) -> Iterator[Told]:
+def _timed(readers: Readers) -> Iterator[TimedFact]:
     """Facts with their times, in an order independent of the input.
 
     Times are part of them, because outages ask since when a group reads a topic.

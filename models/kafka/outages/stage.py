@@ -1,6 +1,6 @@
 """Outage stage: turns events of a cluster's partitions into final rows.
 
-Time advances with the events. When the next event comes, everything about a partition that ended SETTLE_US ago is
+Time advances with the events. When the next event comes, everything about a partition that ended ALLOWED_LATENESS_US ago is
 emitted and pruned. Outages of partitions and brokers also wait until their incident is closed. The stage therefore
 holds only what is open or recent, and its checkpoint is as small.
 """
@@ -53,7 +53,7 @@ from models.rows import (
 from models.tolerances import whole
 from models.units import FOREVER, US_PER_SECOND
 
-SETTLE_US = whole("kafka.stage.settle_us")
+ALLOWED_LATENESS_US = whole("kafka.outages.allowed_lateness_us")
 """Allowed lateness in microseconds.
 
 Lines may be late because of clocks (beyond this they count as time zones), because a broker logs after its return, and
@@ -273,7 +273,7 @@ class OutageStage:
 
     def _schedule(self) -> None:
         """Schedule another look at everything that the last event touched."""
-        due = self.stage.now + SETTLE_US
+        due = self.stage.now + ALLOWED_LATENESS_US
         handed = self.stage.partitions.handed
         for history in handed:
             self._look_at(due, history)
@@ -297,20 +297,20 @@ class OutageStage:
         while self._due and self._due[0][0] < at:
             due, _, history = heapq.heappop(self._due)
             if history is not None:
-                self._settle(history, due)
+                self._write_final_rows(history, due)
             elif due == self._check_at:
                 self._check_at = None
                 self._close(due)
 
-    def _settle(self, history: PartitionHistory, due: int) -> None:
-        """Emit what ended SETTLE_US ago for one partition, and prune it."""
-        until = due - SETTLE_US
+    def _write_final_rows(self, history: PartitionHistory, due: int) -> None:
+        """Emit what is final of one partition, and prune it."""
+        until = due - ALLOWED_LATENESS_US
         history.is_due = False
         is_gone = history.deleted_at is not None and history.deleted_at <= until
         if history.deleted_at is not None and self.stage.partitions.ended.get(history.key) is not history:
-            self._bury(history)  # no line described this lifetime
+            self._drop(history)  # no line described this lifetime
             return
-        count = len(history.leaderships) if is_gone else history.settled(until)
+        count = len(history.leaderships) if is_gone else history.final_count(until)
         shortages = [each for each in history.shortages if each.is_over(until)]
         if count > 1 or is_gone or shortages:
             rows = Outages()
@@ -320,15 +320,15 @@ class OutageStage:
             rows.partition_outages = []
             self.final.take(rows, due)
         if is_gone:
-            self._bury(history)
+            self._drop(history)
             return
-        history.let_go(max(count - 1, 0), until)
-        following = history.next_settled(until)
+        history.prune(max(count - 1, 0), until)
+        following = history.next_end(until)
         if following is not None:
             history.is_due = True
-            self._look_at(following + SETTLE_US, history)
+            self._look_at(following + ALLOWED_LATENESS_US, history)
 
-    def _bury(self, history: PartitionHistory) -> None:
+    def _drop(self, history: PartitionHistory) -> None:
         self.stage.partitions.forget(history)
         self.stage.takeovers.deleted(history)
 
@@ -365,14 +365,14 @@ class OutageStage:
     @property
     def _wait(self) -> int:
         """Microseconds after its end until an incident can't grow any more."""
-        return int(self.gap_seconds * US_PER_SECOND) + SETTLE_US
+        return int(self.gap_seconds * US_PER_SECOND) + ALLOWED_LATENESS_US
 
     # -- incidents -------------------------------------------------------------------------------------------
 
     def _close(self, at: int) -> None:
         """Close incidents that ended long before a time, with their outages."""
         known = Outages(partition_outages=[*self.outages])
-        for history in self.stage.partitions.unsettled():
+        for history in self.stage.partitions.without_rows():
             self._tell_leaders(known, history, history.leaderships)
         rows, later = Outages(), list[int]()
         settled = {id(row) for row in self.outages}
@@ -384,9 +384,9 @@ class OutageStage:
         without_outage = self._tell_absences(rows, absences, known, at, later)
         self._add_incidents(rows, without_outage, known, at)
         self._tell_directory_failures(rows, known, at, later)
-        self._put_away(rows.partition_outages)
+        self._drop_written(rows.partition_outages)
         self.final.take(rows, at)
-        self._forget(at - SETTLE_US)
+        self._forget(at - ALLOWED_LATENESS_US)
         due = min((each for each in later if each > at), default=None)
         if due is not None:
             self._check(due)
@@ -450,7 +450,7 @@ class OutageStage:
             if not failure.is_explained and (failure.is_told or at is None):
                 rows.incidents.append(directory_incident(self.cluster, failure))
 
-    def _put_away(self, closed: Sequence[PartitionOutage]) -> None:
+    def _drop_written(self, closed: Sequence[PartitionOutage]) -> None:
         """Drop emitted outages, but remember those of offsets partitions.
 
         Open broker outages may still refer to them.
@@ -464,10 +464,10 @@ class OutageStage:
         untold = (each for each in self.stage.brokers.all() if not each.is_told)
         asked = [each.down_at if each.down_at is not None else each.up_at for each in untold]
         asked += [row.offline_at for row in self.outages]
-        asked += [each.open_since for each in self.stage.partitions.lives()]
+        asked += [each.open_since for each in self.stage.partitions.lifetimes()]
         times = sorted({at for at in asked if at is not None})
-        self.stage.brokers.forget(settled - SETTLE_US, times, SETTLE_US)
-        self.stage.controllers.forget(min([*times[:1], settled]) - SETTLE_US)
+        self.stage.brokers.forget(settled - ALLOWED_LATENESS_US, times, ALLOWED_LATENESS_US)
+        self.stage.controllers.forget(min([*times[:1], settled]) - ALLOWED_LATENESS_US)
         self.stage.takeovers.forget(settled)
         self.moved = [move for move in self.moved if self._is_near(move.from_node, move.moved_at)]
         self.vacated = [row for row in self.vacated if self._is_near(row.leader_before, row.offline_at)]

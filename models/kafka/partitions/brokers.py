@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.tolerances import whole
 
-SAME_GOING_US = whole("kafka.brokers.same_going_us")
+SAME_DEPARTURE_US = whole("kafka.brokers.same_departure_us")
 """Maximum time between signs of the same departure.
 
 Such as a controlled shutdown and the end of the broker's session.
@@ -152,12 +152,12 @@ class Brokers:
         It is down, or in a granted controlled shutdown that ends in an outage.
         """
         absence = self.absent_at(node, at)
-        if absence is not None or not self.was_leaving(node, at - SAME_GOING_US, at):
+        if absence is not None or not self.was_leaving(node, at - SAME_DEPARTURE_US, at):
             return absence
         following = (each for each in self.absences.get(node, ()) if each.is_controlled and each.down_at is not None)
-        return next((each for each in following if at < (each.down_at or 0) <= at + SAME_GOING_US), None)
+        return next((each for each in following if at < (each.down_at or 0) <= at + SAME_DEPARTURE_US), None)
 
-    def last_going(self, node: str, before: int, after: int | None = None) -> BrokerAbsence | None:
+    def last_departure(self, node: str, before: int, after: int | None = None) -> BrokerAbsence | None:
         """The latest outage that began in the interval (after, before]."""
         for absence in reversed(self.absences.get(node, ())):
             if absence.down_at is not None and absence.down_at <= before and (after is None or absence.down_at > after):
@@ -268,7 +268,7 @@ class Brokers:
         """Record a line about a broker's failed directory; returns the failure."""
         self.sign(node, "log_dir", event)
         known = self.directory_failures.setdefault(node, [])
-        is_later = bool(known) and event.time_us - known[-1].at > SAME_GOING_US and len(known) < DIRECTORIES_MAX
+        is_later = bool(known) and event.time_us - known[-1].at > SAME_DEPARTURE_US and len(known) < DIRECTORIES_MAX
         if not known or known[-1].ended_at is not None or is_later:
             known.append(DirectoryFailure(node, event.time_us))
         known[-1].note(event)
@@ -338,8 +338,8 @@ class Brokers:
 
     def _is_recent(self, node: str, kind: str, at: int) -> bool:
         event = self._signs.get(node, {}).get(kind)
-        return event is not None and at - event.order_us <= SAME_GOING_US
+        return event is not None and at - event.order_us <= SAME_DEPARTURE_US
 
     def _came_just_now(self, node: str, at: int) -> bool:
         known = self.absences.get(node)
-        return bool(known) and known is not None and known[-1].up_at is not None and abs(at - known[-1].up_at) <= SAME_GOING_US
+        return bool(known) and known is not None and known[-1].up_at is not None and abs(at - known[-1].up_at) <= SAME_DEPARTURE_US

@@ -203,7 +203,7 @@ class PartitionHistory:
         vacant = next((each.at for each in self.leaderships if each.leader == NO_LEADER), None)
         return min((at for at in (vacant, *(each.began for each in self.shortages)) if at is not None), default=None)
 
-    def settled(self, until: int) -> int:
+    def final_count(self, until: int) -> int:
         """Number of leaderships that were final at a time.
 
         Counts up to the last leadership with a leader that began no later.
@@ -216,7 +216,7 @@ class PartitionHistory:
                 count = number
         return count
 
-    def let_go(self, index: int, until: int) -> None:
+    def prune(self, index: int, until: int) -> None:
         """Prune leaderships before an index and entries that ended by a time.
 
         Rows already cover them, and nothing later needs them.
@@ -239,7 +239,7 @@ class PartitionHistory:
         if self.reassigned:
             self.reassigned = [event for event in self.reassigned if event.time_us > until]
 
-    def next_settled(self, after: int) -> int | None:
+    def next_end(self, after: int) -> int | None:
         """Next time after another at which something ended."""
         if len(self.leaderships) < 2 and not self.shortages and self.deleted_at is None:
             return None
@@ -394,11 +394,11 @@ class Partitions:
         few = {topic: known for topic, known in numbers.items() if max(known) < UNSEEN_PER_SEEN_MAX * len(known)}
         return [self.of(topic, number) for topic, known in few.items() for number in range(max(known)) if number not in known]
 
-    def unsettled(self) -> Iterator[PartitionHistory]:
+    def without_rows(self) -> Iterator[PartitionHistory]:
         """Lifetimes with leadership changes or vacancies not yet in rows."""
-        return (each for each in self.lives() if len(each.leaderships) > 1 or each.leader == NO_LEADER)
+        return (each for each in self.lifetimes() if len(each.leaderships) > 1 or each.leader == NO_LEADER)
 
-    def lives(self) -> Iterator[PartitionHistory]:
+    def lifetimes(self) -> Iterator[PartitionHistory]:
         """All lifetimes, unordered."""
         yield from self.ended.values()
         yield from self.by_name.values()
@@ -430,6 +430,6 @@ class Partitions:
 
     def all(self) -> Iterator[PartitionHistory]:
         """All lifetimes in an order independent of the files."""
-        lives = list(self.lives())
+        lives = list(self.lifetimes())
         lives.sort(key=lambda each: (each.topic, each.partition, each.deleted_at is None, each.deleted_at or 0))
         return iter(lives)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.elections.dispatch import elected
-from models.kafka.partitions.brokers import SAME_GOING_US, BrokerAbsence, Brokers
+from models.kafka.partitions.brokers import SAME_DEPARTURE_US, BrokerAbsence, Brokers
 from models.kafka.partitions.controllers import Controllers
 from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory, Partitions
 from models.kafka.partitions.leadership_drain import MOVES_MIN, LeadershipDrain
@@ -70,7 +70,7 @@ class PartitionState:
         at = event.time_us
         if node == NO_LEADER or self.brokers.is_down(node) or not self.suspicions.may_be_gone(node, at):
             return
-        if self.brokers.dir_failures(node, at - SAME_GOING_US, at):
+        if self.brokers.dir_failures(node, at - SAME_DEPARTURE_US, at):
             return  # its replicas went, not the broker
         moves = self.takeovers.by_which_all_went(node, at, self.brokers)
         refused = self.suspicions.refused_lately(node, at) if moves else None
@@ -229,8 +229,8 @@ class PartitionState:
         Brokers without files may have no other evidence of their return.
         """
         for node in sorted(set(nodes) - self.suspicions.with_file):
-            going = self.brokers.last_going(node, event.time_us, event.time_us - START_LEAST_US)
-            if going is None:  # else a line about what was before it went
+            departure = self.brokers.last_departure(node, event.time_us, event.time_us - START_LEAST_US)
+            if departure is None:  # else a line about what was before it went
                 self.confirm_return(node, event)
 
     def confirm_return(self, node: str, event: Event) -> None:

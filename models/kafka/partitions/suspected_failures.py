@@ -87,9 +87,9 @@ def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str], ahead: Mappin
     """
     skews = ahead or {}
     found = SuspectedFailures(with_file=set(_nodes(node_of, facts)))
-    for going in facts.goings:
-        teller = node_of.get(going.event.place.file, "")
-        found.told.setdefault(going.node, []).append(going.at - skews.get(teller, 0))
+    for departure in facts.departures:
+        teller = node_of.get(departure.event.place.file, "")
+        found.told.setdefault(departure.node, []).append(departure.at - skews.get(teller, 0))
     for times in found.told.values():
         times.sort()
     for change in facts.node_changes:

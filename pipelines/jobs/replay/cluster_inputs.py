@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from models.events import Event, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, EXPIRY_EVENTS, ClusterFacts
-from models.kafka.observations.attribution import STRAY_EVENTS, ClientSighting
+from models.kafka.observations.attribution import EVENTS_WITHOUT_GROUP, ClientSighting
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
-from pipelines.analysis.client_sightings import StrayRoom
+from pipelines.analysis.client_sightings import EventsPerFileLimit
 from pipelines.analysis.joint_expiries import EXPIRY_COLUMNS, joint
 from pipelines.analysis.stages import cluster_facts, logs_end_of
 from pipelines.jobs.ingest.file_rows import FileRow
@@ -42,15 +42,15 @@ def facts_of(
     here = among("cluster", clusters)
     cluster_of = {row["path"]: row["cluster"] for row in files}
     concerning = [*_in_order(warehouse, here & among("event", CLUSTER_EVENTS)), *_joint_expiries(warehouse, here)]
-    room = StrayRoom()
-    strays = _in_order(warehouse, here & among("event", STRAY_EVENTS) & is_null("group"), room)
+    room = EventsPerFileLimit()
+    events_without_group = _in_order(warehouse, here & among("event", EVENTS_WITHOUT_GROUP) & is_null("group"), room)
     for warning in room.warnings():
         _log.warning(warning)
 
     def sightings() -> Iterator[ClientSighting]:
         return sightings_of_all(warehouse.frame("events", here))
 
-    return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, strays, sightings, failures)
+    return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, events_without_group, sightings, failures)
 
 
 def _joint_expiries(warehouse: Warehouse, here: Scope) -> Iterator[Event]:
@@ -66,7 +66,7 @@ def _joint_expiries(warehouse: Warehouse, here: Scope) -> Iterator[Event]:
         yield from events_of(rows.filter(joint(rows)))
 
 
-def _in_order(warehouse: Warehouse, scope: Scope, room: StrayRoom | None = None) -> list[Event]:
+def _in_order(warehouse: Warehouse, scope: Scope, room: EventsPerFileLimit | None = None) -> list[Event]:
     rows = warehouse.rows("events", scope).sort_by(_PLACE)
     return list(events_of(rows if room is None else room.fitting(rows)))
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.outages.broker_fingerprints import KnownGoings, known_goings
-from models.kafka.outages.reader_fingerprints import KnownReaders
+from models.kafka.outages.broker_fingerprints import DepartureFingerprints, fingerprint_departures
+from models.kafka.outages.reader_fingerprints import ReaderFingerprints
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, around, chosen_rows, reaches, times_of
 from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, CheckpointBoundary, CheckpointRules
@@ -31,12 +31,12 @@ _TOLD = (_KEY, "cluster", "covers_until_at", "facts_fingerprint", "catalogue_ver
 class FactsByTime:
     """Facts about one cluster, by time."""
 
-    goings: KnownGoings
-    readers: KnownReaders
+    departures: DepartureFingerprints
+    readers: ReaderFingerprints
 
     def until(self, at: int) -> str:
         """Fingerprint of the facts that a checkpoint at a time depends on."""
-        return f"{self.goings.until(at)} {self.readers.until(at)}"
+        return f"{self.departures.until(at)} {self.readers.until(at)}"
 
 
 @dataclass(slots=True)
@@ -87,13 +87,13 @@ def look(
     touched: ChangedScope,
     facts: Mapping[str, ClusterFacts],
     node_of: Mapping[str, str],
-    readers: Mapping[str, KnownReaders],
+    readers: Mapping[str, ReaderFingerprints],
     rules: CheckpointRules,
     clusters: Iterable[str],
 ) -> ClusterSnapshots:
     """Read the stored checkpoints of these clusters, and choose valid ones."""
     asked = sorted(set(clusters))
-    known = {name: FactsByTime(known_goings(facts[name], node_of), readers[name]) for name in asked if name in facts}
+    known = {name: FactsByTime(fingerprint_departures(facts[name], node_of), readers[name]) for name in asked if name in facts}
     found = ClusterSnapshots({name: _boundaries(facts[name].logs_end, each, rules) for name, each in known.items()})
     if warehouse.is_empty(CLUSTER_SNAPSHOTS):
         return found

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
+from models.kafka.cluster.fact_fingerprints import FactFingerprints, fingerprint_facts
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.bounds import ALLOWED_LATENESS_US
 from pipelines.jobs.ingest.ingest import ChangedScope
@@ -148,7 +148,7 @@ def look(
 
     They are chosen for `groups` and for all groups of `whole` clusters.
     """
-    known = {cluster: known_facts(each) for cluster, each in facts.items()}
+    known = {cluster: fingerprint_facts(each) for cluster, each in facts.items()}
     found = StoredCheckpoints({cluster: _boundaries(each.logs_end, known[cluster], rules) for cluster, each in facts.items()})
     if warehouse.is_empty(SNAPSHOTS):
         return found
@@ -177,7 +177,7 @@ def _holds(
     until: int,
     touched: ChangedScope,
     mine: tuple[str, str],
-    known: Mapping[str, KnownFacts],
+    known: Mapping[str, FactFingerprints],
 ) -> bool:
     least = touched.least.get((each.cluster, each.group))
     return (
@@ -189,7 +189,7 @@ def _holds(
     )
 
 
-def _boundaries(logs_end: int | None, known: KnownFacts, rules: CheckpointRules) -> list[CheckpointBoundary]:
+def _boundaries(logs_end: int | None, known: FactFingerprints, rules: CheckpointRules) -> list[CheckpointBoundary]:
     """Boundaries of a cluster.
 
     A rebalance is ranked so long after its end that no later facts of the cluster are needed.

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts, fact_rows
 from models.kafka.outages.affected_groups import FOLLOWING, Readers, RebalanceAfterOutage
-from models.kafka.outages.reader_fingerprints import KnownReaders, known_readers
+from models.kafka.outages.reader_fingerprints import ReaderFingerprints, fingerprint_readers
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from parsers.redaction.pseudonyms import Redaction
@@ -156,7 +156,7 @@ class _Replay:
         self._group_stage(facts, nodes)
         readers = readers_of(self.warehouse, clusters)
         self._note_following(readers)
-        read = {cluster: known_readers(readers.get(cluster, Readers())) for cluster in facts}
+        read = {cluster: fingerprint_readers(readers.get(cluster, Readers())) for cluster in facts}
         self._outage_stage(facts, nodes, readers, read)
         rocket = self._rocket_stage(rows)
         self._facts_table(facts, changed | self.touched.whole)
@@ -318,7 +318,7 @@ class _Replay:
         facts: Mapping[str, ClusterFacts],
         nodes: Mapping[str, str],
         readers: Mapping[str, Readers],
-        read: Mapping[str, KnownReaders],
+        read: Mapping[str, ReaderFingerprints],
     ) -> None:
         clusters = self.whole | {cluster for cluster, names in self.touched.events.items() if names & PARTITION_EVENTS}
         clusters |= self._with_outages({name for name in facts if self.states.get(name, {}).get("readers") != read[name].whole} - clusters)

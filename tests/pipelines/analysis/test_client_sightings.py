@@ -9,7 +9,7 @@ import pytest
 
 import groupscope
 from pipelines.analysis import client_sightings
-from pipelines.analysis.client_sightings import StrayRoom
+from pipelines.analysis.client_sightings import EventsPerFileLimit
 
 
 def rows(*files: str) -> pa.Table:
@@ -17,7 +17,7 @@ def rows(*files: str) -> pa.Table:
 
 
 def test_the_first_lines_of_each_file_fit_however_they_come() -> None:
-    room = StrayRoom(2)
+    room = EventsPerFileLimit(2)
     taken = [room.fitting(part)["number"].to_pylist() for part in (rows("a", "b", "a"), rows("a", "b", "b", "b"))]
     assert taken == [[0, 1, 2], [1]]
     assert room.warnings() == [
@@ -27,13 +27,13 @@ def test_the_first_lines_of_each_file_fit_however_they_come() -> None:
 
 
 def test_what_fits_is_not_copied_and_not_told() -> None:
-    room, part = StrayRoom(2), rows("a", "a")
+    room, part = EventsPerFileLimit(2), rows("a", "a")
     assert room.fitting(part) is part
     assert room.warnings() == []
 
 
 def test_analyze_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_sightings, "STRAYS_OF_A_FILE_MAX", 3)
+    monkeypatch.setattr(client_sightings, "WITHOUT_GROUP_MAX", 3)
     lines = [
         f"%4|1795256{second:03d}.040|MAXPOLL|rdkafka#consumer-1| [thrd:main]: Application maximum poll interval (300000ms) exceeded by "
         f"{second}ms (adjust max.poll.interval.ms for long-running message processing): leaving group\n"

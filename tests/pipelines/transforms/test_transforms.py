@@ -18,7 +18,7 @@ from parsers.reading import splits as ranges
 from parsers.reading.reader import find_files
 from parsers.reading.resume import Start
 from parsers.schema import EVENT_SCHEMA, UNKNOWN_SCHEMA
-from pipelines.analysis.client_sightings import sightings_in, strays_in
+from pipelines.analysis.client_sightings import events_without_group_in, sightings_in
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.group_replay import cut_at_keys, replayed, rows_of
@@ -177,7 +177,7 @@ def test_who_was_seen_where_is_the_same_in_one_process(spark: SparkSession) -> N
     ]
     # A line without a time stands before the first one of its file, so it opens the range.
     assert (alone[-1].first_us, alone[-1].last_us) == (0, micros(at(12)))
-    assert strays_in(pa.RecordBatch.from_pylist(rows, schema=EVENT_SCHEMA))["file"].to_pylist() == ["a.log"]
+    assert events_without_group_in(pa.RecordBatch.from_pylist(rows, schema=EVENT_SCHEMA))["file"].to_pylist() == ["a.log"]
 
 
 def batches_of(keys: list[tuple[str, str]], sizes: list[int]) -> Iterator[pa.RecordBatch]:

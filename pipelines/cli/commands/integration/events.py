@@ -120,11 +120,11 @@ class LineGroups:
     """Groups of the clients' lines of one file that name none."""
 
     def __init__(self) -> None:
-        from models.kafka.observations.attribution import STRAY_EVENTS
+        from models.kafka.observations.attribution import EVENTS_WITHOUT_GROUP
         from models.kafka.observations.group_names import GroupNames
         from models.rocketmq.observations.client_groups import ClientGroups
 
-        self._kafka, self._rocketmq, self._of_members = GroupNames(), ClientGroups(), STRAY_EVENTS
+        self._kafka, self._rocketmq, self._of_members = GroupNames(), ClientGroups(), EVENTS_WITHOUT_GROUP
 
     def group_of(self, values: Mapping[str, Any]) -> str | None:
         """The group that a line names, or that earlier lines gave to its client."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.events import Event, LogPosition, Witness
-from models.kafka.cluster.fact_fingerprints import known_facts
+from models.kafka.cluster.fact_fingerprints import fingerprint_facts
 from models.kafka.cluster.facts import ClusterFacts, fact_rows, learn
 from parsers.catalogue.catalogue import catalogue
 
@@ -18,17 +18,17 @@ def event(name: str, at: int, **values: object) -> Event:
     return Event(name, at * US, at * US, LogPosition("server.log", at, at), Witness.BROKER, fields=values, **common)  # type: ignore[arg-type]
 
 
-def known(*events: Event, **strays: list[Event]) -> str:
+def known(*events: Event, **events_without_group: list[Event]) -> str:
     facts = learn([event("BrokerStarting", 10, node="1"), event("PartitionLoaded", 11, node="1", partition=3), *events], "c")
-    facts.strays = strays
-    return known_facts(facts).until(UNTIL)
+    facts.attributed_events = events_without_group
+    return fingerprint_facts(facts).until(UNTIL)
 
 
 KINDS = {
     "starts": lambda at: event("BrokerStarting", at, node="2"),
     "loads": lambda at: event("PartitionLoaded", at, node="2", partition=3),
     "topics": lambda at: event("PartitionsAdded", at, topic="orders"),
-    "goings": lambda at: event("BrokerFenced", at, broker="2"),
+    "departures": lambda at: event("BrokerFenced", at, broker="2"),
     "deletions": lambda at: event("GroupsDeleted", at, groups=["g"]),
     "leaders": lambda at: event("LeaderReplaced", at, partition=3),
     "kept": lambda at: event("StaticMemberKept", at, partition=3),
@@ -50,17 +50,17 @@ def test_lines_that_were_brought_to_a_group_count_by_their_time() -> None:
 def test_settings_count_whenever_they_were_told_and_the_end_of_the_logs_does_not(setting: dict[str, int]) -> None:
     assert known(event("BrokerConfigured", 500, node="1", **setting)) != known()
     facts = ClusterFacts("c", logs_end=1)
-    assert known_facts(facts) == known_facts(ClusterFacts("c", logs_end=2))
+    assert fingerprint_facts(facts) == fingerprint_facts(ClusterFacts("c", logs_end=2))
 
 
 def test_one_look_at_the_facts_tells_of_each_time() -> None:
     events = [
         event(name, at, node="1", topic="orders", partition=at) for at in (10, 20, 20, 30) for name in ("TopicCreated", "KafkaVersion")
     ]
-    whole = known_facts(learn(events, "c"))
+    whole = fingerprint_facts(learn(events, "c"))
     for until in (5, 10, 15, 20, 25, 30, 35):
         part = learn([each for each in events if each.order_us <= until * US], "c")
-        assert whole.until(until * US) == known_facts(part).until(until * US) == known_facts(part).fingerprints[-1]
+        assert whole.until(until * US) == fingerprint_facts(part).until(until * US) == fingerprint_facts(part).fingerprints[-1]
     assert len(set(whole.fingerprints)) == 5
 
 
@@ -102,6 +102,6 @@ def test_a_capped_session_timeout_is_in_force(lines: list[tuple[int, str]], in_f
     facts = learn([line(message, second) for second, message in lines], "c")
     assert facts.session_ms_of("orders") == in_force
     assert facts.session_ms_of("payments") is None
-    assert (known_facts(facts) != known_facts(ClusterFacts("c"))) is bool(lines)
+    assert (fingerprint_facts(facts) != fingerprint_facts(ClusterFacts("c"))) is bool(lines)
     told = [(row.kind, row.subject) for row in fact_rows(facts)]
     assert told == [("timeout", "orders")] * len(facts.capped)

@@ -161,7 +161,7 @@ def test_a_client_of_several_groups_is_where_it_was_seen_at_the_time() -> None:
         for each in (seen("orders", 0, 600), seen("billing", 1_000, 1_600), seen("search", 1_500, 2_000)):
             sightings.note(each)
         place = LogPosition("app.log", 1, 0)
-        return list(sightings.brought_home([Event("ClientPollTimedOut", at * S, at * S, place, Witness.CLIENT, client_id="app")]))
+        return list(sightings.attribute([Event("ClientPollTimedOut", at * S, at * S, place, Witness.CLIENT, client_id="app")]))
 
     assert [told(at) for at in (300, 1_200, 1_550, 1_900, 3_000)] == [["orders"], ["billing"], [], ["search"], []]
 
@@ -170,7 +170,7 @@ def test_a_line_without_time_is_at_home_nowhere() -> None:
     sightings = Sightings()
     sightings.note(ClientSighting("server.log", "coordinator", "orders", None, None, f"app-{UUID}", 0, 600 * S))
     event = Event("ClientPollTimedOut", None, 300 * S, LogPosition("app.log", 1, 0), Witness.CLIENT, client_id="app")
-    assert sightings.brought_home([event]) == {}
+    assert sightings.attribute([event]) == {}
 
 
 @pytest.mark.parametrize(("second_from", "member"), [(700, "app-2"), (500, None)], ids=["one after the other", "two at a time"])
@@ -179,5 +179,5 @@ def test_whose_line_it_is_in_a_log_is_told_where_one_client_follows_the_other(se
     for number, (first, last) in enumerate([(0, 600), (second_from, 1_200)], 1):
         sightings.note(ClientSighting("app.log", "client", "orders", None, None, f"app-{number}", first * S, last * S))
     event = Event("ClientPollTimedOut", 800 * S, 800 * S, LogPosition("app.log", 9, 0), Witness.CLIENT)
-    ((found,),) = sightings.brought_home([event]).values()
+    ((found,),) = sightings.attribute([event]).values()
     assert (found.group, found.member_id) == ("orders", member)

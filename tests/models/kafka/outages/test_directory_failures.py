@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from models.events import Event, LogPosition, Witness
-from models.kafka.partitions.brokers import DIRECTORIES_MAX, SAME_GOING_US, Brokers
+from models.kafka.partitions.brokers import DIRECTORIES_MAX, SAME_DEPARTURE_US, Brokers
 
 
 def failed(number: int) -> Event:
     """A line about another directory, long after the one before."""
     place = LogPosition("server.log", number + 1, number)
-    at = number * (SAME_GOING_US + 1)
+    at = number * (SAME_DEPARTURE_US + 1)
     return Event("LogDirFailed", at, at, place, Witness.BROKER, node="2", fields={"folder": f"/data/{number}"})
 
 

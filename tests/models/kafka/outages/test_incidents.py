@@ -12,7 +12,7 @@ from models.incidents.headline_facts import AbsenceFacts, LossConsequences, Outa
 from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import learn
 from models.kafka.outages.affected_groups import Readers
-from models.kafka.outages.incidents import goings_of, harmless, losses_of, outage_incidents, point_to_outages, takeover_incidents
+from models.kafka.outages.incidents import departures_of, harmless, losses_of, outage_incidents, point_to_outages, takeover_incidents
 from models.kafka.partitions.brokers import Brokers
 from models.rows import BrokerOutage, Conformance, CoordinatorMove, LeaderMove, PartitionOutage, Rebalance
 
@@ -142,7 +142,7 @@ def test_a_group_reads_a_topic_from_the_first_line_on_that_says_so_in_whatever_o
     assert [readers.of("__consumer_offsets", 7, until) for until in (9, 10)] == [[], ["billing"]]
 
 
-def going(at: float) -> Event:
+def departure(at: float) -> Event:
     micros = round(at * SECOND)
     place = LogPosition("controller.log", 1, 0)
     return Event(
@@ -151,7 +151,7 @@ def going(at: float) -> Event:
 
 
 def test_rebalances_after_a_lost_coordinator_name_the_loss() -> None:
-    goings = learn([going(100)]).goings
+    departures = learn([departure(100)]).departures
     moved, expired, other, before = (
         rebalance(101, "coordinator_failover", "coordinator_failover"),
         rebalance(130, "session_timeout", "coordinator_failover"),
@@ -159,17 +159,17 @@ def test_rebalances_after_a_lost_coordinator_name_the_loss() -> None:
         rebalance(99, "coordinator_failover", "coordinator_failover"),
     )
     untouched = dataclasses.asdict(other)
-    point_to_outages([moved, expired, other, before], goings)
+    point_to_outages([moved, expired, other, before], departures)
     assert (moved.root_cause, expired.root_cause, before.root_cause) == ("broker_outage", "coordinator_failover", "coordinator_failover")
     assert [each.text for each in (*moved.evidence, *expired.evidence)] == ["Broker failure callback for 2"] * 2
     assert before.evidence == []
     assert dataclasses.asdict(other) == untouched
 
 
-def brokers_that_went(*goings: tuple[str, float]) -> Brokers:
+def brokers_that_went(*departures: tuple[str, float]) -> Brokers:
     brokers = Brokers()
-    for node, at in goings:
-        brokers.note_departure(node, round(at * SECOND), going(at))
+    for node, at in departures:
+        brokers.note_departure(node, round(at * SECOND), departure(at))
     return brokers
 
 
@@ -209,14 +209,15 @@ def test_without_a_word_about_offsets_partitions_all_rebalances_after_a_loss_fol
     assert (found.rebalance_ids, found.groups) == (["r"], ["g", "reader of orders"])
 
 
-def test_only_the_going_of_the_coordinator_s_former_broker_stands_behind_a_rebalance() -> None:
-    goings = [dataclasses.replace(each, node=node) for each, node in zip(learn([going(100), going(101)]).goings, "23", strict=True)]
+def test_only_the_departure_of_the_coordinator_s_former_broker_stands_behind_a_rebalance() -> None:
+    known = learn([departure(100), departure(101)]).departures
+    departures = [dataclasses.replace(each, node=node) for each, node in zip(known, "23", strict=True)]
     row = rebalance(102, "coordinator_failover", "coordinator_failover")
     moved = CoordinatorMove("c", "kafka", "m", "g", 7, "2", "1", None, 101 * SECOND, None, [])
-    point_to_outages([row], goings, [moved])
-    assert (row.root_cause, [each.at for each in goings if each.node == "2"]) == ("broker_outage", [100 * SECOND])
+    point_to_outages([row], departures, [moved])
+    assert (row.root_cause, [each.at for each in departures if each.node == "2"]) == ("broker_outage", [100 * SECOND])
     other = rebalance(102, "coordinator_failover", "coordinator_failover")
-    point_to_outages([other], [each for each in goings if each.node == "3"], [moved])
+    point_to_outages([other], [each for each in departures if each.node == "3"], [moved])
     assert (other.root_cause, other.evidence) == ("coordinator_failover", [])
 
 
@@ -227,10 +228,10 @@ def test_a_broker_that_a_new_controller_does_not_find_has_gone() -> None:
         return Event("BrokersChanged", micros, micros, LogPosition("controller.log", round(at), 0), Witness.CONTROLLER, fields=fields)
 
     facts = learn([found(1, ["1", "2", "3", "4"], []), found(50, ["1", "3"], ["4"]), found(90, ["1", "2", "3"], [])])
-    assert sorted((each.node, each.at) for each in facts.goings) == [("2", 50 * SECOND), ("4", 50 * SECOND)]
+    assert sorted((each.node, each.at) for each in facts.departures) == [("2", 50 * SECOND), ("4", 50 * SECOND)]
 
 
 def test_a_broker_that_says_that_it_stops_has_gone_where_no_controller_tells() -> None:
     place = LogPosition("server.log", 1, 0)
     stop = Event("BrokerStopping", 100 * SECOND, 100 * SECOND, place, Witness.BROKER, node="2")
-    assert [(each.node, each.at) for each in goings_of(learn([stop]))] == [("2", 100 * SECOND)]
+    assert [(each.node, each.at) for each in departures_of(learn([stop]))] == [("2", 100 * SECOND)]

@@ -10,7 +10,7 @@ import pytest
 
 from models.events import Event
 from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts, learn
-from models.kafka.outages.broker_fingerprints import known_goings
+from models.kafka.outages.broker_fingerprints import fingerprint_departures
 from models.kafka.outages.stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import clocks_of
 from pipelines.analysis.stages import LAYOUT_TABLES, OUTAGE_TABLES
@@ -69,7 +69,7 @@ def test_rows_of_two_runs_are_those_of_one(path: Path) -> None:
         cut = draw.choice(events).order_us
         upto = draw.choice([cut - 900 * SECOND, draw.randint(0, cut)])
         first = [event for event in events if event.order_us <= cut]
-        known = (known_goings(facts_of(first), nodes).until(upto), known_goings(facts, nodes).until(upto))
+        known = (fingerprint_departures(facts_of(first), nodes).until(upto), fingerprint_departures(facts, nodes).until(upto))
         if known[0] != known[1] or clocks_of(events, nodes).skews() or clocks_of(first, nodes).skews():
             continue  # then all is replayed
         before, state = replayed(OutageStage("test", facts_of(first), nodes), first, upto)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.kafka.outages.affected_groups import Readers, RebalanceAfterOutage
-from models.kafka.outages.reader_fingerprints import known_readers
+from models.kafka.outages.reader_fingerprints import fingerprint_readers
 
 Note = tuple[str, str, int, int]
 
@@ -37,13 +37,13 @@ def told_until(readers: Readers, at: int) -> object:
 def test_the_order_in_which_lines_come_makes_no_difference(notes: list[Note], random: st.DataObject) -> None:
     shuffled = list(notes)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert known_readers(noted(shuffled)) == known_readers(noted(notes))
+    assert fingerprint_readers(noted(shuffled)) == fingerprint_readers(noted(notes))
 
 
 @given(st.lists(NOTES, max_size=6), NOTES)
 def test_what_is_added_shows_from_its_time_on(notes: list[Note], more: Note) -> None:
     before, after = noted(notes), noted([*notes, more])
-    known, then = known_readers(before), known_readers(after)
+    known, then = fingerprint_readers(before), fingerprint_readers(after)
     for at in range(-1, 8):
         assert (known.until(at) == then.until(at)) == (known_at(before, at) == known_at(after, at))
         if at < more[-1]:
@@ -62,6 +62,6 @@ def known_at(readers: Readers, at: int) -> list[object]:
     [noted([("topic", "g", 1, 5)]), noted([("home", "g", 1, 5)]), noted([("following", "g", 1, 5)]), noted([("topic", "h", 1, 5)])],
 )
 def test_a_cluster_without_readers_has_one_fingerprint(readers: Readers) -> None:
-    none = known_readers(Readers())
-    assert none.whole == none.until(0) == known_readers(readers).until(4) == known_readers(Readers()).whole
-    assert known_readers(readers).until(5) == known_readers(readers).whole != none.whole
+    none = fingerprint_readers(Readers())
+    assert none.whole == none.until(0) == fingerprint_readers(readers).until(4) == fingerprint_readers(Readers()).whole
+    assert fingerprint_readers(readers).until(5) == fingerprint_readers(readers).whole != none.whole

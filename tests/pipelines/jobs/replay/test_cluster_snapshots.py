@@ -11,7 +11,7 @@ import pytest
 
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import Readers
-from models.kafka.outages.reader_fingerprints import known_readers
+from models.kafka.outages.reader_fingerprints import fingerprint_readers
 from parsers.reading.reader import ReadOptions
 from parsers.redaction.pseudonyms import KINDS, Redaction
 from pipelines.analysis import in_process as local
@@ -183,7 +183,7 @@ def taken(logs: Path, rules: CheckpointRules = RULES) -> list[int]:
 
 def test_facts_that_change_nothing_here_leave_states_as_they_are() -> None:
     facts = ClusterFacts("c", logs_end=100)
-    known = cluster_snapshots.FactsByTime(cluster_snapshots.known_goings(facts, {}), known_readers(Readers()))
+    known = cluster_snapshots.FactsByTime(cluster_snapshots.fingerprint_departures(facts, {}), fingerprint_readers(Readers()))
     facts.deletions.append((5, "a group", None))  # type: ignore[arg-type]
-    again = cluster_snapshots.FactsByTime(cluster_snapshots.known_goings(facts, {}), known_readers(Readers()))
+    again = cluster_snapshots.FactsByTime(cluster_snapshots.fingerprint_departures(facts, {}), fingerprint_readers(Readers()))
     assert known.until(10) == again.until(10)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from models.events import Event, LogPosition, Witness
-from models.kafka.cluster.fact_fingerprints import KnownFacts, known_facts
+from models.kafka.cluster.fact_fingerprints import FactFingerprints, fingerprint_facts
 from models.kafka.cluster.facts import ClusterFacts, learn
 from models.kafka.groups.stage import GroupStage
 from parsers.reading.reader import ReadOptions
@@ -221,7 +221,7 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
     facts = learn([line("PartitionLoaded", 50, partition=3)], "c")
     facts.logs_end = 90 * US
     names = [f"g-{number}" for number in range(20)]
-    held, mine = known_facts(facts).until(60 * US), {"catalogue_version": catalogue_version(), "model_version": model_version()}
+    held, mine = fingerprint_facts(facts).until(60 * US), {"catalogue_version": catalogue_version(), "model_version": model_version()}
     stored = [
         {"group_snapshot_id": f"{group} at {at}", "cluster": "c", "group": group, "covers_until_at": at, "facts_until_at": 60}
         | {"facts_fingerprint": told}
@@ -235,13 +235,13 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
         rows = rows.set_column(rows.schema.get_field_index(name), name, times)
     asked: list[int] = []
 
-    class Counted(KnownFacts):
+    class Counted(FactFingerprints):
         def until(self, at: int) -> str:
             asked.append(at)
             return super().until(at)
 
-    known = known_facts(facts)
-    monkeypatch.setattr(snapshots, "known_facts", lambda _: Counted(known.times, known.fingerprints))
+    known = fingerprint_facts(facts)
+    monkeypatch.setattr(snapshots, "fingerprint_facts", lambda _: Counted(known.times, known.fingerprints))
     warehouse = cast(Warehouse, SimpleNamespace(is_empty=lambda _: False, rows=lambda *_: rows))
     touched = ChangedScope(events={"c": {"HeartbeatCompleted"}}, groups={"c": {"g-3"}}, least={("c", "g-3"): 45 * US})
     found = look(warehouse, touched, {"c": facts}, CheckpointRules(lags_seconds=()), {"c": {"g-3", "g-4"}}, ())
