@@ -83,3 +83,17 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = [match[1] for match in LINK.finditer(page.read_text(encoding="utf-8")) if match[1]]
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_files_that_answer_a_question_exist() -> None:
+    """Each row of the index in CONTRIBUTING.md begins with a path; further names are inside its folder."""
+    index = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Where to look")[2].partition("\n## ")[0]
+    rows = [line.split("|")[2] for line in index.splitlines() if line.startswith("| ") and "`" in line]
+    assert rows
+    for row in rows:
+        folder = ROOT
+        for name in re.findall(r"`([\w./]+)`", row):
+            places = (ROOT / name, folder / name, folder.parent / name)
+            found = [place for place in places if place.exists()]
+            assert found, f"{name} in: {row}"
+            folder = found[0] if found[0].is_dir() and name.count("/") else folder if folder != ROOT else found[0].parent
