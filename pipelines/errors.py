@@ -5,17 +5,19 @@ Each has an exit code, and says in one line what is wrong and what to do.
 
 from __future__ import annotations
 
+from pipelines import exit_codes as codes
+
 
 class JobError(Exception):
     """Base class of errors in jobs."""
 
-    exit_code = 70
+    exit_code = codes.OUR_BUG
 
 
 class UsageError(JobError):
     """An invalid option."""
 
-    exit_code = 2
+    exit_code = codes.USAGE
 
 
 class NeedsRebuild(UsageError):
@@ -25,25 +27,25 @@ class NeedsRebuild(UsageError):
 class NothingReadable(JobError):
     """No readable input."""
 
-    exit_code = 3
+    exit_code = codes.NOTHING_READABLE
 
 
 class GateFailed(JobError):
     """A quality gate stopped the run."""
 
-    exit_code = 5
+    exit_code = codes.GATE_FAILED
 
 
 class TableMismatch(JobError):
     """A table in the warehouse has columns of another version."""
 
-    exit_code = 5
+    exit_code = codes.GATE_FAILED
 
 
 class WarehouseBusy(JobError):
     """Another run holds the warehouse."""
 
-    exit_code = 6
+    exit_code = codes.WAREHOUSE_BUSY
 
 
 class ConcurrentWrite(WarehouseBusy):
@@ -56,10 +58,10 @@ class ConcurrentWrite(WarehouseBusy):
 class CannotWrite(JobError):
     """A failed write of an output."""
 
-    exit_code = 74
+    exit_code = codes.CANNOT_WRITE
 
 
 class DamagedWarehouse(JobError):
     """A missing or broken file of a table."""
 
-    exit_code = 74
+    exit_code = codes.CANNOT_WRITE

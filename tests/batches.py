@@ -22,7 +22,7 @@ from unittest import mock
 
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from pipelines.errors import NothingReadable
-from pipelines.jobs.run import GOOD, SOME_REJECTED
+from pipelines.exit_codes import GOOD, SOME_REJECTED
 from pipelines.schema.tables import TABLES
 from pipelines.transforms.checkpoints import CheckpointRules
 from pipelines.warehouse import arrow_diff

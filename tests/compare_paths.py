@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.exit_codes import SOME_REJECTED
 from pipelines.schema.tables import CONTRACT, TABLES, json_ready
 from tests.conftest import SHARED
 
 # Key of the JSON of `analyze` -> table; inputs have an object of their own.
 COMPARED = {**CONTRACT, "inputs": "log_files"}
 SHOWN = 8
-SOME_REJECTED = 4
 LOG_FOLDERS = ("broker-*", "controller-*", "clients")
 
 Rows = dict[str, list[dict[str, Any]]]

@@ -63,6 +63,6 @@ def test_the_list_of_clients_is_that_of_the_catalogue() -> None:
 
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
-    from pipelines.cli import exit_codes as codes
+    from pipelines import exit_codes as codes
 
     assert set(EXIT_CODES) == {value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 CSP = "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js", "pictures.js", "moment.js", "main.js")
+SCRIPTS = ("time.js", "data.js", "view.js", "rows.js", "details.js", "grids.js", "charts.js", "moment.js", "main.js")
 """Parts of the page's script, concatenated in this order to one module."""
 
 _DASHBOARDS = __name__.rsplit(".", 2)[0]

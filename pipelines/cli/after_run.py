@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.output.console import Messenger
 from pipelines.errors import CannotWrite, JobError
 

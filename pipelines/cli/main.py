@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.output.console import Messenger, Output, ReaderGone, output_error, say
 from pipelines.cli.output.json_log import LogEvents, traced, write
 from pipelines.errors import UsageError

@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> None:
     Exits only if it failed. Platforms treat any exit as a failure and would repeat a published run as long as the input has
     a rejected record. In this case the run's entry and the metrics have exit code 4.
     """
-    from pipelines.cli import exit_codes as codes
+    from pipelines import exit_codes as codes
     from pipelines.cli.main import main as command
 
     given = sys.argv[1:] if arguments is None else arguments

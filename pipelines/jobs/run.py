@@ -25,6 +25,7 @@ from models.incidents.incidents import Limits
 from parsers.reading.reader import Discovery, ReadOptions, date_files, list_files, unmatched_globs
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.sources.files import printable
+from pipelines import exit_codes as codes
 from pipelines.errors import CannotWrite, ConcurrentWrite, GateFailed, NothingReadable
 from pipelines.import_guard import check_packages
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
 """Input bytes up to which compilation never pays, and from which it always does."""
 
-GOOD, SOME_REJECTED = 0, 4
 _ATTEMPTS = 3
 """Attempts; a killed run leaves only a few commits still in progress."""
 
@@ -96,7 +96,7 @@ class RunOutcome:
     """Results of a run."""
 
     run_id: str
-    exit_code: int = GOOD
+    exit_code: int = codes.GOOD
     changes: dict[str, RowChanges] = field(default_factory=dict)
     table_versions: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -202,7 +202,7 @@ def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str],
         outcome.counts[name] = sum(row[name] for row in files)
     refused = any(row["status"] in ("rejected", "truncated") or row["rejected"] for row in files)
     if refused or any(row["status"] != "ok" and row["path"] in set(inputs) for row in files):
-        outcome.exit_code = SOME_REJECTED
+        outcome.exit_code = codes.SOME_REJECTED
 
 
 def _load_gates() -> None:
@@ -471,7 +471,7 @@ class _Job:
             failures += [warning(*(row[name] for name in columns)) for row in told.to_pylist()]
         self.outcome.warnings += failures
         if failures:
-            self.outcome.exit_code = SOME_REJECTED
+            self.outcome.exit_code = codes.SOME_REJECTED
 
     def _check_gold(self, rows: ReplayResult, results: list[Result]) -> None:
         """The gate before publication, for the rows to be written."""

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines import exit_codes as codes
 from pipelines.errors import JobError
 from pipelines.spark.jvm_output import LOG_OPTIONS, jvm_talks_to_stderr, quiet_environment
 
@@ -115,7 +116,7 @@ class NoDelta(JobError):
 class SparkGone(JobError):
     """Spark has stopped, and this process cannot start it again."""
 
-    exit_code = 74
+    exit_code = codes.CANNOT_WRITE
 
 
 def delta_artifacts() -> tuple[str, ...]:

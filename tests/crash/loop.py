@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.crash_points import CRASH_AT, TRACE
-from pipelines.jobs.run import GOOD, SOME_REJECTED
+from pipelines.exit_codes import GOOD, SOME_REJECTED
 from tests.conftest import ROOT
 from tests.crash.started import Starter
 from tests.pipelines.site import Site

@@ -1,4 +1,4 @@
-"""Infers a coordinator's pauses from sessions of several groups ending together."""
+"""Incidents of coordinators that stood still; `cluster.expiry_bursts` finds the pauses."""
 
 from __future__ import annotations
 

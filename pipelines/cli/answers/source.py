@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from conf.settings import Settings, load_settings
 from dashboards.wording.units import Clock
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions
 from pipelines.errors import NothingReadable, UsageError

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.arguments import options as o
 from pipelines.extras import EXTRAS, NEEDED_BY, found_version
 from pipelines.scratch import scratch

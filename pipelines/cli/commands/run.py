@@ -12,7 +12,7 @@ import typer
 
 from conf.settings import load_settings
 from models.durations import UNITS_US, span_us
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.after_run import RunRecipients, code_of
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.alert_rules import alert_rules

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 
 
 def simulate(

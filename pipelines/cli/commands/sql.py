@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dashboards.wording.escaping import shortened, visible
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.arguments import options as o
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.answers.advice_rows import advice_rows, effects, finding_rows
 from pipelines.cli.answers.settings_search import AT_LENGTH, Budget, cost, options, search, sentence, turn
 from pipelines.cli.answers.source import Source, open_source

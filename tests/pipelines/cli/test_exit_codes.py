@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 SERVER_LOG = f"{POLL_TIMEOUT}/broker-1/server.log"

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from dashboards.view import answer as data
 from dashboards.wording.units import Clock
+from pipelines import exit_codes as codes
 from pipelines.analysis.in_process import analyze
-from pipelines.cli import exit_codes as codes
 from pipelines.cli.output import screens
 from tests.pipelines.cli.conftest import ROOT, Cli
 from tests.pipelines.cli.warehouses import store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli import spark_submit as job
 from pipelines.cli.after_run import RunRecipients
 from pipelines.cli.commands.run import _again_and_again, _Show

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions
 from pipelines.cli.arguments.rules import ReadArguments

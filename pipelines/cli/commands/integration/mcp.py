@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from pipelines.cli import exit_codes as codes
+from pipelines import exit_codes as codes
 from pipelines.cli.arguments import options as o
 from pipelines.errors import UsageError
 

@@ -1,5 +1,5 @@
 
-// ------------------------------------------------------------------ pictures
+// ------------------------------------------------------------------ charts
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 // Pictures keep the width that they are drawn with: this one fits A4 and Letter, upright, with usual margins.
 const PAPER = 660;
