@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipelines import exit_codes as codes
-from pipelines.cli.output.console import Messenger
+from pipelines.cli.output.standard_streams import Messenger
 from pipelines.errors import CannotWrite, JobError
 
 if TYPE_CHECKING:

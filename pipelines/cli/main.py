@@ -13,8 +13,8 @@ from typing import Any
 import typer
 
 from pipelines import exit_codes as codes
-from pipelines.cli.output.console import Messenger, Output, ReaderGone, output_error, say
 from pipelines.cli.output.json_log import LogEvents, traced, write
+from pipelines.cli.output.standard_streams import Messenger, Output, ReaderGone, output_error, say
 from pipelines.errors import UsageError
 from pipelines.gc_tuning import rarely_collected, spare_last_collections
 from pipelines.import_guard import check_packages

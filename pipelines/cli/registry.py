@@ -31,7 +31,7 @@ from pipelines.cli.commands import run as run_job
 from pipelines.cli.commands.history import gate, groups, spans, trend
 from pipelines.cli.commands.integration import events, mcp
 from pipelines.cli.json_schema import schema
-from pipelines.cli.output.console import ReaderGone
+from pipelines.cli.output.standard_streams import ReaderGone
 
 SECTIONS = ("Arguments", *PANELS, "Options")
 EPILOG = (

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from models import weights
 from models.clear_names import clear
 from models.events import Event
-from models.rocketmq.diagnosis.assignments import AssignmentJudge
+from models.rocketmq.diagnosis.proxy_assignments import AssignmentJudge
 from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.object_text import RETRY, queue_name
 from models.rocketmq.observations.allocation_runs import AllocationRun

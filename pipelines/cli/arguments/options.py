@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pipelines.cli.arguments import completion
-from pipelines.cli.output.console import Messenger
+from pipelines.cli.output.standard_streams import Messenger
 from pipelines.errors import UsageError
 
 

@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import filters_of
-from pipelines.cli.output.console import Messenger
+from pipelines.cli.output.standard_streams import Messenger
 
 
 @dataclass(slots=True)

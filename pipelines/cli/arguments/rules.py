@@ -152,7 +152,7 @@ def _key_of_this_run() -> bytes:
     """A key for this run.
 
     Nobody keeps it, so nobody can find out a name by it."""
-    from pipelines.cli.output.console import say
+    from pipelines.cli.output.standard_streams import say
 
     say(f"note: the key of --redact is made for this run; for equal pseudonyms in another one, put a key into {KEY_VARIABLE}")
     return secrets.token_hex(32).encode()

@@ -71,7 +71,7 @@ def allocate(
 
         write_object(_object(after or before, moved))
     else:
-        from pipelines.cli.output.console import Output
+        from pipelines.cli.output.standard_streams import Output
 
         Output().write("".join(f"{line}\n" for line in _lines(after or before, moved, has_changed=changed)))
     return codes.GOOD

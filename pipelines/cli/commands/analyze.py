@@ -16,7 +16,7 @@ from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands.integration.follow import follow_rebalances
 from pipelines.cli.commands.report import write_report
-from pipelines.cli.output.console import screen
+from pipelines.cli.output.standard_streams import screen
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def _write(source: Source, form: o.Form, found: Sequence[Advice]) -> None:
 
 def _write_markdown(source: Source, found: Sequence[Advice]) -> None:
     from pipelines.cli.answers.settings_search import in_short
-    from pipelines.cli.output.console import Output
     from pipelines.cli.output.markdown import incident_report
+    from pipelines.cli.output.standard_streams import Output
 
     answer = replace(_answer(source, kept_max=None, incidents_max=RECURRING_MAX), remedies=in_short(found))
     Output().write("\n".join(incident_report(answer, source.clock)) + "\n")

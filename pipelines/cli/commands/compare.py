@@ -12,7 +12,7 @@ from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import completion
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
-from pipelines.cli.output.console import screen
+from pipelines.cli.output.standard_streams import screen
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:

@@ -190,7 +190,7 @@ def _writable(warehouse: str) -> InstallationProblem:
 
 def _show(findings: list[InstallationProblem]) -> None:
     from pipelines.cli.output import screens
-    from pipelines.cli.output.console import screen
+    from pipelines.cli.output.standard_streams import screen
 
     console = screen()
     styles = {"ok": "green", "warning": "yellow", "missing": "bold red"}

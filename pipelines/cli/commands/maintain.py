@@ -9,7 +9,7 @@ import typer
 
 from pipelines.cli.arguments import options as o
 from pipelines.cli.commands.run import DAYS_MAX, SparkConf, pair
-from pipelines.cli.output.console import screen
+from pipelines.cli.output.standard_streams import screen
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:

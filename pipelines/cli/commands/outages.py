@@ -15,7 +15,7 @@ from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands import rebalances as tables
-from pipelines.cli.output.console import Output, screen
+from pipelines.cli.output.standard_streams import Output, screen
 from pipelines.errors import CannotWrite, UsageError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.commands.history.listings import write_listing
-from pipelines.cli.output.console import screen
+from pipelines.cli.output.standard_streams import screen
 
 if TYPE_CHECKING:
     from rich.console import Console

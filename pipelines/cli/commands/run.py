@@ -17,8 +17,8 @@ from pipelines.cli.after_run import RunRecipients, code_of
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.alert_rules import alert_rules
 from pipelines.cli.arguments.rules import ReadArguments, assumptions_of, limits_of, read_options
-from pipelines.cli.output.console import Messenger, ReaderGone, screen
 from pipelines.cli.output.json_log import LogEvents
+from pipelines.cli.output.standard_streams import Messenger, ReaderGone, screen
 from pipelines.errors import JobError, UsageError
 from pipelines.extras import require
 

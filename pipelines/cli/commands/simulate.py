@@ -30,7 +30,7 @@ def simulate(
 ) -> int:
     """Write server.log, client logs and truth.json of a cluster that never was."""
     from models.kafka.simulation.scenario import ScenarioError
-    from pipelines.cli.output.console import Output
+    from pipelines.cli.output.standard_streams import Output
     from pipelines.errors import UsageError
     from pipelines.simulate.run import bundled, read_scenario
     from pipelines.simulate.run import simulate as run

@@ -21,9 +21,9 @@ from pipelines import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
-from pipelines.cli.output.console import Messenger, screen
 from pipelines.cli.output.grid import GAP, Column, grid
 from pipelines.cli.output.json_csv import cell
+from pipelines.cli.output.standard_streams import Messenger, screen
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:

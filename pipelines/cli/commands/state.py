@@ -43,7 +43,7 @@ def state(
     from pipelines.cli.arguments.rules import ReadArguments, read_options, shown_as
     from pipelines.cli.arguments.times import moment
     from pipelines.cli.output import group_state
-    from pipelines.cli.output.console import Messenger, screen
+    from pipelines.cli.output.standard_streams import Messenger, screen
 
     found = load_settings(settings)
     clock = clock_of(tz, found)

@@ -14,7 +14,7 @@ from pipelines.cli.json_schema.proof import PROOF
 from pipelines.cli.json_schema.rebalance_event import rebalance_event
 from pipelines.cli.json_schema.recurrence import RECURRENCE
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
-from pipelines.cli.json_schema.verdicts import ADVICE, GROUP_ADVICE, LINE_TOLD, WHAT_IF
+from pipelines.cli.json_schema.whatif import ADVICE, GROUP_ADVICE, LINE_TOLD, WHAT_IF
 from pipelines.errors import UsageError
 
 COMMANDS = (
@@ -58,7 +58,7 @@ def schema(
     """Print the JSON Schema (draft 2020-12) of a command's JSON."""
     import json
 
-    from pipelines.cli.output.console import Output
+    from pipelines.cli.output.standard_streams import Output
 
     Output().write(json.dumps(command_schema(command), indent=2, ensure_ascii=False) + "\n")
     return 0

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pipelines.cli.output.console import Output
+from pipelines.cli.output.standard_streams import Output
 
 _CHUNK_BYTES = 1 << 16
 

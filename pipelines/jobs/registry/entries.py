@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pipelines.jobs.registry.lease_owner import Owner
+from pipelines.jobs.registry.lease import Owner
 from pipelines.schema.tables import TABLES
 
 RUNNING, PUBLISHED, UNCHANGED, FAILED = "running", "published", "unchanged", "failed"

@@ -38,7 +38,7 @@ from pipelines.jobs.registry.entries import (
     work_begins,
     work_ends,
 )
-from pipelines.jobs.registry.lease_owner import Owner
+from pipelines.jobs.registry.lease import Owner
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
 from pipelines.warehouse import delta_sql as delta

@@ -21,7 +21,7 @@ from pipelines.cli.after_run import RunRecipients
 from pipelines.cli.commands.run import _again_and_again, _Show
 from pipelines.cli.main import main
 from pipelines.cli.output.atomic_write import write_text
-from pipelines.cli.output.console import Messenger, ReaderGone
+from pipelines.cli.output.standard_streams import Messenger, ReaderGone
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.operations.alerts import AlertOptions
 from pipelines.jobs.operations.metrics import RunFacts, kept_samples, metrics_text

@@ -12,7 +12,7 @@ from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import Filters
 from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.arguments.times import moment, span_seconds
-from pipelines.cli.output.console import screen
+from pipelines.cli.output.standard_streams import screen
 from pipelines.errors import NothingReadable, UsageError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.arguments.rules import rule
 from pipelines.cli.arguments.times import span_seconds
 from pipelines.cli.commands.history.listings import write_listing
-from pipelines.cli.output.console import screen
+from pipelines.cli.output.standard_streams import screen
 
 Budgets = Annotated[
     list[str] | None,

@@ -24,7 +24,7 @@ def write_listing(
     from pipelines.cli.json_schema.history import LISTINGS
     from pipelines.cli.output import json_csv as answers
     from pipelines.cli.output import screens
-    from pipelines.cli.output.console import screen
+    from pipelines.cli.output.standard_streams import screen
 
     if form == "json":
         answers.write_list(key, ready(items))

@@ -27,7 +27,7 @@ def spans(asked: QueryOptions, filters: Filters) -> int:
 
     import orjson
 
-    from pipelines.cli.output.console import Output
+    from pipelines.cli.output.standard_streams import Output
 
     source = open_source(asked, filters)
     Output().write_bytes(orjson.dumps(traces(source.rows.rebalances, version("groupscope"))) + b"\n")

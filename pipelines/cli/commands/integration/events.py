@@ -15,7 +15,7 @@ from pipelines.cli.arguments.question import QueryOptions
 from pipelines.cli.arguments.rules import ReadArguments
 from pipelines.cli.commands.integration.follow import follow_rebalances
 from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
-from pipelines.cli.output.console import Messenger
+from pipelines.cli.output.standard_streams import Messenger
 from pipelines.errors import NothingReadable, UsageError
 from pipelines.storage.uris import nothing_at
 

@@ -16,8 +16,8 @@ def follow_rebalances(asked: QueryOptions, *, as_lines: bool, kinds: Iterable[st
     from pipelines.cli.answers.news.growing_logs import followed
     from pipelines.cli.answers.news.sentences import news_line, news_object
     from pipelines.cli.answers.source import clock_of
-    from pipelines.cli.output.console import Output
     from pipelines.cli.output.json_csv import dumps
+    from pipelines.cli.output.standard_streams import Output
 
     following, out, wanted = followed(asked), Output(), frozenset(kinds)
     clock = clock_of(asked.zone, following.settings)

@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pipelines.jobs.registry.entries import holds, work_begins, work_ends
-from pipelines.jobs.registry.lease_owner import Owner
+from pipelines.jobs.registry.lease import Owner
 from tests.conftest import ROOT
 
-TELL = "from pipelines.jobs.registry.lease_owner import Owner; print(Owner.here().text(), flush=True); input()"
+TELL = "from pipelines.jobs.registry.lease import Owner; print(Owner.here().text(), flush=True); input()"
 
 
 @pytest.fixture
