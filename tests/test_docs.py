@@ -92,8 +92,8 @@ def test_files_that_answer_a_question_exist() -> None:
     assert rows
     for row in rows:
         folder = ROOT
-        for name in re.findall(r"`([\w./]+)`", row):
-            places = (ROOT / name, folder / name, folder.parent / name)
-            found = [place for place in places if place.exists()]
-            assert found, f"{name} in: {row}"
-            folder = found[0] if found[0].is_dir() and name.count("/") else folder if folder != ROOT else found[0].parent
+        for name in re.findall(r"`([a-z][\w./]+)`", row):
+            whole = ROOT / name
+            assert any(place.exists() for place in (whole, folder / name)), f"{name} in: {row}"
+            if whole.exists():
+                folder = whole if whole.is_dir() else whole.parent

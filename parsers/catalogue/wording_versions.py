@@ -1,6 +1,7 @@
 """Versions of a product in which its wordings were seen.
 
 Wordings of servers, of Kafka's own Java clients and of each other client library are told apart, as each has versions of its own.
+`parsers.reading.version_ranges` tells from them which version wrote a file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Timeouts in force, and durations compared with them.
 
-Lines tell timeouts, and intervals show them; advice needs both, in milliseconds.
+Lines tell timeouts, and intervals show them; advice needs both, in milliseconds. What a late poll or an expiry means is
+weighed in `departures`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Client processes: files, start and end of each consumer.
 
 Lines of a client rarely name it. A file belongs to the client whose creation it logs; a second start of the same group
-in a file is another process.
+in a file is another process. Whether one that was lost had crashed or stopped is decided in `diagnosis.causes`.
 """
 
 from __future__ import annotations

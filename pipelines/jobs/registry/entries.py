@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.jobs.registry.lease import Owner
 from pipelines.schema.tables import TABLES
 
 RUNNING, PUBLISHED, UNCHANGED, FAILED = "running", "published", "unchanged", "failed"
 RUNS = "runs"
-_at_work: set[str] = set()
-"""Runs in progress in this process.
-
-Entries that it left open, for example because the disk was full, are not among them.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +57,8 @@ class RunEntry:
         }
 
 
-def work_begins(run_id: str) -> None:
-    """Mark a run as in progress in this process, until `work_ends`."""
-    _at_work.add(run_id)
-
-
-def work_ends(run_id: str) -> None:
-    """Mark a run as ended in this process, whatever its entry says."""
-    _at_work.discard(run_id)
-
-
 def published_from(row: Mapping[str, Any]) -> PublishedRun:
     """Convert a row of `ops.runs` to a published run."""
     return PublishedRun(
         row["run_number"], dict(row["table_versions"] or ()), row["catalogue_version"], row["model_version"], json.loads(row["options"])
-    )
-
-
-def holds(row: Mapping[str, Any], stale_after: timedelta, here: str | None = None) -> bool:
-    """Return True if the process of a `running` entry seems to be alive."""
-    owner = Owner.read(row["owner"])
-    if owner.is_this(here):
-        return row["run_id"] in _at_work
-    lives = owner.lives(here)
-    return lives if lives is not None else datetime.now(UTC) - row["seen_at"] < stale_after
-
-
-def held(row: Mapping[str, Any]) -> str:
-    """Message about an entry that holds the warehouse."""
-    owner = Owner.read(row["owner"])
-    since = row["seen_at"].isoformat(timespec="seconds")
-    return (
-        f"another run holds the warehouse: {row['run_id']}, process {owner.process} on {owner.host}, last seen {since}; wait for it to end"
     )

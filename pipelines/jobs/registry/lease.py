@@ -1,4 +1,4 @@
-"""The process that holds a warehouse, and whether it is alive."""
+"""The lease of a warehouse: who holds it, and whether it still does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ import json
 import os
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 _LOOK_AGAIN_SECONDS = 0.2
+
+_at_work: set[str] = set()
+"""Runs in progress in this process.
+
+Entries that it left open, for example because the disk was full, are not among them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +143,31 @@ def _stat(process: int) -> list[str] | None:
     except OSError:
         return None
     return text.rpartition(")")[2].split()
+
+
+def work_begins(run_id: str) -> None:
+    """Mark a run as in progress in this process, until `work_ends`."""
+    _at_work.add(run_id)
+
+
+def work_ends(run_id: str) -> None:
+    """Mark a run as ended in this process, whatever its entry says."""
+    _at_work.discard(run_id)
+
+
+def holds(row: Mapping[str, Any], stale_after: timedelta, here: str | None = None) -> bool:
+    """Return True if the process of a `running` entry seems to be alive."""
+    owner = Owner.read(row["owner"])
+    if owner.is_this(here):
+        return row["run_id"] in _at_work
+    lives = owner.lives(here)
+    return lives if lives is not None else datetime.now(UTC) - row["seen_at"] < stale_after
+
+
+def held(row: Mapping[str, Any]) -> str:
+    """Message about an entry that holds the warehouse."""
+    owner = Owner.read(row["owner"])
+    since = row["seen_at"].isoformat(timespec="seconds")
+    return (
+        f"another run holds the warehouse: {row['run_id']}, process {owner.process} on {owner.host}, last seen {since}; wait for it to end"
+    )

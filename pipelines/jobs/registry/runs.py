@@ -32,13 +32,9 @@ from pipelines.jobs.registry.entries import (
     RUNS,
     PublishedRun,
     RunEntry,
-    held,
-    holds,
     published_from,
-    work_begins,
-    work_ends,
 )
-from pipelines.jobs.registry.lease import Owner
+from pipelines.jobs.registry.lease import Owner, held, holds, work_begins, work_ends
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
 from pipelines.warehouse import delta_sql as delta

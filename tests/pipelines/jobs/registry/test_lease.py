@@ -12,8 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipelines.jobs.registry.entries import holds, work_begins, work_ends
-from pipelines.jobs.registry.lease import Owner
+from pipelines.jobs.registry.lease import Owner, holds, work_begins, work_ends
 from tests.conftest import ROOT
 
 TELL = "from pipelines.jobs.registry.lease import Owner; print(Owner.here().text(), flush=True); input()"
