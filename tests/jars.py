@@ -1,6 +1,7 @@
 """Texts that the classes of a jar log, read from their byte code.
 
-A text is what is pushed between the logger and the call on it: a constant, the recipe of a concatenation, or a format string.
+A text is what is pushed between the logger and the call on it: a constant, the recipe of a concatenation, or a format string. A text
+that was kept in a variable before, or that is handed to a method that only logs it (`logInfo`), counts too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LEVELS = {name: name.upper() for name in ("trace", "debug", "info", "warn", "error")}
+_HELPERS = {f"log{name.capitalize()}": level for name, level in LEVELS.items()}
+"""Methods of a class that log the text they are given."""
+_STORES = frozenset((0x3A, *range(0x4B, 0x4F)))
+"""Instructions that put an object into a variable."""
 _LOGGERS = ("Logger;", "Log;")
 _OF_A_FORMAT = re.compile(r"%[-#+ 0,(]*\d*(?:\.\d+)?[a-zA-Z]")
 _WIDTHS = {
@@ -170,6 +175,8 @@ class _Call:
 
     texts: list[str] = field(default_factory=list)
     pieces: list[str] | None = None
+    kept: str | None = None
+    """The text that was last put into a variable."""
 
     def push(self, text: str) -> None:
         if self.pieces is None:
@@ -195,21 +202,32 @@ class _Call:
     def text(self, kind: str) -> str | None:
         """The text of a call of this type: the last one where nothing is filled in, else the first one."""
         if not self.texts:
-            return None
+            return self.kept
         return self.texts[-1] if kind in ("(Ljava/lang/String;)V", "(Ljava/lang/String;Ljava/lang/Throwable;)V") else self.texts[0]
 
 
 def logged(found: ClassFile) -> Iterator[Logged]:
-    """Every text that a class logs."""
+    """Every text that a class logs, put into the frame of the method that logs it if the class has just one."""
+    texts = list(_logged(found))
+    for each, is_handed in texts:
+        frames = {other.text for other, handed in texts if not handed and other.level == each.level and other.text.startswith("{} ")}
+        frame = frames.pop() if len(frames) == 1 else "{}{}"  # the method may add to it
+        yield each._replace(text=frame.replace("{}", each.text, 1)) if is_handed else each
+
+
+def _logged(found: ClassFile) -> Iterator[tuple[Logged, bool]]:
+    """Texts, and whether each is handed to a method that logs it."""
     for code in found.codes:
         call = _Call()
         for operation, index in instructions(code):
             if operation in (0x12, 0x13):
                 if found.constants[index][0] == 8:
                     call.push(found.text(index))
+            elif operation in _STORES:
+                call = _Call(kept=call.texts[-1] if call.texts else call.kept)
             elif operation in (0xB2, 0xB4):
                 if found.member(index)[2].endswith(_LOGGERS):
-                    call = _Call()
+                    call = _Call(kept=call.kept)
             elif operation == 0xBA:
                 recipe = found.recipe(index)
                 if recipe is not None:
@@ -219,8 +237,13 @@ def logged(found: ClassFile) -> Iterator[Logged]:
                 if owner.endswith(("Logger", "/Log")) and name in LEVELS and kind.startswith("(Ljava/lang/String;"):
                     text = call.text(kind)
                     if text:
-                        yield Logged(found.name, LEVELS[name], text)
+                        yield Logged(found.name, LEVELS[name], text), False
                 elif kind.endswith(_LOGGERS):
+                    call = _Call(kept=call.kept)
+                elif name in _HELPERS and kind.startswith("(Ljava/lang/String;"):
+                    text = call.texts[-1] if call.texts else call.kept
+                    if text:
+                        yield Logged(found.name, _HELPERS[name], text), True
                     call = _Call()
                 else:
                     call.called(owner, name, kind)

@@ -39,7 +39,7 @@ _LEADERSHIP = ("leader", "leader_epoch", "isr", "partition_epoch")
 _ENCODED_FIELDS = ("leader", "leader_epoch", "isr")
 _HELD = (*_LEADERSHIP, "replicas")
 _OPTIONAL = ("adding", "removing", "elr")
-_ELECTED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "replicas", "elr")
+_ELECTED = ("isr", "isr_before", "leader_before", "leader_epoch", "replicas", "elr")
 _CHANGED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "partition_epoch", "replicas", "elr")
 
 
@@ -117,16 +117,17 @@ def _parse_change(text: str) -> Any:
 def _parse_election(text: str) -> Any:
     """Parse `PartitionRegistration(...), change record: PartitionChangeRecord(...)`.
 
-    The leader epoch rises by one with each leader.
+    The leader epoch rises by one with each leader. The line is written before the record gets the leader, and its ISR may be null.
     """
     before, separator, record = text.partition(", change record: ")
     if not separator:
         return NO
-    held, changed = parse_registration(unwrap(before)), _parse_change_record(unwrap(record))
-    if held is NO or changed is NO or "leader" not in changed or "leader_epoch" not in held:
+    held, changed = parse_registration(unwrap(before)), _record_values(unwrap(record))
+    if held is NO or changed is NO or "leader_epoch" not in held:
         return NO
     values = {"leader_before": held["leader"], "isr_before": held["isr"], "leader_epoch": held["leader_epoch"] + 1}
-    return {**values, "isr": held["isr"], **({"replicas": held["replicas"]} if "replicas" in held else {}), **changed}
+    told = {name: value for name, value in changed.items() if name != "leader"}
+    return {**values, **({"replicas": held["replicas"]} if "replicas" in held else {}), **told}
 
 
 def _parse_change_record(text: str) -> Any:
@@ -134,6 +135,10 @@ def _parse_change_record(text: str) -> Any:
 
     What is null did not change.
     """
+    return _record_values(text) or NO
+
+
+def _record_values(text: str) -> Any:
     pieces = _NAMED.split(text)
     values: dict[str, Any] = {}
     for name, value in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -145,7 +150,7 @@ def _parse_change_record(text: str) -> Any:
             values[name] = parse_nodes(value)
         elif name == "eligibleLeaderReplicas":
             values["elr"] = parse_nodes(value)
-    return values if values and all(value is not NO for value in values.values()) else NO
+    return values if all(value is not NO for value in values.values()) else NO
 
 
 def _parse_voters(text: str) -> Any:
@@ -396,7 +401,7 @@ def slot_types() -> dict[str, SlotType]:
             _election,
             is_spaced=True,
             several=_ELECTED,
-            needs=("leader_before", "isr_before", "leader_epoch", "leader"),
+            needs=("leader_before", "isr_before", "leader_epoch"),
         ),
         "voters": SlotType(r".*", _parse_voters, lambda voters: f"[{', '.join(voters)}]", is_spaced=True),
         "vote_states": SlotType(r".*", _parse_vote_states, _vote_states, is_spaced=True, several=("silent", "refusing")),

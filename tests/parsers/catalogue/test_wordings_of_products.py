@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from parsers.catalogue.catalogue import catalogue
-from tests.jars import Logged
+from parsers.reading.reader import FileReader, ReadOptions, find_files
+from tests.conftest import SHARED
+from tests.jars import Logged, texts_of
 from tests.source_texts import texts_below, texts_in
 from tests.wording import Wordings, compare, page
 
+NEXT = SHARED / "corpora" / "kafka-next"
 MANAGER = "org.apache.kafka.coordinator.group.GroupMetadataManager"
 SOURCE = """package org.apache.kafka.coordinator.group;
 class GroupConfig {
@@ -37,6 +43,41 @@ class GroupConfig {
 )
 def test_texts_of_sources_are_put_together(source: str, texts: list[str]) -> None:
     assert [each.text for each in texts_in(source.replace("\\\n", "\n"), "C")] == texts
+
+
+HELPER = """
+public class Manager {
+    static class Logger {
+        public void info(String text) {}
+        public void info(String text, Object... values) {}
+        public void error(String text) {}
+    }
+    static final Logger log = new Logger();
+    void frame(String message, long millis) { logInfo(message, millis); }
+    void logInfo(String message, long millis) { log.info("{} in {}ms", message, millis); }
+    void refused(String member) {
+        String message = String.format("Heartbeat failed because member %s is unknown.", member);
+        logInfo(message, 3L);
+    }
+    void kept(String topics) {
+        String text = String.format("Missing source topics: %s.", topics);
+        log.error(text);
+    }
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+def test_texts_from_variables_and_helpers_count(tmp_path: Path) -> None:
+    (tmp_path / "Manager.java").write_text(HELPER)
+    subprocess.run(["javac", "-d", str(tmp_path), str(tmp_path / "Manager.java")], check=True)
+    with zipfile.ZipFile(tmp_path / "a.jar", "w") as jar:
+        jar.write(tmp_path / "Manager.class", "Manager.class")
+    assert {(each.level, each.text) for each in texts_of(tmp_path / "a.jar")} == {
+        ("INFO", "{} in {}ms"),
+        ("INFO", "Heartbeat failed because member {} is unknown. in {}ms"),
+        ("ERROR", "Missing source topics: {}."),
+    }
 
 
 def test_a_folder_of_sources_is_compared_as_a_jar_is(tmp_path: Path) -> None:
@@ -88,3 +129,16 @@ def test_a_text_is_known_if_its_lines_are_read(logger: str, text: str, known: bo
 def test_what_speaks_of_groups_is_shown_unless_a_reason_is_given(logger: str, level: str, message: str, shown: bool) -> None:
     assert catalogue().match(logger, level, message) is None
     assert catalogue().shows_unknown(logger, level, message) is shown
+
+
+@pytest.mark.skipif(not NEXT.is_dir(), reason="the labelled corpora are not beside the checkout")
+@pytest.mark.parametrize("folder", sorted(NEXT.glob("*/")), ids=lambda folder: folder.name)
+def test_nothing_that_the_newest_broker_and_clients_say_of_groups_is_unknown(folder: Path) -> None:
+    read = 0
+    for source in find_files([str(folder)]).files:
+        reader = FileReader(source, ReadOptions())
+        for _ in reader:
+            pass
+        assert reader.report.counts.unknown == 0, source.name
+        read += reader.report.counts.recognised
+    assert read
