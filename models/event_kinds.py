@@ -378,7 +378,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketProxyClientGone": _kind(_BROKER, "A client has left a proxy.", "group client_id remote seen_ms removed"),
     "RocketMasterElected": _kind(_BROKER, "A controller chose another master of a broker set.", "broker broker_id result"),
     "RocketElectionFailed": _kind(_BROKER, "No broker of a set could become its master.", "broker tries"),
-    "RocketBrokerInactive": _kind(_BROKER, "A controller misses a broker's heartbeats.", "broker broker_id address"),
+    "RocketBrokerInactive": _kind(_BROKER, "A controller misses a broker's heartbeats.", "broker broker_id address role"),
     "RocketBrokerActive": _kind(_BROKER, "A broker is new at a controller.", "broker broker_id"),
     "RocketRoleNotified": _kind(_BROKER, "A controller tells a broker who is master.", "broker_id address"),
     "RocketControllerRoleChanged": _kind(_BROKER, "A controller leads the others, or follows.", "node role"),

@@ -147,6 +147,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.ownership.start_us": Tolerance(1_000_000),
     "rocketmq.popping.heartbeat_us": Tolerance(10_000_000, "ClientManagerImpl.java"),
     "rocketmq.popping.stall_us": Tolerance(30_000_000),
+    "rocketmq.set_masters.detection_us": Tolerance(
+        30_000_000, "scanNotActiveBrokerInterval 5 s, heartbeat timeout 10 s (ControllerConfig.java); the rest assumed"
+    ),
     "rocketmq.standing_faults.together_us": Tolerance(5_000_000),
     "rocketmq.unlogged_clients.reaction_us": Tolerance(300_000),
     "rocketmq.unlogged_clients.first_run_us": Tolerance(800_000),

@@ -31,10 +31,16 @@ LISTED = frozenset(
 LOCKS = frozenset({"RocketLockTaken", "RocketLockReleased"})
 ROUTES = frozenset({"RocketTopicRouted", "RocketBrokerRegistered", "RocketBrokerLost", "RocketBrokerStarted", "RocketTopicConfigured"})
 
+MASTERS = frozenset({"RocketMasterElected", "RocketElectionFailed", "RocketBrokerInactive", "RocketBrokerRoleChanged"})
+"""Events of controllers and brokers about masters of broker sets."""
+
+POPPED = frozenset({"RocketPopRevived", "RocketPopStalled"})
+"""Events of brokers about popped messages that a group does not acknowledge."""
+
 CHANGED = frozenset({"RocketBrokerStopping", "RocketTopicAdministered", "RocketGroupAdministered"})
 """Events of brokers that stop, and of what administrators change."""
 
-SERVERS = LISTED | LOCKS | ROUTES | CHANGED
+SERVERS = LISTED | LOCKS | ROUTES | CHANGED | MASTERS | POPPED
 """Events of servers that verdicts depend on.
 
 All client events count as signs of life.

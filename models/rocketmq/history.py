@@ -17,6 +17,7 @@ from models.rocketmq.diagnosis.balance import Balance
 from models.rocketmq.diagnosis.causes import Judge
 from models.rocketmq.diagnosis.episodes import ConsumptionImpact, episodes_of
 from models.rocketmq.diagnosis.incidents import incidents_of
+from models.rocketmq.diagnosis.orderly_pauses import orderly_pauses
 from models.rocketmq.diagnosis.ownership import GroupOwnership, OwnershipWindow, has_owners, lasting
 from models.rocketmq.diagnosis.popping import pop_faults
 from models.rocketmq.diagnosis.standing_faults import StandingFault, faults_of
@@ -88,6 +89,7 @@ class _GroupHistory:
         faults = faults_of(self.group, self.ownership.unseen, end)
         faults += self.balance.faults([*self.group.lives, *self.ownership.unseen])
         faults += pop_faults(self.group.trouble, end)
+        faults += orderly_pauses(self.group, (each for known in self.stage.masters.changes.values() for each in known), end)
         conditions = [_condition(self.cluster, self.group.name, fault) for fault in faults]
         yield RocketHistory(conditions=conditions, incidents=[*incidents_of(self.episodes, self.wrong, faults, end, limits)])
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event, Witness
-from models.rocketmq.event_partitions import CHANGED, LISTED, LOCKS, ROUTES, Key, Parts
+from models.rocketmq.event_partitions import CHANGED, LISTED, LOCKS, MASTERS, POPPED, ROUTES, Key, Parts
 from models.rocketmq.object_text import subscription_in, version_in
 from models.rocketmq.observations.allocation_runs import RESULTS, TopicLines
 from models.rocketmq.observations.client_groups import ASSIGNED, ClientGroups, is_assigned
@@ -21,6 +21,7 @@ from models.rocketmq.observations.client_lists import ClientList, ListChangeKind
 from models.rocketmq.observations.client_processes import ClientProcess, Registry, last_of, live_on, lose, zone_shifts
 from models.rocketmq.observations.log_files import Logs, log_of
 from models.rocketmq.observations.pop_trouble import PopTrouble
+from models.rocketmq.observations.set_masters import SetMasters
 from models.rocketmq.observations.subscriptions import TopicTable
 from models.rocketmq.observations.topic_routes import Routes
 from models.tolerances import whole
@@ -66,6 +67,8 @@ class Group:
     is_unowned: bool = False  # fixed list, popped queues, or shares assigned by brokers
     is_entangled: bool = False  # a fixed list of queues applies to any topic, so results name other topics' queues
     is_orderly: bool = False
+    locked_on: set[str] = field(default_factory=set)
+    """Broker sets whose masters hold locks of the group."""
 
     trouble: PopTrouble = field(default_factory=PopTrouble)
 
@@ -127,6 +130,7 @@ class RocketStage:
         self._shifts: dict[str, int] = {}
         self._logs = Logs({})
         self.routes = Routes()
+        self.masters = SetMasters()
         self.tells_moves = False  # whether brokers log changed shares
         self.last_at = until
 
@@ -211,6 +215,7 @@ class RocketStage:
             group = _group(groups, name)
             self.last_at = max(self.last_at, last_of(event, at))
             if event.name in LOCKS:
+                group.locked_on.add(str(event.fields.get("broker") or ""))
                 continue
             life = self._registry.life_at(event)
             live_on(life, event, at)
@@ -218,6 +223,7 @@ class RocketStage:
                 group.result(life, event, at)
             elif event.name == "RocketQueueLockAsked":
                 group.is_orderly = True
+                group.locked_on.add(str(event.fields.get("broker") or ""))
             elif event.fields.get("mode") == "POP":
                 group.is_unowned = True
 
@@ -226,6 +232,10 @@ class RocketStage:
     def _read_brokers(self, told: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
         brokers = sorted(_starts_first(told), key=lambda item: (item[0], item[1].place.log, item[1].place.position))
         for at, event in brokers:
+            if event.name in MASTERS:
+                self.masters.feed(event, at)
+            elif event.name in POPPED and event.group is not None:
+                _group(groups, event.group).trouble.feed(event, at)
             if event.name in ROUTES:
                 self.routes.told(event, at)
             if event.name in ROUTES | CHANGED:

@@ -105,4 +105,5 @@ CONDITION_KINDS = (
     "proxy_unreachable",
     "consumption_stalled",
     "invisible_time_exceeded",
+    "master_changed",
 )

@@ -25,6 +25,11 @@ _SAYS = {
     "invisible_time_exceeded": "{count} receipts of {who} came after their messages' invisible time",
 }
 
+_BROKER_SAYS = {
+    "consumption_stalled": "the group holds too many messages of {topic} unacknowledged, and a broker gives it no more ({count} lines)",
+    "invisible_time_exceeded": "{count} messages of {topic} came again, as nobody acknowledged them within their invisible time",
+}
+
 
 def pop_faults(trouble: PopTrouble, end: int) -> list[StandingFault]:
     """Faults of a group's gRPC clients, by time."""
@@ -50,6 +55,7 @@ def _until(stretch: Stretch, end: int) -> int:
 def _fault(kind: str, who: str, stretch: Stretch, end: int) -> StandingFault:
     until = _until(stretch, end)
     lines = [stretch.first] if stretch.first is stretch.last else [stretch.first, stretch.last]
-    detail = _SAYS[kind].format(who=who, count=stretch.count)
+    says = _SAYS if who else _BROKER_SAYS
+    detail = says[kind].format(who=who, count=stretch.count, topic=stretch.first.topic)
     is_open = stretch.ended_at is None and until >= end and kind != "invisible_time_exceeded"
-    return StandingFault(kind, [who], stretch.began_at, None if is_open else until, lines, detail)
+    return StandingFault(kind, [who] if who else [], stretch.began_at, None if is_open else until, lines, detail)

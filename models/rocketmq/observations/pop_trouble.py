@@ -31,7 +31,10 @@ class Stretch:
 
 @dataclass(slots=True)
 class PopTrouble:
-    """Stretches of a group, by kind and client."""
+    """Stretches of a group, by kind and client.
+
+    Of a broker's lines, which name no client, it is empty.
+    """
 
     stretches: dict[tuple[str, str], list[Stretch]] = field(default_factory=dict)
 
@@ -62,6 +65,10 @@ def kind_of(event: Event) -> str | None:
         return "consumption_stalled"
     if event.name == "RocketReceiptFailed" and event.fields.get("why") == "invalid_handle":
         return "invisible_time_exceeded"
+    if event.name == "RocketPopRevived":
+        return "invisible_time_exceeded"
+    if event.name == "RocketPopStalled" and event.fields.get("why") == "unacknowledged":
+        return "consumption_stalled"
     return None
 
 

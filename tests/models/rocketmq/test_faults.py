@@ -177,3 +177,84 @@ def test_quiet_time_parts_incidents() -> None:
     logs.share("c1", 300.2, add=[2, 3], has=[0, 1, 2, 3], of=1)
 
     assert [each.kind for each in logs.history(400).incidents] == ["autoscaling", "single"]
+
+
+def in_order() -> Logs:
+    """Two clients that have locked the queues of broker-a."""
+    logs = two_clients()
+    for who, queue in (("c1", 0), ("c2", 2)):
+        logs.say(who, 12, "RocketQueueLockAsked", group="billing", topic="orders", partition=queue, broker="broker-a", outcome="true")
+    return logs
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (  # the master dies, no other broker of its set is in sync for a while
+            [
+                (30, "RocketBrokerInactive", {"broker": "broker-a", "broker_id": 1}),
+                (30, "RocketElectionFailed", {"broker": "broker-a"}),
+                (75, "RocketMasterElected", {"broker": "broker-a", "broker_id": "2"}),
+                (75.1, "RocketBrokerRoleChanged", {"broker": "broker-a", "role": "master"}),
+            ],
+            [("master_changed", ["c1", "c2"], 30.0, 75.1, "broker-a had no master for 45 s; broker 2 is it now and holds no locks yet")],
+        ),
+        (  # nobody can be elected until the logs end
+            [(30, "RocketElectionFailed", {"broker": "broker-a"})],
+            [("master_changed", ["c1", "c2"], 30.0, None, "broker-a had no master for 60 s")],
+        ),
+        (  # another one is elected by hand
+            [(40, "RocketMasterElected", {"broker": "broker-a", "broker_id": "3"})],
+            [("master_changed", ["c1", "c2"], 40.0, 40.0, "broker-a changed its master; broker 3 is it now and holds no locks yet")],
+        ),
+        (  # a slave is missed, whom nobody replaces
+            [(30, "RocketBrokerInactive", {"broker": "broker-a", "broker_id": 2})],
+            [],
+        ),
+        (  # the group has no queues there
+            [(40, "RocketMasterElected", {"broker": "broker-b", "broker_id": "3"})],
+            [],
+        ),
+    ],
+)
+def test_a_group_in_order_waits_for_the_master_of_its_locks(
+    lines: list[tuple[float, str, dict[str, object]]], expected: list[object]
+) -> None:
+    logs = in_order()
+    for at, name, values in lines:
+        logs.say("controller", at, name, **values)
+
+    assert faults(logs, 90) == expected
+
+
+def test_a_group_that_is_not_in_order_needs_no_locks() -> None:
+    logs = two_clients()
+    logs.say("controller", 40, "RocketMasterElected", broker="broker-a", broker_id="3")
+
+    assert faults(logs, 90) == []
+
+
+def test_a_broker_tells_of_messages_that_come_again_and_of_a_group_that_acknowledges_nothing() -> None:
+    logs = two_clients()
+    queue: dict[str, object] = {"group": "billing", "topic": "orders", "partition": 0}
+    for at in (20, 21, 60):
+        logs.say("pop", at, "RocketPopRevived", offset=7, **queue)
+    for at in (30, 70):
+        logs.say("pop", at, "RocketPopStalled", why="unacknowledged", **queue)
+
+    assert faults(logs, 400) == [
+        (
+            "invisible_time_exceeded",
+            [],
+            20.0,
+            60.0,
+            "3 messages of orders came again, as nobody acknowledged them within their invisible time",
+        ),
+        (
+            "consumption_stalled",
+            [],
+            30.0,
+            70.0,
+            "the group holds too many messages of orders unacknowledged, and a broker gives it no more (2 lines)",
+        ),
+    ]
