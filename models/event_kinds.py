@@ -144,6 +144,11 @@ EVENTS: dict[str, EventKind] = {
     "ShareRecordOnLastAttempt": _kind(
         _BROKER, "A record of a share group is on its last delivery attempt.", "group topic partition offset"
     ),
+    "SharePartitionTroubled": _kind(
+        _BROKER,
+        "Records of a share partition can't be acquired, acknowledged or released.",
+        "group topic partition member_id why offset detail",
+    ),
     "GroupConverted": _kind(_COORDINATOR, "The group changed its protocol.", "node group partition from_type to_type"),
     "GroupConversionRefused": _kind(_COORDINATOR, "A change of protocol was refused.", "node group partition why"),
     # kafka-request.log. `at` is the time of the response; the request arrived `total_ms` earlier.

@@ -161,6 +161,16 @@ class LastDeliveryFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SharePartitionFacts:
+    """What goes wrong with records of a share partition, and how often."""
+
+    group: str
+    partition: str
+    why: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class StaticReturnFacts:
     """Static members that came back in time."""
 
@@ -302,6 +312,7 @@ HeadlineFacts: TypeAlias = (
     | RefusalFacts
     | TopologyFacts
     | LastDeliveryFacts
+    | SharePartitionFacts
     | StaticReturnFacts
     | StaticTakeoverFacts
     | RemovalFacts

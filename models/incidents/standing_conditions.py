@@ -1,23 +1,26 @@
 """Conditions that stop a group without a rebalance.
 
 Topics that a streams group's topology needs are missing, so that nobody gets tasks; records of a share group that no
-member can process.
+member can process; share partitions whose records can't be acquired, acknowledged or released.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from models.events import Event
 from models.evidence import evidence, line_of
 from models.ids import make_id
-from models.incidents.headline_facts import LastDeliveryFacts, TopologyFacts
+from models.incidents.headline_facts import LastDeliveryFacts, SharePartitionFacts, TopologyFacts
 from models.incidents.refusals import LINES_MAX
 from models.rows import KAFKA, Incident
 from models.tolerances import whole
 
-NOT_READY, POISON = "topology_not_ready", "poison_record"
+NOT_READY, POISON, TROUBLED = "topology_not_ready", "poison_record", "share_partition_troubled"
+CRITICAL = frozenset({NOT_READY, "not_initialised"})
+"""Conditions in which members get nothing, by kind or by what goes wrong."""
 
 NOT_READY_MIN_US = whole("incidents.standing_conditions.not_ready_min_us")
 """Two heartbeat intervals of streams members (group.streams.heartbeat.interval.ms).
@@ -49,6 +52,8 @@ class Condition:
     partition: str = ""
     offset: str = ""
     """Of the last record on its last delivery attempt."""
+    why: str = ""
+    """What goes wrong with a share partition's records."""
 
     def add(self, event: Event, at: int) -> None:
         """Take one more line about it."""
@@ -64,7 +69,7 @@ class StandingConditions:
     topology: Condition | None = None
     over: list[Condition] = field(default_factory=list)
     records: dict[str, Condition] = field(default_factory=dict)
-    """Records on their last delivery attempt, by partition."""
+    """Records on their last delivery attempt, and troubled partitions, by partition."""
     ordinal: int = 0
 
     def feed(self, event: Event) -> None:
@@ -73,6 +78,8 @@ class StandingConditions:
             self._topology(event, str(event.fields.get("topology_state") or ""))
         elif event.name == "ShareRecordOnLastAttempt" and event.topic is not None:
             self._record(event, f"{event.topic}-{event.partition}")
+        elif event.name == "SharePartitionTroubled" and event.topic is not None:
+            self._troubled(event, f"{event.topic}-{event.partition}", str(event.fields.get("why")))
 
     def _topology(self, event: Event, state: str) -> None:
         at = event.time_us
@@ -98,6 +105,14 @@ class StandingConditions:
         known.partition, known.offset = partition, offset
         known.add(event, event.time_us)
 
+    def _troubled(self, event: Event, partition: str, why: str) -> None:
+        known = self.records.get(f"{partition} {why}")
+        if known is None:
+            known = self.records[f"{partition} {why}"] = self._begun(TROUBLED, event.time_us)
+            known.partition, known.why, known.count = partition, why, 0
+        known.count += 1
+        known.add(event, event.time_us)
+
     def _begun(self, kind: str, at: int) -> Condition:
         self.ordinal += 1
         return Condition(kind, self.ordinal, at, at)
@@ -120,14 +135,17 @@ class StandingConditions:
             yield self.topology
 
 
-def condition_incident(cluster: str, group: str, condition: Condition) -> Incident[TopologyFacts | LastDeliveryFacts]:
+ConditionFacts: TypeAlias = TopologyFacts | LastDeliveryFacts | SharePartitionFacts
+
+
+def condition_incident(cluster: str, group: str, condition: Condition) -> Incident[ConditionFacts]:
     """A condition as an incident."""
     return Incident(
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("condition", cluster, group, condition.kind, condition.ordinal)),
         kind=condition.kind,
-        severity="critical" if condition.kind == NOT_READY else "warning",
+        severity="critical" if {condition.kind, condition.why} & CRITICAL else "warning",
         groups=[group],
         started_at=condition.first_at,
         ended_at=condition.ended_at if condition.kind == NOT_READY else condition.last_at,
@@ -142,7 +160,9 @@ def condition_incident(cluster: str, group: str, condition: Condition) -> Incide
     )
 
 
-def _facts(group: str, condition: Condition) -> TopologyFacts | LastDeliveryFacts:
+def _facts(group: str, condition: Condition) -> ConditionFacts:
     if condition.kind == NOT_READY:
         return TopologyFacts(group, condition.topology_state, condition.detail)
+    if condition.kind == TROUBLED:
+        return SharePartitionFacts(group, condition.partition, condition.why, condition.count)
     return LastDeliveryFacts(group, condition.partition, condition.offset, condition.count - 1)

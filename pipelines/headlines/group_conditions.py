@@ -11,6 +11,7 @@ from models.incidents.headline_facts import (
     PauseFacts,
     RefusalFacts,
     RemovalFacts,
+    SharePartitionFacts,
     StaticReturnFacts,
     StaticTakeoverFacts,
     TopologyFacts,
@@ -35,6 +36,14 @@ TOPOLOGY_WORDS = {
     "partitions_differ": "a topic has another number of partitions than its topology needs",
 }
 """What is wrong with a topology, by its state."""
+
+SHARE_PARTITION_WORDS = {
+    "not_initialised": "nobody gets records of {partition}, as its stored state could not be read",
+    "not_stored": "what members acknowledged of {partition} could not be stored, so that records may come again",
+    "not_released": "records of {partition} stayed with a member although its acquisition lock had run out",
+    "lock_expired": "records of {partition} were acknowledged after their acquisition lock had run out, and are delivered again",
+}
+"""What goes wrong with records of a share partition."""
 
 
 def pause(facts: PauseFacts) -> str:
@@ -65,6 +74,12 @@ def last_delivery(facts: LastDeliveryFacts) -> str:
     others = f" and {facts.other_count} other records" if facts.other_count else ""
     records = f"offset {facts.offset} of {facts.partition}{others}"
     return f"{facts.group}: {records} failed on every delivery attempt but the last, after which a record is archived"
+
+
+def troubled_share_partition(facts: SharePartitionFacts) -> str:
+    """What goes wrong with records of a share partition."""
+    times = f" ({facts.count} times)" if facts.count > 1 else ""
+    return f"{facts.group}: {SHARE_PARTITION_WORDS[facts.why].format(partition=facts.partition)}{times}"
 
 
 def static_return(facts: StaticReturnFacts) -> str:

@@ -15,6 +15,7 @@ from pipelines.headlines.group_conditions import (
     removal,
     static_return,
     static_takeover,
+    troubled_share_partition,
     unready_topology,
 )
 from pipelines.headlines.group_episodes import episode
@@ -28,6 +29,7 @@ WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.RefusalFacts: refusal,
     facts_of.TopologyFacts: unready_topology,
     facts_of.LastDeliveryFacts: last_delivery,
+    facts_of.SharePartitionFacts: troubled_share_partition,
     facts_of.StaticReturnFacts: static_return,
     facts_of.StaticTakeoverFacts: static_takeover,
     facts_of.RemovalFacts: removal,

@@ -90,6 +90,7 @@ INCIDENT_KINDS = (
     "offsets_lost",
     "topology_not_ready",
     "poison_record",
+    "share_partition_troubled",
     "group_deleted",
     "single",
 )

@@ -10,6 +10,7 @@ from models.incidents.headline_facts import (
     PauseFacts,
     RefusalFacts,
     RemovalFacts,
+    SharePartitionFacts,
     StaticReturnFacts,
     StaticTakeoverFacts,
     TopologyFacts,
@@ -43,6 +44,16 @@ TOLD: dict[HeadlineFacts, str] = {
     ),
     LastDeliveryFacts("share", "t-0", "7", 0): f"share: offset 7 of t-0 {LAST}",
     LastDeliveryFacts("share", "t-0", "7", 2): f"share: offset 7 of t-0 and 2 other records {LAST}",
+    SharePartitionFacts("share", "t-0", "not_initialised", 1): "share: nobody gets records of t-0, as its stored state could not be read",
+    SharePartitionFacts("share", "t-0", "not_stored", 2): (
+        "share: what members acknowledged of t-0 could not be stored, so that records may come again (2 times)"
+    ),
+    SharePartitionFacts("share", "t-0", "not_released", 1): (
+        "share: records of t-0 stayed with a member although its acquisition lock had run out"
+    ),
+    SharePartitionFacts("share", "t-0", "lock_expired", 3): (
+        "share: records of t-0 were acknowledged after their acquisition lock had run out, and are delivered again (3 times)"
+    ),
     StaticReturnFacts("meters", ("m-0", "m-1", "m-2"), 3): f"meters: static members m-0, m-1, m-2 came back in time {RETURNED}",
     StaticReturnFacts("meters", ("m-0", "m-1", "m-2", "m-3"), 5): (
         f"meters: static members m-0, m-1, m-2 and 1 more came back in time 5 times {RETURNED}"
