@@ -16,7 +16,13 @@ from tests.conftest import SHARED
 
 CORPORA = SHARED / "corpora"
 ONE_OF = ("a_new_group", "h2_kill_restart", "i_coordinator_failover", "m_empty_expire")
-FOLDERS = sorted(each for name in ONE_OF for each in CORPORA.glob(f"kafka/*/{name}"))
+OF_ROCKETMQ = ("b_join", "c2_orderly_join_leave", "h_broker_down_restart")
+FOLDERS = sorted(
+    [
+        *(each for name in ONE_OF for each in CORPORA.glob(f"kafka/*/{name}")),
+        *(each for name in OF_ROCKETMQ for each in CORPORA.glob(f"rocketmq/*/{name}")),
+    ]
+)
 
 
 @pytest.mark.parametrize(
