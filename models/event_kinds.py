@@ -169,6 +169,12 @@ EVENTS: dict[str, EventKind] = {
         "ConsumerGroupHeartbeats were answered: one, or a run of equal ones.",
         f"{_REQUEST_HEAD} member_epoch response_epoch rebalance_timeout_ms topics regex assignor count last_at_us",
     ),
+    "ShareFetchCompleted": _kind(
+        _REQUEST,
+        "A ShareFetch gave records again, or acknowledgements that it brought were refused.",
+        f"{_REQUEST_HEAD} topic_id partition offset deliveries",
+    ),
+    "ShareAcknowledgeCompleted": _kind(_REQUEST, "Acknowledgements of records were refused.", f"{_REQUEST_HEAD} topic_id partition"),
     "DeleteGroupsCompleted": _kind(_REQUEST, "DeleteGroups was answered.", f"{_REQUEST_HEAD} groups"),
     "RequestReceived": _kind(
         _REQUEST,

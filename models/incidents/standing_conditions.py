@@ -28,6 +28,12 @@ NOT_READY_MIN_US = whole("incidents.standing_conditions.not_ready_min_us")
 Internal topics of a new application are missing for less, until the broker has created them.
 """
 
+DELIVERIES_MAX = whole("incidents.standing_conditions.deliveries_max")
+"""Delivery attempts after which a record is archived (group.share.delivery.count.limit)."""
+
+REFUSED = "INVALID_RECORD_STATE"
+"""Error of an acknowledgement whose record the member does not hold."""
+
 NOT_READY_STATES = frozenset({"internal_topics_missing", "source_topics_missing", "partitions_differ"})
 """States of a topology in which nobody gets tasks."""
 
@@ -80,6 +86,15 @@ class StandingConditions:
             self._record(event, f"{event.topic}-{event.partition}")
         elif event.name == "SharePartitionTroubled" and event.topic is not None:
             self._troubled(event, f"{event.topic}-{event.partition}", str(event.fields.get("why")))
+        elif event.name in ("ShareFetchCompleted", "ShareAcknowledgeCompleted"):
+            self._acknowledged(event)
+
+    def _acknowledged(self, event: Event) -> None:
+        place = f"topic id {event.fields.get('topic_id')}, partition {event.partition}"
+        if event.fields.get("error") == REFUSED:
+            self._troubled(event, place, "refused")
+        elif int(str(event.fields.get("deliveries") or 0)) >= DELIVERIES_MAX:
+            self._record(event, place)
 
     def _topology(self, event: Event, state: str) -> None:
         at = event.time_us

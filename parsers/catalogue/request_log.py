@@ -8,7 +8,7 @@ the line and skipped without parsing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -27,6 +27,10 @@ API_KEYS = {
     68: "CONSUMER_GROUP_HEARTBEAT",
 }
 """APIs that are read, by their number in the protocol (ApiKeys.java)."""
+
+_OF_RECORDS = {78: "SHARE_FETCH", 79: "SHARE_ACKNOWLEDGE"}
+"""APIs of which only those requests are read that tell of trouble with records; their bodies are always JSON."""
+_JSON_APIS = {**API_KEYS, **_OF_RECORDS}
 
 _OLD_NAMES = {"GROUP_COORDINATOR": "FIND_COORDINATOR"}
 _APIS = frozenset(API_KEYS.values())
@@ -61,6 +65,7 @@ ERRORS = {
     111: "UNRELEASED_INSTANCE_ID",
     112: "UNSUPPORTED_ASSIGNOR",
     113: "STALE_MEMBER_EPOCH",
+    121: "INVALID_RECORD_STATE",
 }
 """Names of error codes in answers to group requests (Errors.java)."""
 
@@ -132,12 +137,12 @@ class Requests:
     @staticmethod
     def _json(head: str, at: int, is_received: bool) -> Found | None:
         key = _JSON_KEY.match(head, at)
-        if key is not None and int(key[1]) not in API_KEYS:
+        if key is not None and (int(key[1]) not in _JSON_APIS or (is_received and int(key[1]) in _OF_RECORDS)):
             return None
         try:
             line = orjson.loads(head[at:])
             header, request = line["requestHeader"], line["request"]
-            api = API_KEYS[header["requestApiKey"]]
+            api = _JSON_APIS[header["requestApiKey"]]
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return None
         response = line.get("response")
@@ -375,6 +380,32 @@ def _delete(request: Body, response: Body) -> dict[str, Any]:
     return {"groups": request.get("groupsNames"), "error_code": _first_error(response, "results")}
 
 
+def _share_partitions(response: Body) -> Iterator[tuple[dict[str, Any], Body]]:
+    """Place and body of each share partition in an answer."""
+    for topic in response.get("responses") or ():
+        for partition in topic["partitions"]:
+            yield {"topic_id": topic["topicId"], "partition": partition["partitionIndex"]}, partition
+
+
+def _share_fetch(request: Body, response: Body) -> dict[str, Any] | None:
+    """Acknowledgements that a fetch brought along and that were refused, or else the record that was delivered most often."""
+    head = _member(request)
+    worst: dict[str, Any] | None = None
+    for place, partition in _share_partitions(response):
+        if partition.get("acknowledgeErrorCode"):
+            return {**head, **place, "error_code": partition["acknowledgeErrorCode"]}
+        for batch in partition.get("acquiredRecords") or ():
+            if batch["deliveryCount"] > (worst["deliveries"] if worst else 1):
+                worst = {**head, **place, "offset": batch["firstOffset"], "deliveries": batch["deliveryCount"]}
+    return worst
+
+
+def _share_acknowledge(request: Body, response: Body) -> dict[str, Any] | None:
+    """Acknowledgements that were refused."""
+    refused = ((place, partition) for place, partition in _share_partitions(response) if partition.get("errorCode"))
+    return next(({**_member(request), **place, "error_code": partition["errorCode"]} for place, partition in refused), None)
+
+
 READERS: dict[str, tuple[str, Callable[[Body, Body], dict[str, Any] | None]]] = {
     "JOIN_GROUP": ("kafka.request.join_group_completed", _join),
     "SYNC_GROUP": ("kafka.request.sync_group_completed", _sync),
@@ -384,6 +415,8 @@ READERS: dict[str, tuple[str, Callable[[Body, Body], dict[str, Any] | None]]] = 
     "FIND_COORDINATOR": ("kafka.request.find_coordinator_completed", _find),
     "CONSUMER_GROUP_HEARTBEAT": ("kafka.request.consumer_group_heartbeat_completed", _modern_heartbeat),
     "DELETE_GROUPS": ("kafka.request.delete_groups_completed", _delete),
+    "SHARE_FETCH": ("kafka.request.share_fetch_completed", _share_fetch),
+    "SHARE_ACKNOWLEDGE": ("kafka.request.share_acknowledge_completed", _share_acknowledge),
 }
 _RECEIVED_FIELDS = frozenset(
     {"group", "client_id", "member_id", "instance_id", "generation", "api_version", "correlation_id", "request_member_id"}
@@ -393,8 +426,9 @@ _RECEIVED_FIELDS = frozenset(
 
 _NUMBERS = frozenset(
     {"generation", "response_generation", "member_epoch", "response_epoch", "error_code", "api_version", "correlation_id"}
-    | {"session_timeout_ms", "rebalance_timeout_ms"}
+    | {"session_timeout_ms", "rebalance_timeout_ms", "partition", "deliveries"}
 )
+_OFFSETS = range(1 << 63)
 _DURATIONS = frozenset(_TIMES)
 _LISTS = frozenset({"protocols", "topics", "members", "assigned_members", "groups"})
 
@@ -408,6 +442,8 @@ def _of_its_type(name: str, value: Any) -> bool:
         return True
     if name in _NUMBERS:
         return type(value) is int and value in INT32
+    if name == "offset":
+        return type(value) is int and value in _OFFSETS
     if name in _DURATIONS:
         return type(value) in {int, float} and 0 <= value <= SPANS_MS.stop
     if name in _LISTS:

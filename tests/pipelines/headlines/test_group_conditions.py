@@ -51,6 +51,9 @@ TOLD: dict[HeadlineFacts, str] = {
     SharePartitionFacts("share", "t-0", "not_released", 1): (
         "share: records of t-0 stayed with a member although its acquisition lock had run out"
     ),
+    SharePartitionFacts("share", "topic id A, partition 2", "refused", 1): (
+        "share: acknowledgements of records of topic id A, partition 2 were refused, mostly as their acquisition lock had run out"
+    ),
     SharePartitionFacts("share", "t-0", "lock_expired", 3): (
         "share: records of t-0 were acknowledged after their acquisition lock had run out, and are delivered again (3 times)"
     ),
