@@ -12,11 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from conf.causes import Cause, causes, incident_kinds, outage_cause, outage_ends, waits
+from conf.causes import Advice, Cause, causes, incident_kinds, outage_cause, outage_ends, waits
 from conf.causes import cause as cause_entry
 from conf.causes import root_cause as root_cause_entry
 from dashboards.answer import presence
-from dashboards.answer.fitting import versions_of, with_fitting_advice
+from dashboards.answer.fitting import fitting, versions_of, with_fitting_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
 from dashboards.answer.totals import RebalanceTally, Verdicts, first, heaviest
 from dashboards.view import answer as data
@@ -133,6 +133,13 @@ def _goes_on(row: Row) -> bool:
     return column(row, "protocol") in data.NEWER_PROTOCOLS or "cooperative" in (column(row, "assignor") or "")
 
 
+def _advice(row: Row) -> tuple[Advice, ...]:
+    """Advice on a rebalance that its group can follow."""
+    advice = cause_entry(column(row, "system"), column(row, "advice_id") or column(row, "root_cause") or column(row, "cause")).advice
+    kinds = [(column(row, "protocol"), column(row, "assignor"))]
+    return fitting(advice, kinds, None) if column(row, "system") == "kafka" else advice
+
+
 def rebalance(row: Row) -> data.Rebalance:
     """Convert one row of `rebalances`."""
     system, cause_id, root = column(row, "system"), column(row, "cause"), column(row, "root_cause")
@@ -143,7 +150,6 @@ def rebalance(row: Row) -> data.Rebalance:
     nobody_waits = column(row, "outcome") == "empty" or _goes_on(row)
     lasted = 0.0 if nobody_waits else length if length is not None else column(row, "at_least_seconds") or 0.0
     conformance = column(row, "conformance")
-    advice = cause_entry(system, column(row, "advice_id") or root or cause_id).advice
     # The initial delay stops nobody, unless the members were at work until their coordinator paused.
     delay = 0.0 if root == "coordinator_pause" else column(row, "initial_delay_seconds") or 0.0
     pause = column(row, "pause_seconds", None)  # RocketMQ: most queues are still consumed during a reallocation
@@ -188,7 +194,7 @@ def rebalance(row: Row) -> data.Rebalance:
         coordinator=column(row, "coordinator"),
         trigger_text=column(row, "trigger_text"),
         evidence=evidence(row),
-        advice=advice,
+        advice=_advice(row),
         measurements_ms=dict(column(row, "measurements_ms", None) or {}),
         pause_seconds=pause,
         backlog_seconds=column(row, "backlog_seconds", None),

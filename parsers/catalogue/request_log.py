@@ -29,7 +29,10 @@ API_KEYS = {
 """APIs that are read, by their number in the protocol (ApiKeys.java)."""
 
 _OF_RECORDS = {78: "SHARE_FETCH", 79: "SHARE_ACKNOWLEDGE"}
-"""APIs of which only those requests are read that tell of trouble with records; their bodies are always JSON."""
+"""APIs about records; only requests with trouble are read.
+
+Their bodies are always JSON.
+"""
 _JSON_APIS = {**API_KEYS, **_OF_RECORDS}
 
 _OLD_NAMES = {"GROUP_COORDINATOR": "FIND_COORDINATOR"}
@@ -388,7 +391,7 @@ def _share_partitions(response: Body) -> Iterator[tuple[dict[str, Any], Body]]:
 
 
 def _share_fetch(request: Body, response: Body) -> dict[str, Any] | None:
-    """Acknowledgements that a fetch brought along and that were refused, or else the record that was delivered most often."""
+    """Refused acknowledgements of a fetch, or its most delivered record."""
     head = _member(request)
     worst: dict[str, Any] | None = None
     for place, partition in _share_partitions(response):
