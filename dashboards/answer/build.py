@@ -305,7 +305,11 @@ def _incident(
             text
             for text in (
                 verdicts.measured.get(leading or "", (0.0, ""))[1],
-                spared(dict(column(row, "static_membership_effect", None) or {}), column(row, "rebalance_count")),
+                spared(
+                    dict(column(row, "static_membership_effect", None) or {}),
+                    column(row, "rebalance_count"),
+                    verdicts.mean_confidence(leading),
+                ),
             )
             if text
         ),

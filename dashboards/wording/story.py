@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
-from dashboards.view.answer import LIKELY, NEWER_PROTOCOLS, Answer, Incident, Person, Rebalance
+from dashboards.view.answer import LIKELY, NEWER_PROTOCOLS, SURE, Answer, Incident, Person, Rebalance
 from dashboards.wording.durations import duration
 from dashboards.wording.units import Clock, counted, listed, share
 
@@ -140,14 +140,19 @@ def _parts(sentence: str) -> Iterator[tuple[bool, str]]:
         yield index % 2 == 1, part
 
 
-def spared(numbers: Mapping[str, float], rebalances: int) -> str:
-    """Rebalances that static membership would have avoided, as a sentence."""
+def spared(numbers: Mapping[str, float], rebalances: int, confidence: float | None = None) -> str:
+    """Rebalances that static membership would have avoided, as a sentence.
+
+    `confidence` is that of the trigger: if it was another one, nothing might have been avoided.
+    """
     avoided = int(numbers.get("static_avoided", 0))
     if not avoided:
         return ""
     seconds = numbers.get("static_saved_seconds", 0.0)
     saved = f", and {duration(seconds)} of standing still" if seconds >= SPARED_MIN_SECONDS else ""
-    return f"Static membership (group.instance.id, since 2.3.0) would have avoided {avoided} of {counted(rebalances, 'rebalance')}{saved}."
+    doubt = f", if the trigger is the one named ({share(confidence)} sure)" if confidence is not None and confidence < SURE else ""
+    told = f"would have avoided {avoided} of {counted(rebalances, 'rebalance')}{saved}{doubt}."
+    return f"Static membership (group.instance.id, since 2.3.0) {told}"
 
 
 def outcome(item: Rebalance) -> str:

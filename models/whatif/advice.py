@@ -245,9 +245,13 @@ def _shorter_polls(behaviour: Behaviour, settings: Settings, history: GroupHisto
 
 
 def _started_apart(history: GroupHistory) -> bool:
-    """Whether members joined a group that had just begun."""
-    causes = [row.cause for row in history.rows]
-    return any(pair == ("new_group", "member_join") for pair in pairwise(causes))
+    """Whether members joined a group that had just begun, and that was not the harm.
+
+    Where a join waited for another member, gathering the joins would hide the wait and not mend it.
+    """
+    return any(
+        (first.cause, second.cause) == ("new_group", "member_join") and not second.blockers for first, second in pairwise(history.rows)
+    )
 
 
 def _middle(values: list[int]) -> int:

@@ -19,6 +19,7 @@ from dashboards.view.settings import SettingAdvice
 if TYPE_CHECKING:
     from models.whatif.advice import Advice, Finding
     from models.whatif.history import GroupHistory
+    from models.whatif.rules import Configuration
     from models.whatif.scopes import Scope
 
 
@@ -149,6 +150,20 @@ def in_short(found: Iterable[Advice]) -> dict[str, list[str]]:
             texts[scope] += [(advice.group, short_sentence(finding)) for finding in findings[:FINDINGS_MAX]]
     several = {scope for scope, pairs in texts.items() if len({group for group, _ in pairs}) > 1}
     return {scope: [f"{group}: {text}" if scope in several else text for group, text in pairs] for scope, pairs in texts.items()}
+
+
+def advised_to(found: Iterable[Advice]) -> list[tuple[Advice, Finding]]:
+    """What is advised to each group and for its incidents, without repetitions.
+
+    Best first: the first of each group and incident comes before the second of any.
+    """
+    chosen: dict[tuple[str, str, Configuration], tuple[Advice, Finding]] = {}
+    lists = [(advice, findings) for advice in found for findings in (advice.helpful, *advice.scopes.values())]
+    for place in range(FINDINGS_MAX):
+        for advice, findings in lists:
+            for finding in findings[place : place + 1]:
+                chosen.setdefault((advice.cluster, advice.group, finding.candidate.configuration), (advice, finding))
+    return list(chosen.values())
 
 
 def for_page(found: Iterable[Advice]) -> list[SettingAdvice]:

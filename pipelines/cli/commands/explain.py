@@ -14,6 +14,7 @@ from pipelines.cli.arguments.question import QueryOptions, question
 from pipelines.cli.output.standard_streams import screen
 
 if TYPE_CHECKING:
+    from models.whatif.advice import Advice
     from pipelines.cli.answers.log_lines import LocatedLine
     from pipelines.cli.output.proof import Proof
 
@@ -103,8 +104,18 @@ def _write(row: Any, found: LocatedLine | None, source: Source, proof: Proof | N
             "rebalance": told[0],
             "story": story(rebalance(row), source.clock) if row is not None else [],
             "proof": proofs.ready(proof) if proof is not None else None,
+            "advice": _advice(row, source),
         }
     )
+
+
+def _advice(row: Any, source: Source) -> dict[str, Any]:
+    """What would have helped in this rebalance, and in its group, as rows."""
+    from pipelines.cli.answers.advice_rows import finding_row
+
+    found = _searched(row, source) if row is not None and row.system == "kafka" else []
+    here = [finding_row(advice, each, helps=True) for advice in found for each in advice.scopes.get(row.rebalance_id, ())]
+    return {"rebalance": here, "group": [finding_row(advice, each, helps=True) for advice in found for each in advice.helpful]}
 
 
 def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool) -> None:
@@ -127,13 +138,19 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
             _show_settings(row, source)
 
 
+def _searched(row: Any, source: Source) -> list[Advice]:
+    """Search the settings of a rebalance's group, and those for the rebalance alone."""
+    from models.whatif.scopes import Scope
+    from pipelines.cli.answers.settings_search import BESIDE, search
+
+    return search(source.rows, {(row.cluster, row.group)}, BESIDE, Scope(row.rebalance_id, frozenset({row.rebalance_id})))
+
+
 def _show_settings(row: Any, source: Source) -> None:
     """Print what would have helped in this rebalance, and in its group."""
-    from models.whatif.scopes import Scope
-    from pipelines.cli.answers.settings_search import BESIDE, in_sections, in_short, search
+    from pipelines.cli.answers.settings_search import in_sections, in_short
     from pipelines.cli.output import screens
 
-    wanted = {(row.cluster, row.group)}
-    found = search(source.rows, wanted, BESIDE, Scope(row.rebalance_id, frozenset({row.rebalance_id})))
+    found = _searched(row, source)
     here = in_short(found).get(row.rebalance_id, [])
-    screens.settings_in_short(screen(), in_sections(source.rows, wanted, found), here)
+    screens.settings_in_short(screen(), in_sections(source.rows, {(row.cluster, row.group)}, found), here)

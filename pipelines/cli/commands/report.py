@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -71,7 +72,7 @@ def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | N
     drawn = source.settings.report.drawn_rebalances_max
     answer = replace(
         build_answer(source.rows, for_page=True),
-        what_ifs=what_ifs(source.rows),
+        what_ifs=what_ifs(source.rows, found),
         broker_losses=broker_losses(source.layouts),
         proofs=proofs or {},
         settings=for_page(found),
@@ -105,10 +106,15 @@ TURNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 ROWS_RUN = 1_000
 """Number of rebalances run for the page, of groups with most downtime."""
+ADVISED_MAX = 10
+"""Configurations of the page that are advised to groups, beside those of `TURNED`."""
 
 
-def what_ifs(rows: Any) -> list[WhatIf]:
-    """Results of each configuration in `TURNED`, empty without Kafka groups."""
+def what_ifs(rows: Any, advised: Sequence[Advice] = ()) -> list[WhatIf]:
+    """Results of each configuration in `TURNED` and of those advised.
+
+    Empty without Kafka groups.
+    """
     from dashboards.view.charts import WhatIf
     from models.whatif.outlook import under
     from models.whatif.rules import Configuration
@@ -118,9 +124,33 @@ def what_ifs(rows: Any) -> list[WhatIf]:
     for title, asked, settings in TURNED if groups else ():
         outlooks = [under(group, Configuration(**settings)) for group in groups]
         assumes = dict.fromkeys(rule.assumes for outlook in outlooks for rule in outlook.rules())
-        lanes = tuple(_outlook(outlook, group.ends_ms) for outlook, group in zip(outlooks, groups, strict=True))
-        found.append(WhatIf(title, asked, tuple(assumes), lanes))
-    return found
+        found.append(WhatIf(title, asked, tuple(assumes), _lanes(outlooks, groups)))
+    return found + list(_advised(groups, advised))
+
+
+def _advised(groups: Sequence[GroupHistory], found: Sequence[Advice]) -> Iterator[WhatIf]:
+    """Results of what is advised to single groups and for their incidents; others stay as they are."""
+    from dashboards.view.charts import WhatIf
+    from models.whatif.outlook import under
+    from models.whatif.rules import Configuration
+    from pipelines.cli.answers.settings_search import advised_to, options, turn
+
+    usual = [Configuration(**settings) for _, _, settings in TURNED]
+    several = len(groups) > 1
+    others = [each for each in advised_to(found) if each[1].candidate.configuration not in usual]
+    for advice, finding in others[:ADVISED_MAX]:
+        made, own = finding.candidate.configuration, (advice.cluster, advice.group)
+        concerned = [made.initial_delay_ms is not None or (each.cluster, each.group) == own for each in groups]
+        outlooks = [under(group, made if concerns else Configuration()) for group, concerns in zip(groups, concerned, strict=True)]
+        assumes = dict.fromkeys(rule.assumes for outlook in outlooks for rule in outlook.rules())
+        title, asked = turn(finding), options(finding)
+        title = f"Advised to {advice.group}: {title}" if several else f"Advised: {title}"
+        asked = f"--group {quote(advice.group)} {asked}" if several else asked
+        yield WhatIf(title, asked, tuple(assumes), _lanes(outlooks, groups))
+
+
+def _lanes(outlooks: Sequence[GroupOutlook], groups: Sequence[GroupHistory]) -> tuple[WhatIfLane, ...]:
+    return tuple(_outlook(outlook, group.ends_ms) for outlook, group in zip(outlooks, groups, strict=True))
 
 
 def _groups_run(rows: Any) -> list[GroupHistory]:

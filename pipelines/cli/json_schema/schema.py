@@ -14,7 +14,7 @@ from pipelines.cli.json_schema.proof import PROOF
 from pipelines.cli.json_schema.rebalance_event import rebalance_event
 from pipelines.cli.json_schema.recurrence import RECURRENCE
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
-from pipelines.cli.json_schema.whatif import ADVICE, GROUP_ADVICE, LINE_TOLD, WHAT_IF
+from pipelines.cli.json_schema.whatif import ADVICE, GROUP_ADVICE, LINE_TOLD, REBALANCE_ADVICE, WHAT_IF
 from pipelines.errors import UsageError
 
 COMMANDS = (
@@ -106,6 +106,7 @@ def _schema_of(command: str) -> dict[str, Any]:
             "rebalance": {"anyOf": [{"$ref": "#/$defs/rebalances"}, {"type": "null"}]},
             "story": _TEXTS,
             "proof": {"description": "With --proof: what the model wrote beside the log.", "anyOf": [PROOF, {"type": "null"}]},
+            "advice": REBALANCE_ADVICE,
         }
         return _object(contract, "groupscope explain --json", told)
     if command == "events":

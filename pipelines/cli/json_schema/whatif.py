@@ -119,6 +119,12 @@ GROUP_ADVICE: dict[str, Any] = _closed(
         "assumptions": {"type": "array", "items": _TEXT},
     }
 )
+REBALANCE_ADVICE: dict[str, Any] = _closed(
+    {
+        "rebalance": {"description": "What would have helped in this rebalance, best first.", "type": "array", "items": _FOUND},
+        "group": {"description": "What would have helped its group, if that has few rebalances.", "type": "array", "items": _FOUND},
+    }
+)
 ADVICE: dict[str, Any] = {"groups": {"type": "array", "items": GROUP_ADVICE}}
 
 _TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}

@@ -121,6 +121,15 @@ def test_explain_of_a_line(cli: Cli, check: Any, line: str, event: str | None, p
     assert bool(answer["story"]) is (generation is not None)
 
 
+def test_explain_has_the_advice_that_people_are_shown(cli: Cli, check: Any) -> None:
+    answer = json.loads(cli("explain", "shipping-e/2", POLL_TIMEOUT, "--json").out)
+    check("explain", answer)
+    here = answer["advice"]["rebalance"]
+    assert [each["advice"] for each in here] == ["longer_poll"]
+    told = cli("explain", "shipping-e/2", POLL_TIMEOUT).out
+    assert here[0]["options"] in told
+
+
 def test_explain_of_a_line_for_people(cli: Cli) -> None:
     told = cli("explain", "main.log:41", POLL_TIMEOUT).out.splitlines()
     assert told[0].endswith("Attempt to heartbeat failed")
