@@ -100,7 +100,10 @@ class BothCoordinator:
 
     def not_before_ms(self) -> int | None:
         """A time before which no timer is due, None without timers."""
-        return min((due for each in (self.classic, self.modern) if (due := each.timers.not_before_ms()) is not None), default=None)
+        classic_ms, modern_ms = self.classic.shard.timers.not_before_ms(), self.modern.shard.timers.not_before_ms()
+        if classic_ms is None or modern_ms is None:
+            return modern_ms if classic_ms is None else classic_ms
+        return min(classic_ms, modern_ms)
 
     # -- requests, time and orders -----------------------------------------------------------------------------
 

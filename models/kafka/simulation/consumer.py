@@ -8,6 +8,7 @@ only what it loses and then joins once more (KIP-429). Log lines are those at DE
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import cast
 
 from models.kafka.coordinator.protocol.embedded_consumer import Partition, assigned, assignment, owned_of, subscription
@@ -33,6 +34,12 @@ FATAL = frozenset(
 )
 TELLS_REFUSALS = (2, 7)
 """First version with the reason for a rejoin at INFO."""
+
+
+@lru_cache(maxsize=1024)
+def protocols_of(assignor: str, topics: tuple[str, ...], owned: tuple[Partition, ...] | None) -> tuple[Protocol, ...]:
+    """What a join offers; most joins offer what the one before did."""
+    return (Protocol(assignor, subscription(topics, owned)),)
 
 
 @dataclass(slots=True, eq=False)
@@ -140,14 +147,14 @@ class Consumer(Client):
         self._with_coordinator(lambda: self._receive(attempt, self._send_join))
 
     def _send_join(self) -> None:
-        plan, metadata = self.plan, subscription(self.topics, self.owned if self.is_cooperative else None)
+        plan = self.plan
         self.say("joining")
         request = Join(
             self.cluster.number(),
             plan.name,
             self.member,
             CONSUMER,
-            (Protocol(plan.assignor, metadata),),
+            protocols_of(plan.assignor, self.topics, self.owned if self.is_cooperative else None),
             plan.session_ms,
             plan.max_poll_ms,
             self.instance,

@@ -116,7 +116,10 @@ class ModernConsumer(Client):
         attempt = self.attempt
         self._with_coordinator(lambda: self._receive(attempt, lambda: self._send_heartbeat(chain)))
         if self.phase is not Phase.JOINING:
-            self.later(self.cluster.scenario.consumer_heartbeat_ms, lambda: self._beat(chain))
+            self._beat_later(chain)
+
+    def _beat_later(self, chain: int) -> None:
+        self.later(self.cluster.scenario.consumer_heartbeat_ms, lambda: self._beat(chain))
 
     def _send_heartbeat(self, chain: int) -> None:
         if chain == self._beats:
@@ -145,8 +148,7 @@ class ModernConsumer(Client):
         joins, self.generation = self.phase is Phase.JOINING, answer.epoch
         if joins:
             self.phase, self.act = Phase.SYNCING, None
-            chain = self._beats
-            self.later(self.cluster.scenario.consumer_heartbeat_ms, lambda: self._beat(chain))
+            self._beat_later(self._beats)
             self._commit_later()
         if answer.assignment is not None and answer.assignment != frozenset(self.owned):
             self.target = answer.assignment

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.shard import Shard
+from models.kafka.coordinator.consumer.group import ConsumerGroup
+from models.kafka.coordinator.consumer.shard import Shard as ModernShard
 from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Heartbeat, Request
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response
-from models.kafka.coordinator.runtime.outcomes import Outcome
-from models.kafka.coordinator.runtime.timers import TimerKind
+from models.kafka.coordinator.runtime.outcomes import NOTHING, Outcome
+from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 from models.kafka.simulation.client import Client, Phase
-from models.kafka.simulation.cluster import LATENCY_MS, Cluster, Flight, GroupCoordinatorSeat, Receive
+from models.kafka.simulation.cluster import LATENCY_MS, Cluster, GroupCoordinatorSeat, Receive
 from models.kafka.simulation.consumer import POLL_TIMED_OUT, Consumer
 from models.kafka.simulation.modern_consumer import ModernConsumer
 from models.kafka.simulation.world import World
@@ -55,14 +57,18 @@ class SteadyWorld(World):
 class QuietCluster(Cluster):
     """Brokers that write no logs, with one group.
 
-    While a classic group is stable, heartbeats only prolong sessions. Members that send nothing else doze: their
-    heartbeats are reckoned instead of sent, until the group is stable no longer.
+    While a group is stable, heartbeats only prolong sessions. Members that send nothing else doze: their heartbeats are
+    reckoned instead of sent, until the group is stable no longer.
     """
 
     seat: GroupCoordinatorSeat = field(init=False)
     classic: Shard = field(init=False)
     """State of the coordinator of classic groups."""
-    dozing: dict[ClassicMember, int] = field(default_factory=dict)
+    modern: ModernShard | None = field(init=False, default=None)
+    """That of groups of the consumer protocol, if brokers know it."""
+    awaited: dict[int, Receive] = field(default_factory=dict)
+    """Requests without a response yet."""
+    dozing: dict[AnyMember, int] = field(default_factory=dict)
     """Members that doze, with the time of the last contact that was reckoned."""
 
     def __post_init__(self) -> None:
@@ -70,6 +76,7 @@ class QuietCluster(Cluster):
         (self.seat,) = self.seats.values()
         each = self.seat.coordinator
         self.classic = each.classic.shard if isinstance(each, BothCoordinator) else each.shard
+        self.modern = each.modern.shard if isinstance(each, BothCoordinator) else None
         # What members have is accepted: brokers may be set to take other sessions than the default allows.
         self.classic.settings = replace(self.classic.settings, min_session_ms=0, max_session_ms=FOREVER_MS)
 
@@ -83,11 +90,13 @@ class QuietCluster(Cluster):
     def ask(self, request: Request, receive: Receive) -> None:
         """Let a request arrive now; `receive` gets the response when it is given."""
         seat, now_ms = self.seat, self.world.now_ms
-        seat.flights[request.request_id] = Flight(request, "", receive, nothing)
-        if seat.coordinator.now_ms < now_ms:
-            self.settle(seat, seat.coordinator.advance(now_ms - seat.coordinator.now_ms))
+        self.awaited[request.request_id] = receive
+        behind_ms = now_ms - seat.coordinator.now_ms
+        if behind_ms > 0 and (passed := seat.coordinator.advance(behind_ms)) is not NOTHING:
+            self.settle(seat, passed)
         self.settle(seat, seat.coordinator.handle(request))
-        self._wake_unless_stable(now_ms)
+        if self.dozing:
+            self._wake_unless_stable(now_ms)
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
         """Pass on a coordinator's events and responses."""
@@ -95,55 +104,43 @@ class QuietCluster(Cluster):
         for change in outcome.changes:
             self.watch(change)
         for answer in outcome.answers:
-            seat.flights.pop(answer.request_id).receive(answer.response)
+            self.awaited.pop(answer.request_id)(answer.response)
 
     # -- heartbeats that are not sent --------------------------------------------------------------------------
 
-    def doze(self, member: ClassicMember) -> bool:
+    def doze(self, member: AnyMember) -> bool:
         """Reckon a member's heartbeats after now.
 
         False if they may do more than prolong its session.
         """
-        group = self._stable_group()
-        if group is None or member.node is None or group.generation != member.generation or member.member not in group.members:
+        if member.node is None or not member.may_doze():
             return False
-        if (self._session_ends_ms(member) or 0) <= self.world.now_ms + member.plan.heartbeat_ms:
+        if (self._session_ends_ms(member) or 0) <= self.world.now_ms + member.beat_ms:
             return False
         self.dozing[member] = self.world.now_ms
         return True
 
-    def wake(self, member: ClassicMember, until_ms: int) -> None:
+    def wake(self, member: AnyMember, until_ms: int) -> None:
         """Let a member send its heartbeats after a time."""
         if member in self.dozing:
             self._reckon(member, until_ms)
-            next_ms, attempt = self.dozing.pop(member) + member.plan.heartbeat_ms, member.attempt
-            if member.phase is Phase.STABLE:
-                member.later(next_ms - self.world.now_ms, lambda: member._beat_on(attempt))
+            next_ms = self.dozing.pop(member) + member.beat_ms
+            member.beat_after(next_ms - self.world.now_ms)
 
     def _wake_unless_stable(self, until_ms: int) -> None:
-        if self.dozing and self._stable_group() is None:
-            for member in tuple(self.dozing):
-                self.wake(member, until_ms)
+        for member in [each for each in self.dozing if not each.may_doze()]:
+            self.wake(member, until_ms)
 
-    def _reckon(self, member: ClassicMember, until_ms: int) -> None:
+    def _reckon(self, member: AnyMember, until_ms: int) -> None:
         """Prolong a member's session as its heartbeats up to a time would."""
-        last_ms, beat_ms = self.dozing[member], member.plan.heartbeat_ms
+        last_ms, beat_ms = self.dozing[member], member.beat_ms
         if until_ms - last_ms >= beat_ms and self._session_ends_ms(member) is not None:
             self.dozing[member] = last_ms = last_ms + (until_ms - last_ms) // beat_ms * beat_ms
-            self.classic.timers.schedule(*_session(member), last_ms + member.plan.session_ms)
+            member.timers.schedule(member.session_kind, member.plan.name, member.member, last_ms + member.session_ms)
 
-    def _session_ends_ms(self, member: ClassicMember) -> int | None:
-        return self.classic.timers.due_ms(*_session(member))
-
-    def _stable_group(self) -> Group | None:
-        """The classic group, if it is stable."""
-        group = self.classic.groups.get(self.seat.group)
-        return group if group is not None and group.state is State.STABLE else None
-
-
-def _session(member: ClassicMember) -> tuple[TimerKind, str, str]:
-    """Key of the timer of a member's session."""
-    return TimerKind.HEARTBEAT, member.plan.name, member.member
+    @staticmethod
+    def _session_ends_ms(member: AnyMember) -> int | None:
+        return member.timers.due_ms(member.session_kind, member.plan.name, member.member)
 
 
 @dataclass(slots=True, eq=False)
@@ -154,9 +151,30 @@ class QuietClient(Client):
         """Write nothing."""
 
     def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:  # noqa: ARG002
-        attempt = self.attempt
-        quick = cast("QuietCluster", self.cluster)
-        quick.ask(request, lambda response: self.later(TRAVEL_MS, lambda: self._receive(attempt, lambda: receive(response))))
+        attempt, world = self.attempt, self.world
+
+        def answered(response: Response) -> None:
+            if only_refusals and response.error is Error.NONE:
+                return
+
+            def arrive() -> None:  # responses to a former process are to a former attempt, too
+                if world.now_ms < self.paused_until_ms:
+                    world.plan(self.paused_until_ms - world.now_ms, arrive)
+                elif attempt == self.attempt:
+                    receive(response)
+
+            world.plan(TRAVEL_MS, arrive)
+
+        self._quick.ask(request, answered)
+
+    @property
+    def _quick(self) -> QuietCluster:
+        return cast("QuietCluster", self.cluster)
+
+    def _awake(self) -> None:
+        """Send heartbeats one by one again."""
+        if self._quick.dozing:
+            self._quick.wake(cast("AnyMember", self), self.world.now_ms)
 
 
 @dataclass(slots=True, eq=False)
@@ -175,13 +193,49 @@ class ClassicMember(QuietClient, Consumer):
         self._awake()  # one with a group.instance.id sends nothing when it misses a poll, and no heartbeat either
         Consumer._reset(self, why)
 
+    # -- heartbeats --------------------------------------------------------------------------------------------
+
+    session_kind: ClassVar[TimerKind] = TimerKind.HEARTBEAT
+
+    @property
+    def timers(self) -> Timers:
+        """The coordinator's timers, its session among them."""
+        return self._quick.classic.timers
+
+    @property
+    def beat_ms(self) -> int:
+        """Its heartbeat interval."""
+        return self.plan.heartbeat_ms
+
+    @property
+    def session_ms(self) -> int:
+        """Its session timeout."""
+        return self.plan.session_ms
+
+    def may_doze(self) -> bool:
+        """Whether heartbeats only prolong its session: its group is stable."""
+        group = self._quick.classic.groups.get(self.plan.name)
+        return (
+            group is not None
+            and group.state is State.STABLE
+            and group.generation == self.generation
+            and self.phase is Phase.STABLE
+            and self.member in group.members
+        )
+
+    def beat_after(self, after_ms: int) -> None:
+        """Send the next heartbeat after a time."""
+        attempt = self.attempt
+        if self.phase is Phase.STABLE:
+            self.later(after_ms, lambda: self._beat_on(attempt))
+
     def _keep_contact(self, attempt: int) -> None:
-        if not cast("QuietCluster", self.cluster).doze(self):
+        if not self._quick.doze(self):
             self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
         if attempt == self.attempt and self.phase is Phase.STABLE:
-            self._send(self._heartbeat(), self._beaten, nothing)
+            self._send(self._heartbeat(), self._beaten, nothing, only_refusals=True)
             self._keep_contact(attempt)
 
     def _heartbeat(self) -> Heartbeat:
@@ -191,10 +245,6 @@ class ClassicMember(QuietClient, Consumer):
         if not isinstance(request, Heartbeat):
             self._awake()
         QuietClient._send(self, request, receive, lost, only_refusals=only_refusals)
-
-    def _awake(self) -> None:
-        """Send heartbeats one by one again."""
-        cast("QuietCluster", self.cluster).wake(self, self.world.now_ms)
 
     def pause(self, for_ms: int) -> None:
         """Hold the process; one that wakes after its poll interval leaves at once."""
@@ -249,6 +299,63 @@ class ClassicMember(QuietClient, Consumer):
 @dataclass(slots=True, eq=False)
 class ModernMember(QuietClient, ModernConsumer):
     """A client of the consumer protocol."""
+
+    session_kind: ClassVar[TimerKind] = TimerKind.SESSION
+
+    @property
+    def timers(self) -> Timers:
+        """The coordinator's timers, its session among them."""
+        return self._known.timers
+
+    @property
+    def beat_ms(self) -> int:
+        """Its heartbeat interval, which brokers set."""
+        return self.cluster.scenario.consumer_heartbeat_ms
+
+    @property
+    def session_ms(self) -> int:
+        """Its session timeout, which brokers set."""
+        return self._known.settings.session_ms
+
+    @property
+    def _known(self) -> ModernShard:
+        return cast("ModernShard", self._quick.modern)
+
+    def may_doze(self) -> bool:
+        """Whether heartbeats only prolong its session: it has all that it is to have."""
+        group = self._known.groups.get(self.plan.name)
+        if not isinstance(group, ConsumerGroup) or self.phase is not Phase.STABLE or self.target is not None:
+            return False
+        own = group.members.get(self.member)
+        is_current = group.epoch == group.target_epoch == self.generation and not self._is_stale
+        return is_current and own is not None and own.epoch == self.generation and group.has_reached_target(own)
+
+    def beat_after(self, after_ms: int) -> None:
+        """Send the next heartbeat after a time."""
+        chain = self._beats
+        self.later(after_ms, lambda: self._beat(chain))
+
+    def _beat_later(self, chain: int) -> None:
+        if not self._quick.doze(self):
+            ModernConsumer._beat_later(self, chain)
+
+    def _beat_now(self) -> None:
+        self._awake()
+        ModernConsumer._beat_now(self)
+
+    def _leave(self) -> None:
+        self._awake()
+        ModernConsumer._leave(self)
+
+    def kill(self) -> None:
+        """Kill the process without notice."""
+        self._awake()
+        ModernConsumer.kill(self)
+
+    def pause(self, for_ms: int) -> None:
+        """Hold the process."""
+        self._awake()
+        ModernConsumer.pause(self, for_ms)
 
     def contact(self) -> None:
         """Do nothing: only heartbeats prolong sessions, and they come in turn."""

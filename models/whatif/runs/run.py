@@ -229,7 +229,7 @@ class Run:
     def _is_quiet(self) -> bool:
         """Whether all members that the coordinator knows are stable, and nothing else goes on."""
         seat = self.cluster.seat
-        if seat.flights:
+        if self.cluster.awaited:
             return False
         group = seat.coordinator.groups.get(self.plan.name)
         awake = [each for each in self.clients.values() if each.runs and each.paused_until_ms <= self.world.now_ms + LONG_MS]

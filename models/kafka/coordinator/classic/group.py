@@ -188,6 +188,9 @@ class Group:
 
         `timeouts` are session and rebalance timeout; None leaves them unchanged.
         """
+        if protocols is member.protocols and (timeouts is None or timeouts == (member.session_ms, member.rebalance_ms)):
+            self.park_join(member, join)  # the usual rejoin, which changes no count
+            return
         self._discount(member)
         member.protocols = protocols
         if timeouts is not None:
