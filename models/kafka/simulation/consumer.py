@@ -210,16 +210,18 @@ class Consumer(Client):
         self._send(request, self._synced, lambda: self.later(self.world.between(*RETRY_MS), self._again))
 
     def _assign(self, response: JoinResponse) -> dict[str, bytes]:
-        wanted = {each.member: topics_of(each.metadata) or frozenset() for each in response.members}
         self._assigned_topics = dict(self.cluster.topics)
-        if self.is_cooperative:
-            held = {each.member: owned_of(each.metadata) for each in response.members}
-            made = cooperative_shares(wanted, self.cluster.topics, held)
-        else:
-            made = shares(self._in_order(response.members), wanted, self.cluster.topics)
+        made = self._shares(response.members)
         told = ", ".join(f"{member}=Assignment(partitions=[{', '.join(names(tuple(share)))}])" for member, share in made.items())
         self.say("assignment_made", generation=self.generation, assignments="{" + told + "}")
         return {member: assignment(share) for member, share in made.items()}
+
+    def _shares(self, members: tuple[JoinedMember, ...]) -> dict[str, list[Partition]]:
+        """Partitions by member."""
+        wanted = {each.member: topics_of(each.metadata) or frozenset() for each in members}
+        if self.is_cooperative:
+            return cooperative_shares(wanted, self.cluster.topics, {each.member: owned_of(each.metadata) for each in members})
+        return shares(self._in_order(members), wanted, self.cluster.topics)
 
     @staticmethod
     def _in_order(members: tuple[JoinedMember, ...]) -> list[str]:

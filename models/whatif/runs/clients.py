@@ -15,6 +15,7 @@ from models.kafka.coordinator.classic.shard import Shard
 from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.shard import Shard as ModernShard
 from models.kafka.coordinator.group_coordinator import BothCoordinator
+from models.kafka.coordinator.protocol.embedded_consumer import assignment
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Heartbeat, Request
@@ -70,6 +71,8 @@ class QuietCluster(Cluster):
     """Requests without a response yet."""
     dozing: dict[AnyMember, int] = field(default_factory=dict)
     """Members that doze, with the time of the last contact that was reckoned."""
+    _calm: int | None = None
+    """Generation or epoch in which they do."""
 
     def __post_init__(self) -> None:
         Cluster.__post_init__(self)
@@ -117,7 +120,7 @@ class QuietCluster(Cluster):
             return False
         if (self._session_ends_ms(member) or 0) <= self.world.now_ms + member.beat_ms:
             return False
-        self.dozing[member] = self.world.now_ms
+        self.dozing[member], self._calm = self.world.now_ms, self._generation()
         return True
 
     def wake(self, member: AnyMember, until_ms: int) -> None:
@@ -128,8 +131,17 @@ class QuietCluster(Cluster):
             member.beat_after(next_ms - self.world.now_ms)
 
     def _wake_unless_stable(self, until_ms: int) -> None:
-        for member in [each for each in self.dozing if not each.may_doze()]:
-            self.wake(member, until_ms)
+        if self.dozing and self._calm != self._generation():
+            for member in tuple(self.dozing):
+                self.wake(member, until_ms)
+
+    def _generation(self) -> int | None:
+        """Generation of the classic group while it is stable, or epoch of another one."""
+        group = self.classic.groups.get(self.seat.group)
+        if group is not None:
+            return group.generation if group.state is State.STABLE else None
+        other = self.modern.groups.get(self.seat.group) if self.modern is not None else None
+        return other.epoch if isinstance(other, ConsumerGroup) else None
 
     def _reckon(self, member: AnyMember, until_ms: int) -> None:
         """Prolong a member's session as its heartbeats up to a time would."""
@@ -146,6 +158,11 @@ class QuietCluster(Cluster):
 @dataclass(slots=True, eq=False)
 class QuietClient(Client):
     """A client without a log, whose requests and responses travel in one step."""
+
+    @property
+    def quick(self) -> QuietCluster:
+        """Its cluster."""
+        return self.cluster  # type: ignore[return-value]
 
     def say(self, message: str, level: str = "", /, **fields: Any) -> None:
         """Write nothing."""
@@ -165,16 +182,12 @@ class QuietClient(Client):
 
             world.plan(TRAVEL_MS, arrive)
 
-        self._quick.ask(request, answered)
-
-    @property
-    def _quick(self) -> QuietCluster:
-        return cast("QuietCluster", self.cluster)
+        self.quick.ask(request, answered)
 
     def _awake(self) -> None:
         """Send heartbeats one by one again."""
-        if self._quick.dozing:
-            self._quick.wake(cast("AnyMember", self), self.world.now_ms)
+        if self.quick.dozing:
+            self.quick.wake(cast("AnyMember", self), self.world.now_ms)
 
 
 @dataclass(slots=True, eq=False)
@@ -200,7 +213,7 @@ class ClassicMember(QuietClient, Consumer):
     @property
     def timers(self) -> Timers:
         """The coordinator's timers, its session among them."""
-        return self._quick.classic.timers
+        return self.quick.classic.timers
 
     @property
     def beat_ms(self) -> int:
@@ -214,7 +227,7 @@ class ClassicMember(QuietClient, Consumer):
 
     def may_doze(self) -> bool:
         """Whether heartbeats only prolong its session: its group is stable."""
-        group = self._quick.classic.groups.get(self.plan.name)
+        group = self.quick.classic.groups.get(self.plan.name)
         return (
             group is not None
             and group.state is State.STABLE
@@ -230,7 +243,7 @@ class ClassicMember(QuietClient, Consumer):
             self.later(after_ms, lambda: self._beat_on(attempt))
 
     def _keep_contact(self, attempt: int) -> None:
-        if not self._quick.doze(self):
+        if not self.quick.doze(self):
             self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
@@ -285,7 +298,9 @@ class ClassicMember(QuietClient, Consumer):
 
     def _assign(self, response: JoinResponse) -> dict[str, bytes]:
         """Assign only where a share decides about another rebalance: under a cooperative assignor."""
-        return Consumer._assign(self, response) if self.is_cooperative else {each.member: b"" for each in response.members}
+        if not self.is_cooperative:
+            return {each.member: b"" for each in response.members}
+        return {member: assignment(share) for member, share in self._shares(response.members).items()}
 
     def _synced(self, response: Response) -> None:
         Consumer._synced(self, response)
@@ -319,7 +334,7 @@ class ModernMember(QuietClient, ModernConsumer):
 
     @property
     def _known(self) -> ModernShard:
-        return cast("ModernShard", self._quick.modern)
+        return cast("ModernShard", self.quick.modern)
 
     def may_doze(self) -> bool:
         """Whether heartbeats only prolong its session: it has all that it is to have."""
@@ -336,7 +351,7 @@ class ModernMember(QuietClient, ModernConsumer):
         self.later(after_ms, lambda: self._beat(chain))
 
     def _beat_later(self, chain: int) -> None:
-        if not self._quick.doze(self):
+        if not self.quick.doze(self):
             ModernConsumer._beat_later(self, chain)
 
     def _beat_now(self) -> None:

@@ -239,7 +239,8 @@ class Coordinator:
         return gone_after_ms(self.shard, self.shard.groups[group])
 
     def _fire_until(self, target_ms: int) -> None:
-        if self.is_held:
+        first_ms = self.shard.timers.not_before_ms()
+        if self.is_held or first_ms is None or first_ms > target_ms:
             return
         for timer, fired in firings(self.shard.timers, target_ms):
             self.shard.now_ms = timer.at_ms

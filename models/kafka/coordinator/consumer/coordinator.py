@@ -149,6 +149,9 @@ class Coordinator:
             operation.fails()
 
     def _fire_until(self, target_ms: int) -> None:
+        first_ms = self.shard.timers.not_before_ms()
+        if first_ms is None or first_ms > target_ms:
+            return
         for timer, fired in firings(self.shard.timers, target_ms):
             self.shard.now_ms = timer.at_ms
             self._fire(timer)

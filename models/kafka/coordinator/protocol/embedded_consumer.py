@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 Partition = tuple[str, int]
 VERSION_WITH_OWNED = 1
@@ -25,6 +26,7 @@ def subscription(topics: Iterable[str], owned: Iterable[Partition] | None = None
     return head if owned is None else head + _listed(owned)
 
 
+@lru_cache(maxsize=4096)
 def owned_of(metadata: bytes) -> Mapping[str, frozenset[int]]:
     """Partitions owned according to a subscription; empty for version 0.
 
@@ -49,6 +51,7 @@ def assignment(share: Iterable[Partition]) -> bytes:
     return struct.pack(">h", 0) + _listed(share) + struct.pack(">i", -1)
 
 
+@lru_cache(maxsize=4096)
 def assigned(packed: bytes) -> tuple[Partition, ...]:
     """Partitions of an encoded assignment; none if it is empty."""
     return _read(packed, 2) if packed else ()
