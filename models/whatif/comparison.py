@@ -12,7 +12,7 @@ from models.tolerances import whole
 from models.units import US_PER_MS
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import by_time, of_runs
-from models.whatif.runs.run import Recurrence
+from models.whatif.runs.recurrences import Recurrence
 
 UNCHANGED_MS = whole("whatif.comparison.unchanged_ms")
 """Smallest difference of a time that counts."""

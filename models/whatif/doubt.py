@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from models.tolerances import whole
 from models.whatif.behaviour.members import FOREVER_MS, Behaviour, Life, Member, Stretch
-from models.whatif.history import FEW_ROWS, GroupHistory, Reading
+from models.whatif.history import GroupHistory, Reading
 
 VARIANTS = 9
 """Number of behaviours that are run, the logged one included."""
@@ -38,7 +38,7 @@ def readings(history: GroupHistory) -> Iterator[Reading]:
 
 def variants(history: GroupHistory) -> Iterator[Reading]:
     """The same behaviour with other delays, if single delays can matter."""
-    if len(history.rows) > FEW_ROWS:
+    if history.is_long:
         return
     behaviour, settings, before = history.reading()
     error_ms = history.wait_error_ms()

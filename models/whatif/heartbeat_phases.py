@@ -16,7 +16,7 @@ from models.tolerances import real, whole
 from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.runs.alignment import by_time
-from models.whatif.runs.run import Recurrence
+from models.whatif.runs.recurrences import Recurrence
 
 CHANCE_MAX = real("whatif.heartbeat_phases.chance_max")
 """Largest probability of such agreement by chance, the usual level of a test."""

@@ -14,7 +14,9 @@ from models.whatif.behaviour.heartbeats import USUAL_MS, interval_ms, others_ms,
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.behaviour.reading import Witnesses, read
 from models.whatif.heartbeat_phases import error_ms, late_ms
-from models.whatif.runs.run import Recurrence, Run, Settings
+from models.whatif.runs.courses import Course
+from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.run import Run, Settings
 from models.whatif.runs.settings import as_it_was
 
 FEW_ROWS = 300
@@ -83,12 +85,21 @@ class GroupHistory:
     version: str | None = None
     usual_session_ms: int | None = None
     _readings: dict[bool, Reading] = field(default_factory=dict)
+    _runs: Reruns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._runs = Reruns(is_shared=self.is_long)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it has so many rebalances that single starts and heartbeats do not matter."""
+        return len(self.rows) > FEW_ROWS
 
     def reading(self, *, restarts: bool = True) -> Reading:
         """Behaviour, present settings, and the rebalances of their run."""
         if restarts not in self._readings:
             found = self._read(self.witnesses, restarts=restarts)
-            if len(self.rows) <= FEW_ROWS and found[0].protocol == CLASSIC:
+            if not self.is_long and found[0].protocol == CLASSIC:
                 found = self._polled(*(found if self._is_on_time(found) else self._at_another_interval(found, restarts=restarts)))
             self._readings[restarts] = found
         return self._readings[restarts]
@@ -97,7 +108,7 @@ class GroupHistory:
         behaviour = read(self.rows, witnesses, self.ends_ms, restarts=restarts)
         behaviour.usual_session_ms = self.usual_session_ms
         settings = as_it_was(behaviour, self.rows, self.version)
-        return behaviour, settings, rerun(behaviour, settings)
+        return behaviour, settings, self._runs.rows(behaviour, settings)
 
     def _at_another_interval(self, found: Reading, *, restarts: bool) -> Reading:
         """The reading with the interval whose run explains the waits.
@@ -136,10 +147,28 @@ class GroupHistory:
         return self._is_on_time(self.reading())
 
 
+@dataclass(slots=True)
+class Reruns:
+    """Runs of several readings of one history under one configuration.
+
+    If they are shared, a later one takes from the first what is the same in both.
+    """
+
+    is_shared: bool
+    _first: tuple[Settings, Course] | None = None
+
+    def rows(self, behaviour: Behaviour, settings: Settings) -> list[Recurrence]:
+        """Rebalances of a run since the logs begin."""
+        other = self._first[1] if self.is_shared and self._first is not None and self._first[0] == settings else None
+        course = Run(behaviour, settings).run(other)
+        self._first = self._first or (settings, course)
+        from_ms = behaviour.begins_ms - behaviour.heartbeat_ms
+        return [row for row in course.rows if row.start_ms >= from_ms]
+
+
 def rerun(behaviour: Behaviour, settings: Settings) -> list[Recurrence]:
     """Rebalances of a run since the logs begin."""
-    from_ms = behaviour.begins_ms - behaviour.heartbeat_ms
-    return [row for row in Run(behaviour, settings).run() if row.start_ms >= from_ms]
+    return Reruns(is_shared=False).rows(behaviour, settings)
 
 
 def _heartbeats_ms(

@@ -15,9 +15,9 @@ from models.tolerances import whole
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Change, Comparison, Span, rule_of, span_of
 from models.whatif.doubt import readings, variants
-from models.whatif.history import GroupHistory, History, Reading, rerun
+from models.whatif.history import GroupHistory, History, Reading, Reruns
 from models.whatif.rules import RULES, Configuration, Rule
-from models.whatif.runs.run import Recurrence
+from models.whatif.runs.recurrences import Recurrence
 from models.whatif.runs.settings import changed
 
 SPARED_SHARE = whole("whatif.outlook.spared_share")
@@ -114,8 +114,9 @@ def _answers(history: GroupHistory, configuration: Configuration, behaviours: It
     """One answer for each behaviour that the logs allow for."""
     found = []
     on_time = history.is_on_time()
+    runs = Reruns(is_shared=history.is_long)
     for behaviour, settings, before in behaviours:
-        after = rerun(planned(behaviour, configuration, on_time=on_time), changed(settings, configuration, behaviour))
+        after = runs.rows(planned(behaviour, configuration, on_time=on_time), changed(settings, configuration, behaviour))
         by_chance_ms = history.wait_error_ms() if configuration.heartbeat_interval_ms is None else 0
         found.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms))
     return found

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
 from models.tolerances import whole
-from models.whatif.runs.run import Recurrence
+from models.whatif.runs.recurrences import Recurrence
 
 Alike = Callable[[Recurrence, Recurrence], bool]
 DEPARTURES = frozenset({"leave", "heartbeat_expiration", "pending_sync_expiration"})

@@ -14,6 +14,8 @@ from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
 from models.tolerances import whole
 from models.whatif.behaviour.members import Act, Behaviour
 from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, is_steady, nothing
+from models.whatif.runs.courses import Course, Rest, SharedCourse
+from models.whatif.runs.recurrences import Recurrence
 
 POLL_MS = whole("whatif.run.poll_ms")
 """Usual time between two polls; a poll returns early to rejoin."""
@@ -59,29 +61,6 @@ class Settings:
     """Time between two polls, in whose middle a run takes them."""
     commit_ms: int = 0
     """auto.commit.interval.ms; 0 if members do not commit by themselves."""
-
-
-@dataclass(slots=True)
-class Recurrence:
-    """A rebalance in a run; times are milliseconds since the epoch."""
-
-    start_ms: int
-    trigger: str
-    kind: str
-    was_empty: bool
-    joined_ms: int | None = None
-    ended_ms: int | None = None
-    outcome: str = "open"
-    delay_ms: int = 0
-    """Part of the join phase that group.initial.rebalance.delay.ms explains."""
-    goes_on: bool = False
-    """Whether members keep working in it."""
-
-    def stopped_ms(self, until_ms: int) -> int:
-        """Time in which the group stood still, counted as in `models.downtime`."""
-        if self.outcome == "empty" or self.goes_on:
-            return 0
-        return max(0, (self.ended_ms if self.ended_ms is not None else until_ms) - self.start_ms - self.delay_ms)
 
 
 @dataclass(slots=True)
@@ -179,23 +158,42 @@ class Run:
         self._looked_ms = 0
         self._awake_ms = 0
         """Time up to which nothing is left out."""
+        self._rests: list[Rest] = []
 
-    def run(self) -> list[Recurrence]:
-        """All rebalances of the run in order of time."""
+    def run(self, other: Course | None = None) -> Course:
+        """The rebalances of the run in order of time, with the moments of rest.
+
+        Of `other`, a run under the same settings, stretches are taken over in which the behaviour is the same.
+        """
         lead_ms = self.settings.poll_ms // 2 + TRAVEL_MS
         acts = [_led(act, lead_ms) for act in self.behaviour.acts()]
         if self.settings.commit_ms:
             acts += [replace(act, at_ms=act.at_ms - self.settings.commit_ms, kind="commit") for act in acts if act.kind in SILENCES]
         acts.sort(key=lambda act: act.at_ms)
         if not acts:
-            return []
+            return Course([], [], [])
         self.recorder.shift_ms = acts[0].at_ms
-        for act in acts:
+        shared = SharedCourse(acts, other) if other is not None and other.acts else None
+        place = 0
+        while place < len(acts):
+            act = acts[place]
             self._run_until(act.at_ms, act)
+            if shared is not None and self._rests and self._rests[-1].act is act and (known := shared.after(self._rests[-1])):
+                place, then_ms, rows = known
+                self.recorder.rows += rows
+                self._leave_out(then_ms - act.at_ms)
+                continue
             self.world.now_ms = max(self.world.now_ms, act.at_ms - self.recorder.shift_ms)
             self._perform(act)
+            place += 1
         self._run_until(self.behaviour.ends_ms + self._after_ms(), None)
-        return self.recorder.rows
+        return Course(acts, self.recorder.rows, self._rests)
+
+    def _leave_out(self, spare_ms: int) -> None:
+        """Leave out whole heartbeat intervals of a time in which the group is quiet."""
+        left_out_ms = spare_ms // self.plan.heartbeat_ms * self.plan.heartbeat_ms
+        self.recorder.shift_ms += left_out_ms
+        self.world.skipped_ms += left_out_ms
 
     def _after_ms(self) -> int:
         """Time after the logs until all that are gone are missed."""
@@ -211,9 +209,8 @@ class Run:
                 if self._is_quiet():
                     if act is None:
                         return
-                    left_out_ms = (spare_ms - QUIET_MS) // self.plan.heartbeat_ms * self.plan.heartbeat_ms
-                    recorder.shift_ms += left_out_ms
-                    world.skipped_ms += left_out_ms
+                    self._rest(act)
+                    self._leave_out(spare_ms - QUIET_MS)
                     continue
             events_ms = world.next_ms()
             timers_ms = cluster.due_by(events_ms)
@@ -225,6 +222,12 @@ class Run:
                 world.step()
             else:
                 cluster.advance(due_ms)
+
+    def _rest(self, act: Act) -> None:
+        """Note a moment of rest, once before each act."""
+        if not (self._rests and self._rests[-1].act is act):
+            members = frozenset(each.name for each in self.clients.values() if each.runs)
+            self._rests.append(Rest(act, members, len(self.recorder.rows)))
 
     def _is_quiet(self) -> bool:
         """Whether all members that the coordinator knows are stable, and nothing else goes on."""

@@ -12,7 +12,8 @@ from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Stret
 from models.whatif.behaviour.plans import planned
 from models.whatif.history import rerun
 from models.whatif.rules import Configuration
-from models.whatif.runs.run import Recurrence, Settings
+from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.run import Settings
 from tests.models.whatif.twins import history_of
 
 

@@ -12,7 +12,7 @@ from models.whatif.behaviour.members import Behaviour, Life, Member
 from models.whatif.behaviour.plans import planned
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.rules import Configuration
-from models.whatif.runs.run import Recurrence
+from models.whatif.runs.recurrences import Recurrence
 from tests.models.kafka.groups.script import events_of, replay
 from tests.models.whatif.test_short_histories import BEGUN
 from tests.models.whatif.twins import history_of
