@@ -42,6 +42,11 @@ def protocols_of(assignor: str, topics: tuple[str, ...], owned: tuple[Partition,
     return (Protocol(assignor, subscription(topics, owned)),)
 
 
+def without(share: tuple[Partition, ...], other: tuple[Partition, ...]) -> tuple[Partition, ...]:
+    """Partitions of a share that another one does not have."""
+    return tuple(each for each in share if each not in other) if share != other else ()
+
+
 @dataclass(slots=True, eq=False)
 class Consumer(Client):
     """A client of the classic protocol, with eager or cooperative assignor."""
@@ -235,7 +240,7 @@ class Consumer(Client):
         self.attempt += 1
         self.act = None
         share = assigned(cast("SyncResponse", response).assignment)
-        added, lost = (tuple(each for each in a if each not in b) for a, b in ((share, self.owned), (self.owned, share)))
+        added, lost = without(share, self.owned), without(self.owned, share)
         self.say("synced", generation=self.generation, member_id=self.member, protocol=self.plan.assignor)
         if self.is_cooperative:
             self._revoke(lost)

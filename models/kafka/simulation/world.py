@@ -61,7 +61,7 @@ class World:
     def plan(self, after_ms: int, action: Action) -> None:
         """Plan an action after a delay."""
         self._planned += 1
-        heapq.heappush(self._due, (self.now_ms + max(after_ms, 0), self._planned, action))
+        heapq.heappush(self._due, (self.now_ms + after_ms if after_ms > 0 else self.now_ms, self._planned, action))
 
     def next_ms(self) -> int | None:
         """Time of the next event, None if there is none."""

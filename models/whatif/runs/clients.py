@@ -255,9 +255,17 @@ class ClassicMember(QuietClient, Consumer):
         return Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance)
 
     def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:
-        if not isinstance(request, Heartbeat):
+        if type(request) is not Heartbeat and self.quick.dozing:
             self._awake()
         QuietClient._send(self, request, receive, lost, only_refusals=only_refusals)
+
+    def _again(self) -> None:
+        if self.node is None:
+            Consumer._again(self)
+            return
+        self.phase = Phase.JOINING
+        self.attempt += 1
+        self._send_join()
 
     def pause(self, for_ms: int) -> None:
         """Hold the process; one that wakes after its poll interval leaves at once."""
@@ -303,7 +311,12 @@ class ClassicMember(QuietClient, Consumer):
         return {member: assignment(share) for member, share in self._shares(response.members).items()}
 
     def _synced(self, response: Response) -> None:
-        Consumer._synced(self, response)
+        if response.error is Error.NONE and not self.is_cooperative:  # shares do not matter
+            self.phase, self.act = Phase.STABLE, None
+            self.attempt += 1
+            self._keep_contact(self.attempt)
+        else:
+            Consumer._synced(self, response)
         self.synced_ms = self.world.now_ms + cast("SteadyWorld", self.world).skipped_ms
 
     def nudge(self) -> None:

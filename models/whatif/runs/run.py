@@ -203,15 +203,11 @@ class Run:
         """Run what is due before a time, in the logs' clock."""
         recorder, world, cluster = self.recorder, self.world, self.cluster
         while True:
-            spare_ms = until_ms - recorder.shift_ms - world.now_ms
-            if spare_ms > QUIET_MS + self.plan.heartbeat_ms and world.now_ms >= max(self._looked_ms, self._awake_ms):
-                self._looked_ms = world.now_ms + LOOK_MS
-                if self._is_quiet():
-                    if act is None:
-                        return
-                    self._rest(act)
-                    self._leave_out(spare_ms - QUIET_MS)
-                    continue
+            if world.now_ms >= self._looked_ms and self._may_leave_out(until_ms):
+                if act is None:
+                    return
+                self._rest(act)
+                self._leave_out(until_ms - recorder.shift_ms - world.now_ms - QUIET_MS)
             events_ms = world.next_ms()
             timers_ms = cluster.due_by(events_ms)
             due_ms = events_ms if timers_ms is None else timers_ms
@@ -222,6 +218,14 @@ class Run:
                 world.step()
             else:
                 cluster.advance(due_ms)
+
+    def _may_leave_out(self, until_ms: int) -> bool:
+        """Whether the group is quiet for longer than is worth running."""
+        now_ms = self.world.now_ms
+        if now_ms < self._awake_ms or until_ms - self.recorder.shift_ms - now_ms <= QUIET_MS + self.plan.heartbeat_ms:
+            return False
+        self._looked_ms = now_ms + LOOK_MS
+        return self._is_quiet()
 
     def _rest(self, act: Act) -> None:
         """Note a moment of rest, once before each act."""

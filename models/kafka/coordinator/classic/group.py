@@ -67,6 +67,9 @@ class Member:
 
     def metadata(self, protocol: str | None) -> bytes:
         """Subscription metadata sent for a protocol."""
+        first = self.protocols[0] if self.protocols else None
+        if first is not None and first.name == protocol:  # nearly always: most members have one
+            return first.metadata
         return next(known.metadata for known in self.protocols if known.name == protocol)
 
 
