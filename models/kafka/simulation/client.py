@@ -114,17 +114,7 @@ class Client(ABC):
 
     def later(self, after_ms: int, action: Callable[[], None]) -> None:
         """Schedule an action of this process; a pause delays it."""
-        life = self.life
-
-        def act() -> None:
-            if self.life != life:
-                return
-            if self.world.now_ms < self.paused_until_ms:
-                self.world.plan(self.paused_until_ms - self.world.now_ms, act)
-            else:
-                action()
-
-        self.world.plan(after_ms, act)
+        self.world.plan(after_ms, Deferred(self, self.life, action))
 
     def say(self, message: str, level: str = "", /, **fields: Any) -> None:
         """Write a line to the client's log.
@@ -218,6 +208,28 @@ class Client(ABC):
     @abstractmethod
     def _reconnect(self) -> None:
         """Continue after a cut; pending requests are lost."""
+
+
+@dataclass(slots=True, eq=False)
+class Deferred:
+    """An action of one process, which a pause delays.
+
+    No closure, because one that plans itself again would be garbage that only a collection finds.
+    """
+
+    client: Client
+    life: int
+    action: Callable[[], None]
+
+    def __call__(self) -> None:
+        """Act now, or once the process is no longer held."""
+        client, world = self.client, self.client.world
+        if client.life != self.life:
+            return
+        if world.now_ms < client.paused_until_ms:
+            world.plan(client.paused_until_ms - world.now_ms, self)
+        else:
+            self.action()
 
 
 def names(partitions: tuple[Partition, ...]) -> list[str]:

@@ -171,16 +171,8 @@ class QuietClient(Client):
         attempt, world = self.attempt, self.world
 
         def answered(response: Response) -> None:
-            if only_refusals and response.error is Error.NONE:
-                return
-
-            def arrive() -> None:  # responses to a former process are to a former attempt, too
-                if world.now_ms < self.paused_until_ms:
-                    world.plan(self.paused_until_ms - world.now_ms, arrive)
-                elif attempt == self.attempt:
-                    receive(response)
-
-            world.plan(TRAVEL_MS, arrive)
+            if not (only_refusals and response.error is Error.NONE):
+                world.plan(TRAVEL_MS, Arrival(self, attempt, receive, response))
 
         self.quick.ask(request, answered)
 
@@ -188,6 +180,24 @@ class QuietClient(Client):
         """Send heartbeats one by one again."""
         if self.quick.dozing:
             self.quick.wake(cast("AnyMember", self), self.world.now_ms)
+
+
+@dataclass(slots=True, eq=False)
+class Arrival:
+    """A response on its way; responses to a former process are to a former attempt, too."""
+
+    client: QuietClient
+    attempt: int
+    receive: Receive
+    response: Response
+
+    def __call__(self) -> None:
+        """Arrive now, or once the process is no longer held."""
+        client, world = self.client, self.client.world
+        if world.now_ms < client.paused_until_ms:
+            world.plan(client.paused_until_ms - world.now_ms, self)
+        elif client.attempt == self.attempt:
+            self.receive(self.response)
 
 
 @dataclass(slots=True, eq=False)
