@@ -245,7 +245,7 @@ def _shorter_polls(behaviour: Behaviour, settings: Settings, history: GroupHisto
 
 
 def _started_apart(history: GroupHistory) -> bool:
-    """Whether members joined a group that had just begun, and that was not the harm.
+    """Whether members joined a group that had just begun, without waits.
 
     Where a join waited for another member, gathering the joins would hide the wait and not mend it.
     """

@@ -92,7 +92,7 @@ class GroupHistory:
 
     @property
     def is_long(self) -> bool:
-        """Whether it has so many rebalances that single starts and heartbeats do not matter."""
+        """Whether it has too many rebalances for single starts to matter."""
         return len(self.rows) > FEW_ROWS
 
     def reading(self, *, restarts: bool = True) -> Reading:

@@ -184,7 +184,10 @@ class QuietClient(Client):
 
 @dataclass(slots=True, eq=False)
 class Arrival:
-    """A response on its way; responses to a former process are to a former attempt, too."""
+    """A response on its way to the attempt that asked.
+
+    A former process made former attempts only.
+    """
 
     client: QuietClient
     attempt: int

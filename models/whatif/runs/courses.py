@@ -59,7 +59,7 @@ class SharedCourse:
             self._alike[rest.members].append(number)
 
     def after(self, rest: Rest) -> tuple[int, int, list[Recurrence]] | None:
-        """The last rest of the other run with the same members before the two differ.
+        """The last rest with the same members before the runs differ.
 
         As the place of the act that follows, the time of the rest's act, and the rebalances on the way. None if there is none.
         """

@@ -129,7 +129,10 @@ def what_ifs(rows: Any, advised: Sequence[Advice] = ()) -> list[WhatIf]:
 
 
 def _advised(groups: Sequence[GroupHistory], found: Sequence[Advice]) -> Iterator[WhatIf]:
-    """Results of what is advised to single groups and for their incidents; others stay as they are."""
+    """Results of what is advised to single groups.
+
+    The other groups stay as they are, unless it is a broker's setting.
+    """
     from dashboards.view.charts import WhatIf
     from models.whatif.outlook import under
     from models.whatif.rules import Configuration
