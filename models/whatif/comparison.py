@@ -169,5 +169,6 @@ def rule_of(change: Change, configuration: Configuration) -> str | None:
         (settings.max_size is not None, "size_limits"),
         (settings.instances is not None, "fewer_come_and_go"),
         (settings.restart_pause_ms is not None, "restarts_apart"),
+        (settings.scheduled_delay_ms is not None, "lost_tasks_wait"),
     )
     return next((rule for applies, rule in candidates if applies), None)

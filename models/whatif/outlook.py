@@ -127,7 +127,8 @@ def _none(_: GroupHistory) -> Iterable[Reading]:
 
 
 def _moves_members(configuration: Configuration) -> bool:
-    return configuration.instances is not None or configuration.restart_pause_ms is not None
+    moves = (configuration.instances, configuration.restart_pause_ms, configuration.scheduled_delay_ms)
+    return any(each is not None for each in moves)
 
 
 def _settle(made: Outlook, read: Sequence[Comparison], varied: Sequence[Comparison], *, on_time: bool) -> None:

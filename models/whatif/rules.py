@@ -48,6 +48,8 @@ class Configuration:
     """Number of members of each group."""
     restart_pause_ms: int | None = None
     """Time between the restarts of a rolling restart."""
+    scheduled_delay_ms: int | None = None
+    """scheduled.rebalance.max.delay.ms of Connect"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,14 @@ RULES = (
         "GroupCoordinator.prepareRebalance",
         "0.9",
         "Each restart takes as long as it did.",
+    ),
+    Rule(
+        "lost_tasks_wait",
+        "Connect hands out the tasks of a lost worker scheduled.rebalance.max.delay.ms after the loss, in a rebalance of its own. Losses"
+        " meanwhile share it; without a delay the tasks go out with the loss.",
+        "KIP-415; IncrementalCooperativeAssignor.handleLostAssignments",
+        "2.3",
+        "A worker that comes back gets its tasks with that rebalance, too; until then nobody runs them.",
     ),
 )
 """Rules in the order of output."""

@@ -67,6 +67,8 @@ class Nudge:
 
     at_ms: int
     member: str | None
+    waited_ms: int | None = None
+    """Time since the loss of a worker of Connect, whose tasks it hands out."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from models.tolerances import whole
-from models.whatif.behaviour.members import Behaviour, Life, Member
+from models.whatif.behaviour.members import Behaviour, Life, Member, Nudge
 from models.whatif.rules import Configuration
 
 ONE_ROLL_MS = whole("whatif.plans.one_roll_ms")
@@ -28,7 +28,27 @@ def planned(behaviour: Behaviour, configuration: Configuration, *, on_time: bool
         made = resized(made, configuration.instances)
     if configuration.restart_pause_ms is not None:
         made = paced(made, configuration.restart_pause_ms)
+    if configuration.scheduled_delay_ms is not None:
+        made = rescheduled(made, configuration.scheduled_delay_ms)
     return made
+
+
+def rescheduled(behaviour: Behaviour, delay_ms: int) -> Behaviour:
+    """Behaviour of Connect's workers that hand out lost tasks after another delay.
+
+    The delay of the first loss covers those that follow within it; without one the tasks go out at once.
+    """
+    nudges: list[Nudge] = []
+    until_ms: int | None = None
+    for nudge in behaviour.nudges:
+        if nudge.waited_ms is None:
+            nudges.append(nudge)
+            continue
+        lost_ms = nudge.at_ms - nudge.waited_ms
+        if delay_ms and (until_ms is None or lost_ms > until_ms):
+            until_ms = lost_ms + delay_ms
+            nudges.append(replace(nudge, at_ms=until_ms))
+    return replace(behaviour, nudges=nudges)
 
 
 def without_contacts(behaviour: Behaviour) -> Behaviour:

@@ -26,6 +26,8 @@ OUTSIDE = frozenset(
     {"unknown", "metadata_change", "subscription_change", "assignor_change", "coordinator_failover", "assignment_store_failed"}
 )
 """Causes outside the members' lives."""
+LOSSES = frozenset({"member_leave", "member_restart", "session_timeout", "rebalance_timeout"})
+"""Causes with which a group loses a member."""
 USUAL_SESSIONS_MS = (DEFAULT_SESSION_MS, 30_000, 10_000, 6_000)
 """Usual session timeouts.
 
@@ -57,8 +59,13 @@ def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, resta
     last = rows[-1]
     made = Behaviour(last.group, begins_ms, ends_ms, last.protocol, _assignor(rows), last.protocol_type)
     roll = Roll(witnesses.parts, witnesses.sessions)
+    lost_at: int | None = None
     for row in rows:
         roll.add(row)
+        if row.cause in LOSSES:
+            lost_at = row.ended_at
+        elif row.cause == "scheduled_rebalance":
+            made.nudges.append(Nudge(row.began // US_PER_MS, None, None if lost_at is None else (row.began - lost_at) // US_PER_MS))
         if row.cause in OUTSIDE:
             made.nudges.append(Nudge(row.began // US_PER_MS, next((each.client_id for each in row.offenders), None)))
     roll.bound()

@@ -61,6 +61,15 @@ RestartPause = Annotated[
     str | None,
     typer.Option("--restart-pause", metavar="SPAN", help="Time between restarts in a rolling restart.", rich_help_panel=o.SHOW),
 ]
+ScheduledDelay = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduled-delay",
+        metavar="SPAN",
+        help="scheduled.rebalance.max.delay.ms of Connect, such as 5m or 0s.",
+        rich_help_panel=o.SHOW,
+    ),
+]
 COLUMNS = (
     "cluster", "group", "rebalance_id", "started_at", "cause", "effect", "rule", "stopped_seconds", "saved_seconds",
     "saved_member_seconds", "added", "initial_delay_seconds", "confidence",
@@ -82,6 +91,7 @@ def whatif(
     max_size: MaxSize = None,
     instances: Instances = None,
     restart_pause: RestartPause = None,
+    scheduled_delay: ScheduledDelay = None,
     limit: o.Limit = 20,
 ) -> int:
     """Say which rebalances another configuration would have avoided, and what time that saves."""
@@ -101,6 +111,7 @@ def whatif(
         max_size=max_size,
         instances=instances,
         restart_pause_ms=_milliseconds(restart_pause, "--restart-pause"),
+        scheduled_delay_ms=_milliseconds(scheduled_delay, "--scheduled-delay"),
     )
     if configuration == Configuration():
         raise UsageError("say what would be set otherwise: --static-membership, --session-timeout 45s, ... (see --help)")

@@ -166,6 +166,19 @@ def test_whatif(cli: Cli, check: Any, sample_warehouse: Path) -> None:
     assert stored["groups"][0]["avoided"] == 2
 
 
+@pytest.mark.parametrize(("delay", "left"), [("8s", 33), ("0s", 28)])
+def test_what_if_of_real_connect_workers(cli: Cli, check: Any, shared: Path, delay: str, left: int) -> None:
+    logs = shared / "corpora" / "clients" / "connect-workers"
+    if not logs.is_dir():
+        pytest.skip("no logs of Connect in ../shared/corpora")
+    asked = ("--group", "connect-cdc", "--scheduled-delay", delay, "--json")
+    answer = json.loads(cli("whatif", logs / "broker-1", logs / "clients", *asked).out)
+    check("whatif", answer)
+    (group,) = answer["groups"]
+    assert group["count"] - group["avoided"] + group["added"] == left
+    assert {each["cause"] for each in group["rebalances"] if each["effect"] == "avoided"} <= {"scheduled_rebalance"}
+
+
 def test_advice_with_numbers_stands_in_the_analysis(cli: Cli, check: Any) -> None:
     answer = json.loads(cli("analyze", POLL_TIMEOUT, "--json").out)
     check("analyze", answer)

@@ -72,6 +72,7 @@ TOOLS = (
             "heartbeat_interval": "--heartbeat-interval",
             "max_poll_interval": "--max-poll-interval",
             "restart_pause": "--restart-pause",
+            "scheduled_delay": "--scheduled-delay",
         },
         {"static_membership": "--static-membership", "cooperative": "--cooperative", "consumer_protocol": "--consumer-protocol"},
     ),
