@@ -195,6 +195,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     ),
     "whatif.members.forever_ms": Tolerance(1_000_000_000_000),
     "whatif.plans.one_roll_ms": Tolerance(600_000),
+    "whatif.reading.start_ms": Tolerance(20),
     "whatif.reading.contact_ms": Tolerance(50),
     "whatif.contacts.commit_ms": Tolerance(5_000, "auto.commit.interval.ms (ConsumerConfig)"),
     "whatif.reading.warm_up_ms": Tolerance(30_000),

@@ -35,6 +35,8 @@ Defaults of Java and librdkafka, of kafka-go and kafkajs, of Sarama and older Ja
 """
 CONTACT_MS = whole("whatif.reading.contact_ms")
 """Maximum distance of a last contact from the join phase that it was."""
+START_MS = whole("whatif.reading.start_ms")
+"""Shortest time between the end of a process and the join of the next one."""
 WARM_UP_MS = whole("whatif.reading.warm_up_ms")
 """Time before the logs in which members that were already there come together."""
 
@@ -132,7 +134,8 @@ class Reader:
         if gone_ms is None or tenure.how is None:
             return _end(life, (back_ms or self.made.ends_ms) - 1, is_orderly=False)
         if tenure.how == "leave":
-            return _end(life, gone_ms, is_orderly=True)
+            # A leave may arrive right after the join of the next process, which began when this one was over.
+            return _end(life, gone_ms if back_ms is None else min(gone_ms, back_ms - START_MS), is_orderly=True)
         if tenure.how == "replaced":
             absent_ms = round(tenure.row.measurements_ms.get("absent_ms") or 0) if tenure.row else 0
             return _end(life, gone_ms - max(absent_ms, 1), is_orderly=True)

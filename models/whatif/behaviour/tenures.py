@@ -143,7 +143,9 @@ class Roll:
         if after and after != before and after not in self.tenures:
             self._come(after, part, phase.start_ms + _delay_ms(part), phase)
         if before and before != after and self.tenures[before].gone_ms is None and (part.role != "bystander" or gone is not None):
-            self._go(self.tenures[before], phase, gone, awaited=gone is None and phase.is_return(actor_of(part)))
+            session = self.sessions.get(before)
+            has_left = session is not None and session.ended_how == "left"
+            self._go(self.tenures[before], phase, gone, awaited=gone is None and not has_left and phase.is_return(actor_of(part)))
         if back is not None and back.act == REJOINED_LAST and after and after == before and part.join_delay_seconds is not None:
             self.tenures[after].late.append((phase.start_ms, phase.start_ms + _delay_ms(part)))
         elif back is not None and back.act == AWAITED and before and before == after:
@@ -168,8 +170,9 @@ class Roll:
             self.tenures[key] = Tenure(actor_of(who), key, who.client_id, who.instance_id)
 
     def _come(self, key: str, who: Person | RebalanceMember, at_ms: int, phase: Phase) -> None:
-        if phase.row.members_before == 0 and at_ms <= phase.start_ms and key in self.seen_ms:
-            # Several ids may be handed out before the first of them begins the join phase.
+        if phase.row.members_before == 0 and at_ms <= phase.start_ms and self.seen_ms.get(key, phase.joined_ms) < phase.joined_ms:
+            # Several ids may be handed out before the first of them begins the join phase. One that is first seen after
+            # its end joined in it all the same.
             ids = (part.member_id or "" for part in self.parts.get(phase.row.rebalance_id, ()))
             earliest = min((self.seen_ms.get(each, phase.start_ms) for each in ids), default=phase.start_ms)
             at_ms = phase.start_ms + max(0, self.seen_ms[key] - earliest)
