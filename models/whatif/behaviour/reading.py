@@ -36,7 +36,7 @@ Defaults of Java and librdkafka, of kafka-go and kafkajs, of Sarama and older Ja
 CONTACT_MS = whole("whatif.reading.contact_ms")
 """Maximum distance of a last contact from the join phase that it was."""
 START_MS = whole("whatif.reading.start_ms")
-"""Shortest time between the end of a process and the join of the next one."""
+"""Shortest time between one process and the next one's join."""
 WARM_UP_MS = whole("whatif.reading.warm_up_ms")
 """Time before the logs in which members that were already there come together."""
 
