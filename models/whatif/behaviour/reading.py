@@ -72,6 +72,7 @@ def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, resta
             made.nudges.append(Nudge(row.began // US_PER_MS, next((each.client_id for each in row.offenders), None)))
     roll.bound()
     settings = _settings(rows, witnesses, _session_ms(roll, made))
+    _tell_library_default(made, settings)
     made.heartbeat_ms = witnesses.heartbeat_ms
     made.commit_ms = COMMIT_MS if is_of_consumers(made.protocol_type) else None
     reader = Reader(made, rows, settings, _starts(witnesses.states), restarts=restarts)
@@ -262,6 +263,13 @@ def _session_ms(roll: Roll, made: Behaviour) -> int:
     session_ms = next((each for each in USUAL_SESSIONS_MS if each <= longest_ms), USUAL_SESSIONS_MS[-1])
     made.assumed["session"] = f"session.timeout.ms is taken to be {session_ms / 1000:g} s, a usual one: no line tells it"
     return session_ms
+
+
+def _tell_library_default(made: Behaviour, settings: Mapping[str, dict[str, int]]) -> None:
+    """Say so where the session timeout is the default of a library."""
+    taken = {own["session_timeout_ms"] for own in settings.values() if "session_timeout_ms" in own}
+    if "session" in made.assumed and len(taken) == 1 and f" {min(taken) / 1000:g} s," not in made.assumed["session"]:
+        made.assumed["session"] = f"session.timeout.ms is taken to be {min(taken) / 1000:g} s, the default of its library: no line tells it"
 
 
 def _settings(rows: Sequence[Rebalance], witnesses: Witnesses, session_ms: int) -> dict[str, dict[str, int]]:

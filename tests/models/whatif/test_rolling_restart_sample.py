@@ -33,3 +33,9 @@ def test_members_first_seen_after_the_first_phase_joined_in_it(restarted: GroupH
 def test_a_leave_that_arrives_after_the_next_join_ends_no_session(restarted: GroupHistory) -> None:
     behaviour, _, _ = restarted.reading()
     assert all(life.is_orderly for member in behaviour.members.values() for life in member.lives)
+
+
+def test_a_session_timeout_that_a_library_decides_is_said_to_be_its_default(restarted: GroupHistory) -> None:
+    behaviour, settings, _ = restarted.reading()
+    assert settings.session_ms[""] == 10_000  # of Java's consumers until 2.8
+    assert behaviour.assumed["session"] == "session.timeout.ms is taken to be 10 s, the default of its library: no line tells it"
