@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -70,6 +70,10 @@ class Event:
     def time_us(self) -> int:
         """Time of the event, or the last known time in its file."""
         return self.at_us if self.at_us is not None else self.order_us
+
+    def put_after(self, now: int) -> Event:
+        """The event, after others if it has no time of its own."""
+        return self if self.at_us is not None or self.order_us > now else replace(self, order_us=now + 1)
 
 
 def when(event: Event | None) -> int | None:

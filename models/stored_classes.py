@@ -40,6 +40,9 @@ STORED: Mapping[str, str] = {
     "EpochStates": "models.kafka.groups.epoch_states:EpochStates",
     "MemberEpoch": "models.kafka.groups.epoch_states:MemberEpoch",
     "EpochDraft": "models.kafka.reconstruction.epoch_windows:EpochWindow",
+    "EpochPeer": "models.kafka.reconstruction.member_signs:EpochPeer",
+    "EpochSign": "models.kafka.reconstruction.member_signs:EpochSign",
+    "EpochTurn": "models.kafka.reconstruction.untold_epochs:EpochTurn",
     "Event": "models.events:Event",
     "ExpiryBurst": "models.kafka.cluster.expiry_bursts:ExpiryBurst",
     "Evidence": "models.rows:Evidence",
@@ -105,6 +108,7 @@ STORED: Mapping[str, str] = {
     "StandingConditions": "models.incidents.standing_conditions:StandingConditions",
     "StateChange": "models.kafka.reconstruction.classic_log:StateChange",
     "StaticRestarts": "models.incidents.static_restarts:StaticRestarts",
+    "SignKind": "models.kafka.reconstruction.member_signs:SignKind",
     "ThreadPause": "models.kafka.verdicts.impact:ThreadPause",
     "Stop": "models.kafka.verdicts.impact:PartitionPause",
     "_Stretch": "models.kafka.observations.client_states:_Stretch",
@@ -113,6 +117,7 @@ STORED: Mapping[str, str] = {
     "Told": "models.kafka.partitions.history:LeadershipSource",
     "TopicChange": "models.kafka.cluster.facts:TopicChange",
     "UnderReplicatedSpan": "models.rows:UnderReplicatedSpan",
+    "UntoldEpochs": "models.kafka.reconstruction.untold_epochs:UntoldEpochs",
     "Witness": "models.events:Witness",
 }
 """Module and class by stable name."""
@@ -126,6 +131,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
     "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),
+    "RequestWindows": ("epochs",),
     "Roster": ("logs",),
 }
 """Fields that classes got after checkpoints were written, oldest first.

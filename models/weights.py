@@ -250,6 +250,36 @@ EPOCH_UNTOLD = Shares({Cause.SUBSCRIPTION_CHANGE: 0.8, Cause.METADATA_CHANGE: 0.
 EPOCH_LATE_NOTICED = Shares({Cause.POLL_TIMEOUT: 0.97, Cause.MEMBER_LEAVE: 0.03}, "the client's own line, right before it left")
 EPOCH_LEFT_LOGGED = Shares({Cause.MEMBER_LEAVE: 0.975, Cause.POLL_TIMEOUT: 0.02}, "assumed: its log would tell of a late poll")
 EPOCH_LEFT_KEPT_ID = Shares({Cause.POLL_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.13}, "assumed: a client keeps its id after a late poll alone")
+EPOCH_BY_REQUESTS = Shares(
+    {Cause.METADATA_CHANGE: 0.8, Cause.SESSION_TIMEOUT: 0.1, Cause.REBALANCE_TIMEOUT: 0.05},
+    "assumed: in a whole request log joins, leaves and new subscriptions stand",
+)
+EPOCH_WITH_NEW_PARTITIONS = Shares({Cause.METADATA_CHANGE: 0.85, Cause.MEMBER_LEAVE: 0.08, Cause.SESSION_TIMEOUT: 0.05}, "assumed")
+EPOCH_PARTITIONS_TAKEN = Shares(
+    {Cause.MEMBER_LEAVE: 0.35, Cause.SESSION_TIMEOUT: 0.3, Cause.POLL_TIMEOUT: 0.15, Cause.METADATA_CHANGE: 0.15},
+    "assumed: a member without a log is gone, or there are more partitions",
+)
+EPOCH_PARTITIONS_GIVEN = Shares({Cause.MEMBER_JOIN: 0.85, Cause.SUBSCRIPTION_CHANGE: 0.1}, "assumed: a member without a log came")
+EPOCH_UNSEEN = Shares(
+    {Cause.METADATA_CHANGE: 0.3, Cause.MEMBER_JOIN: 0.25, Cause.SUBSCRIPTION_CHANGE: 0.2, Cause.SESSION_TIMEOUT: 0.15},
+    "assumed: neither a member's act nor its partitions tell of it",
+)
+EPOCH_AFTER_SUBSCRIBING = Shares(
+    {Cause.SUBSCRIPTION_CHANGE: 0.75, Cause.MEMBER_JOIN: 0.15, Cause.METADATA_CHANGE: 0.05},
+    "assumed: a member subscribed right before, which a member that joins anew does, too",
+)
+FIRST_EPOCH_OF_STREAMS = Shares(
+    {Cause.NEW_GROUP: 0.8, Cause.MEMBER_JOIN: 0.19},
+    "assumed: members that join while the first target is delayed are all given epoch 1 (streams.initial.rebalance.delay.ms)",
+)
+REMOVED_UNHEARD = Shares(
+    {Cause.SESSION_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.06, Cause.REBALANCE_TIMEOUT: 0.04},
+    "assumed: it is heard no more, and others got what it had",
+)
+REMOVED_AS_IT_HEARD = Shares({Cause.SESSION_TIMEOUT: 0.88, Cause.REBALANCE_TIMEOUT: 0.1}, "assumed: a member is fenced for one of the two")
+REMOVED_WHILE_STUCK = Shares(
+    {Cause.REBALANCE_TIMEOUT: 0.8, Cause.SESSION_TIMEOUT: 0.18}, "assumed: it was alive, or had an assignment to take over"
+)
 EPOCH_POLLED_LATE = Prior(0.1, "assumed")
 EPOCH_NEITHER = Prior(0.01, "assumed: neither will nor late poll, such as an administrator's removal")
 

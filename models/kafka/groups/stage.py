@@ -169,7 +169,7 @@ class GroupStage:
         self._pass(until)
 
     def _take(self, event: Event) -> None:
-        event = self._in_order(event)
+        event = event.put_after(self._now)
         self._pass(event.order_us)
         self._now = max(self._now, event.order_us)
         event = self.authors.name(event, self.roster)
@@ -193,23 +193,20 @@ class GroupStage:
         self.refusals.feed(event, event.time_us - skew, actor)
         self.returns.feed(event, self.facts.kept)
         self.conditions.feed(event)
-        self.requests.feed(event)
         actions = [self._on_coordinators_clock(action) for action in (*actions_in(event), *self.clients.feed(event, self.knowledge.shared))]
         self._add_actions(actions)
         if event.witness is not Witness.CLIENT or not self.skews.is_of_other_zone(log_of(event.place.file)):
+            self.requests.feed(event, event.time_us - skew)
             self.windows.of_epochs = self.modern.epoch is not None
             self.windows.feed(event, actions, self.roster)
         self._relieve()
 
-    def _in_order(self, event: Event) -> Event:
-        """An event without a time of its own, put after those before it."""
-        return event if event.at_us is not None or event.order_us > self._now else replace(event, order_us=self._now + 1)
-
     def _infer(self, steps: Iterable[Event]) -> None:
-        """Take the coordinator's steps that requests show."""
+        """Take the coordinator's steps that requests and clients show."""
         for step in steps:
             learn(self.knowledge, self.roster, step)
-            self.classic.feed(step)
+            if not self.classic.feed(step):
+                self.modern.feed(step)
             self._add_actions(actions_in(step))
             self.windows.feed(step, (), self.roster)
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from models import weights
 from models.causes import Cause
+from models.events import Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.hypothesis import Settles
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_windows import EpochWindow
+from models.kafka.reconstruction.untold_epochs import GIVEN, NEW_PARTITIONS, NOTICED, REQUESTS, STUCK, TAKEN, UNHEARD
 from models.tolerances import whole
 
 
@@ -30,6 +33,8 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
 
     GroupMetadataManager, 3.7 and later.
     """
+    if window.is_inferred and (shares := _inferred(window, facts)) is not None:
+        return _shared_out(shares, Settles.COORDINATOR_AT_DEBUG)
     if not window.changes:
         left = _without_action(window, facts)
         return _topics_or_subscription(modern, window, known, facts) if left is None else _likeliest(left)
@@ -46,6 +51,39 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
     if cause is Cause.MEMBER_LEAVE:
         return _left(modern, window, known)
     return EpochVerdict(cause, weights.EPOCH_TOLD.value, {})
+
+
+_UNSEEN: Mapping[str, weights.Shares] = {
+    REQUESTS: weights.EPOCH_BY_REQUESTS,
+    NEW_PARTITIONS: weights.EPOCH_WITH_NEW_PARTITIONS,
+    TAKEN: weights.EPOCH_PARTITIONS_TAKEN,
+    GIVEN: weights.EPOCH_PARTITIONS_GIVEN,
+}
+"""What raised an epoch unseen, by what shows it."""
+
+_REMOVED: Mapping[str, weights.Shares] = {
+    UNHEARD: weights.REMOVED_UNHEARD,
+    NOTICED: weights.REMOVED_AS_IT_HEARD,
+    STUCK: weights.REMOVED_WHILE_STUCK,
+}
+"""Why a member was removed unseen, by the reason given."""
+
+
+def _inferred(window: EpochWindow, facts: ClusterFacts) -> weights.Shares | None:
+    """Weigh what raised an epoch that no coordinator tells of.
+
+    None where a member's own join or leave raised it.
+    """
+    if not window.changes:
+        if window.shown_by in {NEW_PARTITIONS, REQUESTS} and facts.topic_changes_between(window.began - NOTICED_US, window.began):
+            return weights.EPOCH_AFTER_TOPIC_CHANGE
+        return _UNSEEN.get(window.shown_by or "", weights.EPOCH_UNSEEN)
+    change = window.changes[0]
+    if change.cause is Cause.SUBSCRIPTION_CHANGE and change.event.witness is Witness.CLIENT:
+        return weights.EPOCH_AFTER_SUBSCRIBING
+    if change.cause is Cause.MEMBER_JOIN and window.epoch == 1 and window.protocol == "streams":
+        return weights.FIRST_EPOCH_OF_STREAMS
+    return _REMOVED.get(change.reason)
 
 
 def _is_first_seen(modern: ModernReplay, window: EpochWindow) -> bool:

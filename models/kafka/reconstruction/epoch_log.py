@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from models.causes import Cause
-from models.events import Event, text_field
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
+from models.events import Event, Witness, text_field
 from models.kafka.observations.reconciliation import Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
-from models.kafka.reconstruction.epoch_windows import GONE, EpochChange, EpochWindow
+from models.kafka.reconstruction.epoch_windows import GONE, SUBSCRIBED_BEFORE_US, EpochChange, EpochWindow, subscribed_before
 from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
 from models.kafka.reconstruction.member_steps import MemberSteps
+from models.kafka.reconstruction.untold_epochs import HOLD_US, SHOWN_BY
 from models.tolerances import whole
 
 SAME_CHANGE_US = whole("kafka.epoch_log.same_change_us")
@@ -76,7 +76,7 @@ class ModernReplay:
         """Take one event; True where it is a line of these coordinators."""
         if event.name == "ClientMemberState":
             if self.waiting is None:
-                self.reconciliations.forget(event.time_us - SAME_CHANGE_US - SAME_REQUEST_US)
+                self.reconciliations.forget(event.time_us - HOLD_US - SAME_CHANGE_US - SAME_REQUEST_US)
             self.reconciliations.feed(event)
             self.last_at = max(self.last_at, event.time_us)
         elif event.name == "ClientSubscribed":
@@ -261,8 +261,12 @@ class ModernReplay:
         ]
 
     def _bumped(self, event: Event) -> None:
-        if event.generation is None or (self.epoch is not None and event.generation < self.epoch):
+        if event.generation is None:
             return
+        if self.epoch is not None and event.generation < self.epoch:
+            if event.witness is Witness.COORDINATOR:
+                return
+            self.ended()
         last = self.windows[-1] if self.windows else None
         if event.generation == self.epoch and last is not None and last.epoch == event.generation:
             if last.bumped is None:
@@ -271,6 +275,7 @@ class ModernReplay:
             self._pending = self._again_or_pending(last)
             self._take_back(last)
             self._apply()
+        self._members_known = self._members_known and SHOWN_BY not in event.fields  # nobody knows who came or went
         self._open(event, event.generation).bumped = event
         self.epoch = event.generation
 
@@ -403,7 +408,7 @@ class ModernReplay:
             return
         if not window.changes:
             window.changes += [
-                EpochChange(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in _subscribed_before(self, window.began)
+                EpochChange(Cause.SUBSCRIPTION_CHANGE, "subscribed", event) for event in subscribed_before(self.subscriptions, window.began)
             ]
         spans = self.reconciliations.within(window.began, self.until)
         window.blockers = slow_members(spans, self.roster)
@@ -465,7 +470,7 @@ class ModernReplay:
 
     def _subscribed(self, event: Event) -> None:
         """Keep a client's own line, and earlier ones still needed."""
-        began = min(self.waiting.began if self.waiting else event.time_us, event.time_us) - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
+        began = min(self.waiting.began if self.waiting else event.time_us, event.time_us) - HOLD_US - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
         while self.subscriptions and self.subscriptions[0].time_us < began:
             del self.subscriptions[0]
         self.subscriptions.append(event)
@@ -484,15 +489,6 @@ _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
     "StreamsTopologyChecked": ModernReplay._topology,
     "GroupConverted": ModernReplay._converted,
 }
-
-
-SUBSCRIBED_BEFORE_US = whole("kafka.epoch_log.subscribed_before_us")
-"""Longest time from a new subscription to its heartbeat."""
-
-
-def _subscribed_before(modern: ModernReplay, began: int) -> list[Event]:
-    """Members that subscribed just before an epoch without a reason."""
-    return [event for event in modern.subscriptions if -CLOCK_TOLERANCE_US <= began - event.time_us <= SUBSCRIBED_BEFORE_US]
 
 
 CLOSING_US = whole("kafka.epoch_log.closing_us")

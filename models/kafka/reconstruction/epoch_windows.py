@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.causes import Cause
-from models.events import Event
+from models.events import Event, Witness, text_field
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
+from models.kafka.reconstruction.untold_epochs import SHOWN_BY
 from models.rows import Person
+from models.tolerances import whole
+
+SUBSCRIBED_BEFORE_US = whole("kafka.epoch_log.subscribed_before_us")
+"""Longest time from a new subscription to its heartbeat."""
 
 
 @dataclass(slots=True)
@@ -56,6 +62,16 @@ class EpochWindow:
         return self.started.time_us
 
     @property
+    def is_inferred(self) -> bool:
+        """No coordinator tells of it, but members' logs or requests do."""
+        return self.started.witness is not Witness.COORDINATOR
+
+    @property
+    def shown_by(self) -> str | None:
+        """What shows an inferred epoch that nobody's act explains."""
+        return text_field(self.bumped, SHOWN_BY) if self.bumped is not None else None
+
+    @property
     def leaves(self) -> bool:
         """A member left, and so raised the epoch."""
         return bool(self.changes) and self.changes[0].cause is Cause.MEMBER_LEAVE
@@ -84,3 +100,8 @@ ACTIONS_OF: Mapping[Cause, frozenset[Cause]] = {
     Cause.PROTOCOL_MIGRATION: frozenset({Cause.MEMBER_JOIN, Cause.MEMBER_LEAVE}),
 }
 """Actions by cause whose members are offenders, beside its namesakes."""
+
+
+def subscribed_before(subscriptions: Iterable[Event], began: int) -> list[Event]:
+    """Members that subscribed just before an epoch without a reason."""
+    return [event for event in subscriptions if -CLOCK_TOLERANCE_US <= began - event.time_us <= SUBSCRIBED_BEFORE_US]

@@ -16,6 +16,7 @@ from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
+from models.kafka.reconstruction.untold_epochs import UntoldEpochs
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -82,9 +83,12 @@ class RequestWindows:
     is_modern: bool = False
     """The group is one of the consumer protocol (KIP-848)."""
     held: deque[Event] = field(default_factory=deque)
+    epochs: UntoldEpochs = field(default_factory=UntoldEpochs)
+    """The same for the consumer protocol, whose clients' logs tell as much."""
 
-    def feed(self, event: Event) -> None:
-        """Take the next event of the group."""
+    def feed(self, event: Event, at: int) -> None:
+        """Take the group's next event, at its time on the coordinator's clock."""
+        self.epochs.feed(event, at)
         if event.witness is Witness.COORDINATOR:
             self._cover(event)
         elif event.witness is Witness.REQUEST and event.name in _READ:
@@ -94,10 +98,12 @@ class RequestWindows:
         """The coordinator's steps that are known by a time, in order."""
         while self.held and (self.held[0].order_us + HOLD_US < at or len(self.held) > HELD_MAX):
             yield from self._read(self.held.popleft())
+        yield from self.epochs.until(at)
 
     def finish(self, logs_end: int) -> Iterator[Event]:
         """Steps at the end of the logs: expired sessions, an open rebalance."""
         yield from self.until(FOREVER)
+        yield from self.epochs.finish()
         if self.covered_at is not None or self.is_modern or self.generation is None:
             return
         if self.members.has_ended(logs_end):
@@ -108,10 +114,11 @@ class RequestWindows:
     @property
     def waiting_since(self) -> int | None:
         """When a rebalance began that no step was worded of yet."""
+        unread = self.epochs.waiting_since
         if self.covered_at is not None:
-            return None
+            return unread
         signs = [*self.members.gone.values(), *self.unanswered.values(), *([self.noticed] if self.noticed else [])]
-        return min((sign.at for sign in signs), default=None)
+        return min([sign.at for sign in signs] + ([unread] if unread is not None else []), default=None)
 
     # -- the coordinator's own lines -------------------------------------------------------------------------
 

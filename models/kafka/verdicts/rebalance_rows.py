@@ -391,10 +391,10 @@ class HistoryWriter:
             member_seconds_stopped=stopped.member_seconds,
             partition_seconds_stopped=stopped.partition_seconds,
             duplicate_window=stopped.duplicate_window,
-            conformance=Conformance(),
+            conformance=Conformance(len(window.events) if window.is_inferred else 0),
             coordinator=window.started.node,
             trigger_text=window.started.text[:300] or None,
-            evidence=evidence(window.events),
+            evidence=evidence(window.events, inferred=window.is_inferred),
             advice_id=root or verdict.cause.value,
         )
 

@@ -1,0 +1,445 @@
+"""Epochs that no coordinator tells, by members' logs or requests.
+
+Each join shows the epoch that it raised, each leave raises one, and an epoch that somebody reached without either was raised unseen: by
+the end of a session, a change of topics or subscriptions, or a member without a log. Each step is worded as the coordinator's line of it,
+with the sign that shows it as its place. What a coordinator tells itself is left to its lines: signs wait for these first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from models.events import Event, Witness, names_field
+from models.kafka.observations.reconciliation import STABLE
+from models.kafka.reconstruction.member_signs import ROUND_TRIP_US, EpochPeer, EpochSign, SignKind, signs_in
+from models.kafka.reconstruction.member_steps import UNREVOKED
+from models.tolerances import whole
+from models.units import FOREVER
+
+HOLD_US = whole("kafka.untold_epochs.hold_us")
+"""How long a sign waits for the coordinator's lines and others' signs."""
+
+HELD_MAX = 10_000
+"""Signs that wait at once; beyond it the oldest are read."""
+
+PEERS_MAX = 10_000
+"""Members that are remembered; beyond it the oldest go."""
+
+FOLLOWS_US = whole("kafka.untold_epochs.follows_us")
+"""How long after an epoch a new assignment may be of it.
+
+Others had to give partitions up first.
+"""
+
+SILENT_US = whole("kafka.untold_epochs.silent_us")
+"""Silence of a member whose session may have ended."""
+
+ALIVE_US = whole("kafka.untold_epochs.alive_us")
+"""A member that was heard this recently was not silent."""
+
+UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition to a new epoch"
+"""Why a member was removed, as signs show it; read by `fence_reasons`."""
+
+SHOWN_BY = "shown_by"
+"""Field of an epoch that was raised unseen: what shows it."""
+
+REQUESTS, NEW_PARTITIONS, TAKEN, GIVEN, NOTHING = "requests", "new partitions", "taken", "given", "nothing"
+"""What may show it: requests, or what became of partitions."""
+
+_TELLING = frozenset({SignKind.LEFT, SignKind.FENCED, SignKind.JOINED, SignKind.REACHED})
+"""Signs that tell whether a member was still there."""
+
+_TOLD = frozenset(
+    {"GroupEpochBumped", "TargetComputed", "ModernMemberJoined", "ModernMemberLeft", "ModernMemberFenced", "ModernMemberMoved"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochTurn:
+    """What follows a sign of an epoch that was raised unseen."""
+
+    sign: EpochSign
+    shown: str
+    robbed: list[str]
+    """Members that others took partitions of, which they had not given up."""
+
+
+@dataclass(slots=True)
+class UntoldEpochs:
+    """Words the steps of one group that its coordinator doesn't tell."""
+
+    epoch: int | None = None
+    epoch_at: int = 0
+    """When the last known epoch was raised."""
+    told_from: int | None = None
+    """The coordinator's first line, from which on it tells everything."""
+    peers: dict[str, EpochPeer] = field(default_factory=dict)
+    members: dict[str, str | None] = field(default_factory=dict)
+    """Members by the signs that were read, with their member ids."""
+    gone_at: dict[str, int] = field(default_factory=dict)
+    """Epochs by which members were gone.
+
+    What they show of earlier ones is late.
+    """
+    absent: dict[str, None] = field(default_factory=dict)
+    """Members whose sessions will end unless they come back.
+
+    Static ones that left for a time, and those whose clients are others by now.
+    """
+    owned: dict[str, str] = field(default_factory=dict)
+    """Partitions and the members that have them."""
+    whole: dict[str, int] = field(default_factory=dict)
+    """Last partitions of topics that members had as a whole."""
+    turn: EpochTurn | None = None
+    """The first new assignment since that no known epoch explains."""
+    held: deque[EpochSign] = field(default_factory=deque)
+
+    def feed(self, event: Event, at: int) -> None:
+        """Take the group's next event, at its time on the coordinator's clock."""
+        if event.witness is Witness.COORDINATOR:
+            if event.name in _TOLD:
+                self._told(event)
+            return
+        self.held.extend(signs_in(event, at, self.peers))
+        while len(self.peers) > PEERS_MAX:
+            del self.peers[next(iter(self.peers))]
+
+    def until(self, at: int) -> Iterator[Event]:
+        """The coordinator's steps that are known by a time, in order."""
+        while self.held and (self.held[0].at + HOLD_US < at or len(self.held) > HELD_MAX):
+            yield from self._read(self.held.popleft())
+
+    def finish(self) -> Iterator[Event]:
+        """Steps at the logs' end: an epoch that nobody named any more."""
+        yield from self.until(FOREVER)
+        turn = self.turn
+        if turn is not None and self.epoch is not None and self.told_from is None and (turn.robbed or turn.shown is GIVEN):
+            yield from self._untold(self.epoch + 1, turn.sign, turn)
+
+    @property
+    def waiting_since(self) -> int | None:
+        """The time of the first sign that was not read."""
+        return self.held[0].at if self.held and not self._is_told(self.held[0].at) else None
+
+    def _told(self, event: Event) -> None:
+        """The coordinator tells itself where the group is."""
+        if self.told_from is None:
+            self.told_from = event.time_us
+        if event.generation is not None:
+            self.epoch, self.epoch_at, self.turn = event.generation, event.time_us, None
+
+    def _is_told(self, at: int) -> bool:
+        return self.told_from is not None and at >= self.told_from - ROUND_TRIP_US
+
+    # -- signs -----------------------------------------------------------------------------------------------
+
+    def _read(self, sign: EpochSign) -> Iterator[Event]:
+        if self._is_told(sign.at) and not self._is_beyond(sign):
+            self._note(sign)
+        elif sign.kind is SignKind.JOINED:
+            yield from self._joined(sign)
+        elif sign.kind is SignKind.LEFT:
+            yield from self._left(sign)
+        elif sign.kind is SignKind.SUBSCRIBED:
+            yield from self._subscribed(sign)
+        elif sign.kind is SignKind.REACHED:
+            yield from self._reached(sign)
+        elif sign.kind is SignKind.TURNED:
+            if self.turn is None and (sign.at - self.epoch_at > FOLLOWS_US or self._gives_anew(sign)):
+                self.turn = self._turn(sign)
+        else:
+            self._note(sign)
+
+    def _is_beyond(self, sign: EpochSign) -> bool:
+        """Whether a join shows that the coordinator's lines have ended."""
+        if sign.kind is not SignKind.JOINED or self.epoch is None or (sign.epoch or 0) <= self.epoch:
+            return False
+        self.told_from = None
+        return True
+
+    def _note(self, sign: EpochSign) -> None:
+        """Keep who is a member and has which partitions."""
+        if sign.kind is SignKind.JOINED or (sign.kind is SignKind.REACHED and (sign.epoch or 0) > self.gone_at.get(sign.peer, -1)):
+            self._comes(sign)
+        elif sign.kind is SignKind.LEFT:
+            self._goes(sign.peer)
+        elif sign.kind is SignKind.AWAY and sign.peer in self.members:
+            self.absent[sign.peer] = None
+        elif sign.kind is SignKind.TOOK:
+            self._took(sign)
+        elif sign.kind is SignKind.GAVE:
+            for each in names_field(sign.event, "partitions"):
+                self.owned.pop(each, None)
+
+    def _comes(self, sign: EpochSign) -> None:
+        """Add a member.
+
+        What its client was before, by another id, stays until its session ends.
+        """
+        former = self.members.get(sign.peer)
+        if None not in (former, sign.member_id) and former != sign.member_id and sign.event.instance_id is None:
+            ghost = f"{sign.peer} {former}"
+            self.members[ghost], self.peers[ghost] = former, EpochPeer(former, sign.event.client_id, sign.event.instance_id)
+            self.absent[ghost] = None
+            self.owned = {partition: ghost if owner == sign.peer else owner for partition, owner in self.owned.items()}
+        self.members[sign.peer] = sign.member_id
+        self.gone_at.pop(sign.peer, None)
+        if sign.kind is SignKind.JOINED:
+            self.absent.pop(sign.peer, None)
+        for held in (self.members, self.gone_at):
+            while len(held) > PEERS_MAX:
+                del held[next(iter(held))]
+
+    def _took(self, sign: EpochSign) -> None:
+        self.owned.update(dict.fromkeys(names_field(sign.event, "partitions"), sign.peer))
+        for topic in {_numbered(each)[0] for each in names_field(sign.event, "partitions")}:
+            numbers = {number for name, number in map(_numbered, self.owned) if name == topic and number is not None}
+            if numbers and len(numbers) == max(numbers) + 1 >= self.whole.get(topic, 0):
+                self.whole[topic] = max(numbers)
+            elif numbers and max(numbers) > self.whole.get(topic, FOREVER):
+                del self.whole[topic]  # others may have those between
+
+    def _goes(self, peer: str) -> None:
+        self.members.pop(peer, None)
+        self.absent.pop(peer, None)
+        self.gone_at[peer] = self.epoch or 0
+        self.owned = {partition: owner for partition, owner in self.owned.items() if owner != peer}
+
+    def _joined(self, sign: EpochSign) -> Iterator[Event]:
+        """A member joined, which raised the epoch that it was given."""
+        epoch = sign.epoch or 0
+        is_one_life = epoch > 1 or sign.at - self.epoch_at <= HOLD_US
+        if self.epoch is not None and epoch <= self.epoch and is_one_life and self.members.keys() - {sign.peer}:
+            if sign.event.instance_id is not None:
+                self._note(sign)  # a static member that took its place again raises no epoch
+                return
+            epoch = self.epoch + 1  # the answer names that of the last assignment: the next one is delayed (assignment.interval.ms)
+        yield from self._raised_before(epoch, sign)
+        at = max(sign.at, self.epoch_at)
+        yield _step("ModernMemberJoined", sign, at, member=sign.member_id, client=sign.event.client_id, instance=sign.event.instance_id)
+        yield self._raised(sign, at, epoch, member=sign.member_id)
+        yield from self._steps(sign)
+        self._note(sign)
+
+    def _raised_before(self, epoch: int, by: EpochSign) -> Iterator[Event]:
+        """Epochs between the last known one and that of a sign."""
+        while (earlier := self._first_join(epoch)) is not None:
+            self.held.remove(earlier)
+            yield from self._joined(earlier)
+        if self.epoch is not None and epoch > self.epoch + 1:
+            yield from self._unseen(epoch - 1, by)
+
+    def _first_join(self, before: int) -> EpochSign | None:
+        """The held join with the lowest unknown epoch below another."""
+        joins = [each for each in self.held if each.kind is SignKind.JOINED and (self.epoch or 0) < (each.epoch or 0) < before]
+        return min(joins, key=lambda each: each.epoch or 0, default=None)
+
+    def _left(self, sign: EpochSign) -> Iterator[Event]:
+        known = self.members.get(sign.peer)
+        if self.epoch is None or sign.peer not in self.members or not self._counts(sign):
+            self._note(sign)
+            return
+        yield from self._joined_before(sign)
+        at = max(sign.at, self.epoch_at)
+        member = sign.member_id or known
+        yield _step("ModernMemberLeft", sign, at, member=member, client=sign.event.client_id, instance=sign.event.instance_id)
+        self._goes(sign.peer)
+        yield self._raised(sign, at, (self.epoch or 0) + 1)
+
+    def _counts(self, sign: EpochSign) -> bool:
+        """Whether a leave raised an epoch.
+
+        That of a member that was out, or not heard, didn't: the number of a later join shows it.
+        """
+        later = (
+            each for each in self.held if each.kind is SignKind.JOINED and (each.peer == sign.peer or each.at - sign.at > ROUND_TRIP_US)
+        )
+        joined = next(later, None)
+        return joined is None or self.epoch is None or (joined.epoch or 0) not in (self.epoch, self.epoch + 1)
+
+    def _joined_before(self, sign: EpochSign) -> Iterator[Event]:
+        """Joins that raised the epoch before a leave, and are logged later."""
+        joins = [each for each in self.held if each.kind is SignKind.JOINED and each.at - sign.at <= ROUND_TRIP_US]
+        for each in [each for each in joins if each.peer != sign.peer]:
+            if self.epoch is not None and each.epoch == self.epoch + 1:
+                self.held.remove(each)
+                yield from self._joined(each)
+
+    def _subscribed(self, sign: EpochSign) -> Iterator[Event]:
+        epoch = sign.epoch or 0
+        if self.epoch is not None and epoch > self.epoch:
+            yield from self._raised_before(epoch, sign)
+            yield _step("ModernSubscriptionChanged", sign, sign.at, member=sign.member_id, client=sign.event.client_id)
+            yield self._raised(sign, sign.at, epoch)
+        self._note(sign)
+
+    def _reached(self, sign: EpochSign) -> Iterator[Event]:
+        """Somebody has an epoch that nothing else shows."""
+        epoch = sign.epoch or 0
+        if self.epoch is None:
+            self.epoch, self.epoch_at = epoch, sign.at
+        elif epoch > self.epoch:
+            yield from self._raised_before(epoch + 1, sign)
+            if epoch > self.epoch:
+                yield from self._unseen(epoch, sign)
+        yield from self._steps(sign)
+        self._note(sign)
+
+    def _steps(self, sign: EpochSign) -> Iterator[Event]:
+        """A member's steps to an epoch, as a request log shows them.
+
+        One that was answered with the epoch before, although the next was there, had partitions to give up.
+        """
+        if sign.event.witness is not Witness.REQUEST or sign.epoch is None or sign.epoch != self.epoch:
+            return
+        if sign.heard_before is not None and sign.heard_before > self.epoch_at:
+            step = {"member_epoch": sign.epoch - 1, "state": UNREVOKED}
+            yield _step("ModernMemberMoved", sign, self.epoch_at, member=sign.member_id, client=sign.event.client_id, fields=step)
+        step = {"member_epoch": sign.epoch, "state": STABLE}
+        yield _step("ModernMemberMoved", sign, sign.at, member=sign.member_id, client=sign.event.client_id, fields=step)
+
+    def _gives_anew(self, sign: EpochSign) -> bool:
+        """Whether a member that had the whole epoch must give partitions up.
+
+        That is for another one.
+        """
+        if sign.epoch != self.epoch:
+            return False
+        own = (each.kind for each in self.held if each.peer == sign.peer and each.kind is not SignKind.TOOK)
+        return next(own, None) is SignKind.GAVE
+
+    # -- epochs that were raised unseen --------------------------------------------------------------------
+
+    def _unseen(self, epoch: int, by: EpochSign) -> Iterator[Event]:
+        """Epochs up to one that neither a join nor a leave raised."""
+        turn = self.turn
+        if turn is not None and self.epoch is not None and epoch > self.epoch + 1:  # it was for the first of them
+            yield from self._untold(self.epoch + 1, by, turn)
+            turn = None
+        yield from self._untold(epoch, by, turn or self._turn(by))
+
+    def _untold(self, epoch: int, by: EpochSign, turn: EpochTurn) -> Iterator[Event]:
+        """Epochs up to one, by the same evidence."""
+        sign = turn.sign
+        at = max(min(sign.at, by.at), self.epoch_at)
+        for peer, why in self._removed(at, epoch, by, turn):
+            if self.epoch is None or self.epoch >= epoch:
+                break
+            known, member = self.peers.get(peer, EpochPeer()), self.members.get(peer)
+            fields = {"why": why}
+            yield _step("ModernMemberFenced", sign, at, member=member, client=known.client_id, instance=known.instance_id, fields=fields)
+            self._goes(peer)
+            yield self._raised(sign, at, self.epoch + 1)
+        if self.epoch is not None and self.epoch < epoch:
+            yield self._raised(sign, at, epoch, {SHOWN_BY: turn.shown})
+
+    def _removed(self, at: int, epoch: int, by: EpochSign, turn: EpochTurn) -> list[tuple[str, str]]:
+        """Members that were removed by a time, with why, the surest first."""
+        found = {peer: UNHEARD for peer in turn.robbed if peer in self.members}
+        if turn.shown in {GIVEN, NEW_PARTITIONS}:
+            return list(found.items())
+        nexts: dict[str, EpochSign] = {}
+        for sign in (by, *self.held):
+            if sign.kind in _TELLING and sign.peer in self.members and (sign.kind is not SignKind.REACHED or (sign.epoch or 0) >= epoch):
+                nexts.setdefault(sign.peer, sign)
+        out = {peer: sign for peer, sign in nexts.items() if sign.kind in {SignKind.FENCED, SignKind.JOINED} or self._was_paused(sign)}
+        noticed = {peer: self._why(sign) for peer, sign in out.items()}
+        heard = {peer: self.peers[peer].heard_at for peer in self.members if peer in self.peers and self.peers[peer].by_requests}
+        silent = [peer for peer, last in heard.items() if at - last >= SILENT_US and any(other >= at for other in heard.values())]
+        absent = [peer for peer in (*self.absent, *silent) if peer in self.members and peer not in nexts]
+        found = {**found, **{peer: UNHEARD for peer in absent if peer not in found}}
+        return list({**found, **{peer: why for peer, why in noticed.items() if peer not in found}}.items())
+
+    def _was_paused(self, sign: EpochSign) -> bool:
+        """Whether a member that left for polling too late joins at once.
+
+        Its process stood still then, and its session may have ended.
+        """
+        back = (each for each in self.held if each.kind is SignKind.JOINED and each.peer == sign.peer)
+        return sign.kind is SignKind.LEFT and any(0 <= each.at - sign.at <= ROUND_TRIP_US for each in back)
+
+    def _why(self, sign: EpochSign) -> str:
+        """Why a member was removed that hears of it."""
+        peer = self.peers.get(sign.peer)
+        was_alive = peer is not None and peer.by_requests and sign.at - peer.heard_at <= ALIVE_US
+        return STUCK if sign.kind is SignKind.FENCED and (sign.epoch is not None or was_alive) else NOTICED
+
+    def _turn(self, sign: EpochSign) -> EpochTurn:
+        """What follows a sign of an epoch that was raised unseen.
+
+        Partitions that a join moves tell nothing of the epochs before it.
+        """
+        again = (each.at for each in self.held if each.kind is SignKind.TURNED and each.peer == sign.peer and each.at > sign.at)
+        until = sign.at if sign.kind is SignKind.JOINED else min(sign.at + FOLLOWS_US, next(again, FOREVER))
+        taken, given, robbed = set[str](), set[str](), dict[str, None]()
+        for each in self.held:
+            partitions = names_field(each.event, "partitions") if sign.at <= each.at <= until else ()
+            if each.kind is SignKind.GAVE:
+                given.update(partitions)
+            elif each.kind is SignKind.TOOK:
+                robbed.update(
+                    (self.owned[name], None) for name in partitions if name not in given and self.owned.get(name, each.peer) != each.peer
+                )
+                taken.update(name for name in partitions if name not in self.owned)
+        return EpochTurn(sign, self._shown(taken, given), list(robbed))
+
+    def _shown(self, taken: set[str], given: set[str]) -> str:
+        """What members' partitions tell of an epoch that was raised unseen."""
+        if any(peer in self.peers and self.peers[peer].by_requests for peer in self.members):
+            return REQUESTS
+        if taken and all(self._is_new(each) for each in taken):
+            return NEW_PARTITIONS
+        return TAKEN if taken else GIVEN if given else NOTHING
+
+    def _is_new(self, partition: str) -> bool:
+        """Whether it stands behind all that its topic was known to have."""
+        topic, number = _numbered(partition)
+        return number is not None and number > self.whole.get(topic, number)
+
+    def _raised(
+        self, sign: EpochSign, at: int, epoch: int, fields: Mapping[str, object] | None = None, *, member: str | None = None
+    ) -> Event:
+        self.epoch, self.epoch_at, self.turn = epoch, at, None
+        return _step("GroupEpochBumped", sign, at, generation=epoch, member=member, fields=fields)
+
+
+def _numbered(partition: str) -> tuple[str, int | None]:
+    """Topic and number of a partition."""
+    topic, _, number = partition.rpartition("-")
+    return topic, int(number) if number.isdigit() else None
+
+
+def _step(
+    name: str,
+    sign: EpochSign,
+    at: int,
+    *,
+    generation: int | None = None,
+    member: str | None = None,
+    client: str | None = None,
+    instance: str | None = None,
+    fields: Mapping[str, object] | None = None,
+) -> Event:
+    """A coordinator's step, at the place of the sign that shows it."""
+    return replace(
+        sign.event,
+        name=name,
+        at_us=at,
+        message="",
+        node=None if sign.event.witness is Witness.CLIENT else sign.event.node,
+        generation=generation,
+        member_id=member,
+        client_id=client,
+        instance_id=instance,
+        fields={**(fields or {}), "group_type": _type_of(sign.event)},
+    )
+
+
+def _type_of(event: Event) -> str:
+    """The type of the group, by the manager whose line it is."""
+    return next((kind for name, kind in _TYPES if name in event.text), "consumer")
+
+
+_TYPES = (("ShareMembershipManager", "share"), ("[ShareConsumer ", "share"), ("StreamsMembershipManager", "streams"))
