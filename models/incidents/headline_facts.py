@@ -124,8 +124,6 @@ class PauseFacts:
     groups: tuple[str, ...]
     expiry_seconds: float
     """Time from the first end of a session to the last one."""
-    quiet_seconds: float | None
-    """Silence of the broker's log before, if it was long."""
 
 
 @dataclass(frozen=True, slots=True)

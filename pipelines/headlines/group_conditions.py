@@ -53,9 +53,7 @@ def pause(facts: PauseFacts) -> str:
     names = first_names(facts.groups, GROUPS_NAMED_MAX)
     members = f"{facts.member_count} members of {len(facts.groups)} groups ({names}) missed their session timeout"
     together = duration(facts.expiry_seconds)
-    if facts.quiet_seconds is None:
-        return f"{who} most likely stood still, or nothing reached it: {members} within {together}"
-    return f"{who} stood still and wrote nothing for {duration(facts.quiet_seconds)}; then {members} within {together}"
+    return f"{who} most likely stood still, or nothing reached it: {members} within {together}"
 
 
 def refusal(facts: RefusalFacts) -> str:

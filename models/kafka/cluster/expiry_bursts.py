@@ -46,8 +46,6 @@ class ExpiryBurst:
     groups: tuple[str, ...]
     member_count: int
     lines: tuple[Event, ...]
-    quiet_seconds: float | None
-    """Silence of the broker's log before the first one, if it was long."""
     told_by: str
     """The group that has the incident, so that there is one."""
 
@@ -108,15 +106,9 @@ def _of_node(node: str | None, events: Sequence[Event], loaded: Sequence[tuple[i
             tuple(groups),
             len(members),
             tuple(map(line_of, _shown(together))),
-            _quiet(together[0]),
             groups[0],
         )
         first = after
-
-
-def _quiet(event: Event) -> float | None:
-    quiet = event.fields.get("quiet_ms")
-    return quiet / 1000 if isinstance(quiet, int) and not isinstance(quiet, bool) else None
 
 
 def _shown(events: Sequence[Event]) -> Iterator[Event]:

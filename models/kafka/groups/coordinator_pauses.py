@@ -32,7 +32,7 @@ def pause_incident(cluster: str, burst: ExpiryBurst) -> Incident[PauseFacts]:
         kind=KIND,
         severity="warning",
         groups=list(burst.groups),
-        started_at=burst.at - int((burst.quiet_seconds or 0) * US_PER_SECOND),
+        started_at=burst.at,
         ended_at=burst.until,
         rebalance_count=0,
         stopped_seconds=0.0,
@@ -47,7 +47,7 @@ def pause_incident(cluster: str, burst: ExpiryBurst) -> Incident[PauseFacts]:
 
 def _facts(burst: ExpiryBurst) -> PauseFacts:
     lasted = (burst.until - burst.at) / US_PER_SECOND
-    return PauseFacts(burst.node, burst.member_count, tuple(burst.groups), lasted, burst.quiet_seconds)
+    return PauseFacts(burst.node, burst.member_count, tuple(burst.groups), lasted)
 
 
 def soften(incident: Incident[EpisodeFacts], rows: Iterable[Rebalance], stuck_seconds: float) -> None:
