@@ -60,6 +60,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.elimination.line_lag_us": Tolerance(500_000),
     "kafka.elimination.at_once_us": Tolerance(20_000),
     "kafka.elimination.trouble_us": Tolerance(60_000_000),
+    "kafka.timeouts.moved_us": Tolerance(
+        60_000_000, "assumed: a session of 45 s (KIP-735) and a takeover"
+    ),
     "kafka.epochs.noticed_us": Tolerance(
         10_000_000, "twice group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848); the factor assumed"
     ),

@@ -45,6 +45,9 @@ FIRST_OF_EMPTY = Prior(0.985, "only a first member moves a group out of Empty (G
 FIRST_OF_KNOWN = Shares(
     {Cause.NEW_GROUP: 0.88, Cause.MEMBER_JOIN: 0.1}, "assumed: whose logs are there had all left; others may have stayed"
 )
+FIRST_OF_ONE_KNOWN = Shares(
+    {Cause.NEW_GROUP: 0.55, Cause.MEMBER_JOIN: 0.43}, "assumed: a group most often has more members than the one whose log is there"
+)
 SEEN_FIRST = Prior(0.9, "assumed: members whose logs are missing may have acted first, and most often left")
 EMPTIED_BY_LEAVE = Shares(
     {Cause.MEMBER_LEAVE: 0.98, Cause.POLL_TIMEOUT: 0.08}, "the only members can leave unlogged, but never expire so; poll timeouts: assumed"
@@ -68,6 +71,10 @@ SILENT_TOO_BRIEFLY_TO_EXPIRE = Shares(
 HEARD_TOO_LATE = Shares(
     {Cause.SESSION_TIMEOUT: 0.85, Cause.REBALANCE_TIMEOUT: 0.06, Cause.ADMIN_REMOVAL: 0.05},
     "the coordinator knew it no more, and it had not left: its session ran out, or it was removed as it did not rejoin; shares: assumed",
+)
+HEARD_AFTER_FAILOVER = Shares(
+    {Cause.SESSION_TIMEOUT: 0.75, Cause.COORDINATOR_FAILOVER: 0.2},
+    "assumed: the coordinator moved, and the new one knew them no more: their sessions ended, or it lost the group",
 )
 HEARD_TOO_LATE_TOGETHER = Shares(
     {Cause.ADMIN_REMOVAL: 0.6, Cause.SESSION_TIMEOUT: 0.34},
@@ -267,6 +274,9 @@ EPOCH_UNSEEN = Shares(
 EPOCH_AFTER_SUBSCRIBING = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.75, Cause.MEMBER_JOIN: 0.15, Cause.METADATA_CHANGE: 0.05},
     "assumed: a member subscribed right before, which a member that joins anew does, too",
+)
+FIRST_SEEN_EPOCH = Shares(
+    {Cause.MEMBER_JOIN: 0.8, Cause.NEW_GROUP: 0.18}, "assumed: who was in the group before is not known; it may have been empty"
 )
 FIRST_EPOCH_OF_STREAMS = Shares(
     {Cause.NEW_GROUP: 0.8, Cause.MEMBER_JOIN: 0.19},

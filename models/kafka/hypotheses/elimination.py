@@ -16,6 +16,7 @@ from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_B
 from models.kafka.hypotheses.joins import first_of_empty
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
+    coordinator_had_moved,
     follows_load,
     phase_deadline_us,
     poll_rhythm,
@@ -189,6 +190,8 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     """Weigh removals that only members' logs show; none elsewhere."""
     removed = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
     shares = weights.HEARD_TOO_LATE if len(removed) < 2 else weights.HEARD_TOO_LATE_TOGETHER
+    if removed and all(coordinator_had_moved(context, action) for action in removed):
+        shares = weights.HEARD_AFTER_FAILOVER
     return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
 
 

@@ -33,7 +33,7 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
 
     GroupMetadataManager, 3.7 and later.
     """
-    if window.is_inferred and (shares := _inferred(window, facts)) is not None:
+    if window.is_inferred and (shares := _inferred(modern, window, facts)) is not None:
         return _shared_out(shares, Settles.COORDINATOR_AT_DEBUG)
     if not window.changes:
         left = _without_action(window, facts)
@@ -64,12 +64,11 @@ _UNSEEN: Mapping[str, weights.Shares] = {
 _REMOVED: Mapping[str, weights.Shares] = {
     UNHEARD: weights.REMOVED_UNHEARD,
     NOTICED: weights.REMOVED_AS_IT_HEARD,
-    STUCK: weights.REMOVED_WHILE_STUCK,
 }
 """Why a member was removed unseen, by the reason given."""
 
 
-def _inferred(window: EpochWindow, facts: ClusterFacts) -> weights.Shares | None:
+def _inferred(modern: ModernReplay, window: EpochWindow, facts: ClusterFacts) -> weights.Shares | None:
     """Weigh what raised an epoch that no coordinator tells of.
 
     None where a member's own join or leave raised it.
@@ -83,7 +82,9 @@ def _inferred(window: EpochWindow, facts: ClusterFacts) -> weights.Shares | None
         return weights.EPOCH_AFTER_SUBSCRIBING
     if change.cause is Cause.MEMBER_JOIN and window.epoch == 1 and window.protocol == "streams":
         return weights.FIRST_EPOCH_OF_STREAMS
-    return _REMOVED.get(change.reason)
+    if change.cause is Cause.MEMBER_JOIN and modern.ordinal == 0 and window.members_before is None and (window.epoch or 0) > SECOND_EPOCH:
+        return weights.FIRST_SEEN_EPOCH
+    return weights.REMOVED_WHILE_STUCK if change.reason.startswith(STUCK) else _REMOVED.get(change.reason)
 
 
 def _is_first_seen(modern: ModernReplay, window: EpochWindow) -> bool:

@@ -70,7 +70,8 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     are_all = context.knows_all_after and context.members_after.keys() <= context.joiners.keys()
     if window.witness is not Witness.CLIENT or not window.generation_before or are_all:
         return [Hypothesis(Cause.NEW_GROUP, sure, joiners)]
-    return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in weights.FIRST_OF_KNOWN.of.items()]
+    shares = weights.FIRST_OF_KNOWN if len(context.known.clients) > 1 else weights.FIRST_OF_ONE_KNOWN
+    return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in shares.of.items()]
 
 
 def _former_self(context: RebalanceContext, came: MemberAction) -> MemberAction | None:
@@ -120,6 +121,8 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
     held = not initial and _ends_as_one_goes(context)
     likely = (weights.HELD_UNTIL_ONE_WENT if held else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
+    if context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
+        likely = min(likely, weights.FIRST_OF_ONE_KNOWN[Cause.NEW_GROUP])  # others may be in the group
     return [
         Hypothesis(Cause.NEW_GROUP, likely, actions, EARLIER_LINES),
         Hypothesis(Cause.MEMBER_JOIN, 1 - likely, actions, EARLIER_LINES),

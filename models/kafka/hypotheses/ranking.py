@@ -13,7 +13,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field, text_field
 from models.kafka.hypotheses.elimination import by_elimination, by_removed_members, start_not_seen, store_failed_silently, sync_given_up
-from models.kafka.hypotheses.hypothesis import EARLIER_LINES, PROMPT_US, Hypothesis
+from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import joined
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
@@ -223,6 +223,18 @@ def trigger_text(context: RebalanceContext, judgement: Ranking) -> str | None:
     """The coordinator's printed reason, else the starting action's line."""
     if context.reason:
         return context.reason
+    wished = _wished(context, judgement.trigger) if context.window.witness is Witness.CLIENT else None
+    if wished is not None:
+        return f"client reason: {wished}"
     if judgement.trigger is not None:
         return text_field(judgement.trigger.event, "reason") or judgement.trigger.event.text[:300] or None
     return None
+
+
+def _wished(context: RebalanceContext, action: MemberAction | None) -> str | None:
+    """Why the member that began a rebalance wished to rejoin, by its own log."""
+    if action is None or action.kind not in {ActionKind.REJOIN, ActionKind.WANTS_REJOIN}:
+        return None
+    actor, since = context.actor(action), action.at - LOOK_BACK_US
+    wishes = context.actions_of(ActionKind.WANTS_REJOIN, start=since, end=action.at + 1)
+    return next((wish.why for wish in reversed(list(wishes)) if context.actor(wish) == actor), None)

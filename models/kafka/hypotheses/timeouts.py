@@ -34,6 +34,9 @@ TIMEOUT_TOLERANCE_US = whole("kafka.timeouts.timeout_tolerance_us")
 LAST_MOMENT_US = whole("kafka.timeouts.last_moment_us")
 """Longest time from the last missing member to the phase's end."""
 
+MOVED_US = whole("kafka.timeouts.moved_us")
+"""Longest time from hearing of another coordinator to being known no more."""
+
 LIKE_IT_MAX = 20
 """Number of other members searched for a timeout that the acting member lacks."""
 
@@ -64,6 +67,13 @@ def session_timeout_us(context: RebalanceContext) -> int:
         usual = [default_timeouts(log.library, context.facts.versions.get(log.file)) for log in logs]
         told = [each.session_ms for each in usual if each is not None]
     return max(told, default=context.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
+
+
+def coordinator_had_moved(context: RebalanceContext, action: MemberAction) -> bool:
+    """Whether a member was told that its coordinator is another, shortly before."""
+    actor, lost = context.actor(action), ActionKind.LOST_COORDINATOR
+    moved = (each for each in context.actions if each.kind is lost and "NOT_COORDINATOR" in f"{each.why or ''}{each.event.text}")
+    return any(0 <= action.at - each.at <= MOVED_US and context.actor(each) == actor for each in moved)
 
 
 def follows_load(context: RebalanceContext) -> bool:

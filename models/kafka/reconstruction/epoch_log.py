@@ -13,7 +13,7 @@ from models.events import Event, Witness, text_field
 from models.kafka.observations.reconciliation import Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
-from models.kafka.reconstruction.epoch_windows import GONE, SUBSCRIBED_BEFORE_US, EpochChange, EpochWindow, subscribed_before
+from models.kafka.reconstruction.epoch_windows import CLOSING_US, GONE, SUBSCRIBED_BEFORE_US, EpochChange, EpochWindow, subscribed_before
 from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
 from models.kafka.reconstruction.member_steps import MemberSteps
 from models.kafka.reconstruction.untold_epochs import HOLD_US, SHOWN_BY
@@ -390,7 +390,7 @@ class ModernReplay:
         """
         if self.waiting is None or self.following is not None:
             return self.following.began if self.following else None
-        under_way = self.reconciliations.is_under_way(self.waiting.began, self.until) or self._awaits_moves()
+        under_way = self.reconciliations.is_under_way(self.waiting.began, self.until) or self._awaits_moves() or self._awaits_fence()
         return self.until if under_way else min(self.last_at, self.until)
 
     def _awaits_moves(self) -> bool:
@@ -399,6 +399,15 @@ class ModernReplay:
         if window.outcome == "empty" or not members or not self.moves.shows(window.began, self.until):
             return False
         return bool(self.moves.missing(window.epoch, window.began, self.until, members))
+
+    def _awaits_fence(self) -> bool:
+        """Whether no line tells if members have reached the waiting epoch.
+
+        One that does not in time is fenced, and named then.
+        """
+        window = self.windows[self.reported]
+        is_told = self.moves.shows(window.began, self.until) or bool(self.reconciliations.within(window.began, self.until))
+        return window.outcome == "open" and window.protocol == "consumer" and not window.is_inferred and not is_told
 
     def complete(self) -> None:
         """Note when members of the waiting epoch arrived, and its blockers."""
@@ -489,7 +498,3 @@ _HANDLERS: dict[str, Callable[[ModernReplay, Event], None]] = {
     "StreamsTopologyChecked": ModernReplay._topology,
     "GroupConverted": ModernReplay._converted,
 }
-
-
-CLOSING_US = whole("kafka.epoch_log.closing_us")
-"""Members of a group that is closed leave this close together."""

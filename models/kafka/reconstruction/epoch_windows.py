@@ -13,6 +13,9 @@ from models.kafka.reconstruction.untold_epochs import SHOWN_BY
 from models.rows import Person
 from models.tolerances import whole
 
+CLOSING_US = whole("kafka.epoch_log.closing_us")
+"""Members of a group that is closed leave this close together."""
+
 SUBSCRIBED_BEFORE_US = whole("kafka.epoch_log.subscribed_before_us")
 """Longest time from a new subscription to its heartbeat."""
 

@@ -125,7 +125,7 @@ def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     key, code, sent = event.member_id or "", int_field(event, "error_code"), int_field(event, "member_epoch")
     answer, last = int_field(event, "response_epoch") or 0, int_field(event, "last_at_us")
     if code in (UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH):
-        return [EpochSign(SignKind.FENCED, handled_at(event), event, key, key)]
+        return [EpochSign(SignKind.FENCED, handled_at(event), event, key, key, peers[key].epoch if key in peers else None)]
     if code not in FINE or sent is None:
         return []
     if sent in _LEAVES:

@@ -39,7 +39,7 @@ SILENT_US = whole("kafka.untold_epochs.silent_us")
 ALIVE_US = whole("kafka.untold_epochs.alive_us")
 """A member that was heard this recently was not silent."""
 
-UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition to a new epoch"
+UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition from epoch"
 """Why a member was removed, as signs show it; read by `fence_reasons`."""
 
 SHOWN_BY = "shown_by"
@@ -88,6 +88,8 @@ class UntoldEpochs:
 
     Static ones that left for a time, and those whose clients are others by now.
     """
+    fenced: dict[str, EpochSign] = field(default_factory=dict)
+    """Members that heard of their removal, which no known epoch explains."""
     owned: dict[str, str] = field(default_factory=dict)
     """Partitions and the members that have them."""
     whole: dict[str, int] = field(default_factory=dict)
@@ -167,6 +169,8 @@ class UntoldEpochs:
             self._goes(sign.peer)
         elif sign.kind is SignKind.AWAY and sign.peer in self.members:
             self.absent[sign.peer] = None
+        elif sign.kind is SignKind.FENCED and sign.peer in self.members:
+            self.fenced[sign.peer] = sign
         elif sign.kind is SignKind.TOOK:
             self._took(sign)
         elif sign.kind is SignKind.GAVE:
@@ -204,6 +208,7 @@ class UntoldEpochs:
     def _goes(self, peer: str) -> None:
         self.members.pop(peer, None)
         self.absent.pop(peer, None)
+        self.fenced.pop(peer, None)
         self.gone_at[peer] = self.epoch or 0
         self.owned = {partition: owner for partition, owner in self.owned.items() if owner != peer}
 
@@ -323,7 +328,7 @@ class UntoldEpochs:
     def _untold(self, epoch: int, by: EpochSign, turn: EpochTurn) -> Iterator[Event]:
         """Epochs up to one, by the same evidence."""
         sign = turn.sign
-        at = max(min(sign.at, by.at), self.epoch_at)
+        at = max(min([sign.at, by.at, *(each.at for each in self.fenced.values())]), self.epoch_at)
         for peer, why in self._removed(at, epoch, by, turn):
             if self.epoch is None or self.epoch >= epoch:
                 break
@@ -345,7 +350,7 @@ class UntoldEpochs:
             if sign.kind in _TELLING and sign.peer in self.members and (sign.kind is not SignKind.REACHED or (sign.epoch or 0) >= epoch):
                 nexts.setdefault(sign.peer, sign)
         out = {peer: sign for peer, sign in nexts.items() if sign.kind in {SignKind.FENCED, SignKind.JOINED} or self._was_paused(sign)}
-        noticed = {peer: self._why(sign) for peer, sign in out.items()}
+        noticed = {peer: self._why(sign) for peer, sign in {**out, **self.fenced}.items()}
         heard = {peer: self.peers[peer].heard_at for peer in self.members if peer in self.peers and self.peers[peer].by_requests}
         silent = [peer for peer, last in heard.items() if at - last >= SILENT_US and any(other >= at for other in heard.values())]
         absent = [peer for peer in (*self.absent, *silent) if peer in self.members and peer not in nexts]
@@ -364,7 +369,9 @@ class UntoldEpochs:
         """Why a member was removed that hears of it."""
         peer = self.peers.get(sign.peer)
         was_alive = peer is not None and peer.by_requests and sign.at - peer.heard_at <= ALIVE_US
-        return STUCK if sign.kind is SignKind.FENCED and (sign.epoch is not None or was_alive) else NOTICED
+        if sign.kind is not SignKind.FENCED or sign.epoch is None or not (was_alive or sign.event.witness is Witness.CLIENT):
+            return NOTICED
+        return f"{STUCK} {sign.epoch} within its rebalance timeout"
 
     def _turn(self, sign: EpochSign) -> EpochTurn:
         """What follows a sign of an epoch that was raised unseen.

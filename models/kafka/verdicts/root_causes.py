@@ -8,7 +8,7 @@ from models.causes import Cause, RootCause
 from models.events import Witness, when
 from models.kafka.cluster.expiry_bursts import bursts_near
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.hypotheses.timeouts import follows_load, is_echo
+from models.kafka.hypotheses.timeouts import coordinator_had_moved, follows_load, is_echo
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
 from models.kafka.verdicts.blockers import (
@@ -89,6 +89,8 @@ def _coordinator_moved(context: RebalanceContext, cause: Cause, actions: list[Me
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE]
+    if any(action.event.name in TOLD_OUT and coordinator_had_moved(context, action) for action in expiries):
+        return True
     return any(_expired_after_load(context, action) or _lost_with_a_broker(context, action) for action in expiries)
 
 
