@@ -27,6 +27,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "durations.tenths_below_seconds": Tolerance(9.95, "rounds to 10 s"),
     "times.witnesses_us": Tolerance(60_000),
     "incidents.episode_gap_seconds": Tolerance(120.0),
+    "incidents.flapping_gap_seconds": Tolerance(300.0, "assumed: max.poll.interval.ms by default (ConsumerConfig)"),
     "incidents.likely": Tolerance(0.6),
     "incidents.shortest_seconds": Tolerance(0.0005),
     "incidents.slow_join_seconds": Tolerance(5.0, "assumed: a default of conf/default.toml"),
@@ -60,9 +61,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.elimination.line_lag_us": Tolerance(500_000),
     "kafka.elimination.at_once_us": Tolerance(20_000),
     "kafka.elimination.trouble_us": Tolerance(60_000_000),
-    "kafka.timeouts.moved_us": Tolerance(
-        60_000_000, "assumed: a session of 45 s (KIP-735) and a takeover"
-    ),
+    "kafka.timeouts.moved_us": Tolerance(60_000_000, "assumed: a session of 45 s (KIP-735) and a takeover"),
     "kafka.epochs.noticed_us": Tolerance(
         10_000_000, "twice group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848); the factor assumed"
     ),

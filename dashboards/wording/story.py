@@ -71,7 +71,7 @@ def nothing_found(answer: Answer) -> str:
     if witnesses == "a request log":
         return f"No rebalance is in these requests. They are of the groups whose coordinator wrote them; of others {_NOT_KNOWN}"
     if witnesses:
-        return f"Only lines of {witnesses} were recognised, and none of them shows a rebalance: {_NOT_KNOWN}"
+        return f"Only lines of {witnesses} were recognised, and none of them names a group that rebalanced: {_NOT_KNOWN}"
     if kinds:
         return (
             f"The lines that were recognised are of neither a group coordinator nor a client, so that rebalances cannot show: {_NOT_KNOWN}"

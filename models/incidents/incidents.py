@@ -34,6 +34,9 @@ from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
 EPISODE_GAP_SECONDS = real("incidents.episode_gap_seconds")
 
+FLAPPING_GAP_SECONDS = real("incidents.flapping_gap_seconds")
+"""Gap between episodes of one and the same member that are one story."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -64,6 +67,9 @@ EXPECTED_CAUSES = frozenset(
 LIKELY = real("incidents.likely")
 """Minimum confidence of a cause that is named without reserve."""
 
+OVER_CAPACITY = "group_full"
+"""Advice for a group that had more members than it may have when it was loaded."""
+
 FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
 
 COORDINATOR_TROUBLE = {"coordinator_failover": "coordinator_move", "assignment_store_failed": "assignment_store"}
@@ -86,7 +92,7 @@ def find_incidents(
     found = []
     for key in sorted(by_group):
         static = spared(by_group[key], parts) if key[1] == KAFKA else {}
-        for episode in episodes(by_group[key], limits.episode_gap_seconds):
+        for episode in _with_flapping(episodes(by_group[key], limits.episode_gap_seconds), limits):
             found.append(_incident(episode, limits))
             _without_restarts(found[-1], episode, static)
     return sorted(found, key=badness)
@@ -113,6 +119,37 @@ def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalan
         quiet_from = max(quiet_from, row.over_at)
     if episode:
         yield episode
+
+
+def _with_flapping(found: Iterable[list[Rebalance]], limits: Limits) -> Iterable[list[Rebalance]]:
+    """Join episodes in which the same member went, again and again."""
+    run: list[list[Rebalance]] = []
+    for episode in found:
+        if run and not _goes_on_flapping(run[-1], episode):
+            yield from _joined(run, limits)
+            run = []
+        run.append(episode)
+    yield from _joined(run, limits)
+
+
+def _goes_on_flapping(before: Sequence[Rebalance], after: Sequence[Rebalance]) -> bool:
+    quiet = after[0].began - max(row.over_at for row in before)
+    return quiet <= FLAPPING_GAP_SECONDS * US_PER_SECOND and _culprit(before) is not None and _culprit(before) == _culprit(after)
+
+
+def _culprit(rows: Sequence[Rebalance]) -> str | None:
+    """The one member that went, or came back, in all of these rebalances."""
+    actors = {_actor(row.offenders[0]) if row.offenders else None for row in rows}
+    went = any(row.cause in _WENT for row in rows) and all(row.cause in _WENT | {"member_join"} for row in rows)
+    return next(iter(actors)) if went and len(actors) == 1 else None
+
+
+def _joined(run: list[list[Rebalance]], limits: Limits) -> Iterable[list[Rebalance]]:
+    """One episode, where the member went often enough."""
+    rows = [row for episode in run for row in episode]
+    if len(run) > 1 and _someone_went_again_and_again(rows, limits):
+        return [rows]
+    return run
 
 
 def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
@@ -391,6 +428,8 @@ _TOLD_BY_CLIENTS = frozenset({"unknown", "cooperative_followup", "scheduled_reba
 def _frequent_cause(rows: Sequence[Rebalance]) -> FrequentCause:
     """The most frequent cause, with its mean confidence if that is low."""
     cause = _most_common([row.cause for row in rows]) or "unknown"
+    if any(row.advice_id == OVER_CAPACITY for row in rows):
+        return FrequentCause("over_capacity", None)
     sure = [row.confidence for row in rows if row.cause == cause]
     mean = sum(sure) / len(sure) if sure else 0.0
     return FrequentCause(cause, None if mean >= LIKELY or cause == "unknown" else mean)

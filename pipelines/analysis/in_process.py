@@ -334,7 +334,9 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
 
     ends = logs_end_of(analysis.log_files)
     of_clients = reading.events_without_group
-    facts = cluster_facts(reading.cluster_events, cluster_of, ends, options.assume, of_clients, sightings, analysis.failures)
+    facts = cluster_facts(
+        reading.cluster_events, cluster_of, ends, options.assume, of_clients, sightings, analysis.failures, analysis.warnings
+    )
     if options.groups:
         for known in facts.values():
             known.expiry_bursts = [told_by_one_of(burst, options.groups) for burst in known.expiry_bursts]

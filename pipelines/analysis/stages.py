@@ -16,7 +16,7 @@ from models.events import Event, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.stage import GroupStage
-from models.kafka.observations.attribution import ClientSighting, Sightings
+from models.kafka.observations.attribution import ClientSighting, Sightings, troubles_of_nobody
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.outages.stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of
@@ -112,12 +112,14 @@ def cluster_facts(
     events_without_group: Sequence[Event] = (),
     sightings: Callable[[], Iterable[ClientSighting]] = tuple,
     failures: list[str] | None = None,
+    notes: list[str] | None = None,
 ) -> dict[str, ClusterFacts]:
     """Run the cluster stage for each cluster among the events.
 
     Events are those of `models.kafka.cluster.facts.CLUSTER_EVENTS`. `cluster_of` returns the cluster of a file by path.
     `assume` overrides learned facts, by field name. `events_without_group` are clients' lines without a group; `sightings` is called
-    only if there are any. If a cluster's events raise, its facts stay empty and `failures` gets a message.
+    only if there are any. If a cluster's events raise, its facts stay empty and `failures` gets a message. `notes` gets
+    those on troubles of consumers whose group nobody names.
     """
     by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in logs_end}
     for event in events:
@@ -127,8 +129,12 @@ def cluster_facts(
         known.logs_end = logs_end.get(cluster)
         for name, value in assume.items():
             setattr(known, name, value)
-    for cluster, by_group in _attributed(events_without_group, sightings, cluster_of).items():
+    found = _attributed(events_without_group, sightings, cluster_of)
+    for cluster, by_group in found.items():
         facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).attributed_events = by_group
+    if notes is not None:
+        attributed = {event.place for by_group in found.values() for events in by_group.values() for event in events}
+        notes += troubles_of_nobody(event for event in events_without_group if event.place not in attributed)
     return facts
 
 

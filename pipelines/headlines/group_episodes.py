@@ -35,6 +35,9 @@ ACTION_WORDS = {
 }
 """What a member did, by the cause that it is."""
 
+CAUSE_WORDS = {"over_capacity": "it has more members than group.max.size allows, and had to let some go"}
+"""What happened to a group where no member is named."""
+
 QUOTED_MAX = 80
 """Characters quoted of what a client wrote."""
 
@@ -85,7 +88,7 @@ def _request(story: RejoinRequest) -> str:
 
 
 def _cause(story: FrequentCause) -> str:
-    words = cause_words(story.cause)
+    words = CAUSE_WORDS.get(story.cause) or cause_words(story.cause)
     return words if story.probability is None else f"perhaps {words} ({story.probability:.0%})"
 
 

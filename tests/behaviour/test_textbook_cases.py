@@ -313,6 +313,124 @@ def test_a_consumer_that_missed_a_generation_was_no_member_of_it(tmp_path: Path)
     assert all(row.confidence <= 0.75 for row in rows)
 
 
+LOST = "Group coordinator kafka-1:9092 (id: 2147483646 rack: null) is unavailable or invalid due to cause: error response NOT_COORDINATOR"
+LOST += ". isDisconnected: false. Rediscovery will be attempted."
+
+
+def test_consumers_that_a_new_coordinator_knows_no_more_were_removed_by_its_move(tmp_path: Path) -> None:
+    logs = {}
+    for name in "ab":
+        lines = [*joined(0, 5, 0, name), (200, LOST), (200.1, "Discovered group coordinator kafka-2:9092 (id: 2147483645 rack: null)")]
+        lines += [(201, f"Resetting generation and member id due to: {UNKNOWN}"), *joined(201.2, 7, 1, name)]
+        logs[name] = consumer(*lines, client=name, group="orders")
+    row = next(row for row in told(tmp_path, **logs).rebalances if row.generation_before == 5)
+    assert (row.cause, row.root_cause) == ("session_timeout", "coordinator_failover")
+    assert "admin_removal" not in row.alternatives
+
+
+def test_one_log_leaves_open_whether_the_group_was_new_after_its_expiry(tmp_path: Path) -> None:
+    lines = [*joined(0, 7, 0), (120, f"Resetting generation and member id due to: {UNKNOWN}"), *joined(120.05, 9, 1, took=3)]
+    row = next(row for row in told(tmp_path, app=consumer(*lines)).rebalances if row.generation_before == 8)
+    assert row.confidence < 0.7
+    assert {row.cause, *row.alternatives} >= {"new_group", "member_join"}
+
+
+def test_a_probing_rebalance_is_told_as_planned_by_its_clients_log(tmp_path: Path) -> None:
+    lines = [*joined(0, 3, 0), (600.0, "Request joining group due to: Scheduled probing rebalance"), *joined(600.01, 4, 0, took=0.2)]
+    found = told(tmp_path, app=consumer(*lines))
+    assert any("rejoined as planned (Scheduled probing rebalance)" in each.headline for each in found.incidents)
+
+
+def test_a_member_that_restarts_again_and_again_is_one_story(tmp_path: Path) -> None:
+    story = Story()
+    for turn in range(6):
+        at, old, new = 140.0 * turn, member("w-3", turn), member("w-3", turn + 1)
+        story.say(
+            at - 0.001, f"Member {old} has left group orders through explicit `LeaveGroup`; client reason: the consumer is being closed"
+        )
+        story.turn(at, 10 + turn, f"reason: Removing member {old} on LeaveGroup; client reason: the consumer is being closed")
+        story.say(
+            at + 1.6, f"Pending dynamic member with id {new} joins group orders in PreparingRebalance state. Adding to the group now."
+        )
+    (incident,) = told(tmp_path, server=story.others(-600, 1800)).incidents
+    assert (incident.kind, incident.rebalance_count) == ("flapping_member", 6)
+
+
+def test_a_group_over_its_size_says_so(tmp_path: Path) -> None:
+    why = "reason: Freshly-loaded group is over capacity (4). Rebalancing in order to give a chance for consumers to commit offsets"
+    found = told(tmp_path, server=Story().others(-100, 0).turn(0, 7, why).others(20, 600))
+    (row,) = found.rebalances
+    assert row.advice_id == "group_full"
+    assert any("group.max.size" in each.headline for each in found.incidents)
+
+
+def test_troubles_of_a_consumer_whose_group_nobody_names_are_told(tmp_path: Path) -> None:
+    late = (
+        "Application maximum poll interval (300000ms) exceeded by 200ms (adjust max.poll.interval.ms for long-running message processing)"
+    )
+    lines = [f"%4|{1773756000 + 900 * turn}.123|MAXPOLL|ingest-3#consumer-1| [thrd:main]: {late}: leaving group\n" for turn in range(3)]
+    (tmp_path / "app.log").write_text("".join(lines), encoding="utf-8")
+    found = analyze([str(tmp_path)])
+    (warning,) = found.warnings
+    assert "ingest-3 exceeded max.poll.interval.ms and left its group 3 times" in warning
+
+
+# -- members of the consumer protocol by their own logs --------------------------------------------------------------
+
+
+def test_who_is_fenced_long_after_an_epoch_held_it_up(tmp_path: Path) -> None:
+    story, feed = Story(JAVA), "[GroupId feed]"
+    for at, epoch, who in ((-1500.0, 6, "m1"), (-1480.0, 7, "m2"), (0.0, 8, "m3")):
+        story.say(at, f"{feed} Member {who} joins the consumer group using the consumer protocol.")
+        story.say(at + 0.001, f"{feed} Bumped group epoch to {epoch} with metadata hash 5.")
+    story.say(903.2, f"{feed} Member m1 fenced from the group because it failed to transition from epoch 7 within 900000ms.")
+    story.say(903.201, f"{feed} Bumped group epoch to 9 with metadata hash 5.")
+    rows = {row.generation_before: row for row in told(tmp_path, server=story.others(-1600, 2400)).rebalances}
+    assert [each.member_id for each in rows[7].blockers] == ["m1"]
+    assert rows[7].duration_seconds == pytest.approx(903.2, abs=0.01)
+    assert rows[8].cause == "rebalance_timeout"
+
+
+def states(client: str, *steps: tuple[float, int, str, str]) -> Story:
+    """A member's states by its own log: time, epoch, from and to."""
+    form = "INFO [Consumer clientId={}, groupId=feed] Member {}-id with epoch {} transitioned from {} to {}. ({})"
+    story = Story()
+    for at, epoch, before, after in steps:
+        manager = "org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager"
+        story.add(at, form.format(client, client, epoch, before, after, manager))
+    return story
+
+
+def test_members_logs_alone_tell_who_was_fenced_for_holding_an_epoch_up(tmp_path: Path) -> None:
+    a = states(
+        "a",
+        (0.0, 0, "UNSUBSCRIBED", "JOINING"),
+        (0.2, 7, "JOINING", "RECONCILING"),
+        (0.3, 7, "ACKNOWLEDGING", "STABLE"),
+        (100.0, 7, "STABLE", "RECONCILING"),
+        (405.0, 7, "RECONCILING", "FENCED"),
+        (440.0, 0, "FENCED", "JOINING"),
+        (440.2, 10, "JOINING", "RECONCILING"),
+        (440.4, 10, "ACKNOWLEDGING", "STABLE"),
+    )
+    rows = {row.generation_before: row for row in told(tmp_path, a=a.others(0, 1200)).rebalances}
+    assert sorted(rows) == [6, 7, 8, 9]
+    assert [each.client_id for each in rows[7].blockers] == ["a"]
+    assert (rows[8].cause, [each.client_id for each in rows[8].offenders]) == ("rebalance_timeout", ["a"])
+    assert rows[8].confidence < 0.9
+    assert rows[9].cause == "member_join"
+    assert all(line.inferred for row in rows.values() for line in row.evidence)
+
+
+def test_a_static_member_that_is_back_in_time_raises_no_epoch(tmp_path: Path) -> None:
+    steps = [(0.0, 0, "UNSUBSCRIBED", "JOINING"), (0.2, 5, "JOINING", "STABLE"), (100.0, 5, "STABLE", "PREPARE_LEAVING")]
+    steps += [(100.1, -2, "PREPARE_LEAVING", "LEAVING"), (120.0, 0, "UNSUBSCRIBED", "JOINING"), (120.2, 5, "JOINING", "STABLE")]
+    story = states("a", *steps)
+    story.lines = [(at, number, text.replace("[Consumer ", "[Consumer instanceId=s-0, ")) for at, number, text in story.lines]
+    found = told(tmp_path, a=story.others(0, 900))
+    assert [row.generation_before for row in found.rebalances] == [4]
+
+
 # -- clocks, targets, work done twice --------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from models.incidents.incidents import EPISODE_GAP_SECONDS, Limits, episodes, find_incidents, mark_rolling_restarts
+from models.incidents.incidents import EPISODE_GAP_SECONDS, FLAPPING_GAP_SECONDS, Limits, episodes, find_incidents, mark_rolling_restarts
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups.coordinator_pauses import pause_incident, soften, told_bursts
 from models.kafka.outages.incidents import point_to_outages
@@ -16,6 +16,11 @@ from models.units import US_PER_SECOND
 def gap_us(limits: Limits) -> int:
     """Gap between two episodes (microseconds)."""
     return int(max(limits.episode_gap_seconds, EPISODE_GAP_SECONDS) * US_PER_SECOND)
+
+
+def apart_us(limits: Limits) -> int:
+    """Gap after which nothing more belongs to an incident (microseconds)."""
+    return max(gap_us(limits), int(FLAPPING_GAP_SECONDS * US_PER_SECOND))
 
 
 def add_incidents(
@@ -31,7 +36,7 @@ def add_incidents(
     members_of: dict[str, list[RebalanceMember]] = {}
     for member in rows.rebalance_members:
         members_of.setdefault(member.rebalance_id, []).append(member)
-    for episode in episodes(rows.rebalances, gap_us(limits) / US_PER_SECOND):
+    for episode in episodes(rows.rebalances, apart_us(limits) / US_PER_SECOND):
         members = [member for row in episode for member in members_of.get(row.rebalance_id, ())]
         incidents = find_incidents(episode, limits, members)
         for incident in incidents:

@@ -30,7 +30,7 @@ from models.kafka.groups.bounds import (
     STRETCHES_MAX,
     UNRANKED_WINDOWS_MAX,
 )
-from models.kafka.groups.episode_incidents import add_incidents, gap_us
+from models.kafka.groups.episode_incidents import add_incidents, apart_us, gap_us
 from models.kafka.groups.model_states import ModelStates
 from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents
 from models.kafka.groups.state_rows import TransitionRows
@@ -115,6 +115,7 @@ class GroupStage:
     _now: int = 0
     _departures: list[BrokerDeparture] = field(init=False)
     _gap: int = field(init=False)
+    _apart: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.classic = ClassicReplay(self.roster)
@@ -125,7 +126,7 @@ class GroupStage:
             self.states = ModelStates(self.cluster, self.group, self.facts.initial_delay_ms)
         self._attributed = attributed_events(self.group, self.facts)
         self._departures = departures_of(self.facts)
-        self._gap = gap_us(self.limits)
+        self._gap, self._apart = gap_us(self.limits), apart_us(self.limits)
 
     @classmethod
     def resumed(cls, cluster: str, group: str, facts: ClusterFacts, state: str, limits: Limits | None = None) -> GroupStage:
@@ -437,7 +438,7 @@ class GroupStage:
         if not self.open.rebalances:
             return
         waiting = self._waiting_since
-        quiet = (at - self._over > max(self._gap, ALLOWED_LATENESS_US)) if waiting is None else (waiting - self._over > self._gap)
+        quiet = (at - self._over > max(self._gap, ALLOWED_LATENESS_US)) if waiting is None else (waiting - self._over > self._apart)
         if quiet or len(self.open.rebalances) >= EPISODE_MAX or len(self.open.rebalance_members) >= EPISODE_MEMBERS_MAX:
             self._close(at, before=(at if waiting is None else min(waiting, at)) - ALLOWED_LATENESS_US)
 

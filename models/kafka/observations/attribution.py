@@ -7,7 +7,7 @@ that time. A line that fits several groups is not attributed.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -52,6 +52,31 @@ def attributed_events(group: str, facts: ClusterFacts) -> deque[Event]:
         if name == group
     ]
     return deque(sorted([*deletions, *facts.attributed_events.get(group, ())], key=lambda event: event.order_us))
+
+
+TROUBLES = {
+    "ClientPollTimedOut": "exceeded max.poll.interval.ms and left its group",
+    "ClientCoordinatorLost": "had no answer from its coordinator, or lost its session",
+    "ClientHeartbeatFailed": "had a heartbeat refused",
+    "ClientFenced": "was fenced by another consumer",
+}
+"""What a client says of itself that also concerns its group."""
+
+
+TOLD_MAX = 10
+"""Sentences on such troubles; the rest is counted."""
+
+
+def troubles_of_nobody(strays: Iterable[Event]) -> list[str]:
+    """Sentences on troubles of clients whose group no line names."""
+    counts = Counter((event.place.file, event.client_id or event.member_id or "a consumer", event.name) for event in strays)
+    told = [(key, count) for key, count in sorted(counts.items()) if key[2] in TROUBLES]
+    more = len(told) - TOLD_MAX
+    rest = [f"{more} more troubles of consumers are of groups that no line names"] if more > 0 else []
+    return rest + [
+        f"{file}: {name} {TROUBLES[event]}{f' {count} times' if count > 1 else ''}; no line names its group, so that no rebalance is told"
+        for (file, name, event), count in told[:TOLD_MAX]
+    ]
 
 
 SLACK_US = whole("kafka.attribution.slack_us")

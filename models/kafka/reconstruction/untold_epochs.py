@@ -350,7 +350,9 @@ class UntoldEpochs:
             if sign.kind in _TELLING and sign.peer in self.members and (sign.kind is not SignKind.REACHED or (sign.epoch or 0) >= epoch):
                 nexts.setdefault(sign.peer, sign)
         out = {peer: sign for peer, sign in nexts.items() if sign.kind in {SignKind.FENCED, SignKind.JOINED} or self._was_paused(sign)}
-        noticed = {peer: self._why(sign) for peer, sign in {**out, **self.fenced}.items()}
+        told = {peer: (self._why(sign), sign.epoch or 0) for peer, sign in {**out, **self.fenced}.items()}
+        # Who is stuck in an epoch is so by the one after it.
+        noticed = {peer: why for peer, (why, stuck_in) in told.items() if not why.startswith(STUCK) or epoch > stuck_in + 1}
         heard = {peer: self.peers[peer].heard_at for peer in self.members if peer in self.peers and self.peers[peer].by_requests}
         silent = [peer for peer, last in heard.items() if at - last >= SILENT_US and any(other >= at for other in heard.values())]
         absent = [peer for peer in (*self.absent, *silent) if peer in self.members and peer not in nexts]

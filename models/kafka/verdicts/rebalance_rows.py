@@ -11,6 +11,7 @@ from models.downtime import expected_delay
 from models.events import BEFORE_ANY_TIME_US, Event, logged_at, when
 from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.incidents import OVER_CAPACITY
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.epochs import judge_epoch
 from models.kafka.hypotheses.hypothesis import Settles
@@ -164,7 +165,9 @@ class HistoryWriter:
             coordinator=window.node,
             trigger_text=trigger_text(context, judgement),
             evidence=evidence(evidence_events(context, actions), inferred=window.is_inferred),
-            advice_id=(root if root in _ADVISED_ROOTS else behind_the_wait(context, waited_for)) or best.cause.value,
+            advice_id=_ADVISED_REASONS.get(context.reason_id or "")
+            or (root if root in _ADVISED_ROOTS else behind_the_wait(context, waited_for))
+            or best.cause.value,
             measurements_ms=self._measurements(context, best.cause, best.actions or actions),
         )
 
@@ -401,6 +404,10 @@ class HistoryWriter:
 
 _ADVISED_ROOTS = frozenset({RootCause.SLOW_PROCESSING, RootCause.COORDINATOR_PAUSE})
 """Root causes whose advice helps, whatever started the rebalance."""
+
+
+_ADVISED_REASONS = {"over_capacity_on_load": OVER_CAPACITY}
+"""Reasons of the coordinator with advice of their own."""
 
 
 def _goes_back(*steps: Event | None) -> bool:

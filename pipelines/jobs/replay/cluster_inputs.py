@@ -50,7 +50,11 @@ def facts_of(
     def sightings() -> Iterator[ClientSighting]:
         return sightings_of_all(warehouse.frame("events", here))
 
-    return cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, events_without_group, sightings, failures)
+    notes: list[str] = []
+    known = cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, events_without_group, sightings, failures, notes)
+    for note in notes:
+        _log.warning(note)
+    return known
 
 
 def _joint_expiries(warehouse: Warehouse, here: Scope) -> Iterator[Event]:
