@@ -217,6 +217,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientAssignmentMade": _kind(_CLIENT, "The leader finished the assignment.", f"{_CLIENT_HEAD} generation assignments strategy"),
     "ClientCommitFailed": _kind(_CLIENT, "A commit was refused.", f"{_CLIENT_HEAD} topic partition error"),
     "ClientMemberState": _kind(_CLIENT, "A state of the KIP-848 client.", f"{_CLIENT_HEAD} member_epoch from_state to_state"),
+    "ClientEpochSent": _kind(_CLIENT, "A KIP-848 client sends a heartbeat with its epoch.", f"{_CLIENT_HEAD} member_epoch"),
     "ClientReconciling": _kind(_CLIENT, "The KIP-848 client takes a new assignment over.", f"{_CLIENT_HEAD} member_epoch partitions"),
     "ClientThreadState": _kind(_CLIENT, "A thread of Streams changed its state.", f"{_CLIENT_HEAD} from_state to_state"),
     "ClientStepEnded": _kind(_CLIENT, "A step of a client's rebalance ended; how long it took.", f"{_CLIENT_HEAD} step duration_ms"),

@@ -83,16 +83,21 @@ def signs_in(event: Event, at: int, peers: dict[str, EpochPeer]) -> list[EpochSi
     """
     if event.witness is Witness.REQUEST:
         return _of_heartbeat(event, peers) if event.name == "ConsumerGroupHeartbeatCompleted" and event.member_id else []
+    if event.name not in _READ:
+        return []
     key = f"{log_of(event.place.file)} {event.client_id}"
     if event.name == "ClientMemberState":
         return _of_state(event, at, key, peers.setdefault(key, EpochPeer()))
     peer = peers.get(key)
-    if peer is None or event.name not in _PARTITIONS:
+    if event.name == "ClientEpochSent":
+        return _of_epoch_sent(event, at, key, peers.setdefault(key, EpochPeer()))
+    if peer is None:
         return []
     return [EpochSign(_PARTITIONS[event.name], at, event, key, peer.member_id)] if names_field(event, "partitions") else []
 
 
 _PARTITIONS = {"ClientAssigned": SignKind.TOOK, "ClientRevoked": SignKind.GAVE}
+_READ = frozenset({"ClientMemberState", "ClientEpochSent", *_PARTITIONS})
 
 
 def _of_state(event: Event, at: int, key: str, peer: EpochPeer) -> list[EpochSign]:
@@ -118,6 +123,27 @@ def _of_state(event: Event, at: int, key: str, peer: EpochPeer) -> list[EpochSig
     peer.epoch = max(peer.epoch, epoch)
     found = [sign(SignKind.REACHED)] if epoch > 0 else []
     return [*found, sign(SignKind.TURNED)] if state == "RECONCILING" and before == "STABLE" else found
+
+
+def _of_epoch_sent(event: Event, at: int, key: str, peer: EpochPeer) -> list[EpochSign]:
+    """Signs of the epochs that a client sends (librdkafka at debug=cgrp).
+
+    Each was given to it by the answer before.
+    """
+    epoch = int_field(event, "member_epoch")
+    peer.member_id, peer.client_id, peer.instance_id = event.member_id or peer.member_id, event.client_id, event.instance_id
+    peer.heard_at, before = max(peer.heard_at, at), peer.epoch
+    if epoch is None:
+        return []
+    if epoch in _LEAVES:
+        return [EpochSign(_LEAVES[epoch], at, event, key, peer.member_id)]
+    if epoch == 0:
+        peer.asked_at, peer.epoch = at, 0
+        return []
+    asked, peer.asked_at, peer.epoch = peer.asked_at, None, epoch
+    if asked is not None:
+        return [EpochSign(SignKind.JOINED, asked, event, key, peer.member_id, epoch)]
+    return [EpochSign(SignKind.REACHED, at, event, key, peer.member_id, epoch)] if epoch > before else []
 
 
 def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:

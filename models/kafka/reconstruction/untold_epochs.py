@@ -27,6 +27,12 @@ HELD_MAX = 10_000
 PEERS_MAX = 10_000
 """Members that are remembered; beyond it the oldest go."""
 
+OWNED_MAX = 200_000
+"""Partitions whose owners are remembered; beyond it the oldest go."""
+
+DIGITS_MAX = 9
+"""Digits of a partition's number, an int32."""
+
 FOLLOWS_US = whole("kafka.untold_epochs.follows_us")
 """How long after an epoch a new assignment may be of it.
 
@@ -198,7 +204,12 @@ class UntoldEpochs:
 
     def _took(self, sign: EpochSign) -> None:
         self.owned.update(dict.fromkeys(names_field(sign.event, "partitions"), sign.peer))
-        for topic in {_numbered(each)[0] for each in names_field(sign.event, "partitions")}:
+        while len(self.owned) > OWNED_MAX:
+            del self.owned[next(iter(self.owned))]
+        while len(self.whole) > PEERS_MAX:
+            del self.whole[next(iter(self.whole))]
+        taken = map(_numbered, names_field(sign.event, "partitions"))
+        for topic in {topic for topic, number in taken if number is not None and number > self.whole.get(topic, -1)}:
             numbers = {number for name, number in map(_numbered, self.owned) if name == topic and number is not None}
             if numbers and len(numbers) == max(numbers) + 1 >= self.whole.get(topic, 0):
                 self.whole[topic] = max(numbers)
@@ -417,7 +428,7 @@ class UntoldEpochs:
 def _numbered(partition: str) -> tuple[str, int | None]:
     """Topic and number of a partition."""
     topic, _, number = partition.rpartition("-")
-    return topic, int(number) if number.isdigit() else None
+    return topic, int(number) if number.isdecimal() and len(number) <= DIGITS_MAX else None
 
 
 def _step(
