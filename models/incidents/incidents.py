@@ -68,7 +68,7 @@ LIKELY = real("incidents.likely")
 """Minimum confidence of a cause that is named without reserve."""
 
 OVER_CAPACITY = "group_full"
-"""Advice for a group that had more members than it may have when it was loaded."""
+"""Advice for a group that was loaded with too many members."""
 
 FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
 
@@ -138,7 +138,7 @@ def _goes_on_flapping(before: Sequence[Rebalance], after: Sequence[Rebalance]) -
 
 
 def _culprit(rows: Sequence[Rebalance]) -> str | None:
-    """The one member that went, or came back, in all of these rebalances."""
+    """The one member that went, or came back, in all rebalances."""
     actors = {_actor(row.offenders[0]) if row.offenders else None for row in rows}
     went = any(row.cause in _WENT for row in rows) and all(row.cause in _WENT | {"member_join"} for row in rows)
     return next(iter(actors)) if went and len(actors) == 1 else None

@@ -232,7 +232,7 @@ def trigger_text(context: RebalanceContext, judgement: Ranking) -> str | None:
 
 
 def _wished(context: RebalanceContext, action: MemberAction | None) -> str | None:
-    """Why the member that began a rebalance wished to rejoin, by its own log."""
+    """Why who began a rebalance wished to rejoin, by its own log."""
     if action is None or action.kind not in {ActionKind.REJOIN, ActionKind.WANTS_REJOIN}:
         return None
     actor, since = context.actor(action), action.at - LOOK_BACK_US

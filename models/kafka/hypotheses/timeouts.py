@@ -70,7 +70,7 @@ def session_timeout_us(context: RebalanceContext) -> int:
 
 
 def coordinator_had_moved(context: RebalanceContext, action: MemberAction) -> bool:
-    """Whether a member was told that its coordinator is another, shortly before."""
+    """Whether a member heard shortly before that its coordinator is another."""
     actor, lost = context.actor(action), ActionKind.LOST_COORDINATOR
     moved = (each for each in context.actions if each.kind is lost and "NOT_COORDINATOR" in f"{each.why or ''}{each.event.text}")
     return any(0 <= action.at - each.at <= MOVED_US and context.actor(each) == actor for each in moved)
