@@ -283,10 +283,14 @@ def test_a_consumer_that_was_put_out_while_it_was_silent(tmp_path: Path) -> None
     assert "geo-1 missed its session timeout" in incident.headline
 
 
+LOST = (
+    "Group coordinator kafka-1:9092 (id: 2147483646 rack: null) is unavailable or invalid due to cause: null."
+    " isDisconnected: true. Rediscovery will be attempted."
+)
+
+
 def test_a_consumer_whose_coordinator_moved(tmp_path: Path) -> None:
-    lost = "Group coordinator kafka-1:9092 (id: 2147483646 rack: null) is unavailable or invalid due to cause: null."
-    lost += " isDisconnected: true. Rediscovery will be attempted."
-    lines = [*joined(0, 12, 0), (100, lost), (102, "Discovered group coordinator kafka-2:9092 (id: 2147483645 rack: null)")]
+    lines = [*joined(0, 12, 0), (100, LOST), (102, "Discovered group coordinator kafka-2:9092 (id: 2147483645 rack: null)")]
     lines += [(105, "Request joining group due to: group is already rebalancing"), *joined(105.1, 13, 0)]
     found = told(tmp_path, app=consumer(*lines))
     (move,) = found.coordinator_moves
@@ -294,6 +298,15 @@ def test_a_consumer_whose_coordinator_moved(tmp_path: Path) -> None:
     row = next(row for row in found.rebalances if row.generation_before == 12)
     assert (row.cause, row.confidence) == ("coordinator_failover", 0.5)
     assert {"session_timeout", "member_join"} <= set(row.alternatives)
+
+
+def test_a_join_that_was_lost_with_the_coordinator_makes_nobody_wait(tmp_path: Path) -> None:
+    again = "Request joining group due to: rebalance failed due to 'null' (DisconnectException)"
+    lines = [(0, "(Re-)joining group"), (0.1, LOST), (0.1, again)]
+    lines += [(29.2, "Discovered group coordinator kafka-1:9092 (id: 2147483646 rack: null)"), *joined(29.3, 3, 0, took=0.5)]
+    (row,) = told(tmp_path, app=consumer(*lines)).rebalances
+    assert row.join_seconds == 0.5
+    assert row.blockers == []
 
 
 def test_a_consumer_that_waited_for_others(tmp_path: Path) -> None:

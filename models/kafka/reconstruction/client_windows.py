@@ -11,7 +11,7 @@ the generation that others name at that time; where nobody names one, they are o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, text_field
@@ -51,6 +51,9 @@ ANNOUNCED_MAX = 1_000
 _OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT})
 
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
+
+_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN})
+"""Requests that are sent again to the next coordinator if one is lost."""
 
 _SHOWINGS = frozenset({ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT, ActionKind.FENCED})
 """Actions that show a rebalance without a generation.
@@ -207,6 +210,7 @@ class ClientWindows:
             elif action.kind in {ActionKind.JOINED, ActionKind.SYNCED, ActionKind.ASSIGNED}:
                 self._synced(action, actor)
             elif action.kind is ActionKind.LOST_COORDINATOR:
+                self._refused(actor, _REQUESTS)
                 self._in_touch.discard(actor)
                 self._cut_off.add(actor)
             elif action.kind is ActionKind.START:
@@ -323,11 +327,14 @@ class ClientWindows:
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
 
-    def _refused(self, actor: str | None) -> None:
-        """Forget what a client asked for since it last joined: it began nothing."""
+    def _refused(self, actor: str | None, kinds: Collection[ActionKind] = frozenset(ActionKind)) -> None:
+        """Forget what a client asked for since it last joined.
+
+        It was refused and began nothing, or was lost with the coordinator.
+        """
         sights = [*self._waiting, *([self._last] if self._last is not None else [])]
         joined_at = max((sight.joined.at for sight in sights if actor in sight.members), default=-FOREVER)
-        kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at]
+        kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in kinds]
         if kept:
             self._openings[actor] = kept
 
