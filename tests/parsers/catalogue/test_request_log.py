@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,11 @@ def test_what_no_broker_prints_is_left_alone(line: str) -> None:
     assert CATALOGUE.unread_request(line) == ("piKey" in line)
 
 
-@pytest.mark.parametrize("line", [line for line, _ in SAMPLES])
+OF_RECORDS = re.compile(r'"requestApiKey":7[89],')
+"""Requests of share consumers, of which only those with trouble are read: of one that is cut, nobody knows."""
+
+
+@pytest.mark.parametrize("line", [line for line, _ in SAMPLES if not OF_RECORDS.search(line)])
 def test_a_request_that_is_cut_is_known_to_be_unread(line: str) -> None:
     assert not CATALOGUE.unread_request(line)
     for end in range(line.index("client") + 30, len(line), 11):
