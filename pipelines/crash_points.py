@@ -16,7 +16,7 @@ TRACE = "GROUPSCOPE_CRASH_TRACE"
 _met: Counter[str] = Counter()
 
 
-def reached(point: str) -> None:
+def crash_point(point: str) -> None:
     """Mark that the run has reached a point."""
     wanted, trace = os.environ.get(CRASH_AT), os.environ.get(TRACE)
     if wanted is None and trace is None:

@@ -10,7 +10,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 @contextmanager
-def rarely_collected() -> Iterator[None]:
+def gc_throttled() -> Iterator[None]:
     """Collect rarely during the block.
 
     Millions of records and rows contain no cycles, and collecting after every 700 objects takes about a tenth of the

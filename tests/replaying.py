@@ -16,4 +16,4 @@ def replay_group(cluster: str, group: str, events: Iterable[Event], facts: Clust
     stage = GroupStage(cluster, group, facts, limits or Limits())
     for event in events:
         stage.feed(event)
-    return stage.finish()
+    return stage.close()

@@ -32,7 +32,7 @@ class Interrupted(OutageStage):
     def feed(self, event: Event) -> None:
         now = self.stage.now
         if not self.skews and event.order_us > now and self.draw.random() < 0.2:
-            self.catch_up(self.draw.randrange(now, event.order_us))
+            self.advance_to(self.draw.randrange(now, event.order_us))
             resumed = OutageStage.resumed(self.cluster, self.facts, self.state(), self.node_of, self.readers, self.gap_seconds)
             for name in OutageStage.__slots__:
                 if name != "final":  # those rows are written by then
@@ -40,7 +40,7 @@ class Interrupted(OutageStage):
             Interrupted.times += 1
         super().feed(event)
 
-    def let_out(self) -> Iterator[Outages]:
+    def drain_final(self) -> Iterator[Outages]:
         if self.final.row_count:
             rows, self.final = self.final, Outages()
             yield rows
@@ -79,8 +79,8 @@ def rows_of(stage: OutageStage, events: list[Event]) -> dict[str, list[str]]:
     parts: list[Outages] = []
     for event in stage.in_order(events):
         stage.feed(event)
-        parts += stage.let_out()
-    parts.append(stage.finish())
+        parts += stage.drain_final()
+    parts.append(stage.close())
     return {table: sorted(repr(row) for part in parts for row in getattr(part, table)) for table in stages.OUTAGE_TABLES}
 
 

@@ -71,8 +71,8 @@ def test_rows_that_leave_while_a_group_is_replayed_are_those_of_its_end(tmp_path
     left: list[GroupHistory] = []
 
     class Leaving(GroupStage):
-        def let_out(self) -> Iterator[GroupHistory]:
-            for rows in super().let_out():
+        def drain_final(self) -> Iterator[GroupHistory]:
+            for rows in super().drain_final():
                 left.append(rows)
                 yield rows
 
@@ -120,4 +120,4 @@ def test_lines_that_name_no_group_are_taken_once() -> None:
     for each in (stage, resumed):
         each.feed(told("ClientJoining", 20))
         assert (each.event_count, each.row_count) == (4, 0)
-    assert resumed.finish() == stage.finish()
+    assert resumed.close() == stage.close()

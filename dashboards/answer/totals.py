@@ -159,7 +159,7 @@ class OffenderTotals:
         self.first_at, self.last_at = min(known, default=None), max(known, default=None)
 
 
-Doer: TypeAlias = tuple[str, str, str, str]
+Offender: TypeAlias = tuple[str, str, str, str]
 """Cluster, system, group and name of a member."""
 
 HOSTLESS = "a host that no line names"
@@ -209,7 +209,7 @@ class RebalanceTally:
         self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
     ) -> None:
         self.sums = RebalanceTotals()
-        self.by_offender: defaultdict[Doer, OffenderTotals] = defaultdict(OffenderTotals)
+        self.by_offender: defaultdict[Offender, OffenderTotals] = defaultdict(OffenderTotals)
         self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
         self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), DecidingFiles()])
         self._incidents_of: defaultdict[str, list[str]] = defaultdict(list)  # an outage's rebalances are also those of their groups
@@ -226,11 +226,11 @@ class RebalanceTally:
         Callers with some sums computed already set these and use the methods below for the others.
         """
         self.sums.add(item)
-        self.judge(item)
+        self.add_verdict(item)
         self._charge(item)
         self.keep(item)
 
-    def judge(self, item: data.Rebalance) -> None:
+    def add_verdict(self, item: data.Rebalance) -> None:
         """Add the verdict of a rebalance to its incidents, and the doubt about it."""
         for incident in self._incidents_of.pop(item.id, ()):
             self.verdicts[incident].add(item)
@@ -301,7 +301,7 @@ class RebalanceTally:
         return ranked(self.by_offender)
 
 
-def ranked(doers: Mapping[Doer, OffenderTotals]) -> list[data.Offender]:
+def ranked(doers: Mapping[Offender, OffenderTotals]) -> list[data.Offender]:
     """Rank members by the downtime they caused, then by count."""
     found = [
         data.Offender(

@@ -17,7 +17,7 @@ from models.kafka.simulation.scenario import CLASSIC
 from models.tolerances import real, whole
 from models.whatif.behaviour.members import Behaviour, Kind, Member
 from models.whatif.history import GroupHistory
-from models.whatif.outlook import Outlook, under
+from models.whatif.outlook import WhatIfResult, under
 from models.whatif.rules import Configuration
 from models.whatif.runs.run import Settings
 from models.whatif.scopes import Scope, behaviour_in, hurtful, part_of, present_ms
@@ -60,11 +60,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RatedChange:
     """A candidate with its effect."""
 
     candidate: Candidate
-    outlook: Outlook
+    outlook: WhatIfResult
 
     @property
     def gain(self) -> float:
@@ -87,10 +87,10 @@ class Advice:
     group: str
     count: int
     stopped_seconds: float
-    helpful: tuple[Finding, ...]
-    useless: tuple[Finding, ...]
+    helpful: tuple[RatedChange, ...]
+    useless: tuple[RatedChange, ...]
     assumed: tuple[str, ...]
-    scopes: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    scopes: Mapping[str, tuple[RatedChange, ...]] = field(default_factory=dict)
     """What would have helped in scopes that were asked about, by id."""
 
 
@@ -105,7 +105,7 @@ def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Sc
         return Advice(history.cluster, history.group, 0, 0.0, (), (), ())
     own = replace(history, rows=rows, _readings={}) if len(rows) < len(history.rows) else history
     behaviour, settings, _ = own.reading()
-    found = [Finding(each, under(own, each.configuration, is_varied=False)) for each in candidates(behaviour, settings, own)]
+    found = [RatedChange(each, under(own, each.configuration, is_varied=False)) for each in candidates(behaviour, settings, own)]
     helpful = sorted((each for each in found if each.is_worth_it), key=_best_first)
     stopped = found[0].outlook.stopped_seconds if found else under(own, Configuration()).stopped_seconds
     useless = tuple(each for each in found if not each.is_worth_it)
@@ -115,7 +115,7 @@ def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Sc
     return Advice(own.cluster, own.group, len(own.rows), stopped, best, useless, tuple(behaviour.assumed.values()), about)
 
 
-def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, Outlook]) -> Iterator[Finding]:
+def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, WhatIfResult]) -> Iterator[RatedChange]:
     """What would have helped in a scope, best first.
 
     `runs` holds what was run, and takes what is run here. Ranked by what hurt: where most of the downtime was spent on
@@ -126,7 +126,7 @@ def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, Outlo
         return
     behaviour, settings, _ = history.reading()
     hurt = hurtful(rows)
-    found: list[tuple[Finding, Finding]] = []
+    found: list[tuple[RatedChange, RatedChange]] = []
     for candidate in candidates(behaviour_in(behaviour, rows), settings, replace(history, rows=rows), everybody=behaviour):
         if candidate.configuration not in runs:
             if len(runs) >= RUNS_MAX:
@@ -134,18 +134,18 @@ def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, Outlo
             runs[candidate.configuration] = under(history, candidate.configuration, is_varied=False)
         whole_part = scope.part(runs[candidate.configuration])
         hurting = part_of(whole_part, [change for change in whole_part.changes if change.row.rebalance_id in hurt])
-        found.append((Finding(candidate, whole_part), Finding(candidate, hurting)))
+        found.append((RatedChange(candidate, whole_part), RatedChange(candidate, hurting)))
     helpful = [pair for pair in found if pair[1].is_worth_it and min(each.gain for each in pair) >= REBALANCE_SECONDS]
     helpful.sort(key=lambda pair: _best_first(pair[1]))
     chosen = {id(finding.candidate) for finding in _distinct([finding for _, finding in helpful])}
     yield from (finding for finding, _ in helpful if id(finding.candidate) in chosen)
 
 
-def _best_first(finding: Finding) -> tuple[float, int]:
+def _best_first(finding: RatedChange) -> tuple[float, int]:
     return -round(finding.gain, 1), finding.candidate.costs
 
 
-def _distinct(findings: Sequence[Finding]) -> Iterator[Finding]:
+def _distinct(findings: Sequence[RatedChange]) -> Iterator[RatedChange]:
     """The least value of each change that does nearly the most."""
     for change in dict.fromkeys(finding.candidate.id for finding in findings):
         own = [finding for finding in findings if finding.candidate.id == change]

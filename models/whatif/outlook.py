@@ -26,7 +26,7 @@ RUN_PROTOCOLS = frozenset({"classic", "consumer"})
 
 
 @dataclass(slots=True)
-class Outlook:
+class WhatIfResult:
     """One group under the other configuration."""
 
     cluster: str
@@ -87,12 +87,12 @@ class Outlook:
         return [rule for rule in RULES if rule.id in used]
 
 
-def under(history: GroupHistory, configuration: Configuration, *, is_varied: bool = True) -> Outlook:
+def under(history: GroupHistory, configuration: Configuration, *, is_varied: bool = True) -> WhatIfResult:
     """A group under another configuration.
 
     `varied` is whether delays that the logs leave open are tried as well.
     """
-    made = Outlook(history.cluster, history.group, [Change(row) for row in history.rows], fewest=len(history.rows))
+    made = WhatIfResult(history.cluster, history.group, [Change(row) for row in history.rows], fewest=len(history.rows))
     made.spans = [span_of(row) for row in history.rows]
     protocol = history.rows[0].protocol
     if protocol not in RUN_PROTOCOLS:
@@ -131,7 +131,7 @@ def _moves_members(configuration: Configuration) -> bool:
     return any(each is not None for each in moves)
 
 
-def _settle(made: Outlook, read: Sequence[Comparison], varied: Sequence[Comparison], *, on_time: bool) -> None:
+def _settle(made: WhatIfResult, read: Sequence[Comparison], varied: Sequence[Comparison], *, on_time: bool) -> None:
     """Take the answer with most rebalances, and mark what is in doubt.
 
     Of several that of the logged behaviour itself, if members' heartbeats are known, else the middle one.
@@ -155,7 +155,7 @@ def _settle(made: Outlook, read: Sequence[Comparison], varied: Sequence[Comparis
         change.rule = change.rule or rule_of(change, chosen.configuration)
 
 
-def outlooks(
+def what_if_results(
     rows: Iterable[Rebalance],
     members: Iterable[RebalanceMember],
     configuration: Configuration,
@@ -163,7 +163,7 @@ def outlooks(
     sessions: Iterable[MemberSession] = (),
     states: Iterable[ClientState] = (),
     versions: Mapping[str, str] | None = None,
-) -> list[Outlook]:
+) -> list[WhatIfResult]:
     """All Kafka groups of a history under another configuration."""
     history = History(rows, members, sessions, states, versions or {})
     return [under(group, configuration) for group in history.groups()]

@@ -15,7 +15,7 @@ from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour, Life, Member
 from models.whatif.behaviour.tenures import actor_of
 from models.whatif.comparison import Change
-from models.whatif.outlook import Outlook
+from models.whatif.outlook import WhatIfResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Scope:
         """Those of some rows that belong to it."""
         return [row for row in rows if row.rebalance_id in self.rebalance_ids]
 
-    def part(self, outlook: Outlook) -> Outlook:
+    def part(self, outlook: WhatIfResult) -> WhatIfResult:
         """What an outlook says of its rebalances."""
         changes = [change for change in outlook.changes if change.row.rebalance_id in self.rebalance_ids]
         return part_of(outlook, changes)
 
 
-def part_of(outlook: Outlook, changes: list[Change]) -> Outlook:
+def part_of(outlook: WhatIfResult, changes: list[Change]) -> WhatIfResult:
     """An outlook of some of its rebalances."""
     part = replace(outlook, changes=changes)
     part.fewest = part.left - part.count("perhaps_avoided")

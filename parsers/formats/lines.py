@@ -228,7 +228,7 @@ def iso_at(data: Buffer, places: Ints, ends: Ints) -> Flags:
     return flags
 
 
-def heads(lines: Lines, layout: AnyLayout) -> Flags:
+def record_starts(lines: Lines, layout: AnyLayout) -> Flags:
     """Flag the lines that begin a record.
 
     A line begins one according to the file's own layout, or any other layout with a date, because programs change their

@@ -76,12 +76,12 @@ def _lots(sources: Sequence[Source], share_bytes: int, lines: Lines) -> list[lis
         if source.archive and (source.outer or source.archive.startswith("tar+")):
             bundles.setdefault(source.path, []).append(Range(source))
         else:
-            found = _ranges(source, start, share_bytes, lines[source.name]) if source.name in lines else cut(source, share_bytes, start)
+            found = _ranges(source, start, share_bytes, lines[source.name]) if source.name in lines else split(source, share_bytes, start)
             alone += [[part] for part in found]
     return [*alone, *bundles.values()]
 
 
-def cut(source: SourceFile, share_bytes: int, start: Start | None = None) -> list[Range]:
+def split(source: SourceFile, share_bytes: int, start: Start | None = None) -> list[Range]:
     """Split the file from its start on in ranges of about `share_bytes`, if possible."""
     places = edges(source, share_bytes, start)
     return _ranges(source, start, share_bytes, _ends_between(source.path, places) if len(places) > 1 else [])

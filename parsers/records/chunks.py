@@ -27,14 +27,14 @@ from parsers.formats.lines import (
     Ints,
     Lines,
     find_newline,
-    heads,
     plain_lines,
+    record_starts,
     transcoded_lines,
     wide_lines,
     width_of,
 )
 from parsers.records.context import ChunkContext, Counts, OpenRecord, RecordSpan
-from parsers.records.record_spans import Prefilter, RecordSpans, read_orphan, read_units
+from parsers.records.record_spans import Prefilter, RecordSpans, read_records, reject_headerless
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.records.scalar_reader import RecordReader
 
@@ -133,10 +133,10 @@ class _Chunk:
         """Flag lines that begin a record, by their headers or by their messages."""
         told = self.context.format
         if not told.shape:
-            return heads(lines, told.layout)
+            return record_starts(lines, told.layout)
         by_messages = told.layout_name == MESSAGES
         found = excerpt_heads(lines, openings_of(self.catalogue), told.width, has_time=by_messages and "%d" in told.shape)
-        return found if by_messages else found | heads(lines, told.layout)
+        return found if by_messages else found | record_starts(lines, told.layout)
 
     def _pass_zeros(self, hole: RecordSpan) -> bool:
         """Continue in a hole of zero bytes; return False if it fills the chunk."""
@@ -266,7 +266,7 @@ class _Chunk:
         if opened.begins:
             self.records.read(opened.head, place, opened.stamp)
         else:
-            read_orphan(opened.head, place, self.records, self._prefilter)
+            reject_headerless(opened.head, place, self.records, self._prefilter)
         self.records.break_runs()
 
     def _read(self, lines: Lines, first: Ints, count: int, orphans: set[int]) -> None:
@@ -276,7 +276,7 @@ class _Chunk:
             self.counts.records += count - sum(1 for line in orphans if line < after[-1])
             units = self._without_zeros(RecordSpans(lines, first[:count], after, orphans))
             if len(units):
-                read_units(units, self.records, self._prefilter)
+                read_records(units, self.records, self._prefilter)
             self._note_end(lines, first[:count], after)
 
     def _without_zeros(self, units: RecordSpans) -> RecordSpans:

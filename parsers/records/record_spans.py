@@ -17,7 +17,7 @@ from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, raised
 from parsers.records.scalar_reader import MAX_FOLDS, RecordReader
-from parsers.records.vector_headers import Candidates, HeaderColumns, MessagePrefixes, candidates, doubtful, tails
+from parsers.records.vector_headers import Candidates, HeaderColumns, MessagePrefixes, may_be_known, ordinary_records, tails
 from parsers.records.vector_messages import MessageValues, QuickReader
 from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, TIME
 
@@ -90,16 +90,16 @@ class RecordSpans:
         )
 
 
-def read_units(units: RecordSpans, records: RecordReader, prefilter: Prefilter) -> None:
+def read_records(units: RecordSpans, records: RecordReader, prefilter: Prefilter) -> None:
     """Read all records that the catalogue may know."""
     limit = records.context.max_record_bytes
     starts, ends = units.starts, units.ends
     long = ends - starts > limit
     if records.context.format.layout_name == _FAST_LAYOUT and not records.context.format.shape:
-        taken, left = _read_fast(units, starts, ends, long, records, prefilter)
+        taken, left = _read_vectorised(units, starts, ends, long, records, prefilter)
     else:
         taken, left = [], _searched(units, starts, ends, records, prefilter) | long
-    left |= _folded(units, left, prefilter)
+    left |= _match_after_unwrapping(units, left, prefilter)
     if records.context.format.shape:
         left |= _opened(units, starts, left, records)
     ahead = 0
@@ -113,14 +113,14 @@ def read_units(units: RecordSpans, records: RecordReader, prefilter: Prefilter) 
         start, line = int(starts[unit]), int(units.first[unit])
         raw = bytes(data[start : min(int(ends[unit]), start + limit)])
         if line in units.orphans:
-            read_orphan(raw, place, records, prefilter)
+            reject_headerless(raw, place, records, prefilter)
         else:
             records.read(raw, place, stamps[line] if stamps else None)
         if place.is_cut:
             records.break_runs()
 
 
-def read_orphan(raw: bytes, place: RecordSpan, records: RecordReader, prefilter: Prefilter) -> None:
+def reject_headerless(raw: bytes, place: RecordSpan, records: RecordReader, prefilter: Prefilter) -> None:
     """Reject lines without a header if they contain a literal.
 
     They may be the rest of a record from another file.
@@ -160,7 +160,7 @@ def _opened(units: RecordSpans, starts: Ints, left: Flags, records: RecordReader
     return found
 
 
-def _folded(units: RecordSpans, left: Flags, prefilter: Prefilter) -> Flags:
+def _match_after_unwrapping(units: RecordSpans, left: Flags, prefilter: Prefilter) -> Flags:
     """Flag records with a literal across a line break.
 
     A terminal may have wrapped the line within the literal.
@@ -182,7 +182,7 @@ def _folded(units: RecordSpans, left: Flags, prefilter: Prefilter) -> Flags:
     return found
 
 
-def _read_fast(
+def _read_vectorised(
     units: RecordSpans, starts: Ints, ends: Ints, long: Flags, records: RecordReader, prefilter: Prefilter
 ) -> tuple[list[tuple[int, str | None]], Flags]:
     """Read the ordinary records in Kafka's own layout as columns.
@@ -196,7 +196,7 @@ def _read_fast(
     wanted = watched[codes]
     # For loggers with unknown lines that are not counted, only records with the beginning of a known message can match.
     other = np.flatnonzero(~wanted)
-    other = other[doubtful(data, starts[other], prefilter.beginnings)]
+    other = other[may_be_known(data, starts[other], prefilter.beginnings)]
     known = named[codes[other]]
     wanted[other[known]] = True
     other = other[~known]
@@ -207,7 +207,7 @@ def _read_fast(
         ordinary[np.searchsorted(units.first, line)] = False
     chosen = np.flatnonzero(ordinary)
     try:
-        found = candidates(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
+        found = ordinary_records(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
         columns = _read_messages(units, found, records) if found is not None and len(found.messages) else None
     except Exception as problem:  # one record may be the cause: each is read separately, and that one is rejected
         raised(problem)

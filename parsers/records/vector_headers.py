@@ -161,7 +161,7 @@ class MessagePrefixes:
         return flags
 
 
-def doubtful(data: memoryview, starts: Ints, beginnings: MessagePrefixes) -> Flags:
+def may_be_known(data: memoryview, starts: Ints, beginnings: MessagePrefixes) -> Flags:
     """Flag lines that begin like a known message or unusually, whatever their logger.
 
     Concurrent threads or a crash may have torn such a line: its logger then belongs to the second record.
@@ -273,7 +273,7 @@ class Candidates:
     tail: Ints
 
 
-def candidates(lines: Lines, units: Ints, starts: Ints, ends: Ints, codes: Ints, clock: ZoneConverter) -> Candidates | None:
+def ordinary_records(lines: Lines, units: Ints, starts: Ints, ends: Ints, codes: Ints, clock: ZoneConverter) -> Candidates | None:
     """Cut the messages out of ordinary records.
 
     Returns None if a text is not UTF-8. Other records are omitted.

@@ -27,7 +27,7 @@ from parsers.sources.archives import DamagedArchiveError
 from parsers.sources.duplicates import copies_among
 from parsers.sources.files import BLOCK_BYTES, COPY, UNREADABLE, SkippedFile, SourceFile, printable
 from parsers.sources.filesystems import State
-from parsers.sources.inspection import ContentPart, Inspection, look_into
+from parsers.sources.inspection import ContentPart, Inspection, inspect_contents
 
 if TYPE_CHECKING:
     from parsers.sources.inspection import Inspection
@@ -213,7 +213,7 @@ def _inside(file: tuple[str, State], tell: Teller) -> _Inside:
     path, (_, size) = file
     parts: list[ContentPart] = []
     try:
-        for part in look_into(path, size, tell):
+        for part in inspect_contents(path, size, tell):
             parts.append(part)
     except (DamagedArchiveError, OSError) as problem:
         return parts, problem
@@ -240,7 +240,7 @@ class _Search:
         """Inspect listed files of a store concurrently."""
         listed = {each.path: (each, each.state) for each in candidates if each.state is not None and each.path not in self.seen}
         new = [(path, state) for path, (each, state) in listed.items() if self._known(each, path, state) is None]
-        found = stores.at_once(partial(_inside, tell=self.tell), new, itemgetter(0))
+        found = stores.map_concurrently(partial(_inside, tell=self.tell), new, itemgetter(0))
         self.ahead = {path: inside for (path, _), inside in zip(new, found, strict=True)}
 
     def _known(self, candidate: _Candidate, path: str, state: State) -> Inspection | None:

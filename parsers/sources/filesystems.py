@@ -2,7 +2,7 @@
 
 URIs are, for example, `s3a://bucket/logs`, `gs://…`, `abfss://…`, `hdfs://…`, `file:/…`. Arrow's own file systems open
 them. `configure` sets endpoints and keys; without it they are found as the vendors' tools find them (environment,
-profiles, roles of the machine). Other schemes may be registered in this process (`serve`).
+profiles, roles of the machine). Other schemes may be registered in this process (`register_filesystem`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def configure(settings: Mapping[str, Mapping[str, Any]]) -> None:
         _store.cache_clear()
 
 
-def configured() -> dict[str, dict[str, Any]]:
+def configuration() -> dict[str, dict[str, Any]]:
     """Settings of `configure`, for passing to workers."""
     return {kind: dict(values) for kind, values in _settings.items()}
 
@@ -78,7 +78,7 @@ def _account(authority: str) -> str:
     return authority.partition("@")[2].partition(".")[0]
 
 
-def serve(scheme: str, store: Any) -> None:
+def register_filesystem(scheme: str, store: Any) -> None:
     """Register a file system for a scheme.
 
     An object with `get_file_info`, `open_input_file` and `ahead`.
@@ -91,7 +91,7 @@ def served(scheme: str) -> Any:
     return _served.get(scheme)
 
 
-def server_of(place: str) -> Any:
+def filesystem_of(place: str) -> Any:
     """The registered file system for a place, or None."""
     return served(scheme_of(place) or "")
 
@@ -116,7 +116,7 @@ def ahead(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
         store.ahead(wanted)
 
 
-def at_once(work: Callable[[Item], Result], items: Sequence[Item], place: Callable[[Item], str]) -> Iterator[Result]:
+def map_concurrently(work: Callable[[Item], Result], items: Sequence[Item], place: Callable[[Item], str]) -> Iterator[Result]:
     """Apply `work` to each item, in order, concurrently for Arrow's stores.
 
     Items on registered or local file systems are processed in this thread.
@@ -131,7 +131,7 @@ def at_once(work: Callable[[Item], Result], items: Sequence[Item], place: Callab
 
 
 def _waits(place: str) -> bool:
-    return local_path(place) is None and server_of(place) is None
+    return local_path(place) is None and filesystem_of(place) is None
 
 
 def scheme_of(place: str) -> str | None:
@@ -169,7 +169,7 @@ def _store(scheme: str, authority: str) -> Any:
 
 def _opened(place: str) -> tuple[Any, str]:
     """The file system of a place, and the path in it."""
-    server = server_of(place)
+    server = filesystem_of(place)
     return _arrow_opened(place) if server is None else (server, place.rstrip("/"))
 
 
@@ -246,7 +246,7 @@ def exists(place: str) -> bool:
     path = local_path(place)
     if path is not None:
         return os.path.lexists(path)
-    return (server_of(place) is None and not has_driver(place)) or _kind(place) is not None
+    return (filesystem_of(place) is None and not has_driver(place)) or _kind(place) is not None
 
 
 def holds(place: str) -> bool:

@@ -111,12 +111,12 @@ class Inspection:
         """True if it contains names other than that of the file."""
         return any(part.name for part in self.parts)
 
-    def told(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[dict[str, Any]]:
         """The parts as JSON."""
         return [_told(part) for part in self.parts]
 
     @staticmethod
-    def of(modified: int, size_bytes: int, told: Iterable[Mapping[str, Any]]) -> Inspection:
+    def from_json(modified: int, size_bytes: int, told: Iterable[Mapping[str, Any]]) -> Inspection:
         """Restore an inspection from the result of `told`."""
         return Inspection(modified, size_bytes, tuple(map(_part, told)))
 
@@ -143,7 +143,7 @@ def _part(told: Mapping[str, Any]) -> ContentPart:
     return ContentPart(**values, measures=Measures(measured.get("length"), dict(measured.get("beginnings", ()))))
 
 
-def look_into(path: str, size: int, tell: Teller = tell_format) -> Iterator[ContentPart]:
+def inspect_contents(path: str, size: int, tell: Teller = tell_format) -> Iterator[ContentPart]:
     """Contents of a file of `size` bytes.
 
     Raises OSError, and DamagedArchiveError if the rest is unreadable.

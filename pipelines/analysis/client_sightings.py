@@ -24,7 +24,7 @@ CLIENT_NUMBER = r'"client_number":(\d+)'
 REASON_MEMBER = r'"(?:reason|old)_member_id":"([^"\\]*)"'
 """Fields of an event in its canonical JSON."""
 MEMBER_OWNER = r"^([\s\S]*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-"""The client id within a member id assigned by a coordinator (`roster.owner_of`).
+"""The client id within a member id assigned by a coordinator (`roster.owner_in_member_id`).
 
 Each start of a client gives a new member id, but only clients' own lines need it. Other sightings keep the client id
 alone, so their number grows with clients and not with time.

@@ -82,7 +82,7 @@ class LiveReplay:
             self._groups.setdefault(group, _Held()).add(grouped.filter(pc.equal(grouped["group"], group)))
             self._changed.add(group)
 
-    def look(self, files: Iterable[Mapping[str, Any]]) -> list[Any]:
+    def replay_new_events(self, files: Iterable[Mapping[str, Any]]) -> list[Any]:
         """Rebalances of the groups with new events.
 
         `files` are rows of `log_files`.

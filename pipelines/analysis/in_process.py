@@ -37,7 +37,7 @@ from pipelines.analysis.parallel.pool import Pool
 from pipelines.analysis.parallel.reading import TimesSoFar, read_parts
 from pipelines.analysis.parallel.replay import ReplayedFiles, Setting, replayed
 from pipelines.analysis.parallel.workers import Workers
-from pipelines.analysis.replay_failures import told
+from pipelines.analysis.replay_failures import failure_warnings
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import BatchStore, EventStore, RowStore
 from pipelines.analysis.stages import (
@@ -54,7 +54,7 @@ from pipelines.analysis.stages import (
     rocket_histories,
     rows_by_table,
 )
-from pipelines.gc_tuning import rarely_collected
+from pipelines.gc_tuning import gc_throttled
 from pipelines.schema.row_conversion import events_of, micros
 
 REJECTED_HELD_MAX = 10_000
@@ -144,7 +144,7 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
     options = options or AnalyzeOptions()
     analysis = Analysis(redaction=options.read.redaction)
     with (
-        rarely_collected(),
+        gc_throttled(),
         EventStore() as store,
         EventStore() as partitions,
         RocketStore() as rocket,
@@ -156,7 +156,7 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
             learn(options.read.redaction.clear)
         _replay(reading, options, analysis)
         analysis.warnings += workers.warnings
-    analysis.failures += told(analysis.divergences)
+    analysis.failures += failure_warnings(analysis.divergences)
     analysis.warnings += analysis.failures
     analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
     return analysis

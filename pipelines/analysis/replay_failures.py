@@ -49,7 +49,7 @@ def lost_with_process(cluster: str, group: str, how: str) -> Divergence:
     return replace(row, observed=f"the process of its replay died ({how}), and its rows are missing")
 
 
-def told(divergences: Iterable[Divergence]) -> list[str]:
+def failure_warnings(divergences: Iterable[Divergence]) -> list[str]:
     """Warnings about failed replays among the rows."""
     return [warning(row.cluster, row.system, row.group, row.observed) for row in divergences if row.expected == FAILED]
 

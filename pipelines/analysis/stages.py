@@ -171,15 +171,15 @@ class GuardedStage:
         except Exception as problem:
             self._fail(problem)
 
-    def let_out(self) -> Iterator[GroupHistory]:
+    def drain_final(self) -> Iterator[GroupHistory]:
         """Rows that became final."""
-        return guarded(iter(() if self.failure is not None else self.stage.let_out()), self._failed)
+        return guarded(iter(() if self.failure is not None else self.stage.drain_final()), self._failed)
 
-    def finish(self) -> GroupHistory:
+    def close(self) -> GroupHistory:
         """The remaining rows, or the row for a failed replay."""
         if self.failure is None:
             try:
-                return self.stage.finish()
+                return self.stage.close()
             except NOT_OF_CONTENT:
                 raise
             except Exception as problem:
@@ -233,9 +233,9 @@ def group_histories(
                 stage = stages[cluster] = GuardedStage(cluster, group, made)
             stage.feed(event, stage.stage.feed)
         for cluster, stage in stages.items():
-            yield from (noted(cluster, history) for history in stage.let_out())
+            yield from (noted(cluster, history) for history in stage.drain_final())
     for cluster in sorted(stages):
-        yield noted(cluster, stages[cluster].finish())
+        yield noted(cluster, stages[cluster].close())
 
 
 def note_reader(readers: dict[str, Readers], cluster: str, event: Event) -> None:
@@ -282,8 +282,8 @@ def _outages_of(
     stage = OutageStage(cluster, facts, node_of, readers, gap_seconds, skews)
     for event in stage.in_order(events()):
         stage.feed(event)
-        yield from stage.let_out()
-    yield stage.finish()
+        yield from stage.drain_final()
+    yield stage.close()
 
 
 def failed_outages(cluster: str, problem: Exception) -> Outages:

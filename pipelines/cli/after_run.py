@@ -149,9 +149,9 @@ class RunRecipients:
     def _tell(self, outcome: RunOutcome) -> dict[str, int]:
         if self.alerts is None or self.send is None:
             return {"alerts": 0, "alerts_failed": 0}
-        from pipelines.jobs.operations.alerts import tell
+        from pipelines.jobs.operations.alerts import send_new
 
-        told = tell(
+        told = send_new(
             self.place,
             outcome.table_versions,
             outcome.run_id,

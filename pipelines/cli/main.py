@@ -16,7 +16,7 @@ from pipelines import exit_codes as codes
 from pipelines.cli.output.json_log import LogEvents, traced, write
 from pipelines.cli.output.standard_streams import Messenger, Output, ReaderGone, output_error, say
 from pipelines.errors import UsageError
-from pipelines.gc_tuning import rarely_collected, spare_last_collections
+from pipelines.gc_tuning import gc_throttled, spare_last_collections
 from pipelines.import_guard import check_packages
 
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -25,7 +25,7 @@ _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    with rarely_collected():
+    with gc_throttled():
         if "--log-json" not in given:
             return _command(given)
         from pipelines.cli.output.json_log import json_lines

@@ -176,7 +176,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
 
 def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: RunEntry, outcome: RunOutcome) -> int | None:
     """Bytes to read; None after writing the entry if nothing is new."""
-    from pipelines.jobs.ingest.idle_runs import nothing_new, write_down
+    from pipelines.jobs.ingest.idle_runs import nothing_new, record_idle_run
 
     with _timed(outcome, "compare"):
         unchanged = nothing_new(options.warehouse, found, read.of_files(found.files), entry, options.stale_after, _oldest(options, entry))
@@ -185,7 +185,7 @@ def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: 
     note_files(outcome, unchanged.files, entry.inputs, [])
     outcome.table_versions = dict(unchanged.before.table_versions)
     outcome.was_skipped = True
-    write_down(options.warehouse, entry, unchanged, outcome.exit_code, outcome.counts, outcome.timings)
+    record_idle_run(options.warehouse, entry, unchanged, outcome.exit_code, outcome.counts, outcome.timings)
     return None
 
 
@@ -340,7 +340,7 @@ class _Job:
         try:
             self._work(found)
         except GateFailed:
-            self.warehouse.versions()  # the failing rows may be those of a run presumed dead
+            self.warehouse.current_versions()  # the failing rows may be those of a run presumed dead
             raise
 
     def _work(self, found: Discovery) -> None:
@@ -420,22 +420,22 @@ class _Job:
                 continue
             scope = None if covers_all else ingested.scopes[name]
             here = self.warehouse.local_rows(name, scope)
-            frames[name] = self.warehouse.frame(name, scope) if here is None else arrow_diff.framed(spark, here)
+            frames[name] = self.warehouse.read_frame(name, scope) if here is None else arrow_diff.to_frame(spark, here)
             counts[name] = frames[name].count() if here is None else here.num_rows
         if not frames:
             return
         self.checker.result()
-        results += run_gate(
-            "silver", frames, counts, self.options.thresholds, {} if covers_all else self._whole(ingested.ledger), self.seen
-        )
+        whole = {} if covers_all else self._whole(ingested.ledger)
+        results += run_gate("silver", frames, counts, self.options.thresholds, whole, self.seen)
         stop_if_failed(results)
 
     def _whole(self, changed: set[str]) -> dict[str, DataFrame]:
         """The ledger, and all rows of the files with a changed row in it."""
         from pipelines.warehouse.predicates import among
 
-        whole = {name: self.warehouse.frame(name, among("file", changed)) for name in ("rejected_records", "unknown_in_files", "events")}
-        return {"log_files": self.warehouse.frame("log_files")} | (whole if changed else {})
+        tables = ("rejected_records", "unknown_in_files", "events") if changed else ()
+        rows = {name: self.warehouse.read_frame(name, among("file", changed)) for name in tables}
+        return {"log_files": self.warehouse.read_frame("log_files"), **rows}
 
     def _replay_and_write(self, files: list[FileRow], touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
@@ -446,7 +446,7 @@ class _Job:
 
         began = time.monotonic()
         self.outcome.on_stage("replay")
-        states = parse_states(self.warehouse.rows("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)
+        states = parse_states(self.warehouse.read_arrow("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)
         options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction, self.options.snapshots or CheckpointRules())
         with replay(self.warehouse, files, touched, states, options) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
@@ -467,7 +467,7 @@ class _Job:
         failures = list(of_clusters)
         if not self.warehouse.is_empty("divergences"):
             columns = ("cluster", "system", "group", "observed")
-            told = self.warehouse.rows("divergences", equals("expected", FAILED), columns)
+            told = self.warehouse.read_arrow("divergences", equals("expected", FAILED), columns)
             failures += [warning(*(row[name] for name in columns)) for row in told.to_pylist()]
         self.outcome.warnings += failures
         if failures:
@@ -494,7 +494,7 @@ class _Job:
         from pipelines.jobs.registry.entries import PUBLISHED
 
         outcome = self.outcome
-        outcome.table_versions = self.warehouse.versions()
+        outcome.table_versions = self.warehouse.current_versions()
         self.register.finish(
             self.entry, PUBLISHED, outcome.exit_code, table_versions=outcome.table_versions, counts=outcome.counts, timings=outcome.timings
         )

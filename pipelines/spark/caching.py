@@ -6,7 +6,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 
-def hold(rows: DataFrame) -> DataFrame:
+def persist_on_disk(rows: DataFrame) -> DataFrame:
     """Cache rows on disk when they are first computed.
 
     Spark's default level caches in memory, and loads blocks back from disk whenever they are read. Gold rows carry

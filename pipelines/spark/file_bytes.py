@@ -29,7 +29,7 @@ from parsers.reading.spark_source import BrokerLogs, sources_json, tagged
 from parsers.schema import FILE_REPORT_SCHEMA
 from parsers.sources.files import SourceFile
 from pipelines.scratch import scratch
-from pipelines.spark.scoped_settings import set_to
+from pipelines.spark.scoped_settings import conf_overridden
 
 LARGE_BYTES = 32 << 20
 """Larger files have a task of their own."""
@@ -83,12 +83,12 @@ def whole(spark: SparkSession, largest: int) -> AbstractContextManager[None]:
     """
     # Room for files that grow while they are listed.
     most = max(_PACKED_BYTES, 2 * largest)
-    return set_to(spark, _cutting(most, most if largest > LARGE_BYTES else _OPEN_BYTES))
+    return conf_overridden(spark, _cutting(most, most if largest > LARGE_BYTES else _OPEN_BYTES))
 
 
 def cut_at(spark: SparkSession, step: int) -> AbstractContextManager[None]:
     """Cut files at multiples of `step` during the block, one task per part."""
-    return set_to(spark, _cutting(step, step))
+    return conf_overridden(spark, _cutting(step, step))
 
 
 def _cutting(most: int, opening: int) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """A file system for places that only Spark can open.
 
 Spark's file reader lists them; in this process they are sparse copies on disk, filled on demand.
-`parsers.sources.filesystems.serve` registers it. This process reads only what identifies a file, and the additions to
+`parsers.sources.filesystems.register_filesystem` registers it. This process reads only what identifies a file, and the additions to
 grown files; workers read all else (`pipelines.spark.file_bytes`).
 """
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def set_to(spark: SparkSession, settings: Mapping[str, str | int]) -> Iterator[None]:
+def conf_overridden(spark: SparkSession, settings: Mapping[str, str | int]) -> Iterator[None]:
     """Apply settings to queries run inside the block."""
     before = {name: spark.conf.get(name, None) for name in settings}
     try:

@@ -76,7 +76,7 @@ def use(conf: Mapping[str, str], inputs: Sequence[str] = (), warehouse: str = ""
         if isinstance(before, SparkFiles) and before.spark is spark:
             before.look_again()
         else:
-            places.serve(scheme, SparkFiles(spark))
+            places.register_filesystem(scheme, SparkFiles(spark))
 
 
 @cache

@@ -137,7 +137,7 @@ class CheckpointRecorder:
             self._take(stage, self._due.popleft())
 
     def _take(self, stage: GroupStage, boundary: CheckpointBoundary) -> None:
-        stage.catch_up(boundary.upto)  # as if the next event came now
+        stage.advance_to(boundary.upto)  # as if the next event came now
         rules, rows = self.rules, stage.row_count
         if not self._fed or self._fed < rules.events or rows > ROWS_MAX or stage.event_count < rules.events_per_row * rows:
             return
@@ -150,7 +150,7 @@ class CheckpointRecorder:
         self.taken.append(GroupCheckpoint(self.cluster, key, self.group, boundary.upto, *told))
 
 
-def resumed_at(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("cluster", "group")) -> DataFrame:
+def prepend_checkpoints(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("cluster", "group")) -> DataFrame:
     """Events later than their group's checkpoint, and the checkpoints before them.
 
     Checkpoints are rows with a `state` instead of an event. `snapshots` has at most one row per group (or other
@@ -163,7 +163,7 @@ def resumed_at(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("
     return later.drop(_UPTO).withColumn(STATE, F.lit(None).cast("string")).unionByName(states, allowMissingColumns=True)
 
 
-def with_state(batches: Iterator[pa.RecordBatch]) -> tuple[str | None, Iterator[pa.RecordBatch]]:
+def split_checkpoint(batches: Iterator[pa.RecordBatch]) -> tuple[str | None, Iterator[pa.RecordBatch]]:
     """Split the checkpoint, if any, from the group's events."""
     first = next(batches)
     state: str | None = first[STATE][0].as_py()

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.analysis.cluster_naming import DEFAULT_CLUSTER
-from pipelines.warehouse.arrow_diff import framed
+from pipelines.warehouse.arrow_diff import to_frame
 
 
 def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
@@ -19,7 +19,7 @@ def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
     cluster.
     """
     table = pa.table({"_named_file": list(names), "_named_cluster": list(names.values())}, schema=_NAMES)
-    known = F.broadcast(framed(rows.sparkSession, table))
+    known = F.broadcast(to_frame(rows.sparkSession, table))
     joined = rows.drop("cluster").join(known, F.col("file") == F.col("_named_file"), "left")
     cluster = F.coalesce("_named_cluster", F.lit(DEFAULT_CLUSTER)).alias("cluster")
     return joined.select(cluster, *[name for name in rows.columns if name != "cluster"])

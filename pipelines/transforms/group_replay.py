@@ -29,7 +29,7 @@ from parsers.redaction.records import opened
 from parsers.schema import EVENT_SCHEMA
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, GuardedStage, MakeStage, rocket_histories, rows_by_table
-from pipelines.gc_tuning import rarely_collected
+from pipelines.gc_tuning import gc_throttled
 from pipelines.schema.row_conversion import events_of, to_batch
 from pipelines.schema.tables import TABLES
 from pipelines.transforms.checkpoints import (
@@ -39,8 +39,8 @@ from pipelines.transforms.checkpoints import (
     CheckpointBoundary,
     CheckpointRecorder,
     CheckpointRules,
+    split_checkpoint,
     unreadable,
-    with_state,
 )
 
 STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
@@ -79,7 +79,7 @@ class GroupReplay:
 
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         facts = self.facts.get(cluster) or ClusterFacts(cluster)
-        state, events = with_state(batches)
+        state, events = split_checkpoint(batches)
         try:
             resumed = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
         except UnreadableState:  # the events that follow do not contain what was in the checkpoint
@@ -93,11 +93,11 @@ class GroupReplay:
                     stage = stage or GuardedStage(cluster, group, self.make_stage(cluster, group, facts, self.limits))
                     stage.feed(event, partial(taking.feed, stage.stage))
             if stage is not None:
-                yield from (rows_by_table(history, HISTORY_TABLES) for history in stage.let_out())
+                yield from (rows_by_table(history, HISTORY_TABLES) for history in stage.drain_final())
         if stage is not None:
             if stage.failure is None:
                 taking.end(stage.stage)
-            rows = rows_by_table(stage.finish(), HISTORY_TABLES)
+            rows = rows_by_table(stage.close(), HISTORY_TABLES)
             yield rows | {SNAPSHOTS: [] if stage.failure is not None else taking.taken}
 
 
@@ -105,7 +105,7 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
     """Rows of all STAGE_TABLES.
 
     Each has the name of its table, and the row in the column of that name. Order within a group: a checkpoint (see
-    `resumed_at`), `file_time_max_at` (null first), file, byte offset.
+    `prepend_checkpoints`), `file_time_max_at` (null first), file, byte offset.
     """
     if STATE not in events.columns:
         events = events.withColumn(STATE, F.lit(None).cast("string"))
@@ -120,7 +120,7 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
-        with rarely_collected():
+        with gc_throttled():
             yield from tagged_runs(found, STAGE_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))
@@ -161,7 +161,7 @@ def rocket_replayed(
                     yield rows_by_table(history, ROCKET_TABLES)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with rarely_collected():
+        with gc_throttled():
             yield from tagged_runs(found(batches), ROCKET_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(ROCKET_TABLES))

@@ -24,7 +24,7 @@ from parsers.schema import EVENT_SCHEMA
 from pipelines.analysis.replay_failures import guarded
 from pipelines.analysis.spill import BatchStore
 from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages, rows_by_table
-from pipelines.gc_tuning import rarely_collected
+from pipelines.gc_tuning import gc_throttled
 from pipelines.transforms.checkpoints import (
     CLUSTER_SNAPSHOTS,
     HOLDS_NO_MORE,
@@ -33,7 +33,7 @@ from pipelines.transforms.checkpoints import (
     CheckpointBoundary,
     CheckpointRules,
     ClusterCheckpoint,
-    with_state,
+    split_checkpoint,
 )
 from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
 
@@ -67,7 +67,7 @@ class OutageReplay:
         return guarded(self._replayed(cluster, batches), lambda problem: _by_table(failed_outages(cluster, problem)))
 
     def _replayed(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
-        state, later = with_state(batches)
+        state, later = split_checkpoint(batches)
         with BatchStore() as store:
             for batch in later:
                 store.add(batch)
@@ -105,17 +105,17 @@ class OutageReplay:
                 fed = yield from self._taken(stage, *left.popleft(), fed)
             stage.feed(event)
             fed += 1
-            yield from map(_by_table, stage.let_out())
+            yield from map(_by_table, stage.drain_final())
         while left:
             fed = yield from self._taken(stage, *left.popleft(), fed)
-        yield _by_table(stage.finish())
+        yield _by_table(stage.close())
 
     def _taken(self, stage: OutageStage, boundary: CheckpointBoundary, clocks: str, fed: int) -> Generator[Rows, None, int]:
         """Yield a checkpoint if enough events came since the last one.
 
         Returns the number of events since the last checkpoint.
         """
-        stage.catch_up(boundary.upto)  # as if the next event came now
+        stage.advance_to(boundary.upto)  # as if the next event came now
         if not fed or fed < self.rules.events or stage.event_count < self.rules.events_per_row * stage.row_count:
             return fed
         state = stage.state(clocks)
@@ -149,7 +149,7 @@ def _by_table(outages: Outages) -> Rows:
 def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -> DataFrame:
     """Rows of all STAGE_TABLES, tagged like those of groups.
 
-    Checkpoints may precede the events (see `resumed_at`). The events of a cluster are replayed in one stream, in order
+    Checkpoints may precede the events (see `prepend_checkpoints`). The events of a cluster are replayed in one stream, in order
     of time, because the effect of a broker's loss on a partition depends on all earlier events.
     """
     if STATE not in events.columns:
@@ -164,7 +164,7 @@ def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = (rows for (cluster,), parts in cut_at_keys(batches, ("cluster",)) for rows in replay(cluster, parts))
-        with rarely_collected():
+        with gc_throttled():
             yield from tagged_runs(found, STAGE_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))

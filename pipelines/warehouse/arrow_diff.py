@@ -172,7 +172,7 @@ def _read_once(
     return found
 
 
-def framed(spark: SparkSession, rows: pa.Table) -> DataFrame:
+def to_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """Convert rows to a DataFrame.
 
     Spark Connect accepts no Arrow table without rows, and Spark treats an empty chunk as the end of the data.
@@ -180,7 +180,7 @@ def framed(spark: SparkSession, rows: pa.Table) -> DataFrame:
     return spark.createDataFrame(rows.combine_chunks()) if rows.num_rows else spark.createDataFrame([], from_arrow_schema(rows.schema))
 
 
-def conformed(table: Table, rows: pa.Table) -> pa.Table:
+def cast_to_schema(table: Table, rows: pa.Table) -> pa.Table:
     """Cast rows to the declared columns, order and types.
 
     `run_id` is kept if present.
@@ -216,7 +216,7 @@ def compare(table: Table, wanted: pa.Table, present: pa.Table) -> RowDiff:
     return RowDiff(_taken(wanted, changed), _taken(present, gone), _taken(present, before))
 
 
-def without(table: Table, rows: pa.Table, keys: set[Key]) -> pa.Table:
+def drop_keys(table: Table, rows: pa.Table, keys: set[Key]) -> pa.Table:
     """Rows without these keys."""
     return _taken(rows, [place for place, key in enumerate(keys_of(table, rows)) if key not in keys])
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
-from pipelines.spark.scoped_settings import set_to
+from pipelines.spark.scoped_settings import conf_overridden
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -153,7 +153,7 @@ def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> t
 
     `file_bytes` is the target size, None for the session's default.
     """
-    with set_to(spark, {} if file_bytes is None else {_FILE_BYTES: file_bytes}):
+    with conf_overridden(spark, {} if file_bytes is None else {_FILE_BYTES: file_bytes}):
         [[metrics]] = spark.sql(f"OPTIMIZE {table_at(path)}").select("metrics").collect()
     considered = int(metrics["totalConsideredFiles"] or 0)
     return considered, considered + int(metrics["numFilesAdded"] or 0) - int(metrics["numFilesRemoved"] or 0)
@@ -164,7 +164,7 @@ def restore(spark: SparkSession, path: str, version: int, told: str) -> None:
 
     Later versions stay in its history; `told` becomes the `userMetadata` of the commit.
     """
-    with set_to(spark, {USER_METADATA: told}):
+    with conf_overridden(spark, {USER_METADATA: told}):
         spark.sql(f"RESTORE TABLE {table_at(path)} TO VERSION AS OF {version}").collect()
 
 
@@ -187,7 +187,7 @@ def delete(spark: SparkSession, path: str, condition: str, told: str | None = No
 
     `told` becomes the `userMetadata` of the commit.
     """
-    with set_to(spark, {} if told is None else {USER_METADATA: told}):
+    with conf_overridden(spark, {} if told is None else {USER_METADATA: told}):
         spark.sql(f"DELETE FROM {table_at(path)} WHERE {condition}")  # noqa: S608 - built from literals
 
 

@@ -25,11 +25,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pipelines.crash_points import reached
+from pipelines.crash_points import crash_point
 from pipelines.errors import ConcurrentWrite, WarehouseBusy
 from pipelines.schema.tables import TABLES, VERSIONED, Table
-from pipelines.spark.caching import hold
-from pipelines.spark.scoped_settings import set_to
+from pipelines.spark.caching import persist_on_disk
+from pipelines.spark.scoped_settings import conf_overridden
 from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.storage.uris import is_uri, warehouse_uri
 from pipelines.warehouse import arrow_diff
@@ -197,22 +197,22 @@ class Warehouse:
         return int(row[0])
 
     @property
-    def opened(self) -> dict[str, int]:
-        """Version of each published table, as opened or as last recorded by `versions`."""
+    def opened_versions(self) -> dict[str, int]:
+        """Version of each published table, as opened or as last recorded by `current_versions`."""
         return {name: version for name, version in self._versions.items() if name in VERSIONED}
 
-    def versions(self) -> dict[str, int]:
+    def current_versions(self) -> dict[str, int]:
         """Version of each published table after the writes of this object.
 
         Raises Overtaken if another writer, such as a run presumed dead, has changed rows since a table was opened. Such
         rows were never replayed, even if they equal those to be written.
         """
-        names = self.opened
+        names = self.opened_versions
         with ThreadPoolExecutor(_METADATA_THREADS) as pool:
             self._versions |= dict(zip(names, pool.map(self._own_version, names), strict=True))
         self._emptied -= self._written
         self._written.clear()
-        return self.opened
+        return self.opened_versions
 
     def _own_version(self, name: str) -> int:
         """Latest version of a table; raises Overtaken if others changed its rows."""
@@ -234,16 +234,16 @@ class Warehouse:
         log = self.log(name)
         return None if log is None else _local_rows_of(TABLES[name], log, scope, columns, bytes_max)
 
-    def rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+    def read_arrow(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return current rows, which the caller knows to fit into memory."""
         rows = self.local_rows(name, scope, columns)
         return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
 
-    def frame(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+    def read_frame(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """Return current rows as a DataFrame; small sets skip Spark's log replay."""
         rows = self.local_rows(name, scope, columns)
         wanted = columns or TABLES[name].column_names
-        return self._within(name, scope).select(*wanted) if rows is None else arrow_diff.framed(self.spark, rows)
+        return self._within(name, scope).select(*wanted) if rows is None else arrow_diff.to_frame(self.spark, rows)
 
     def distinct(self, name: str, scope: Scope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return distinct values of columns in the current rows."""
@@ -253,7 +253,7 @@ class Warehouse:
             return map(tuple, self._within(name, scope).select(*columns).distinct().toLocalIterator())
         return zip(*(found[column].to_pylist() for column in columns), strict=True)
 
-    def first(
+    def first_seen(
         self, name: str, scope: Scope, columns: Sequence[str], times: Sequence[str], drawn: DerivedColumns | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Return distinct values, each with the first time of its rows.
@@ -320,21 +320,21 @@ class Warehouse:
         theirs. A table written twice in one run needs two values of `part`. `count` is the number of `rows` if known.
         `watch` receives the changes, before and after, unless the table was empty.
         """
-        reached(f"before {name}{part}")
+        crash_point(f"before {name}{part}")
         if not isinstance(rows, pa.Table) and count is not None and count <= arrow_diff.LOCAL_ROWS_MAX:
             rows = rows.toArrow()
         change = self._replace_locally(name, rows, stamp, scope, part, watch) if isinstance(rows, pa.Table) else None
         if change is None:
-            frame = arrow_diff.framed(self.spark, rows) if isinstance(rows, pa.Table) else rows
+            frame = arrow_diff.to_frame(self.spark, rows) if isinstance(rows, pa.Table) else rows
             change = self._replace_many(name, frame, stamp, scope, part, count, watch)
-        reached(f"after {name}{part}")
+        crash_point(f"after {name}{part}")
         return change
 
     def _replace_locally(
         self, name: str, rows: pa.Table, stamp: WriteStamp, scope: Scope | None, part: str, watch: Watch | None
     ) -> RowChanges | None:
         """Replace rows in the driver; None if too many rows are stored."""
-        wanted = arrow_diff.conformed(TABLES[name], rows)
+        wanted = arrow_diff.cast_to_schema(TABLES[name], rows)
         for left in reversed(range(_TRIES)):
             try:
                 return self._replace_at(self.log(name), name, wanted, stamp, scope, part, watch)
@@ -365,13 +365,13 @@ class Warehouse:
         if differing.only_new:
             self._write_locally(log, name, differing.rows, stamp, part)
         elif whole is not None:
-            self._write_locally(log, name, differing.rows, stamp, part, arrow_diff.without(table, whole, differing.replaced(table)))
+            self._write_locally(log, name, differing.rows, stamp, part, arrow_diff.drop_keys(table, whole, differing.replaced(table)))
         elif (named := _named(table, differing.keys(table), scope)) is not None:
             self._write_locally(log, name, differing.rows, stamp, part, instead=named)
         else:
             rows_of = {INSERT: differing.rows, DELETE: differing.gone}
             tagged = [part_.append_column(ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
-            self._merge(table, arrow_diff.framed(self.spark, pa.concat_tables(tagged)), stamp, part, scope)
+            self._merge(table, arrow_diff.to_frame(self.spark, pa.concat_tables(tagged)), stamp, part, scope)
         return change
 
     def _write_locally(
@@ -388,14 +388,14 @@ class Warehouse:
 
         With `stay`, the table's other rows, everything becomes one file; with `instead` these rows are replaced.
         """
-        stamped = arrow_diff.conformed(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
+        stamped = arrow_diff.cast_to_schema(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
         whole = stamped if stay is None else pa.concat_tables([stay, stamped])
         if log is not None and self.latest(name) != log.version():
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
         # A plain overwrite would remove the table's clustering.
         where = "true" if stay is not None else instead.sql() if instead is not None else None
         how = {} if where is None else {"replaceWhere": where}
-        self._write(name, arrow_diff.framed(self.spark, whole).coalesce(1), stamp, part, how)
+        self._write(name, arrow_diff.to_frame(self.spark, whole).coalesce(1), stamp, part, how)
 
     def _replace_many(
         self, name: str, rows: DataFrame, stamp: WriteStamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
@@ -407,7 +407,7 @@ class Warehouse:
         present = self._within(name, scope)
         if count == 0 and not present.take(1):  # no stored and no wanted rows, so there is nothing to compare
             return RowChanges()
-        differing = hold(difference(table, wanted, present, is_old=watch is not None))
+        differing = persist_on_disk(difference(table, wanted, present, is_old=watch is not None))
         try:
             change = RowChanges(*counted(differing, (INSERT, UPDATE, DELETE)))
             if change and watch is not None:
@@ -424,7 +424,7 @@ class Warehouse:
             if count:
                 self.append(name, self._in_order_of_time(name, rows, count), stamp, part)
             return count
-        held = hold(rows)
+        held = persist_on_disk(rows)
         try:
             return self._fill(name, held, stamp, part, held.count())
         finally:
@@ -459,7 +459,7 @@ class Warehouse:
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
         # MERGE takes its transaction from the session, so the settings must be reset for other writes.
         transaction: dict[str, str | int] = {_TXN_APP: f"{stamp.application}/{table.name}{part}", _TXN_VERSION: stamp.run_number}
-        with self._merging, set_to(self.spark, {**transaction, delta.USER_METADATA: stamp.run_id}):
+        with self._merging, conf_overridden(self.spark, {**transaction, delta.USER_METADATA: stamp.run_id}):
             delta.merge(changes, path, table.key, table.column_names, ACTION, DELETE, where)
         self._note(table.name, stamp)
 
@@ -489,7 +489,7 @@ def _local_rows_of(
     table: Table, log: Log, scope: Scope | None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
 ) -> pa.Table | None:
     rows = arrow_diff.read_local(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
-    return None if rows is None else arrow_diff.conformed(table, rows)
+    return None if rows is None else arrow_diff.cast_to_schema(table, rows)
 
 
 def _log_of(path: str) -> Log | None:

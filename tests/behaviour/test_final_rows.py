@@ -171,11 +171,11 @@ def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_
             stage = GroupStage("c", "g", FACTS)
             for event in events[:count]:
                 stage.feed(event)
-            stage.catch_up(upto)
+            stage.advance_to(upto)
             resumed = GroupStage.resumed("c", "g", FACTS, stage.state())
             for event in events[count:]:
                 resumed.feed(event)
-            told = all_rows(resumed.finish())
+            told = all_rows(resumed.close())
             later = [(table, row) for table, row in whole if row.final_at is None or row.final_at > upto]  # type: ignore[attr-defined]
             assert sorted(map(repr, told)) == sorted(map(repr, later))
 
@@ -186,11 +186,11 @@ def test_a_state_is_as_large_as_what_is_open() -> None:
     for generation in range(1, 200):
         for event in rebalance(generation * 2_000, generation, f"m-{generation}", "1"):
             stage.feed(event)
-        stage.catch_up((generation + 1) * 2_000 * US - 1)
+        stage.advance_to((generation + 1) * 2_000 * US - 1)
         sizes.append(len(stage.state()))
     assert sizes[-1] < 3 * sizes[10]
     assert stage.row_count < 5
-    rows = stage.finish()
+    rows = stage.close()
     assert len(rows.rebalances) == len(rows.incidents) == 199
     assert len(rows.member_sessions) == 299  # of two rebalances one has a new leader
 
@@ -217,7 +217,7 @@ def test_what_is_held_is_bounded_in_a_storm_without_end() -> None:
         for event in rebalance(generation * 5, generation, f"m-{generation % 3}", "1"):
             stage.feed(event)
     assert len(stage.open.rebalances) == 80 - UNRANKED_WINDOWS_MAX
-    assert len(stage.finish().rebalances) == 80
+    assert len(stage.close().rebalances) == 80
 
 
 def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,13 +229,13 @@ def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPat
     several = GroupHistory()
     for event in events:
         stage.feed(event)
-        for left in stage.let_out():
+        for left in stage.drain_final():
             several.take(left)
         assert len(stage.open.rebalances) < 100
         assert not stage.final.rebalances
         assert stage.row_count < 1_000
     assert len(several.rebalances) == 100
-    several.take(stage.finish())
+    several.take(stage.close())
     assert sorted(each.rebalance_count for each in one.incidents) == [250]
     assert sorted(each.rebalance_count for each in several.incidents) == [50, 100, 100]
     for told in (one, several):  # what an episode says of its rebalances is its own
@@ -254,11 +254,11 @@ def test_an_episode_of_many_members_is_told_as_several(monkeypatch: pytest.Monke
     for event in events:
         stage.feed(event)
         assert len(stage.open.rebalance_members) < 200
-        for left in stage.let_out():
+        for left in stage.drain_final():
             several.take(left)
         assert not stage.final.rebalance_members
     assert len(several.rebalance_members) > 600
-    several.take(stage.finish())
+    several.take(stage.close())
     assert sorted(each.rebalance_count for each in several.incidents) == [5, 19, 19, 19, 19, 19]
     plain = [sorted(each.rebalance_member_id for each in told.rebalance_members) for told in (one, several)]
     assert plain[0] == plain[1]
@@ -312,7 +312,7 @@ def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.Monke
             sizes = len(stage.state())
     assert held < 250
     assert len(stage.state()) < 2 * sizes
-    rows = stage.finish()
+    rows = stage.close()
     assert len({row.rebalance_id for row in rows.rebalances}) == 3_000
     plain = [[dataclasses.replace(row, final_at=None, root_cause=None) for row in told.rebalances] for told in (one, rows)]
     alike = len(plain[0]) - 31  # the last ten minutes are not judged by what comes after
@@ -332,13 +332,13 @@ def test_clients_that_are_gone_are_told_of_and_forgotten() -> None:
         events = [*rebalance(second, turn, f"m-{turn}", "1"), *process(second, turn + 1, turn, 5 * (turn % 2), goes=turn % 3 > 0)]
         for event in sorted(events, key=lambda event: event.order_us):
             stage.feed(event)
-        stage.catch_up((second + 2_000) * US)
+        stage.advance_to((second + 2_000) * US)
         sizes.append(len(stage.state()))
         held = (stage.roster.members, stage.roster._current, stage.client_states._lanes, stage.clients._ids, stage.skews.bounds)
         assert all(len(each) < 40 for each in held)
         assert len(stage.knowledge.settings) == len(stage.knowledge.topics) < 40
     assert sizes[-1] < 1.2 * sizes[40]
-    rows = stage.finish()
+    rows = stage.close()
     assert len({row.client_id for row in rows.client_states}) == 99
     assert {row.client_id for row in rows.member_sessions} >= {f"c-{turn}" for turn in range(1, 100)}
     assert len(rows.divergences) == 50  # every other clock is ahead
@@ -372,7 +372,7 @@ def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() ->
     small, large = (size for size in sizes if size)
     assert large < small + 290 * 1_500  # with all of 500 members each would be five times as large
     assert stage.modern.named() == {each.member_id for each in joins}
-    assert [row.members_after for row in stage.finish().rebalances[-3:]] == [496, 495, 494]
+    assert [row.members_after for row in stage.close().rebalances[-3:]] == [496, 495, 494]
 
 
 def test_deeds_of_a_group_without_a_known_rebalance_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,10 +402,10 @@ def test_what_is_held_of_clients_whose_coordinator_is_silent_is_bounded(known: l
     left = 0
     for event in states():
         stage.feed(event)
-        left += sum(len(rows.client_states) for rows in stage.let_out())
+        left += sum(len(rows.client_states) for rows in stage.drain_final())
         assert len(stage.modern.reconciliations.spans) < 250
         assert stage.client_states.held < 1_000
-    assert left + len(stage.finish().client_states) == len(whole)
+    assert left + len(stage.close().client_states) == len(whole)
 
 
 def test_a_group_that_is_deleted_begins_anew() -> None:
@@ -467,9 +467,9 @@ def test_a_state_holds_what_the_cluster_tells_of_the_group_until_then() -> None:
     facts = ClusterFacts("c", attributed_events={"g": [stray]})
     stage = GroupStage("c", "g", facts)
     stage.feed(line("HeartbeatCompleted", 5))
-    stage.catch_up(7 * US)
+    stage.advance_to(7 * US)
     assert stage.event_count == 1
-    stage.catch_up(9 * US)
+    stage.advance_to(9 * US)
     assert stage.event_count == 2
     resumed = GroupStage.resumed("c", "g", facts, stage.state())
     resumed.feed(line("HeartbeatCompleted", 20))

@@ -65,12 +65,12 @@ class Recorder:
                 setattr(weights, name, Watched(value, name, self))
             elif isinstance(value, tuple) and value and isinstance(value[0], weights.Prior):
                 setattr(weights, name, tuple(Watched(each, f"{name}[{index}]", self) for index, each in enumerate(value)))
-        rebalance_rows.judge = self.judge
+        rebalance_rows.rank = self.judge
 
     def judge(self, context: RebalanceContext) -> Ranking:
         """Judge as the rules do, and note what decided."""
         self.used.clear()
-        found = rules.judge(context)
+        found = rules.rank(context)
         best = found.best
         names = {each for each in self.used if _says(each, best.cause, best.probability)}
         key = (context.known.group if hasattr(context.known, "group") else "", context.window.generation_before, context.start)

@@ -51,14 +51,14 @@ from models.kafka.reconstruction.inferred_windows import adopt
 from models.kafka.reconstruction.request_windows import RequestWindows
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact
-from models.kafka.verdicts.rebalance_rows import HistoryWriter
+from models.kafka.verdicts.rebalance_rows import VerdictWriter
 from models.rows import KAFKA
 from models.units import FOREVER
 
 _FACTS = "facts"
 _STORED_AS = {"_ranked": "_settled", "_due_at": "_judged_at"}  # names in checkpoints of fields that were renamed since
 
-_HELD = (
+_CHECKPOINT_FIELDS = (
     "roster", "knowledge", "classic", "modern", "windows", "requests", "writer", "chronicle", "open", "actions", "authors", "clients",
     "skews", "impact", "client_states", "states", "refusals", "returns", "conditions", "event_count", "_skew_of_log", "_behind", "_ranked",
     "_over", "_due_at", "_now",
@@ -82,7 +82,7 @@ class GroupStage:
     classic: ClassicReplay = field(init=False)
     modern: ModernReplay = field(init=False)
     windows: ClientWindows = field(default_factory=ClientWindows)
-    writer: HistoryWriter = field(init=False)
+    writer: VerdictWriter = field(init=False)
     chronicle: TransitionRows = field(init=False)
     open: GroupHistory = field(default_factory=GroupHistory)
     """Ranked rebalances of an episode that may still go on."""
@@ -120,7 +120,7 @@ class GroupStage:
     def __post_init__(self) -> None:
         self.classic = ClassicReplay(self.roster)
         self.modern = ModernReplay(self.roster)
-        self.writer = HistoryWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
+        self.writer = VerdictWriter(self.cluster, self.group, self.facts, self.roster, self.impact)
         self.chronicle = TransitionRows(self.cluster, self.group, self.facts)
         if self.limits.group_states:
             self.states = ModelStates(self.cluster, self.group, self.facts.initial_delay_ms)
@@ -137,7 +137,7 @@ class GroupStage:
         stage = cls(cluster, group, facts, limits or Limits())
         held = state_text.read(state, {_FACTS: facts})
         try:
-            for name in _HELD:
+            for name in _CHECKPOINT_FIELDS:
                 setattr(stage, name, held[_STORED_AS.get(name, name)])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise state_text.UnreadableState(f"not a state of a group: {error}") from error
@@ -148,9 +148,9 @@ class GroupStage:
     def state(self) -> str:
         """The checkpoint that `resumed` goes on from.
 
-        To be taken between events of different times, after `catch_up`.
+        To be taken between events of different times, after `advance_to`.
         """
-        return state_text.write({_STORED_AS.get(name, name): getattr(self, name) for name in _HELD}, {_FACTS: self.facts})
+        return state_text.write({_STORED_AS.get(name, name): getattr(self, name) for name in _CHECKPOINT_FIELDS}, {_FACTS: self.facts})
 
     @property
     def row_count(self) -> int:
@@ -160,18 +160,18 @@ class GroupStage:
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
         while self._attributed and self._attributed[0].order_us <= event.order_us:
-            self._take(self._attributed.popleft())
-        self._take(event)
+            self._process_one(self._attributed.popleft())
+        self._process_one(event)
 
-    def catch_up(self, until: int) -> None:
+    def advance_to(self, until: int) -> None:
         """Take cluster facts about the group up to a time (microseconds)."""
         while self._attributed and self._attributed[0].order_us <= until:
-            self._take(self._attributed.popleft())
-        self._pass(until)
+            self._process_one(self._attributed.popleft())
+        self._advance_watermark(until)
 
-    def _take(self, event: Event) -> None:
+    def _process_one(self, event: Event) -> None:
         event = event.put_after(self._now)
-        self._pass(event.order_us)
+        self._advance_watermark(event.order_us)
         self._now = max(self._now, event.order_us)
         event = self.authors.name(event, self.roster)
         self.event_count += 1
@@ -200,7 +200,7 @@ class GroupStage:
             self.requests.feed(event, event.time_us - skew)
             self.windows.of_epochs = self.modern.epoch is not None
             self.windows.feed(event, actions, self.roster)
-        self._relieve()
+        self._enforce_limits()
 
     def _infer(self, steps: Iterable[Event]) -> None:
         """Take the coordinator's steps that requests and clients show."""
@@ -247,7 +247,7 @@ class GroupStage:
         members = self.knowledge.generations.get(self.classic.group.generation or 0, {})
         return {member_id: self.roster.client_of(member_id) for member_id in members.values() if member_id}
 
-    def let_out(self) -> Iterator[GroupHistory]:
+    def drain_final(self) -> Iterator[GroupHistory]:
         """Yield final rows once many have gathered."""
         final = self.final
         if (
@@ -257,21 +257,21 @@ class GroupStage:
             rows, self.final = self.final, GroupHistory()
             yield rows
 
-    def finish(self) -> GroupHistory:
+    def close(self) -> GroupHistory:
         """Rank what is open and return all rows not drained.
 
         What is final unless something else comes has the time from which on it would be, so that rows don't rest on how far logs reach.
         """
         for event in self._attributed:
-            self._take(event)
+            self._process_one(event)
         self.writer.logs_end = max(self._now, self.facts.logs_end or 0)
         self._infer(self.requests.finish(self.writer.logs_end))
-        self._pass(FOREVER)
-        for window in self.windows.still_open():
+        self._advance_watermark(FOREVER)
+        for window in self.windows.open_window():
             adopt(self.classic, window, self._ranked)
-        while self._waiting is not None:
+        while self._oldest_open is not None:
             self._rank_next()
-        self.writer.still_open(self.open.rebalances)
+        self.writer.extend_open(self.open.rebalances)
         while self.modern.waiting is not None:
             self._rank_epoch()
         rows, self.open = self.open, GroupHistory()
@@ -313,26 +313,26 @@ class GroupStage:
     # -- ranking ---------------------------------------------------------------------------------------------
 
     @property
-    def _waiting(self) -> RebalanceWindow | None:
+    def _oldest_open(self) -> RebalanceWindow | None:
         """The first rebalance whose causes are not ranked yet."""
         return self.classic.windows[self._ranked] if self._ranked < len(self.classic.windows) else None
 
     @property
-    def _waiting_since(self) -> int | None:
+    def _oldest_open_started_at(self) -> int | None:
         """When the first rebalance began whose causes are not ranked yet."""
-        began = [waiting.began for waiting in (self._waiting, self.modern.waiting) if waiting]
+        began = [waiting.began for waiting in (self._oldest_open, self.modern.waiting) if waiting]
         asked_at = self.requests.waiting_since
         return min([*began, asked_at] if asked_at else began, default=None)
 
     def _next_due(self) -> tuple[int, Callable[[], None]] | None:
         """Due time of the next rebalance, and the method that ranks it."""
-        window, epoch_over = self._waiting, self.modern.over_at()
+        window, epoch_over = self._oldest_open, self.modern.over_at()
         due_at = (window.ended_at or 0) + ALLOWED_LATENESS_US + 1 if window is not None and window.outcome != "open" else None
         if epoch_over is not None and (due_at is None or epoch_over + ALLOWED_LATENESS_US < due_at):
             return epoch_over + ALLOWED_LATENESS_US + 1, self._rank_epoch
         return None if due_at is None else (due_at, self._rank_next)
 
-    def _pass(self, until: int) -> None:
+    def _advance_watermark(self, until: int) -> None:
         """Rank rebalances that ended long enough ago, and release final rows."""
         self._infer(self.requests.until(until))
         if self.states is not None and (due_at := self.states.due_at) is not None and due_at <= until:
@@ -348,13 +348,13 @@ class GroupStage:
                 continue
             self._due_at = max(self._due_at, at)  # where clocks went back, one that waits behind another may be due before it
             rank()
-            self._let_go(max(self._now, self._due_at))
+            self._finalise_if_quiet(max(self._now, self._due_at))
         if self._take_windows(until):
-            self._pass(until)
+            self._advance_watermark(until)
         elif self.open.rebalances:
             quiet_at = self._over + max(self._gap, ALLOWED_LATENESS_US) + 1
-            if quiet_at <= until and self._waiting_since is None:
-                self._let_go(max(self._now, quiet_at))
+            if quiet_at <= until and self._oldest_open_started_at is None:
+                self._finalise_if_quiet(max(self._now, quiet_at))
 
     def _end_spell_of_returns(self, until: int) -> None:
         """Tell of static members that came back without a rebalance."""
@@ -372,33 +372,33 @@ class GroupStage:
             adopt(self.classic, window, self._ranked)
         return True
 
-    def _relieve(self) -> None:
+    def _enforce_limits(self) -> None:
         """Rank the oldest rebalances early where too much is held."""
-        while (window := self._waiting) is not None and window.outcome != "open":
+        while (window := self._oldest_open) is not None and window.outcome != "open":
             if len(self.classic.windows) - self._ranked <= UNRANKED_WINDOWS_MAX and len(self.actions) <= ACTIONS_HELD_MAX:
                 break
             self._rank_next()
-            self._let_go(self._now)
+            self._finalise_if_quiet(self._now)
         while len(self.modern.windows) > EPISODE_MAX:
             self._rank_epoch()
-            self._let_go(self._now)
+            self._finalise_if_quiet(self._now)
         if len(self.actions) > ACTIONS_MAX:
             self._set_clocks()
             del self.actions[:-ACTIONS_HELD_MAX]
         if (
             self.client_states.held > max(STRETCHES_MAX, 2 * self.client_states.left)
-            and self._waiting_since is None
+            and self._oldest_open_started_at is None
             and not self.open.rebalances
         ):
-            self._close(self._now, before=self._now - ALLOWED_LATENESS_US)
+            self._finalise_episode(self._now, before=self._now - ALLOWED_LATENESS_US)
 
     def _rank_epoch(self) -> None:
         """Rank the causes of the next epoch of the newer protocols."""
         self._set_clocks()
         window = self.modern.windows[self.modern.reported]
-        self.writer.epoch(self.modern, self.knowledge, self.open)
+        self.writer.add_epoch(self.modern, self.knowledge, self.open)
         self._over = max(self._over, self.open.rebalances[-1].over_at)
-        if self._waiting is None:
+        if self._oldest_open is None:
             del self.actions[: bisect_left(self.actions, window.began, key=lambda action: action.at)]
             self.impact.forget(window.began)
 
@@ -409,7 +409,7 @@ class GroupStage:
         window = windows[index]
         previous = windows[index - 1] if index else None
         following = windows[index + 1] if index + 1 < len(windows) else None
-        self.writer.rebalance(
+        self.writer.add_rebalance(
             RebalanceContext(window, previous, following, self.actions, self.roster, self.facts, self.knowledge, self.group), self.open
         )
         self._over = max(self._over, self.open.rebalances[-1].over_at)
@@ -433,16 +433,16 @@ class GroupStage:
 
     # -- letting go ------------------------------------------------------------------------------------------
 
-    def _let_go(self, at: int) -> None:
+    def _finalise_if_quiet(self, at: int) -> None:
         """Release the rows of an episode that is over or too long."""
         if not self.open.rebalances:
             return
-        waiting = self._waiting_since
+        waiting = self._oldest_open_started_at
         quiet = (at - self._over > max(self._gap, ALLOWED_LATENESS_US)) if waiting is None else (waiting - self._over > self._apart)
         if quiet or len(self.open.rebalances) >= EPISODE_MAX or len(self.open.rebalance_members) >= EPISODE_MEMBERS_MAX:
-            self._close(at, before=(at if waiting is None else min(waiting, at)) - ALLOWED_LATENESS_US)
+            self._finalise_episode(at, before=(at if waiting is None else min(waiting, at)) - ALLOWED_LATENESS_US)
 
-    def _close(self, at: int, before: int) -> None:
+    def _finalise_episode(self, at: int, before: int) -> None:
         """Close the episode.
 
         Members and lines from `before` a time are dropped unless something still names them.
@@ -461,7 +461,7 @@ class GroupStage:
         gone = self._gone_clients(before)
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log, before, gone))
         self._forget_clients(gone)
-        past = self.roster.past(before, self._named())
+        past = self.roster.inactive_since(before, self._named())
         rows.member_sessions.extend(self.writer.sessions(past, self.knowledge.settings))
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
         self.final.take(rows, final_at=at)
@@ -482,7 +482,7 @@ class GroupStage:
     def _gone_clients(self, before: int) -> set[tuple[str, str]]:
         """Clients, by log and client id, silent for long."""
         logs = {log_of(action.event.place.file) for action in self.actions}
-        return {key for key in self.client_states.gone(before) if key[0] not in logs}
+        return {key for key in self.client_states.silent_clients(before) if key[0] not in logs}
 
     def _forget_clients(self, clients: set[tuple[str, str]]) -> None:
         """Report all that is known of these clients and their clocks."""

@@ -15,7 +15,7 @@ from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.offset_expiry import expiration
 from models.kafka.observations.client_clocks import Skews
-from models.kafka.reconstruction.classic_log import INFERRING, CoordinatorRelocation, Finding, StateChange
+from models.kafka.reconstruction.classic_log import INFERRING, CoordinatorRelocation, StateTransition, UnexpectedLine
 from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
 from models.times import in_order, seconds
 from models.units import US_PER_SECOND
@@ -36,7 +36,7 @@ class TransitionRows:
         self._written[kind] += 1
         return make_id(kind, self.cluster, self.group, *parts, number)
 
-    def transitions(self, changes: Iterable[StateChange]) -> Iterator[GroupTransition]:
+    def transitions(self, changes: Iterable[StateTransition]) -> Iterator[GroupTransition]:
         """Steps of the group's state."""
         for change in changes:
             inferred = change.inferred or change.event.witness in INFERRING
@@ -104,7 +104,7 @@ class TransitionRows:
             key = self._key("expiration", empty.generation if empty is not None else None)
             yield expiration(self.cluster, KAFKA, key, self.group, self.facts, empty, lost_by)
 
-    def findings(self, findings: Iterable[Finding]) -> Iterator[Divergence]:
+    def findings(self, findings: Iterable[UnexpectedLine]) -> Iterator[Divergence]:
         """What the model did not expect."""
         for finding in findings:
             event = finding.event

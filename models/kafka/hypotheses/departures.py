@@ -17,12 +17,12 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 
 
-def left(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+def propose_departure(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     """Weigh why a member left.
 
     By its own will, because it polled too late, or by an administrator.
     """
-    leaves = {actor: a for actor, a in context.by_actor(ActionKind.LEAVE).items() if context.is_effective(a)}
+    leaves = {actor: a for actor, a in context.first_by_actor(ActionKind.LEAVE).items() if context.is_effective(a)}
     if action is None and leaves:
         action = min(leaves.values(), key=lambda a: abs(a.at - context.start))
     actor = context.actor(action) if action else None
@@ -69,7 +69,7 @@ def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -
         return usual
     if before == after:
         return weights.AS_MANY_AS_BEFORE.value
-    return weights.FEWER_WENT_THAN_LEFT.value if after > before - len(context.gone) else 0.0
+    return weights.FEWER_WENT_THAN_LEFT.value if after > before - len(context.departed) else 0.0
 
 
 def _ways_of_leaving(context: RebalanceContext, leaves: Mapping[str, MemberAction]) -> dict[Cause, list[MemberAction]]:
@@ -147,12 +147,12 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
 
     It is the heartbeat thread that leaves for a consumer that polled too late.
     """
-    often = 0 if all_left(context) else poll_rhythm(context)
+    often = 0 if whole_group_left(context) else poll_rhythm(context)
     if often:
         return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value
     if _comes_back(context, actor, action):
         return weights.POLLED_LATE_CAME_BACK.value
-    return (weights.ALL_POLLED_LATE if all_left(context) else weights.POLLED_LATE).value
+    return (weights.ALL_POLLED_LATE if whole_group_left(context) else weights.POLLED_LATE).value
 
 
 def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: MemberAction) -> MemberAction | None:
@@ -207,7 +207,7 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
     return False
 
 
-def all_left(context: RebalanceContext) -> bool:
+def whole_group_left(context: RebalanceContext) -> bool:
     """Whether a group of several was closed.
 
     That all of them poll too late at once is rare.
@@ -220,9 +220,9 @@ def _comes_back(context: RebalanceContext, actor: str | None, action: MemberActi
     return any(later.at > left_at and context.actor(later) == actor for later in context.all_of(ActionKind.JOIN))
 
 
-def expired(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     """A member's session ran out."""
-    expiries = {actor: a for actor, a in context.by_actor(ActionKind.EXPIRE).items() if context.is_effective(a)}
+    expiries = {actor: a for actor, a in context.first_by_actor(ActionKind.EXPIRE).items() if context.is_effective(a)}
     if action is None and expiries:
         action = min(expiries.values(), key=lambda a: a.at)
     actor = context.actor(action) if action else None

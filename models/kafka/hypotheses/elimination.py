@@ -11,7 +11,7 @@ from dataclasses import replace
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.departures import all_left
+from models.kafka.hypotheses.departures import whole_group_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty
 from models.kafka.hypotheses.timeouts import (
@@ -66,9 +66,9 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     late = _polled_late(context)
     if late:
         return late
-    gone = context.gone.values()
+    gone = context.departed.values()
     expiries = [action for action in gone if action.kind is ActionKind.EXPIRE]
-    leaves = [action for action in gone if action.kind is ActionKind.LEAVE] + context.vanished
+    leaves = [action for action in gone if action.kind is ActionKind.LEAVE] + context.inferred_departures
     if window.outcome == "empty":
         return _emptied(context, leaves, expiries)
     by_members = _by_members_alone(context) if window.witness is Witness.CLIENT else []
@@ -93,7 +93,7 @@ def _emptied(context: RebalanceContext, leaves: list[MemberAction], expiries: li
     The only members can leave it unlogged, but never expire so.
     """
     if leaves or not expiries:
-        late = weights.ALL_POLLED_LATE.value if all_left(context) else weights.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
+        late = weights.ALL_POLLED_LATE.value if whole_group_left(context) else weights.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
         by_will = weights.EMPTIED_BY_LEAVE[Cause.MEMBER_LEAVE] - late
         return [Hypothesis(Cause.MEMBER_LEAVE, by_will, leaves), Hypothesis(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
     shares = weights.EMPTIED_BY_EXPIRY.of.items()
@@ -105,15 +105,15 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
 
     Without the coordinator's lines nothing tells of expiries.
     """
-    if follows_load(context) and not (context.joiners or context.gone or context.vanished or context.appeared):
+    if follows_load(context) and not (context.joiners or context.departed or context.inferred_departures or context.appeared):
         return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in weights.AFTER_MOVE.of.items()]
     returned = [action for actor, action in context.joiners.items() if actor in context.members_before and not context.is_ambiguous(actor)]
     if returned:
         return [Hypothesis(cause, share, returned, EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items()]
     known_before = context.members_before
     newcomers = [action for actor, action in context.joiners.items() if known_before and actor not in known_before]
-    silent, new = context.vanished, [*context.appeared, *newcomers]
-    if context.gone or len(newcomers) < len(context.joiners):
+    silent, new = context.inferred_departures, [*context.appeared, *newcomers]
+    if context.departed or len(newcomers) < len(context.joiners):
         return []
     if not (silent or new):
         return _work_lost(context) or _removed_and_back(context)
@@ -203,7 +203,7 @@ def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
     found: dict[str, MemberAction] = {}
     for action in context.actions:
         actor = context.actor(action)
-        if actor is None or action.at <= context.phase_began or actor in found:
+        if actor is None or action.at <= context.join_phase_start or actor in found:
             continue
         if action.kind is ActionKind.JOINED and (action.generation or 0) >= (context.window.generation_after or 0):
             break
@@ -219,7 +219,7 @@ def _is_out(context: RebalanceContext, actor: str) -> bool:
     Some libraries name no generation; there a group that went empty has lost all that were seen.
     """
     was_there = actor in context.members_before or (context.window.generation_before is None and context.window.outcome == "empty")
-    return was_there and actor not in context.members_after and actor not in context.gone
+    return was_there and actor not in context.members_after and actor not in context.departed
 
 
 def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
@@ -242,7 +242,7 @@ def start_not_seen(context: RebalanceContext) -> list[Hypothesis]:
     """Weigh that the start lies before the log, or in a gap."""
     lines = EARLIER_LINES
     if context.window.outcome == "empty":
-        expired = list(context.by_actor(ActionKind.EXPIRE).values())
+        expired = list(context.first_by_actor(ActionKind.EXPIRE).values())
         shares = weights.EXPIRED_WHILE_REBALANCING if expired else weights.START_NOT_SEEN_EMPTY
         actions = {Cause.SESSION_TIMEOUT: expired}
         return [Hypothesis(cause, share, actions.get(cause, []), lines) for cause, share in shares.of.items()]
@@ -353,7 +353,7 @@ def _sync_refused(context: RebalanceContext) -> bool:
 
 def _usual_shares(context: RebalanceContext, expiries: list[MemberAction]) -> list[Hypothesis]:
     shares = dict(weights.USUAL.of)
-    changed = bool(context.facts.topic_changes_between(context.window.previous_ended_at or context.phase_began, context.start))
+    changed = bool(context.facts.topic_changes_between(context.window.previous_ended_at or context.join_phase_start, context.start))
     if changed:
         shares |= weights.AFTER_TOPIC_CHANGE.of
     if expiries:

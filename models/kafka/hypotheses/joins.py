@@ -29,13 +29,13 @@ Members revoke at their next poll after the assignment.
 """
 
 
-def joined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+def propose_join(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     """Weigh why a new member joined.
 
     The first of its group, an old acquaintance, or one more.
     """
     joiners = context.joiners
-    actions = context.with_first(action, joiners.values())
+    actions = context.trigger_first(action, joiners.values())
     if context.was_empty:
         return first_of_empty(context, actions, weights.FIRST_MEMBER.value)
     actor = context.actor(action) if action else None
@@ -80,7 +80,7 @@ def _former_self(context: RebalanceContext, came: MemberAction) -> MemberAction 
     The new one may have gone again, too.
     """
     actor = context.actor(came)
-    first = context.gone.get(actor or "")
+    first = context.departed.get(actor or "")
     if first is None:
         return None
     others = [each for each in context.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if each.is_certain and context.actor(each) == actor]
@@ -100,7 +100,7 @@ def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:
     """Actions of all members but one that left and came back meanwhile."""
     actions: list[MemberAction] = []
     for actor, came in context.joiners.items():
-        went = context.gone.get(actor)
+        went = context.departed.get(actor)
         if went is not None and actor != but and not context.is_ambiguous(actor) and not went_as_it_came(context, came, went):
             actions += [came, went]
     return actions
@@ -137,7 +137,7 @@ def _ends_as_one_goes(context: RebalanceContext) -> bool:
     """
     until = context.window.open_until
     came = {action.member_id for action in context.joiners.values()}
-    gone = [action for action in context.gone.values() if action.is_certain and action.member_id not in came]
+    gone = [action for action in context.departed.values() if action.is_certain and action.member_id not in came]
     return until is not None and any(0 <= until - action.at <= PHASE_OVERRUN_US for action in gone)
 
 
@@ -168,7 +168,7 @@ _REJOIN_AFTER_TROUBLE = (
 )
 
 
-def rejoined(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
+def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     """Weigh why a member sent JoinGroup again unasked.
 
     Its topics, their partitions or its assignment changed.
@@ -256,7 +256,7 @@ def _rejoiners(context: RebalanceContext, first: list[MemberAction]) -> list[Mem
 
 
 def _settled_at(context: RebalanceContext) -> int:
-    return context.window.previous_ended_at or context.phase_began
+    return context.window.previous_ended_at or context.join_phase_start
 
 
 def _is_subscribed(context: RebalanceContext, actor: str | None) -> bool:

@@ -14,17 +14,17 @@ from models.causes import Cause
 from models.events import Witness, int_field, text_field
 from models.kafka.hypotheses.elimination import by_elimination, by_removed_members, start_not_seen, store_failed_silently, sync_given_up
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis
-from models.kafka.hypotheses.joins import joined
+from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, is_told, only_gave_id
+from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, only_gave_id
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import real, whole
 
 EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
 """How long an expiry's line may precede "Preparing" on busy brokers."""
 
-SUREST = real("kafka.hypothesis.surest")
+MAX_CONFIDENCE = real("kafka.hypothesis.surest")
 RIVAL_MIN = real("kafka.hypothesis.rival_min")
 """Rivals less likely than this are not named."""
 
@@ -47,7 +47,7 @@ class Ranking:
 
         Rounded, they are together no surer than certain.
         """
-        sure = round(min(self.best.probability, SUREST) * _PARTS)
+        sure = round(min(self.best.probability, MAX_CONFIDENCE) * _PARTS)
         left, rivals = _PARTS - sure, {}
         for hypothesis in self.hypotheses[1:]:
             if hypothesis.probability >= RIVAL_MIN:
@@ -61,7 +61,7 @@ class Ranking:
         return self.hypotheses[0]
 
 
-def judge(context: RebalanceContext) -> Ranking:
+def rank(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
     rival = Cause.MEMBER_RESTART if context.window.outcome == "empty" else Cause.MEMBER_LEAVE
@@ -103,7 +103,7 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
     if by_members or (nobody_before and store_failed_silently(context)):
         return store_failed(context, None), None
     if trigger is not None:
-        rule = joined if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
+        rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
         return rule(context, trigger), trigger
     return by_elimination(context), None
 
@@ -129,7 +129,7 @@ def find_trigger(context: RebalanceContext) -> MemberAction | None:
     candidates = [
         action
         for action in (
-            *context.latecomers,
+            *context.late_joiners,
             *context.actions_of(ActionKind.JOIN, ActionKind.LEAVE, ActionKind.REJOIN, ActionKind.REPLACE, end=start + CLOCK_TOLERANCE_US),
         )
         if _could_trigger(context, action)
@@ -185,13 +185,13 @@ def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:
 
     Not every library logs that it heard of a rebalance.
     """
-    if context.window.witness is not Witness.CLIENT or not (context.appeared or context.vanished or context.gone):
+    if context.window.witness is not Witness.CLIENT or not (context.appeared or context.inferred_departures or context.departed):
         return False
-    actor, since = context.actor(action), context.phase_began
+    actor, since = context.actor(action), context.join_phase_start
     return not any(
         context.actor(wish) == actor
         for wish in context.actions_of(ActionKind.WANTS_REJOIN, start=since, end=action.at)
-        if not is_told(wish)
+        if not is_rebalance_notice(wish)
     )
 
 
@@ -203,11 +203,11 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
     actor = context.actor(action)
     joined = max(
         (a.at for a in context.all_of(ActionKind.JOINED) if context.actor(a) == actor and a.at < action.at),
-        default=context.phase_began,
+        default=context.join_phase_start,
     )
     heard = (a for a in context.actions if joined <= a.at <= action.at and context.actor(a) == actor)
-    first = next((a for a in heard if is_told(a) or a.kind is ActionKind.WANTS_REJOIN), None)
-    return first is not None and is_told(first)
+    first = next((a for a in heard if is_rebalance_notice(a) or a.kind is ActionKind.WANTS_REJOIN), None)
+    return first is not None and is_rebalance_notice(first)
 
 
 def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:

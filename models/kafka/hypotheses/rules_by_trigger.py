@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 
 from models import weights
 from models.causes import Cause
-from models.kafka.hypotheses.departures import expired, left
+from models.kafka.hypotheses.departures import propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import Hypothesis
-from models.kafka.hypotheses.joins import joined, rejoined
+from models.kafka.hypotheses.joins import propose_join, propose_rejoin
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 
@@ -30,7 +30,7 @@ def _assignor_changed(_context: RebalanceContext, action: MemberAction | None) -
 def _sync_missed(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
     line = context.window.started
     listed = context.reason_actions(ActionKind.SYNC_MISSED, line) if line is not None else []
-    missing = list(context.by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
+    missing = list(context.first_by_actor(ActionKind.SYNC_MISSED).values()) or listed or ([action] if action else [])
     return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_MISSED.value, missing)]
 
 
@@ -49,12 +49,12 @@ def _downgraded(_context: RebalanceContext, _action: MemberAction | None) -> lis
 
 
 RULES_BY_REASON: Mapping[str, Rule] = {
-    "new_member": joined,
-    "leave": left,
-    "heartbeat_expiration": expired,
-    "update_metadata": rejoined,
-    "member_joining": rejoined,
-    "leader_rejoin": rejoined,
+    "new_member": propose_join,
+    "leave": propose_departure,
+    "heartbeat_expiration": propose_expiry,
+    "update_metadata": propose_rejoin,
+    "member_joining": propose_rejoin,
+    "leader_rejoin": propose_rejoin,
     "static_member_protocol_change": _assignor_changed,
     "static_member_update": _replaced,
     "pending_sync_expiration": _sync_missed,
@@ -67,12 +67,12 @@ RULES_BY_REASON: Mapping[str, Rule] = {
 """Rules by the id of the reason in `kafka_rebalance_reasons.yaml`."""
 
 RULES_BY_ACTION: Mapping[ActionKind, Rule] = {
-    ActionKind.JOIN: joined,
-    ActionKind.LEAVE: left,
-    ActionKind.EXPIRE: expired,
+    ActionKind.JOIN: propose_join,
+    ActionKind.LEAVE: propose_departure,
+    ActionKind.EXPIRE: propose_expiry,
     ActionKind.REPLACE: _replaced,
     ActionKind.REJOIN: lambda context, action: (
-        joined(context, action) if action is not None and context.is_new(action) else rejoined(context, action)
+        propose_join(context, action) if action is not None and context.is_new(action) else propose_rejoin(context, action)
     ),
 }
 """Rules by the kind of the action that triggered the rebalance."""

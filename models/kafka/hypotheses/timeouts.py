@@ -132,9 +132,9 @@ def _ended_otherwise(context: RebalanceContext, end: int) -> bool:
 
     The last one that was missing came, or went, or all old members are known to have come.
     """
-    if context.by_actor(ActionKind.EVICT):
+    if context.first_by_actor(ActionKind.EVICT):
         return False
-    went = [*context.gone.values(), *context.actions_of(ActionKind.ID_EXPIRED)]
+    went = [*context.departed.values(), *context.actions_of(ActionKind.ID_EXPIRED)]
     came = (
         action
         for action in context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start, end=end)

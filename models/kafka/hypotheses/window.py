@@ -13,7 +13,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import ActionKind, MemberAction, only_gave_id
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import is_default_id
-from models.kafka.observations.line_delays import AFTERTHOUGHT_US, CLOCK_TOLERANCE_US, EFFECT_US, STRAGGLER_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.units import FOREVER
@@ -46,13 +46,13 @@ class RebalanceContext:
         return at if at is not None else 0
 
     @cached_property
-    def phase_began(self) -> int:
+    def join_phase_start(self) -> int:
         """End of the previous join phase: later actions belong to this rebalance."""
         before = self.window.previous_joined_at
         return before if before is not None else -FOREVER
 
     @cached_property
-    def phase_over(self) -> int:
+    def join_phase_end(self) -> int:
         """End of this join phase.
 
         Of the rebalance, if it never got so far; far away while it is open.
@@ -105,15 +105,15 @@ class RebalanceContext:
         """
         if self._by_kind.keys().isdisjoint(kinds):
             return
-        low = self.phase_began if start is None else start
-        high = self.phase_over if end is None else end
+        low = self.join_phase_start if start is None else start
+        high = self.join_phase_end if end is None else end
         first = bisect_right(self._times, low)
-        last = bisect_right(self._times, high + AFTERTHOUGHT_US)
+        last = bisect_right(self._times, high + LATE_LOGGING_US)
         for action in self.actions[first:last]:
             if action.kind not in kinds:
                 continue
-            if is_afterthought(action):
-                if max(low, self.start - CLOCK_TOLERANCE_US) < action.at <= high + AFTERTHOUGHT_US and not self._next_began_before(action):
+            if is_logged_after_effect(action):
+                if max(low, self.start - CLOCK_TOLERANCE_US) < action.at <= high + LATE_LOGGING_US and not self._next_began_before(action):
                     yield action
             elif low < action.at <= high:
                 yield action
@@ -137,9 +137,9 @@ class RebalanceContext:
         return joined is not None and joined.at < action.at
 
     @cached_property
-    def gone(self) -> dict[str, MemberAction]:
+    def departed(self) -> dict[str, MemberAction]:
         """Who left or expired in this rebalance, by actor."""
-        return self.by_actor(ActionKind.LEAVE, ActionKind.EXPIRE, is_effective=True)
+        return self.first_by_actor(ActionKind.LEAVE, ActionKind.EXPIRE, is_effective=True)
 
     @cached_property
     def members_before(self) -> dict[str, str | None]:
@@ -207,9 +207,9 @@ class RebalanceContext:
         return found
 
     @property
-    def latecomers(self) -> list[MemberAction]:
+    def late_joiners(self) -> list[MemberAction]:
         """Members that asked to join too late for the last phase."""
-        generation, over = self.window.generation_before, self.phase_began
+        generation, over = self.window.generation_before, self.join_phase_start
         asked = self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
         return [action for action in asked if self._came_after(generation, action, self.actor(action))]
 
@@ -254,7 +254,7 @@ class RebalanceContext:
         return found
 
     @cached_property
-    def vanished(self) -> list[MemberAction]:
+    def inferred_departures(self) -> list[MemberAction]:
         """Members of the generation before that left unlogged.
 
         No line sees them off, and they are in the next one no more.
@@ -269,7 +269,7 @@ class RebalanceContext:
         return [
             MemberAction(ActionKind.LEAVE, self.start, self.members_before[actor], actor, None, None, None, event)
             for actor in logged
-            if actor not in after and actor not in self.gone
+            if actor not in after and actor not in self.departed
         ]
 
     @cached_property
@@ -292,7 +292,7 @@ class RebalanceContext:
         count = self.window.members_after
         return bool(count) and len(self.members_after) == count
 
-    def by_actor(self, *kinds: ActionKind, is_effective: bool = False) -> dict[str, MemberAction]:
+    def first_by_actor(self, *kinds: ActionKind, is_effective: bool = False) -> dict[str, MemberAction]:
         """First effective one of each actor among actions of these kinds.
 
         A coordinator's line is preferred.
@@ -303,7 +303,7 @@ class RebalanceContext:
         found: dict[str, MemberAction] = {}
         for action in self.actions_of(*kinds):
             actor = self.actor(action)
-            if self._took_effect_later(action, actor) or (is_effective and not self.is_effective(action)):
+            if self._is_superseded_by_coordinator(action, actor) or (is_effective and not self.is_effective(action)):
                 continue
             if actor is not None and (actor not in found or (action.is_certain and not found[actor].is_certain)):
                 found[actor] = action
@@ -311,14 +311,14 @@ class RebalanceContext:
 
     @cached_property
     def _firsts(self) -> dict[tuple[tuple[ActionKind, ...], bool], dict[str, MemberAction]]:
-        """What `by_actor` was asked for before."""
+        """What `first_by_actor` was asked for before."""
         return {}
 
     def since(self, at: int) -> Sequence[MemberAction]:
         """Actions later than a time, whatever rebalance they belong to."""
         return self.actions[bisect_right(self._times, at) :]
 
-    def _took_effect_later(self, action: MemberAction, actor: str | None) -> bool:
+    def _is_superseded_by_coordinator(self, action: MemberAction, actor: str | None) -> bool:
         """Whether the coordinator dates a leave later than others announced it."""
         if action.kind is not ActionKind.LEAVE or action.is_certain or actor is None:
             return False
@@ -328,17 +328,17 @@ class RebalanceContext:
     @cached_property
     def _leaves_afterwards(self) -> dict[str, int]:
         """When the coordinator logs leaves soon after this phase, by actor."""
-        over = self.phase_over
+        over = self.join_phase_end
         found: dict[str, int] = {}
         for action in self.since(over):
             if action.at > over + EFFECT_US:
                 break
             actor = self.actor(action)
-            if action.kind is ActionKind.LEAVE and action.is_certain and actor is not None and not is_afterthought(action):
+            if action.kind is ActionKind.LEAVE and action.is_certain and actor is not None and not is_logged_after_effect(action):
                 found.setdefault(actor, action.at)
         return found
 
-    def with_first(self, first: MemberAction | None, others: Iterable[MemberAction]) -> list[MemberAction]:
+    def trigger_first(self, first: MemberAction | None, others: Iterable[MemberAction]) -> list[MemberAction]:
         """Actions with the one that started it in front, one per actor."""
         actor = self.actor(first) if first else None
         rest = [action for action in others if self.actor(action) != actor]
@@ -384,7 +384,7 @@ class RebalanceContext:
         return MemberAction(kind, event.time_us, member_id, None, instance, text_field(event, "client_reason"), None, event)
 
 
-def is_afterthought(action: MemberAction) -> bool:
+def is_logged_after_effect(action: MemberAction) -> bool:
     """Whether a leave is logged after "Preparing" or "Stabilized".
 
     GroupCoordinator.scala, 3.0 to 3.9.

@@ -81,7 +81,7 @@ class MemberAction:
         return self.event.witness is Witness.COORDINATOR
 
 
-def is_told(action: MemberAction) -> bool:
+def is_rebalance_notice(action: MemberAction) -> bool:
     """Whether the action shows that a client heard of a rebalance.
 
     Since 3.0 its own wish to rejoin says so (ConsumerCoordinator).

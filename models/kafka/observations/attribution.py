@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.observations.client_ids import log_of
-from models.kafka.observations.roster import owner_of
+from models.kafka.observations.roster import owner_in_member_id
 from models.tolerances import whole
 
 EVENTS_WITHOUT_GROUP = frozenset(
@@ -79,7 +79,7 @@ def troubles_of_nobody(strays: Iterable[Event]) -> list[str]:
     ]
 
 
-SLACK_US = whole("kafka.attribution.slack_us")
+SIGHTING_TOLERANCE_US = whole("kafka.attribution.slack_us")
 """Time before its first sighting for which a client counts as present.
 
 Clocks differ, and joins take time.
@@ -112,7 +112,7 @@ class _Span:
         self.first_us, self.last_us = min(self.first_us, seen.first_us), max(self.last_us, seen.last_us)
 
     def holds(self, at: int) -> bool:
-        return self.first_us - SLACK_US <= at <= self.last_us + SLACK_US
+        return self.first_us - SIGHTING_TOLERANCE_US <= at <= self.last_us + SIGHTING_TOLERANCE_US
 
 
 _Spans = dict[str, _Span]
@@ -136,7 +136,7 @@ class Sightings:
             _note(self._in_log, (log, seen.client_id, seen.client_number), seen.group, seen)
             if seen.member_id:
                 _note(self._members, (log, seen.group), seen.member_id, seen)
-        client = seen.client_id or (owner_of(seen.member_id) if seen.member_id else None)
+        client = seen.client_id or (owner_in_member_id(seen.member_id) if seen.member_id else None)
         if client:
             _note(self._anywhere, client, seen.group, seen)
 
@@ -144,15 +144,15 @@ class Sightings:
         """Attribute lines to groups; those of each group in order of time."""
         homes: dict[str, list[Event]] = {}
         for event in events:
-            group = self._home(event)
+            group = self._group_of(event)
             if group is not None:
                 homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
         for told in homes.values():
             told.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
         return homes
 
-    def _home(self, event: Event) -> str | None:
-        client = event.client_id or (owner_of(event.member_id) if event.member_id else None)
+    def _group_of(self, event: Event) -> str | None:
+        client = event.client_id or (owner_in_member_id(event.member_id) if event.member_id else None)
         number = event.fields.get("client_number")
         own = (log_of(event.place.file), event.client_id, number if isinstance(number, int) else None)
         group = _only(self._in_log.get(own, {}), event.time_us)
@@ -182,6 +182,6 @@ def _only(spans: _Spans, at: int) -> str | None:
     """The only group, or the only one with the client at that time."""
     if len(spans) == 1:
         ((group, span),) = spans.items()
-        return group if span.first_us - SLACK_US <= at else None
+        return group if span.first_us - SIGHTING_TOLERANCE_US <= at else None
     there = [group for group, span in spans.items() if span.holds(at)]
     return there[0] if len(there) == 1 else None

@@ -116,7 +116,7 @@ class ClientStates:
             found = self._lanes[log, client] = _Lane(self._logs[client], told=self._first)
         return found
 
-    def gone(self, before: int) -> list[tuple[str, str]]:
+    def silent_clients(self, before: int) -> list[tuple[str, str]]:
         """Clients, by log and client id, that have been silent for long."""
         return [key for key, lane in self._lanes.items() if lane.is_gone(before)]
 

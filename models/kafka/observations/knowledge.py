@@ -78,18 +78,18 @@ class GroupKnowledge:
 
 def learn(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     """Learn from an event about members, generations, settings and subscriptions."""
-    _meet(knowledge, roster, event)
+    _update_roster(knowledge, roster, event)
     lesson = _LESSONS.get(event.name)
     if lesson is not None:
         lesson(knowledge, roster, event)
 
 
-def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+def _update_roster(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
     """Keep the roster: which ids belong together."""
     at = event.time_us
     member_id = event.member_id
     if member_id:
-        roster.see(
+        roster.observe(
             member_id,
             at,
             client_id=event.client_id or text_field(event, "client_id"),
@@ -100,10 +100,10 @@ def _meet(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
         )
     replaced = text_field(event, "old_member_id") if event.name == "StaticMemberReplaced" else None
     if replaced:
-        roster.see(replaced, at, instance_id=event.instance_id)
+        roster.observe(replaced, at, instance_id=event.instance_id)
     reason_member = text_field(event, "reason_member_id")
     if reason_member:
-        roster.see(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
+        roster.observe(reason_member, at, instance_id=text_field(event, "reason_instance_id"))
     if event.witness is Witness.CLIENT and event.client_id:
         _hear(knowledge, roster, event, event.client_id)
     if event.witness is Witness.REQUEST:

@@ -20,7 +20,7 @@ EFFECT_US = whole("kafka.line_delays.effect_us")
 It starts one at once, or belongs to a running one.
 """
 
-AFTERTHOUGHT_US = whole("kafka.line_delays.afterthought_us")
+LATE_LOGGING_US = whole("kafka.line_delays.afterthought_us")
 """Delay of "has left" after its effect, in the Scala coordinator since 3.0."""
 
 

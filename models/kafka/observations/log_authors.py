@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
 from models.kafka.observations.client_ids import log_of
-from models.kafka.observations.roster import Roster, owner_of
+from models.kafka.observations.roster import Roster, owner_in_member_id
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Author:
         """Take the next member id: those of one client follow each other."""
         if member_id == self.member_id:
             return
-        if owner_of(member_id) != owner_of(self.member_id) or member_id in self.former:
+        if owner_in_member_id(member_id) != owner_in_member_id(self.member_id) or member_id in self.former:
             self.is_shared = True
         self.former.add(self.member_id)
         self.member_id = member_id

@@ -28,7 +28,7 @@ _UUID_SUFFIX = re.compile(r"^(?P<owner>.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-
 
 
 @lru_cache(maxsize=4096)
-def owner_of(member_id: str) -> str | None:
+def owner_in_member_id(member_id: str) -> str | None:
     """Return the client id or instance id within a member id.
 
     None for ids of KIP-848 members.
@@ -79,7 +79,7 @@ class Roster:
     _instances: dict[str, str] = field(default_factory=dict)  # instance id -> client id
     logs: dict[str, ClientLog] = field(default_factory=dict)  # client id -> its own log, the latest
 
-    def see(
+    def observe(
         self,
         member_id: str,
         at: int,
@@ -116,7 +116,7 @@ class Roster:
         if known is None or (not is_host and not is_shared and (known.file, known.library) != (file, library)):
             self.logs[client_id] = ClientLog(file, library)
 
-    def past(self, before: int, named: Container[str | None]) -> list[Member]:
+    def inactive_since(self, before: int, named: Container[str | None]) -> list[Member]:
         """Members that ended or were silent for long before a time.
 
         Those in `named`, which open rebalances still need, are excluded.
@@ -151,7 +151,7 @@ class Roster:
         if member and member.client_id:
             return member.client_id
         instance = instance_id or (member.instance_id if member else None)
-        owner = owner_of(member_id) if member_id else None
+        owner = owner_in_member_id(member_id) if member_id else None
         if instance is not None:
             return self._instances.get(instance)
         if owner is not None and owner in self._instances:

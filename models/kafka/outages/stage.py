@@ -60,11 +60,11 @@ Lines may be late because of clocks (beyond this they count as time zones), beca
 because several files are merged.
 """
 
-LEAVING_ROWS = 1_000
+DRAIN_BATCH_ROWS = 1_000
 """Number of final rows that are drained at once."""
 
 _OF_ROWS = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", "divergences")
-_HELD = ("outages", "moved", "vacated", "event_count", "_coordinators_told", "_due", "_number", "_check_at")
+_CHECKPOINT_FIELDS = ("outages", "moved", "vacated", "event_count", "_coordinators_told", "_due", "_number", "_check_at")
 _HELD_OF_PARTITIONS = {
     "partitions": "partitions",
     "brokers": "brokers",
@@ -189,7 +189,7 @@ class OutageStage:
         found = cls(cluster, facts, node_of, readers or Readers(), gap_seconds)
         held = state_text.read(state, {})
         try:
-            for name in _HELD:
+            for name in _CHECKPOINT_FIELDS:
                 setattr(found, name, held[name])
             for name, attribute in _HELD_OF_PARTITIONS.items():
                 if name in held["stage"] or name != "topic_ids":  # states written before topics had ids lack them
@@ -204,10 +204,10 @@ class OutageStage:
     def state(self, clocks: str | None = None) -> str:
         """Checkpoint for `resumed`.
 
-        Take it after `catch_up`, between events of different times, and only if no clocks differ: later events may change which
+        Take it after `advance_to`, between events of different times, and only if no clocks differ: later events may change which
         clocks differ. `clocks` is the checkpoint of the clock information.
         """
-        held: dict[str, Any] = {name: getattr(self, name) for name in _HELD}
+        held: dict[str, Any] = {name: getattr(self, name) for name in _CHECKPOINT_FIELDS}
         held["stage"] = {name: getattr(self.stage, attribute) for name, attribute in _HELD_OF_PARTITIONS.items()}
         suspicions = self.stage.suspicions
         held |= {"with_file": suspicions.with_file, "refusals": suspicions.refusals}
@@ -231,28 +231,28 @@ class OutageStage:
 
     def feed(self, event: Event) -> None:
         """Process the next event."""
-        self._pass(event.order_us)
+        self._advance_watermark(event.order_us)
         self.stage.feed(event)
         self.event_count += 1
         self._schedule()
 
-    def catch_up(self, until: int) -> None:
+    def advance_to(self, until: int) -> None:
         """Advance the watermark to `until` (microseconds); the next event is later."""
-        self._pass(until + 1)
+        self._advance_watermark(until + 1)
 
-    def let_out(self) -> Iterator[Outages]:
+    def drain_final(self) -> Iterator[Outages]:
         """Yield final rows once there are LEAVING_ROWS of them."""
-        if self.final.row_count >= LEAVING_ROWS:
+        if self.final.row_count >= DRAIN_BATCH_ROWS:
             rows, self.final = self.final, Outages()
             yield rows
 
-    def finish(self) -> Outages:
+    def close(self) -> Outages:
         """Return all rows that were not drained.
 
         After `resumed`, without rows that were final at the checkpoint. Rows that further events would change have no
         `final_at`; for others it is the time from which they are final, so that rows don't depend on the end of the logs.
         """
-        self._pass(FOREVER)
+        self._advance_watermark(FOREVER)
         rows = Outages(partition_outages=self.outages)
         for history in self.stage.partitions.all():
             self._tell_leaders(rows, history, history.leaderships)
@@ -292,7 +292,7 @@ class OutageStage:
             self._check_at = due
             self._look_at(due, None)
 
-    def _pass(self, at: int) -> None:
+    def _advance_watermark(self, at: int) -> None:
         """Advance the watermark: handle everything due before a time."""
         while self._due and self._due[0][0] < at:
             due, _, history = heapq.heappop(self._due)
@@ -300,7 +300,7 @@ class OutageStage:
                 self._write_final_rows(history, due)
             elif due == self._check_at:
                 self._check_at = None
-                self._close(due)
+                self._close_incidents(due)
 
     def _write_final_rows(self, history: PartitionHistory, due: int) -> None:
         """Emit what is final of one partition, and prune it."""
@@ -369,7 +369,7 @@ class OutageStage:
 
     # -- incidents -------------------------------------------------------------------------------------------
 
-    def _close(self, at: int) -> None:
+    def _close_incidents(self, at: int) -> None:
         """Close incidents that ended long before a time, with their outages."""
         known = Outages(partition_outages=[*self.outages])
         for history in self.stage.partitions.without_rows():
@@ -381,7 +381,7 @@ class OutageStage:
             if later[-1] <= at and all(id(row) in settled for row in episode):
                 rows.partition_outages += episode
         absences = [each for each in self.stage.brokers.all() if not each.is_told]
-        without_outage = self._tell_absences(rows, absences, known, at, later)
+        without_outage = self._emit_broker_outages(rows, absences, known, at, later)
         self._add_incidents(rows, without_outage, known, at)
         self._tell_directory_failures(rows, known, at, later)
         self._drop_written(rows.partition_outages)
@@ -391,7 +391,7 @@ class OutageStage:
         if due is not None:
             self._check(due)
 
-    def _tell_absences(
+    def _emit_broker_outages(
         self, rows: Outages, absences: Sequence[BrokerAbsence], known: Outages, at: int, later: list[int]
     ) -> list[BrokerOutage]:
         """Emit outages of brokers that ended long before a time.
@@ -489,4 +489,4 @@ def replay_outages(
     stage = OutageStage(cluster, facts or ClusterFacts(cluster), node_of or {}, readers or Readers(), gap_seconds, skews)
     for event in stage.in_order(events):
         stage.feed(event)
-    return stage.finish()
+    return stage.close()

@@ -135,7 +135,7 @@ class Facts:
     learned: dict[str, Sightings] = field(default_factory=dict)
 
     @staticmethod
-    def see(seen: dict[str, Sightings], fact: str, node: str, event: Event) -> None:
+    def observe(seen: dict[str, Sightings], fact: str, node: str, event: Event) -> None:
         """Keep a node's first line about a fact."""
         sightings = seen.setdefault(fact, {})
         known = sightings.get(node)
@@ -193,7 +193,7 @@ class BrokerClocks:
         epoch = number_field(event, "controller_epoch") if event.name in _UNDER_AN_EPOCH else None
         if epoch is not None:
             elected = event.name == "ControllerElected"
-            self._lives.see(self._lives.made if elected else self._lives.learned, f"controller {epoch}", node, event)
+            self._lives.observe(self._lives.made if elected else self._lives.learned, f"controller {epoch}", node, event)
 
     def _life(self, event: Event, node: str) -> None:
         """Record a broker process's start, registration, unfencing or stop.
@@ -210,14 +210,14 @@ class BrokerClocks:
         elif event.name == "BrokerLeaving":
             _hold(self._leavings, (node, broker, event))
         elif event.name == "BrokerStateChanged" and incarnation is not None:
-            self._lives.see(self._lives.made, f"start {incarnation}", node, event)
+            self._lives.observe(self._lives.made, f"start {incarnation}", node, event)
         elif event.name == "BrokerRegistered" and incarnation is not None:
             self._decisions[node] += 1
-            self._lives.see(self._lives.learned, f"start {incarnation}", node, event)
+            self._lives.observe(self._lives.learned, f"start {incarnation}", node, event)
         elif event.name == "BrokerUnfenced" and known is not None:
-            self._lives.see(self._lives.made, f"unfenced {known}", node, event)
+            self._lives.observe(self._lives.made, f"unfenced {known}", node, event)
         elif word_field(event, "state") == "RUNNING" and known is not None:
-            self._lives.see(self._lives.learned, f"unfenced {known}", node, event)
+            self._lives.observe(self._lives.learned, f"unfenced {known}", node, event)
 
         for seen in (self._lives.made, self._lives.learned):
             if len(seen) > LIVES_MAX:
@@ -226,7 +226,7 @@ class BrokerClocks:
     def _sample(self, seen: dict[str, Sightings], fact: str, node: str, event: Event) -> None:
         if crc32(fact.encode("utf-8", "replace")) >= self._hashes_below:
             return
-        self._epochs.see(seen, fact, node, event)
+        self._epochs.observe(seen, fact, node, event)
         if len(seen) > SAMPLES_MAX:
             self._hashes_below //= 2
             for facts in (self._epochs.made, self._epochs.learned):

@@ -77,7 +77,7 @@ class RebalanceWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class StateChange:
+class StateTransition:
     """A step of the group's state with the event that shows it."""
 
     before: State | None
@@ -109,7 +109,7 @@ INFERRING = frozenset({Witness.REQUEST, Witness.CLIENT})
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class UnexpectedLine:
     """Something that the model did not expect."""
 
     expected: str
@@ -138,8 +138,8 @@ class ClassicReplay:
     group: Group = field(default_factory=Group)
     node: str | None = None
     windows: list[RebalanceWindow] = field(default_factory=list)
-    changes: list[StateChange] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    changes: list[StateTransition] = field(default_factory=list)
+    findings: list[UnexpectedLine] = field(default_factory=list)
     moves: list[CoordinatorRelocation] = field(default_factory=list)
     empty_since: Event | None = None
     deaths: list[tuple[Event | None, Event]] = field(default_factory=list)
@@ -201,7 +201,7 @@ class ClassicReplay:
         self.group.member_count = member_count
         for step in steps:
             leader = None if step.inferred else self.group.leader
-            self.changes.append(StateChange(step.before, step.after, step.inferred, event, generation, member_count, leader))
+            self.changes.append(StateTransition(step.before, step.after, step.inferred, event, generation, member_count, leader))
         return len(steps) if event.witness in INFERRING else sum(step.inferred for step in steps)
 
     def _close(self, window: RebalanceWindow, outcome: str, event: Event) -> None:
@@ -212,7 +212,7 @@ class ClassicReplay:
         if outcome == "coordinator_lost" and self.group.state is not window.state_before:
             # What was not finished is not in the offsets topic: the next coordinator finds the group in its former state.
             if window.state_before is not None:
-                lost = StateChange(
+                lost = StateTransition(
                     self.group.state, window.state_before, True, event, window.generation_before, None, None, was_taken_back=True
                 )
                 self.changes.append(lost)
@@ -235,7 +235,7 @@ class ClassicReplay:
         self.windows.append(window)
         return window
 
-    def _open_unseen(self, event: Event) -> RebalanceWindow:
+    def _open_without_start(self, event: Event) -> RebalanceWindow:
         """Open a rebalance whose start is not in the log.
 
         Further ones may be missing before it.
@@ -243,12 +243,12 @@ class ClassicReplay:
         before = event.generation - 1 if event.generation is not None else None
         known = self.group.generation
         if known is not None and before is not None and before != known:
-            self.findings.append(Finding(f"generation {known + 1}", f"generation {before + 1}", event))
+            self.findings.append(UnexpectedLine(f"generation {known + 1}", f"generation {before + 1}", event))
         window = self._open(event, before, State.EMPTY if before == 0 else self.group.state, has_started=False)
         window.inferred_steps += 1
         return window
 
-    def _arrive_at(self, event: Event) -> None:
+    def _follow_coordinator(self, event: Event) -> None:
         """Follow the group to the node that writes now.
 
         A rebalance left open there lost its coordinator.
@@ -266,14 +266,14 @@ class ClassicReplay:
     # -- the coordinator's lines -----------------------------------------------------------------------------
 
     def _rebalance_started(self, event: Event) -> None:
-        self._arrive_at(event)
+        self._follow_coordinator(event)
         if text_field(event, "reason_id") == "sync_store_error":
-            self._take_assignment_back()
+            self._undo_unstored_assignment()
         generation = event.generation
         known = self.group.generation
         state_before = self.group.state
         if known is not None and generation is not None and generation != known:
-            state_before = self._meet_other_generation(event, known, generation)
+            state_before = self._handle_generation_jump(event, known, generation)
         current = self.current
         if generation == 0 or state_before is State.DEAD:
             state_before = State.EMPTY
@@ -287,7 +287,7 @@ class ClassicReplay:
         if window.state_before is None and reason_state in {State.STABLE, State.COMPLETING_REBALANCE}:
             window.state_before = State(reason_state)
 
-    def _take_assignment_back(self) -> None:
+    def _undo_unstored_assignment(self) -> None:
         """Undo an assignment that could not be written.
 
         The group has never been Stable (storeGroup).
@@ -301,7 +301,7 @@ class ClassicReplay:
         window.outcome, window.ended, window.ended_at = "open", None, None
         self._last_ended_at = window.previous_ended_at
 
-    def _meet_other_generation(self, event: Event, known: int, generation: int) -> State | None:
+    def _handle_generation_jump(self, event: Event, known: int, generation: int) -> State | None:
         """Handle a generation that does not follow the last one.
 
         A new life, a failover, or lost lines.
@@ -311,7 +311,7 @@ class ClassicReplay:
             return State.EMPTY
         if self._ended_again and generation > known:
             return self.group.state
-        self.findings.append(Finding(f"generation {known}", f"generation {generation}", event))
+        self.findings.append(UnexpectedLine(f"generation {known}", f"generation {generation}", event))
         self.group.state = None
         self.group.member_count = None
         current = self.current
@@ -333,14 +333,14 @@ class ClassicReplay:
             return window
         if window is not None:
             self._close(window, "superseded", event)
-        return self._open_unseen(event)
+        return self._open_without_start(event)
 
     def _generation_started(self, event: Event) -> None:
-        self._arrive_at(event)
+        self._follow_coordinator(event)
         began = self.current
         window = self._joining(event)
         if window is began and window.generation_before is not None and event.generation != window.generation_before + 1:
-            self.findings.append(Finding(f"generation {window.generation_before + 1}", f"generation {event.generation}", event))
+            self.findings.append(UnexpectedLine(f"generation {window.generation_before + 1}", f"generation {event.generation}", event))
             window.unexplained_lines += 1
         window.joined = event
         window.generation_after = event.generation
@@ -350,12 +350,12 @@ class ClassicReplay:
         window.inferred_steps += self._move(State.COMPLETING_REBALANCE, event, event.generation, window.members_after)
 
     def _assignment_received(self, event: Event) -> None:
-        self._arrive_at(event)
+        self._follow_coordinator(event)
         window = self.current
         if self.group.state is State.STABLE and event.generation == self.group.generation:
             return  # the leader's SyncGroup was sent again
         if window is None:
-            window = self._open_unseen(event)
+            window = self._open_without_start(event)
             window.generation_after = event.generation
             window.inferred_steps += 1
         elif window.joined is None:
@@ -370,7 +370,7 @@ class ClassicReplay:
         self._close(window, "stable", event)
 
     def _group_emptied(self, event: Event) -> None:
-        self._arrive_at(event)
+        self._follow_coordinator(event)
         window = self._joining(event)
         window.joined = event
         window.generation_after = event.generation
@@ -403,7 +403,7 @@ class ClassicReplay:
         after = State.STABLE if had_members else State.EMPTY
         self.group.member_count = members if members is not None or is_older else self.group.member_count
         if self.group.state is not after:
-            self.changes.append(StateChange(self.group.state, after, False, event, self.group.generation, members, None))
+            self.changes.append(StateTransition(self.group.state, after, False, event, self.group.generation, members, None))
             self.group.state = after
 
     def _member_loaded(self, event: Event) -> None:
@@ -466,7 +466,7 @@ class ClassicReplay:
         state = text_field(event, "state")
         if self.group.state is None and state in set(State):
             self.group.state = State(state)
-            self.changes.append(StateChange(None, State(state), True, event, self.group.generation, None, None))
+            self.changes.append(StateTransition(None, State(state), True, event, self.group.generation, None, None))
 
 
 _HANDLERS: dict[str, Callable[[ClassicReplay, Event], None]] = {

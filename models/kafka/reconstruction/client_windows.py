@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, text_field
-from models.kafka.observations.actions import ActionKind, MemberAction, is_told, only_gave_id, says_unknown_member
+from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, only_gave_id, says_unknown_member
 from models.kafka.observations.knowledge import assigned_members
 from models.kafka.observations.roster import Roster
 from models.tolerances import whole
@@ -220,7 +220,7 @@ class ClientWindows:
                 self._refused(actor)
                 if only_gave_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
-            elif action.kind in _OPENINGS or is_told(action) or says_unknown_member(action):
+            elif action.kind in _OPENINGS or is_rebalance_notice(action) or says_unknown_member(action):
                 self._open(action, actor)
 
     @property
@@ -370,7 +370,7 @@ class ClientWindows:
         self._last, self._was_empty = sight, False
         self._keep_openings(sight.joined.at)
 
-    def still_open(self) -> Iterator[ClientWindow]:
+    def open_window(self) -> Iterator[ClientWindow]:
         """The rebalance that was under way as the logs ended."""
         last = self._last
         if last is None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MemberAction
-from models.kafka.reconstruction.classic_log import ClassicReplay, Finding, RebalanceWindow, StateChange
+from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow, StateTransition, UnexpectedLine
 from models.kafka.reconstruction.client_windows import ClientWindow
 from models.units import FOREVER
 
@@ -41,7 +41,7 @@ def adopt(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> No
         replay.windows[at + 1].previous_joined_at, replay.windows[at + 1].previous_ended_at = window.open_until, window.ended_at
     if client_window.skipped_from is not None and window.joined is not None:
         expected, seen = f"generation {client_window.skipped_from + 1}", f"generation {client_window.generation}"
-        replay.findings.append(Finding(expected, seen, window.joined))
+        replay.findings.append(UnexpectedLine(expected, seen, window.joined))
 
 
 def _begin(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> None:
@@ -96,11 +96,11 @@ def _state_before(replay: ClassicReplay, client_window: ClientWindow, before: Re
     return _ENDS.get(before.outcome, State.COMPLETING_REBALANCE)
 
 
-def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[StateChange]:
+def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[StateTransition]:
     """Fill in what only the window shows; the steps that follow."""
     state, generation, count = window.state_before, client_window.generation, client_window.member_count
     if window.witness is Witness.CLIENT and window.started is not None:
-        yield StateChange(state, State.PREPARING_REBALANCE, True, window.started, window.generation_before, None, None)
+        yield StateTransition(state, State.PREPARING_REBALANCE, True, window.started, window.generation_before, None, None)
     state = State.PREPARING_REBALANCE
     if client_window.joined is not None and window.joined is None:
         name = "GroupEmptied" if client_window.outcome == "empty" else "GenerationStarted"
@@ -108,7 +108,7 @@ def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[Stat
         window.generation_after = generation if client_window.outcome != "empty" else None  # no line names that of an empty group
         window.members_after = count if window.members_after is None else window.members_after
         if client_window.outcome != "empty":
-            yield StateChange(state, State.COMPLETING_REBALANCE, True, window.joined, generation, count, None)
+            yield StateTransition(state, State.COMPLETING_REBALANCE, True, window.joined, generation, count, None)
     if window.joined is not None and client_window.outcome != "empty":
         state = State.COMPLETING_REBALANCE
     window.outcome = client_window.outcome
@@ -117,10 +117,10 @@ def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[Stat
             "AssignmentReceived" if client_window.outcome == "stable" else "GroupEmptied", client_window.ended, generation
         )
         window.ended_at = window.ended.time_us
-        yield StateChange(state, _ENDS[client_window.outcome], True, window.ended, generation, count, None)
+        yield StateTransition(state, _ENDS[client_window.outcome], True, window.ended, generation, count, None)
 
 
-def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[StateChange], generation: int | None) -> None:
+def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[StateTransition], generation: int | None) -> None:
     """The group goes on from here."""
     replay.changes.extend(steps)
     if steps:

@@ -19,7 +19,7 @@ from models.kafka.hypotheses.elimination import INITIAL_DELAY_OVERRUN
 from models.kafka.hypotheses.hypothesis import PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, is_told
+from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.line_delays import stamp_width_us
 from models.rows import Person
 from models.tolerances import whole
@@ -109,7 +109,7 @@ def _evicted(context: RebalanceContext) -> list[Person]:
 
     Logged since 2.7; before that the length of the join phase shows it.
     """
-    logged = [action for action in context.by_actor(ActionKind.EVICT).values() if action.at >= context.start]
+    logged = [action for action in context.first_by_actor(ActionKind.EVICT).values() if action.at >= context.start]
     if logged:
         return [_person(context, action, EVICTED, is_first=index == 0) for index, action in enumerate(logged)]
     kept = _static_leader(context)
@@ -122,7 +122,7 @@ def _evicted(context: RebalanceContext) -> list[Person]:
     echoes = evicted_unlogged(context)
     if echoes:
         return [_person(context, action, EVICTED, is_first=index == 0) for index, action in enumerate(echoes)]
-    after, before, gone = context.members_after, context.members_before, context.gone
+    after, before, gone = context.members_after, context.members_before, context.departed
     if after and before:
         missing = {actor: before[actor] for actor in before if actor not in after and actor not in gone}
         if missing:
@@ -153,7 +153,7 @@ def _dropped(context: RebalanceContext) -> list[Person]:
     start, end, after = context.start, context.window.open_until, context.members_after
     if end is None or end - start < SLOW_REJOIN_US or not after:
         return []
-    missing = {actor: member for actor, member in context.members_before.items() if actor not in after and actor not in context.gone}
+    missing = {actor: member for actor, member in context.members_before.items() if actor not in after and actor not in context.departed}
     return _people(context, {actor: member for actor, member in missing.items() if not context.is_ambiguous(actor)}, NOT_BACK)
 
 
@@ -194,7 +194,7 @@ def _old_members(context: RebalanceContext) -> dict[str, str | None]:
         | set(context.joiners)
         | _asked_first(context)
     )
-    return {actor: member_id for actor, member_id in known.items() if actor not in came and actor not in context.gone}
+    return {actor: member_id for actor, member_id in known.items() if actor not in came and actor not in context.departed}
 
 
 def _awaited(context: RebalanceContext) -> list[Person]:
@@ -209,7 +209,7 @@ def _awaited(context: RebalanceContext) -> list[Person]:
         return removed
     if window.joined is not None:
         leader = context.previous.leader if context.previous is not None else None
-        stays = leader is not None and context.roster.actor(leader) not in context.gone
+        stays = leader is not None and context.roster.actor(leader) not in context.departed
         return [context.roster.person(leader if stays else None, None, None, NOT_SYNCED, is_first=True)]
     return [] if context.was_empty else _one_of(context, _old_members(context), NOT_REJOINED)
 
@@ -236,7 +236,8 @@ def _removed_at_last(context: RebalanceContext) -> list[Person]:
     start, end = context.start, context.window.open_until
     if end is None or end - start < SLOW_REJOIN_US or context.window.outcome == "empty":
         return []
-    late = [action for action in context.gone.values() if action.at - start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US]
+    departed = context.departed.values()
+    late = [action for action in departed if action.at - start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US]
     reasons = {ActionKind.LEAVE: LEFT_MEANWHILE, ActionKind.EXPIRE: EXPIRED_MEANWHILE}
     return [_person(context, action, reasons[action.kind], is_first=index == 0) for index, action in enumerate(late)]
 
@@ -292,7 +293,7 @@ def _arrivals(context: RebalanceContext, end: int) -> dict[str, MemberAction]:
         seen = frozenset(found)
         for action in context.actions_of(*kinds, start=context.start, end=end):
             actor = context.actor(action)
-            if actor is not None and not context.is_new(action) and actor not in seen and actor not in context.gone:
+            if actor is not None and not context.is_new(action) and actor not in seen and actor not in context.departed:
                 found.setdefault(actor, action)
     return found
 
@@ -319,7 +320,7 @@ def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[
             old.setdefault(context.roster.actor(member.member_id) or member.member_id, member.member_id)
     if len(old) != context.window.members_before or any(context.is_ambiguous(actor) for actor in old):
         return []
-    there = {*arrivals, *context.gone, *_asked_first(context)}
+    there = {*arrivals, *context.departed, *_asked_first(context)}
     missing = {actor: member_id for actor, member_id in old.items() if actor not in there}
     return _people(context, missing, AWAITED_LAST) if len(missing) == 1 else []
 
@@ -360,7 +361,11 @@ def _gap(start: int, own: list[MemberAction], end: int) -> str | None:
         return None
     heard, revoked, asked = (
         next((action.at for action in own if holds(action)), None)
-        for holds in (is_told, lambda each: each.kind is ActionKind.REVOKE, lambda each: each.kind in {ActionKind.REJOIN, ActionKind.JOIN})
+        for holds in (
+            is_rebalance_notice,
+            lambda each: each.kind is ActionKind.REVOKE,
+            lambda each: each.kind in {ActionKind.REJOIN, ActionKind.JOIN},
+        )
     )
     rejoined = end if asked is None else asked
     polled = rejoined if revoked is None else revoked

@@ -190,12 +190,12 @@ class Impact:
         some are unknown.
         """
         witnessed = is_stable and bool(actors) and self._tell_partitions.issuperset(actors)
-        found = self.of_epoch(began, until, is_witnessed=witnessed)
+        found = self.epoch_cost(began, until, is_witnessed=witnessed)
         if actors and self._tell_states.issuperset(actors):
             return replace(found, member_seconds=self._thread_seconds(began, until))
         return found if is_cooperative(assignor) else RebalanceCost(by_all, found.partition_seconds, found.duplicate_window)
 
-    def of_epoch(self, began: int, until: int | None, *, is_witnessed: bool) -> RebalanceCost:
+    def epoch_cost(self, began: int, until: int | None, *, is_witnessed: bool) -> RebalanceCost:
         """Cost of a rebalance in [began, until) that stops only moving partitions.
 
         `witnessed`: all members have logs of their own.
@@ -204,7 +204,7 @@ class Impact:
         if not is_witnessed or (self._dropped_until is not None and began <= self._dropped_until):
             return RebalanceCost(None, None, duplicate)
         stops = self.stops_within(began, until)
-        return RebalanceCost(giver_seconds(stops), partition_seconds(stops, began), duplicate)
+        return RebalanceCost(handover_seconds(stops), partition_seconds(stops, began), duplicate)
 
     def _thread_seconds(self, began: int, until: int | None) -> float | None:
         """Seconds in [began, until) of threads of Streams and of what they gave up.
@@ -259,7 +259,7 @@ def partition_seconds(stops: list[PartitionPause], began: int) -> float:
     )
 
 
-def giver_seconds(stops: list[PartitionPause]) -> float:
+def handover_seconds(stops: list[PartitionPause]) -> float:
     """Seconds until members' partitions had a new owner, summed over members.
 
     This is the downtime under assignors that move only some partitions.

@@ -15,7 +15,7 @@ from models.incidents.incidents import OVER_CAPACITY
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.epochs import judge_epoch
 from models.kafka.hypotheses.hypothesis import Settles
-from models.kafka.hypotheses.ranking import Ranking, judge, trigger_text
+from models.kafka.hypotheses.ranking import Ranking, rank, trigger_text
 from models.kafka.hypotheses.timeouts import numbers_of
 from models.kafka.hypotheses.window import RebalanceContext, evidence_events
 from models.kafka.observations.actions import ActionKind, MemberAction
@@ -61,7 +61,7 @@ NO_OFFENDER = frozenset(
 
 
 @dataclass(slots=True)
-class HistoryWriter:
+class VerdictWriter:
     """Writes the rows of one group."""
 
     cluster: str
@@ -75,16 +75,16 @@ class HistoryWriter:
 
     # -- classic rebalances ------------------------------------------------------------------------------------
 
-    def rebalance(self, context: RebalanceContext, history: GroupHistory) -> None:
+    def add_rebalance(self, context: RebalanceContext, history: GroupHistory) -> None:
         """Rank the causes of one rebalance, and add its row and its members' rows."""
-        judgement = judge(context)
+        judgement = rank(context)
         best = judgement.best
         offenders = self._offenders(context, judgement)
         row = self._row(context, judgement, offenders)
         self._weigh_damage(row, context.start)
         history.rebalances.append(row)
         history.rebalance_members.extend(self._members(context, row, best.actions))
-        history.divergences.extend(self._set_back(row, context.window.started, context.window.joined, context.window.ended))
+        history.divergences.extend(self._clock_regressions(row, context.window.started, context.window.joined, context.window.ended))
         stopped = row.member_seconds_stopped or 0.0
         for person in offenders:
             if person.member_id:
@@ -96,7 +96,7 @@ class HistoryWriter:
             return []
         actions = best.actions or ([judgement.trigger] if judgement.trigger else [])
         if context.window.outcome == "empty" and best.cause not in {Cause.NEW_GROUP, Cause.UNKNOWN}:
-            gone = sorted([*context.gone.values(), *context.vanished], key=lambda action: action.at)
+            gone = sorted([*context.departed.values(), *context.inferred_departures], key=lambda action: action.at)
             actions = _unique(context, [*actions, *gone])
         elif best.cause is Cause.MEMBER_RESTART:
             actions = _unique(context, actions)
@@ -204,7 +204,7 @@ class HistoryWriter:
 
     def _measurements(self, context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> dict[str, float]:
         found = numbers_of(context, cause, actions, self._gone_at)
-        for action in (*context.gone.values(), *actions):
+        for action in (*context.departed.values(), *actions):
             actor = context.actor(action)
             if actor is not None and action.kind in {ActionKind.LEAVE, ActionKind.EXPIRE}:
                 self._gone_at[actor] = action.at
@@ -225,7 +225,7 @@ class HistoryWriter:
     def _members(self, context: RebalanceContext, row: Rebalance, actions: list[MemberAction]) -> Iterable[RebalanceMember]:
         """All members affected by the rebalance, with their roles."""
         triggers = {context.actor(action) for action in actions}
-        joiners, gone = context.joiners, context.gone | context.by_actor(ActionKind.EVICT)
+        joiners, gone = context.joiners, context.departed | context.first_by_actor(ActionKind.EVICT)
         blocking = {person.member_id or person.client_id for person in row.blockers}
         before, after = context.members_before, context.members_after
         arrivals = self._arrivals(context)
@@ -264,7 +264,7 @@ class HistoryWriter:
 
     # -- everything else ---------------------------------------------------------------------------------------
 
-    def still_open(self, rebalances: Iterable[Rebalance]) -> None:
+    def extend_open(self, rebalances: Iterable[Rebalance]) -> None:
         """Set the minimum duration of rebalances still open at the end of the logs.
 
         Epochs have none, because it is unknown whether they last.
@@ -273,14 +273,14 @@ class HistoryWriter:
             if row.outcome == "open" and row.protocol == "classic":
                 row.at_least_seconds = seconds(row.started_at, self.logs_end)
 
-    def epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
+    def add_epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
         """Add the row of the epoch that is waiting for it."""
         modern.complete()
         window = modern.windows[modern.reported]
         row = self._epoch_row(modern, window, known)
         self._weigh_damage(row, window.began)
         history.rebalances.append(row)
-        history.divergences.extend(self._set_back(row, window.started, window.targeted))
+        history.divergences.extend(self._clock_regressions(row, window.started, window.targeted))
         modern.note_reported()
 
     def _weigh_damage(self, row: Rebalance, at: int) -> None:
@@ -299,7 +299,7 @@ class HistoryWriter:
         row.alternatives = {cause: round(share * UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE, 6) for cause, share in row.alternatives.items()}
         row.settled_by = f"an undamaged copy of {damage.file}"
 
-    def _set_back(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
+    def _clock_regressions(self, row: Rebalance, *steps: Event | None) -> Iterator[Divergence]:
         """Report steps of the coordinator's clock back within a rebalance.
 
         The row's own times are put in order, and the length of what they interrupt is unknown.
@@ -360,7 +360,7 @@ class HistoryWriter:
         until = modern.following.began if modern.following else None
         is_burst = verdict.cause is Cause.SESSION_TIMEOUT and in_burst(self.facts, self.group, window.began)
         root = RootCause.COORDINATOR_PAUSE.value if is_burst else None
-        stopped = self.impact.of_epoch(window.began, until, is_witnessed=modern.reconciliations.witnessed.issuperset(window.members))
+        stopped = self.impact.epoch_cost(window.began, until, is_witnessed=modern.reconciliations.witnessed.issuperset(window.members))
         return Rebalance(
             cluster=self.cluster,
             system=KAFKA,

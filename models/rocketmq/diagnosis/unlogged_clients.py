@@ -93,7 +93,7 @@ class QueueAssignment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Path:
+class _SimulatedClient:
     """Simulated runs of such a client, with its subscriptions and strategy."""
 
     life: ClientProcess
@@ -115,7 +115,7 @@ class PresenceChange:
     how: ListChangeKind
 
 
-def presence(group: Group) -> list[PresenceChange]:
+def client_list_changes(group: Group) -> list[PresenceChange]:
     """Changes of clients' presence, combined over all brokers' lists.
 
     A restarted broker has forgotten clients that are still alive.
@@ -170,7 +170,7 @@ class _Connections:
         return repeated
 
 
-def versions_of(changes: Iterable[PresenceChange]) -> tuple[list[int], list[tuple[str, ...]]]:
+def client_list_versions(changes: Iterable[PresenceChange]) -> tuple[list[int], list[tuple[str, ...]]]:
     """Versions of the combined client list, with their start times.
 
     Clients are sorted as they sort themselves.
@@ -203,13 +203,13 @@ class UnloggedClients:
         self.routes = routes
         self.end = end
         self._tells_moves = tells_moves
-        changes = presence(group)
+        changes = client_list_changes(group)
         self._frozen: dict[int, list[tuple[int, int]]] = {}
         self.lives = self._lives(changes)
         # A client that can ask only one broker gets that broker's list, even if it is incomplete.
         only = next(iter(group.lists.values())) if len(group.lists) == 1 else None
         self._starts, self._listed = (
-            (only.starts[1:], only.versions[1:]) if only is not None else versions_of(changes if self.lives else ())
+            (only.starts[1:], only.versions[1:]) if only is not None else client_list_versions(changes if self.lives else ())
         )
         self.strategies = sum(group.strategies.values(), Counter())
         self._topics = group.topics | {topic for life in group.lives for topic in life.topics}
@@ -260,9 +260,9 @@ class UnloggedClients:
 
     # -- assignments ------------------------------------------------------------------------------------------------
 
-    def _path(self, life: ClientProcess) -> _Path:
+    def _path(self, life: ClientProcess) -> _SimulatedClient:
         said = self._said(life)
-        path = _Path(life, self._strategy(life), said, self._runs(life, said))
+        path = _SimulatedClient(life, self._strategy(life), said, self._runs(life, said))
         for at in path.runs:
             life.topics.update({topic: by for topic, by in self._topics_at(said, at).items() if topic not in life.topics})
         return path
@@ -291,7 +291,7 @@ class UnloggedClients:
                 if who == life.client_id and life.begun_at - START_US <= at < min(until, over):
                     yield QueueAssignment(topic, queue, at, min(until, over), life)
 
-    def _held_by(self, path: _Path, topic: str, moves: SubscriptionVersions | None) -> Iterator[QueueAssignment]:
+    def _held_by(self, path: _SimulatedClient, topic: str, moves: SubscriptionVersions | None) -> Iterator[QueueAssignment]:
         life = path.life
         over = life.ended_at if life.ended_at is not None else FOREVER
         held: dict[str, int] = {}
@@ -369,7 +369,7 @@ class UnloggedClients:
         steps = self.routes.over_time(topic)
         return max(bisect_right(steps, at, key=lambda step: step[0] if is_sure else self._polled(life, step[0])) - 1, 0)
 
-    def _share(self, path: _Path, topic: str, at: int, route: int, held: Iterable[str]) -> set[str]:
+    def _share(self, path: _SimulatedClient, topic: str, at: int, route: int, held: Iterable[str]) -> set[str]:
         """Queues assigned in a run.
 
         A run without a route or a list is skipped and keeps the current queues.

@@ -9,7 +9,7 @@ from functools import partial
 from typing import IO, Any
 
 from pipelines.analysis.parallel.pool import send
-from pipelines.gc_tuning import rarely_collected
+from pipelines.gc_tuning import gc_throttled
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     # Whatever else prints must not get between the results.
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    with rarely_collected():
+    with gc_throttled():
         while True:
             try:
                 task = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process

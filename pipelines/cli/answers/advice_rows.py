@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pipelines.cli.answers.settings_search import cost, options, settings
 
 if TYPE_CHECKING:
-    from models.whatif.advice import Advice, Finding
-    from models.whatif.outlook import Outlook
+    from models.whatif.advice import Advice, RatedChange
+    from models.whatif.outlook import WhatIfResult
 
 
-def effects(outlook: Outlook) -> dict[str, Any]:
+def effects(outlook: WhatIfResult) -> dict[str, Any]:
     """Rebalances and downtime that another configuration would change."""
     return {
         "count": len(outlook.changes),
@@ -51,7 +51,7 @@ def finding_rows(found: Iterable[Advice]) -> Iterator[dict[str, Any]]:
         yield from (finding_row(advice, each, helps=False) for each in advice.useless)
 
 
-def finding_row(advice: Advice, finding: Finding, *, helps: bool) -> dict[str, Any]:
+def finding_row(advice: Advice, finding: RatedChange, *, helps: bool) -> dict[str, Any]:
     """A change with its values, its effects, and what it costs."""
     later_ms = finding.candidate.values_ms.get("later")
     return {

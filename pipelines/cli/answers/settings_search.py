@@ -17,7 +17,7 @@ from dashboards.view.row_access import column
 from dashboards.view.settings import SettingAdvice
 
 if TYPE_CHECKING:
-    from models.whatif.advice import Advice, Finding
+    from models.whatif.advice import Advice, RatedChange
     from models.whatif.history import GroupHistory
     from models.whatif.rules import Configuration
     from models.whatif.scopes import Scope
@@ -131,7 +131,7 @@ def in_sections(rows: Any, wanted: Collection[Group], found: Sequence[Advice]) -
     """What helps the groups of an answer, and where to ask about others."""
     from dashboards.wording.units import counted
 
-    shown = told(found)
+    shown = advice_lines(found)
     rebalanced = {(row.cluster, row.group) for row in rows.rebalances}
     left = len(rebalanced.intersection(wanted) - {(advice.cluster, advice.group) for advice in found})
     if left:
@@ -152,12 +152,12 @@ def in_short(found: Iterable[Advice]) -> dict[str, list[str]]:
     return {scope: [f"{group}: {text}" if scope in several else text for group, text in pairs] for scope, pairs in texts.items()}
 
 
-def advised_to(found: Iterable[Advice]) -> list[tuple[Advice, Finding]]:
+def advised_to(found: Iterable[Advice]) -> list[tuple[Advice, RatedChange]]:
     """What is advised to each group and for its incidents, without repetitions.
 
     Best first: the first of each group and incident comes before the second of any.
     """
-    chosen: dict[tuple[str, str, Configuration], tuple[Advice, Finding]] = {}
+    chosen: dict[tuple[str, str, Configuration], tuple[Advice, RatedChange]] = {}
     lists = [(advice, findings) for advice in found for findings in (advice.helpful, *advice.scopes.values())]
     for place in range(FINDINGS_MAX):
         for advice, findings in lists:
@@ -195,7 +195,7 @@ def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
     return sorted(groups, key=lambda each: (-sum(map(stopped_seconds, each.rows)), -len(each.rows), each.cluster, each.group))
 
 
-def told(found: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
+def advice_lines(found: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
     """What helps each group most, what it costs, and how to ask further.
 
     Groups that no setting would have helped by as much as a rebalance costs are left out.
@@ -221,7 +221,7 @@ def _told(advice: Advice) -> Iterator[tuple[str, str]]:
         yield f"Does not help: {'; '.join(dict.fromkeys(map(turn, advice.useless)))}.", ""
 
 
-def sentence(finding: Finding) -> str:
+def sentence(finding: RatedChange) -> str:
     """A change with the rebalances and the downtime that it avoids."""
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
@@ -237,7 +237,7 @@ def sentence(finding: Finding) -> str:
     )
 
 
-def short_sentence(finding: Finding) -> str:
+def short_sentence(finding: RatedChange) -> str:
     """The same in one clause, with the cost."""
     from dashboards.wording.units import counted
 
@@ -262,7 +262,7 @@ FEW_UNITS = 10
 """Numbers from here on are told without a fraction."""
 
 
-def turn(finding: Finding) -> str:
+def turn(finding: RatedChange) -> str:
     """A change in words, with its value."""
     from conf.causes import turns
 
@@ -271,7 +271,7 @@ def turn(finding: Finding) -> str:
     return text.format(**_values(finding))
 
 
-def cost(finding: Finding) -> str:
+def cost(finding: RatedChange) -> str:
     """What a change costs."""
     from conf.causes import turns
 
@@ -280,14 +280,14 @@ def cost(finding: Finding) -> str:
     return "; ".join(text.format(**_values(finding)) for text in (entry.costs, longer) if text)
 
 
-def settings(finding: Finding) -> list[dict[str, Any]]:
+def settings(finding: RatedChange) -> list[dict[str, Any]]:
     """Settings that a finding changes, as properties have them."""
     configuration = finding.candidate.configuration
     changed = [(name, value) for name in SETTINGS if (value := getattr(configuration, name))]
     return [{"name": SETTINGS[name], "value": FIXED_VALUES.get(name) if value is True else str(value)} for name, value in changed]
 
 
-def options(finding: Finding) -> str:
+def options(finding: RatedChange) -> str:
     """Options of `groupscope whatif` that ask about a finding."""
     configuration, parts = finding.candidate.configuration, []
     for name, option in OPTIONS.items():
@@ -299,7 +299,7 @@ def options(finding: Finding) -> str:
     return " ".join(parts)
 
 
-def _values(finding: Finding) -> dict[str, str]:
+def _values(finding: RatedChange) -> dict[str, str]:
     from dashboards.wording.durations import duration
 
     return {name: duration(value / 1000) for name, value in finding.candidate.values_ms.items()}

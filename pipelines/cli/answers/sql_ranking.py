@@ -12,7 +12,7 @@ from typing import Any
 
 from conf.causes import SYSTEMS, cause, causes
 from dashboards.answer import build
-from dashboards.answer.totals import HOSTLESS, Doer, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
+from dashboards.answer.totals import HOSTLESS, Offender, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
 from dashboards.view.row_access import NAMELESS
 from models.downtime import PROTOCOLS_WITHOUT_STOP
@@ -105,13 +105,13 @@ def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data
     return ranked(_totals_by_offender(rebalances, ranked_by))
 
 
-def _totals_by_offender(rebalances: StoredRows, ranked_by: str = "client") -> defaultdict[Doer, OffenderTotals]:
+def _totals_by_offender(rebalances: StoredRows, ranked_by: str = "client") -> defaultdict[Offender, OffenderTotals]:
     persons = {
         "offenders": _PERSON.format(stopped=STOPPED, is_offender=1, is_blocker=0, column="offenders"),
         "blockers": _PERSON.format(stopped=STOPPED, is_offender=0, is_blocker=1, column="blockers"),
     }
     named = _NAMED.format(name=_NAMED_BY[ranked_by], host=_HOST, **persons)
-    totals: defaultdict[Doer, OffenderTotals] = defaultdict(OffenderTotals)
+    totals: defaultdict[Offender, OffenderTotals] = defaultdict(OffenderTotals)
     for row in rebalances.query(_OFFENDER_TOTALS.format(once=_ONCE.format(named=named))):
         totals[_doer(row)].add_all(
             row["cause"],
@@ -140,7 +140,7 @@ def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[
     tally.by_offender = _totals_by_offender(rebalances)
     judged = any_of("rebalance_id", [each for members in incidents.values() for each in members])
     for row in rebalances.where(f"confidence < {data.SURE} or {judged}"):
-        tally.judge(build.rebalance(row))
+        tally.add_verdict(build.rebalance(row))
     for item in longest(rebalances, kept_max)[0]:
         tally.keep(item)
     return tally
@@ -172,7 +172,7 @@ def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.L
     return build.lanes(timeline.query(_STRETCHES.format(cluster=cluster, group=group))), len(groups)
 
 
-def _doer(row: dict[str, Any]) -> Doer:
+def _doer(row: dict[str, Any]) -> Offender:
     return row["cluster"], row["system"], row["group"], row["name"]
 
 

@@ -133,7 +133,7 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
         if row is not None:
             screens.heading(console, "The rebalance" if found.is_known else "What was going on")
     if row is not None:
-        screens.told(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
+        screens.print_story(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
         if row.system == "kafka":
             _show_settings(row, source)
 

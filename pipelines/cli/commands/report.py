@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from models.whatif.advice import Advice
     from models.whatif.comparison import Span
     from models.whatif.history import GroupHistory
-    from models.whatif.outlook import Outlook as GroupOutlook
+    from models.whatif.outlook import WhatIfResult as GroupOutlook
     from pipelines.cli.answers.source import Source
     from pipelines.cli.output.proof import Part
 

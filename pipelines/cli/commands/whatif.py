@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from models.whatif.advice import Advice
     from models.whatif.comparison import Change
-    from models.whatif.outlook import Outlook
+    from models.whatif.outlook import WhatIfResult
     from models.whatif.rules import Configuration, Rule
 
 SessionTimeout = Annotated[
@@ -139,7 +139,7 @@ def _milliseconds(text: str | None, option: str) -> int | None:
     return round(found.total_seconds() * 1000)
 
 
-def ready(found: Iterable[Outlook], configuration: Configuration) -> dict[str, Any]:
+def ready(found: Iterable[WhatIfResult], configuration: Configuration) -> dict[str, Any]:
     """The answer as described by `groupscope schema whatif`."""
     import dataclasses
 
@@ -151,14 +151,14 @@ def ready(found: Iterable[Outlook], configuration: Configuration) -> dict[str, A
     }
 
 
-def _rules(found: Iterable[Outlook]) -> list[Rule]:
+def _rules(found: Iterable[WhatIfResult]) -> list[Rule]:
     from models.whatif.rules import RULES
 
     used = {rule.id for outlook in found for rule in outlook.rules()}
     return [rule for rule in RULES if rule.id in used]
 
 
-def _group(outlook: Outlook) -> dict[str, Any]:
+def _group(outlook: WhatIfResult) -> dict[str, Any]:
     return {
         "cluster": outlook.cluster,
         "group": outlook.group,
@@ -169,12 +169,12 @@ def _group(outlook: Outlook) -> dict[str, Any]:
     }
 
 
-def _changes(found: Iterable[Outlook]) -> Iterator[dict[str, Any]]:
+def _changes(found: Iterable[WhatIfResult]) -> Iterator[dict[str, Any]]:
     for outlook in found:
         yield from (_change(outlook, change) for change in outlook.changes)
 
 
-def _change(outlook: Outlook, change: Change) -> dict[str, Any]:
+def _change(outlook: WhatIfResult, change: Change) -> dict[str, Any]:
     from pipelines.schema.tables import instant_text
 
     return {
@@ -204,7 +204,7 @@ EFFECTS = {
 }
 
 
-def _show(console: Console, found: list[Outlook], source: Source, limit: int, *, verbose: bool) -> None:
+def _show(console: Console, found: list[WhatIfResult], source: Source, limit: int, *, verbose: bool) -> None:
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
     from pipelines.cli.output import screens
@@ -239,7 +239,7 @@ def _show(console: Console, found: list[Outlook], source: Source, limit: int, *,
         screens.say(console, f"- {rule.says} {rule.assumes} ({rule.source}; since {rule.since})", indent=1, hang=2)
 
 
-def _headline(found: list[Outlook]) -> str:
+def _headline(found: list[WhatIfResult]) -> str:
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
 
@@ -253,7 +253,7 @@ def _headline(found: list[Outlook]) -> str:
     return f"{text}; groups would have stood still for {duration(max(0.0, stopped - saved))} instead of {duration(stopped)}."
 
 
-def _show_changes(console: Console, found: list[Outlook], source: Source) -> None:
+def _show_changes(console: Console, found: list[WhatIfResult], source: Source) -> None:
     from dashboards.wording.durations import duration
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid

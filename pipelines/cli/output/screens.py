@@ -401,7 +401,7 @@ def outages_in_short(console: Console, items: Sequence[Outage], clock: Clock, *,
         )
 
 
-def told(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int | None) -> None:
+def print_story(console: Console, item: Rebalance, clock: Clock, *, evidence_max: int | None) -> None:
     """Print one rebalance as a story with its evidence."""
     console.print(visible(story.title(item)), style="bold")
     say(console, f"id {item.id}, cluster {item.cluster}, {item.cause_title.lower()}, {story.outcome(item)}", style="dim")

@@ -49,7 +49,7 @@ def nothing_new(
     """Return the state of a warehouse without work, or the bytes to read.
 
     `file_options` is what the options say of the files found, by name.
-    In the first case `write_down` completes the run. Raises WarehouseBusy if another run holds the warehouse,
+    In the first case `record_idle_run` completes the run. Raises WarehouseBusy if another run holds the warehouse,
     NeedsRebuild if the tables were made with other options or another catalogue.
     """
     try:
@@ -142,7 +142,7 @@ def _files_as_stored(
     return here
 
 
-def write_down(
+def record_idle_run(
     place: str, run: RunEntry, found: NothingChanged, exit_code: int, counts: Mapping[str, int], timings: Mapping[str, float]
 ) -> None:
     """Write the entry of a run with nothing to do, in one commit."""
@@ -168,4 +168,4 @@ def write_down(
         raise CannotWrite(f"{place}: the entry of the run can't be written: {error}") from error
 
 
-__all__ = ["NeedsRebuild", "NothingChanged", "check_versions", "models_have_changed", "nothing_new", "write_down"]
+__all__ = ["NeedsRebuild", "NothingChanged", "check_versions", "models_have_changed", "nothing_new", "record_idle_run"]

@@ -20,7 +20,7 @@ from parsers.reading.file_reports import whole_report
 from parsers.reading.reader import Discovery, FileOptions, ReadOptions, SourceFile
 from parsers.reading.resume import Start
 from parsers.sources.checkpoints import checkpoint_parts
-from parsers.sources.filesystems import ahead, at_once
+from parsers.sources.filesystems import ahead, map_concurrently
 from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.log_files import log_file_row, refused_row
 from pipelines.analysis.stages import name_files
@@ -117,9 +117,9 @@ def ingest(
 
     `forget` removes content that no input has; with `oldest` only if it is older.
     """
-    stored = stored_files(warehouse.rows("log_files"))
+    stored = stored_files(warehouse.read_arrow("log_files"))
     file_options = options.of_files(found.files)
-    states = parse_states(warehouse.rows("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
+    states = parse_states(warehouse.read_arrow("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
 
     def plan(files: Discovery) -> Plan:
         todo = plan_of(stored, states, files, file_options, rebuild=rebuild, oldest=oldest)
@@ -201,7 +201,7 @@ class _Ingest:
             source, start = file
             return file_state(source, before[source.name], start, parts[source.name], rows[source.name]["bytes_read"])
 
-        for (source, _), state in zip(todo.read, at_once(state_of, todo.read, lambda file: file[0].path), strict=True):
+        for (source, _), state in zip(todo.read, map_concurrently(state_of, todo.read, lambda file: file[0].path), strict=True):
             states.pop(source.name, None)
             if state is not None:
                 states[source.name] = state

@@ -50,7 +50,7 @@ def seen_before(place: str, redaction: Redaction | None) -> InspectionCache:
         return InspectionCache()
     same = _same(redaction)
     mine = [row for row in rows if all(row[name] == value for name, value in same.items())]
-    known = {row["path"]: Inspection.of(row["modified_ns"], row["size_bytes"], json.loads(row["contents_json"])) for row in mine}
+    known = {row["path"]: Inspection.from_json(row["modified_ns"], row["size_bytes"], json.loads(row["contents_json"])) for row in mine}
     return InspectionCache(known, rows, has_names=any(row["redaction"] != same["redaction"] for row in rows))
 
 
@@ -103,7 +103,7 @@ def _same(redaction: Redaction | None) -> dict[str, str | None]:
 
 
 def _row(path: str, look: Inspection) -> dict[str, Any]:
-    parts = json.dumps(look.told(), sort_keys=True)
+    parts = json.dumps(look.to_json(), sort_keys=True)
     return {"path": path, "modified_ns": look.modified, "size_bytes": look.size_bytes, "contents_json": parts}
 
 

@@ -232,7 +232,7 @@ class _SourceMatcher:
                 return self._first(source, candidates(source), is_whole=is_whole)
             return None
 
-        for source, match in zip(sources, places.at_once(first, sources, attrgetter("path")), strict=True):
+        for source, match in zip(sources, places.map_concurrently(first, sources, attrgetter("path")), strict=True):
             if match is not None and match[0].path in self.taken:  # by a source compared at the same time
                 match = first(source)
             if match is not None:

@@ -43,7 +43,7 @@ class SentIncidents:
         names = [(name, stored) for name, stored in TABLES["alerts"].stored_names(rows.column_names) if stored is not None]
         return {row["incident_id"]: row for row in rows.select([stored for _, stored in names]).rename_columns([*dict(names)]).to_pylist()}
 
-    def grew(self) -> bool:
+    def refresh(self) -> bool:
         """Read the table again; return True if another process has written."""
         self._table.update_incremental()
         if self._table.version() == self._seen:
@@ -51,7 +51,7 @@ class SentIncidents:
         self._seen, self.rows = self._table.version(), self._read()
         return True
 
-    def write_down(self, incidents: Sequence[Mapping[str, Any]], former: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def record_sent(self, incidents: Sequence[Mapping[str, Any]], former: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Record incidents as sent now, or as sent under a former id.
 
         Writes one commit. Raises CannotWrite.
@@ -92,7 +92,7 @@ class SentIncidents:
         ways: tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], bool], ...] = (
             lambda row, former: row["cluster"] == former["cluster"] and _is_same(row, former),
             lambda row, former: former["cluster"] not in clusters and _is_same(row, former),
-            lambda row, former: _may_be_its_rest(row, former) and before().holds(former["incident_id"], row),
+            lambda row, former: _may_be_remainder(row, former) and before().holds(former["incident_id"], row),
         )
         found: dict[str, Mapping[str, Any]] = {}
         for stands_for in ways:
@@ -119,7 +119,7 @@ def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
     return _about_the_same(incident, former) and bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))
 
 
-def _may_be_its_rest(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
+def _may_be_remainder(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
     """Return True if `incident` may be the remainder of an alerted one.
 
     The first rows of the alerted incident have expired.

@@ -147,7 +147,7 @@ RULE = "rule"
 """Kind of an alert about a broken rule, which is no incident."""
 
 
-def tell(
+def send_new(
     place: str,
     versions: Mapping[str, int],
     run_id: str,
@@ -175,14 +175,14 @@ def tell(
             _log.warning("%s incidents more are left to the next run: nobody takes any", len(left))
             return DeliveryCounts(sent, failed + len(left))
         row = left.pop(0)
-        if alerts.grew():
+        if alerts.refresh():
             random.shuffle(left)
         if row["incident_id"] in alerts.rows:
             continue
         trouble = _tell(row, send)
         if trouble is None:
             # Without a beginning no incident is taken for it under another id.
-            alerts.write_down([{**row, "started_at": None} if row["kind"] == RULE else row])
+            alerts.record_sent([{**row, "started_at": None} if row["kind"] == RULE else row])
             sent, in_a_row = sent + 1, 0
         else:
             failed, in_a_row = failed + 1, 0 if isinstance(trouble, HTTPError) else in_a_row + 1
@@ -201,11 +201,11 @@ def _not_renamed(
     there = table_of(incidents, ["incident_id", "cluster"])
     former = alerts.renamed(new, dict(zip(*(there[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)), past)
     if former:
-        alerts.write_down([row for row in new if row["incident_id"] in former], former)
+        alerts.record_sent([row for row in new if row["incident_id"] in former], former)
     return [row for row in new if row["incident_id"] not in former]
 
 
-def outlived(place: str, version: int, before: datetime, now: datetime | None = None) -> set[str]:
+def superseded(place: str, version: int, before: datetime, now: datetime | None = None) -> set[str]:
     """Return alerted incidents from before a time that are no longer needed.
 
     They are missing in this version of the table, and no existing incident that may still be sent could be one of them

@@ -96,7 +96,7 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
         # Its versions contain what the last run published.
         register.takes_over(entry, before)
         warehouse.open(before.table_versions)
-        found, versions = warehouse.opened, before.table_versions
+        found, versions = warehouse.opened_versions, before.table_versions
         if not all(name in versions and rows_stayed(warehouse, name, versions[name]) for name in VERSIONED):
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
         done = MaintenanceResult()
@@ -138,10 +138,10 @@ def _forget_alerts(register: Runs, place: str, incidents: int, oldest: datetime)
     """Delete alerts that are no longer needed; return their number."""
     from deltalake.exceptions import DeltaError
 
-    from pipelines.jobs.operations.alerts import outlived
+    from pipelines.jobs.operations.alerts import superseded
 
     try:
-        names = outlived(place, incidents, oldest)
+        names = superseded(place, incidents, oldest)
     except (DeltaError, OSError):
         if not is_uri(place):
             raise

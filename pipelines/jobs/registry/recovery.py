@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from pyspark.errors import PySparkException
 
-from pipelines.crash_points import reached
+from pipelines.crash_points import crash_point
 from pipelines.jobs.registry.resume_states import FILE
 from pipelines.jobs.registry.runs import Runs
 from pipelines.schema.tables import VERSIONED, without_run
@@ -36,7 +36,7 @@ def restore_published(warehouse: Warehouse, register: Runs, published: Mapping[s
 
     Returns True if all tables have their published rows afterwards.
     """
-    moved = [name for name, version in warehouse.opened.items() if published.get(name) != version]
+    moved = [name for name, version in warehouse.opened_versions.items() if published.get(name) != version]
     same = published.keys() >= set(moved)  # otherwise there are tables of another version of the product
     ahead = [name for name in moved if name in published and not rows_stayed(warehouse, name, published[name])]
     if not ahead:
@@ -60,7 +60,7 @@ def truncate_unpublished(warehouse: Warehouse, register: Runs, stamp: WriteStamp
 
     Returns True if all tables are empty afterwards.
     """
-    present = warehouse.opened
+    present = warehouse.opened_versions
     commits = {name: changing(commits_since(warehouse, name, 0)) for name in VERSIONED if present[name]}
     written = [name for name, since in commits.items() if since]
     if not written:
@@ -68,9 +68,9 @@ def truncate_unpublished(warehouse: Warehouse, register: Runs, stamp: WriteStamp
     if not register.knows({commit.told for name in written for commit in commits[name]}):
         return False
     for name in written:
-        reached(f"before {name}/empty")
+        crash_point(f"before {name}/empty")
         warehouse.empty(name, stamp)
-        reached(f"after {name}/empty")
+        crash_point(f"after {name}/empty")
     _log.info("no run has come to its end yet; taken back: %s", ", ".join(written))
     return True
 
@@ -81,7 +81,7 @@ def delete_unledgered_rows(warehouse: Warehouse, stamp: WriteStamp) -> None:
     A run that was killed before it wrote the ledger leaves such rows; if the file no longer exists, nothing would
     replace them.
     """
-    known = set(warehouse.rows("log_files", columns=["path"])["path"].to_pylist())
+    known = set(warehouse.read_arrow("log_files", columns=["path"])["path"].to_pylist())
     for name, (column, within) in _OF_FILES.items():
         rows = warehouse.read(name)
         found = (rows if within is None else rows.where(within.column)).select(column).distinct().toLocalIterator()
@@ -97,9 +97,9 @@ def _restore(warehouse: Warehouse, name: str, version: int, stamp: WriteStamp) -
 
     Returns True if it has the rows of that version; an upgrade of older columns may add values.
     """
-    reached(f"before {name}/restore")
+    crash_point(f"before {name}/restore")
     delta.restore(warehouse.spark, warehouse.path(name), version, stamp.run_id)
     restored = max(commit.version for commit in commits_since(warehouse, name, version) if commit.told == stamp.run_id)
     warehouse.open_one(name)
-    reached(f"after {name}/restore")
+    crash_point(f"after {name}/restore")
     return rows_stayed(warehouse, name, restored)

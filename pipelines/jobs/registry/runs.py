@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-from pipelines.crash_points import reached
+from pipelines.crash_points import crash_point
 from pipelines.errors import WarehouseBusy
 from pipelines.jobs.registry.entries import (
     FAILED,
@@ -82,9 +82,9 @@ class Runs:
         rows = self._rows()
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
         run.run_number = 1 + max((row["run_number"] for row in rows), default=0)
-        reached("before entry")
+        crash_point("before entry")
         self._append(run)
-        reached("after entry")
+        crash_point("after entry")
         rows = [row for row in self._rows() if row["run_id"] != run.run_id]
         others = [row for row in rows if row["status"] == RUNNING]
         first = self._first_of([run.run_id, *(row["run_id"] for row in others)]) if others else run.run_id
@@ -137,14 +137,14 @@ class Runs:
             "timings": timings,
             "ended_at": datetime.now(UTC),
         }
-        reached(f"before {status}")
+        crash_point(f"before {status}")
         try:
             self._update(run.run_id, values, status=RUNNING)
         finally:
             work_ends(run.run_id)
         if status == PUBLISHED and not self._is(run, PUBLISHED):
             raise WarehouseBusy("this run was taken for dead, and another one has taken the warehouse over: nothing of it is published")
-        reached(f"after {status}")
+        crash_point(f"after {status}")
 
     def _is(self, run: RunEntry, status: str) -> bool:
         return any(row["status"] == status for row in self._rows(scopes.equals("run_id", run.run_id)))
@@ -245,7 +245,7 @@ class Runs:
             return None
 
     def _rows(self, scope: Scope | None = None) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._warehouse.rows(RUNS, scope).to_pylist()
+        rows: list[dict[str, Any]] = self._warehouse.read_arrow(RUNS, scope).to_pylist()
         return rows
 
     def _refuse_if_held(self, running: list[dict[str, Any]]) -> None:

@@ -48,7 +48,7 @@ def facts_of(
         _log.warning(warning)
 
     def sightings() -> Iterator[ClientSighting]:
-        return sightings_of_all(warehouse.frame("events", here))
+        return sightings_of_all(warehouse.read_frame("events", here))
 
     notes: list[str] = []
     known = cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, events_without_group, sightings, failures, notes)
@@ -63,15 +63,15 @@ def _joint_expiries(warehouse: Warehouse, here: Scope) -> Iterator[Event]:
     Whole rows are fetched only if there are any, and most logs have none.
     """
     expired = here & among("event", EXPIRY_EVENTS)
-    keys = warehouse.rows("events", expired, EXPIRY_COLUMNS)
+    keys = warehouse.read_arrow("events", expired, EXPIRY_COLUMNS)
     files = keys.filter(joint(keys))["file"].unique().to_pylist()
     if files:
-        rows = warehouse.rows("events", expired & among("file", files)).sort_by(_PLACE)
+        rows = warehouse.read_arrow("events", expired & among("file", files)).sort_by(_PLACE)
         yield from events_of(rows.filter(joint(rows)))
 
 
 def _in_order(warehouse: Warehouse, scope: Scope, room: EventsPerFileLimit | None = None) -> list[Event]:
-    rows = warehouse.rows("events", scope).sort_by(_PLACE)
+    rows = warehouse.read_arrow("events", scope).sort_by(_PLACE)
     return list(events_of(rows if room is None else room.fitting(rows)))
 
 
@@ -80,10 +80,10 @@ def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Reade
     readers: dict[str, Readers] = {}
     grouped = among("cluster", clusters) & ~is_null("group")
     told = grouped & among("event", READER_EVENTS)
-    for cluster, group, topic, at in warehouse.first("events", told, EVENT_COLUMNS, _TIMES, READ_TOPICS):
+    for cluster, group, topic, at in warehouse.first_seen("events", told, EVENT_COLUMNS, _TIMES, READ_TOPICS):
         readers.setdefault(cluster, Readers()).note_topic(group, topic, at)
     homes = grouped & equals("witness", Witness.COORDINATOR.value) & ~is_null("event") & ~is_null("partition")
-    for cluster, group, partition, at in warehouse.first("events", homes, ("cluster", "group", "partition"), _TIMES):
+    for cluster, group, partition, at in warehouse.first_seen("events", homes, ("cluster", "group", "partition"), _TIMES):
         readers.setdefault(cluster, Readers()).note_home(group, partition, at)
     return readers
 

@@ -82,7 +82,7 @@ class ClusterSnapshots:
         return scopes.among(_KEY, gone | {each.key for each in new})
 
 
-def look(
+def plan_resume(
     warehouse: Warehouse,
     touched: ChangedScope,
     facts: Mapping[str, ClusterFacts],
@@ -98,7 +98,7 @@ def look(
     if warehouse.is_empty(CLUSTER_SNAPSHOTS):
         return found
     mine = (catalogue_version(), model_version())
-    rows = warehouse.rows(CLUSTER_SNAPSHOTS, scopes.among("cluster", asked), _TOLD)
+    rows = warehouse.read_arrow(CLUSTER_SNAPSHOTS, scopes.among("cluster", asked), _TOLD)
     for row, upto in zip(rows.to_pylist(), times_of(rows, "covers_until_at"), strict=True):
         cluster = row["cluster"]
         first = touched.first_of_partitions.get(cluster)

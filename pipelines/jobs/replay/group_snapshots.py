@@ -116,9 +116,9 @@ def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) ->
     """
     here = warehouse.local_rows(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
     if here is not None and here.nbytes <= _LIGHT_BYTES:
-        return arrow_diff.framed(warehouse.spark, here), True
+        return arrow_diff.to_frame(warehouse.spark, here), True
     keys = pa.table({key: pa.array(sorted(chosen), pa.string())})
-    return warehouse.read(table).join(F.broadcast(arrow_diff.framed(warehouse.spark, keys)), key, "left_semi"), False
+    return warehouse.read(table).join(F.broadcast(arrow_diff.to_frame(warehouse.spark, keys)), key, "left_semi"), False
 
 
 def _is_in(each: StoredCheckpoint, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
@@ -136,7 +136,7 @@ def around(boundaries: Iterable[CheckpointBoundary], held: Iterable[StoredCheckp
         yield from in_order[max(place - 1, 0) : place + 1]
 
 
-def look(
+def plan_resume(
     warehouse: Warehouse,
     touched: ChangedScope,
     facts: Mapping[str, ClusterFacts],
@@ -153,7 +153,7 @@ def look(
     if warehouse.is_empty(SNAPSHOTS):
         return found
     mine, all_of = (catalogue_version(), model_version()), set(whole)
-    rows = warehouse.rows(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
+    rows = warehouse.read_arrow(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
     times = zip(times_of(rows, "covers_until_at"), times_of(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
         each = StoredCheckpoint(row[_KEY], row["cluster"], row["group"], upto)

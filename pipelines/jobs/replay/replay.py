@@ -33,12 +33,12 @@ from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.registry.resume_states import CLUSTER, State, state_rows
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of, with_partitions
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots
-from pipelines.jobs.replay.cluster_snapshots import look as look_at_clusters
-from pipelines.jobs.replay.group_snapshots import StoredCheckpoints, look
+from pipelines.jobs.replay.cluster_snapshots import plan_resume as look_at_clusters
+from pipelines.jobs.replay.group_snapshots import StoredCheckpoints, plan_resume
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import without_run
-from pipelines.spark.caching import hold
-from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, CheckpointRules, resumed_at
+from pipelines.spark.caching import persist_on_disk
+from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, CheckpointRules, prepend_checkpoints
 from pipelines.transforms.group_replay import (
     STAGE_TABLES,
     GroupReplay,
@@ -202,14 +202,14 @@ class _Replay:
         here = self.warehouse.local_rows("events", scope)
         if here is None:
             return self.warehouse.read("events").where(scope.column), False
-        return arrow_diff.framed(self.warehouse.spark, here), True
+        return arrow_diff.to_frame(self.warehouse.spark, here), True
 
     def _group_stage(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
         groups = self.groups = self._groups()
         if not self.whole and not groups:
             return
         rules, redaction = self.options.snapshots, self.options.redaction
-        self.snapshots = look(self.warehouse, self.touched, facts, rules, groups, self.whole)
+        self.snapshots = plan_resume(self.warehouse, self.touched, facts, rules, groups, self.whole)
         if redaction is not None:  # a checkpoint would contain the hidden names, and old ones are deleted
             self.snapshots = StoredCheckpoints(stored=self.snapshots.stored)
         replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
@@ -224,13 +224,13 @@ class _Replay:
                 of_stage = of_stage & equals("system", KAFKA)
             elif table == "divergences":  # divergences of brokers' clocks belong to no group
                 of_stage = of_stage & ~is_null("group") & equals("system", KAFKA)
-            self._take(table, rows, of_stage)
+            self._collect(table, rows, of_stage)
 
     def _groups_replayed(self, replay: GroupReplay) -> dict[str, TableRows]:
         source, are_local = self._events(self.snapshots.later("file_time_max_at", self.groups, self.whole, partial(among, "group")))
         if self.snapshots.chosen:  # checkpoints contain earlier rows
             states, are_light = self.snapshots.rows(self.warehouse)
-            source, are_local = resumed_at(source, states), are_local and are_light
+            source, are_local = prepend_checkpoints(source, states), are_local and are_light
         stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_local=are_local)
         if not self.snapshots.chosen:
             return stage
@@ -249,7 +249,7 @@ class _Replay:
             first = tagged.limit(arrow_diff.LOCAL_ROWS_MAX + 1).toArrow()
             if first.num_rows <= arrow_diff.LOCAL_ROWS_MAX:
                 return _by_table(first, tables)
-        persisted = hold(tagged)
+        persisted = persist_on_disk(tagged)
         self.persisted.append(persisted)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in persisted.groupBy("table").count().collect()}
         local = _local_tables(counts)
@@ -260,7 +260,7 @@ class _Replay:
         """Cache one table's rows, so that its queries need not scan all tables."""
         rows = rows_of(table, tagged)
         if count > arrow_diff.LOCAL_ROWS_MAX:
-            rows = hold(rows)
+            rows = persist_on_disk(rows)
             self.persisted.append(rows)
         return TableRows(count, distributed=rows)
 
@@ -275,7 +275,7 @@ class _Replay:
         if not self.warehouse.is_empty("rebalances"):
             named = self._named_rebalances()
             stay = self._staying() if named is None else self._staying() & among(column, named)
-            found.append(self.warehouse.frame("rebalances", stay, (column,)))
+            found.append(self.warehouse.read_frame("rebalances", stay, (column,)))
         return found
 
     def _named_rebalances(self) -> set[str] | None:
@@ -296,7 +296,7 @@ class _Replay:
         columns = ("cluster", "group", "rebalance_id", "started_at", "joined_at")
         found = [self.rows["rebalances"].chosen(following, columns, self.warehouse.spark)] if "rebalances" in self.rows else []
         if not self.warehouse.is_empty("rebalances"):
-            found.append(self.warehouse.rows("rebalances", self._staying() & following, columns))
+            found.append(self.warehouse.read_arrow("rebalances", self._staying() & following, columns))
         for rows in found:
             started = pc.coalesce(rows["started_at"], rows["joined_at"]).cast(pa.int64()).to_pylist()
             for at, cluster, group, key in zip(started, *(rows[name].to_pylist() for name in columns[:3]), strict=True):
@@ -309,7 +309,7 @@ class _Replay:
         rest = sorted(self.touched.events.keys() - self.whole)
         if rest and not self.warehouse.is_empty("rebalances"):
             lasting = among("cluster", rest) & ~is_null("at_least_seconds") & equals("system", KAFKA)
-            for row in self.warehouse.rows("rebalances", lasting, ("cluster", "group")).to_pylist():
+            for row in self.warehouse.read_arrow("rebalances", lasting, ("cluster", "group")).to_pylist():
                 groups.setdefault(row["cluster"], set()).add(row["group"])
         return groups
 
@@ -321,7 +321,8 @@ class _Replay:
         read: Mapping[str, ReaderFingerprints],
     ) -> None:
         clusters = self.whole | {cluster for cluster, names in self.touched.events.items() if names & PARTITION_EVENTS}
-        clusters |= self._with_outages({name for name in facts if self.states.get(name, {}).get("readers") != read[name].whole} - clusters)
+        changed = {name for name in facts if self.states.get(name, {}).get("readers") != read[name].whole}
+        clusters |= self._clusters_naming_readers(changed - clusters)
         if not clusters:
             return
         self.with_outages, rules = clusters, self.options.snapshots
@@ -332,14 +333,14 @@ class _Replay:
         self.taken[CLUSTER_SNAPSHOTS] = stage.pop(CLUSTER_SNAPSHOTS)
         for table, rows in stage.items():
             if table in LAYOUT_TABLES:
-                self._take(table, rows, among("cluster", clusters))
+                self._collect(table, rows, among("cluster", clusters))
                 continue
             of_stage = self.cluster_snapshots.later("final_at", clusters)
             if table == "incidents":
                 of_stage = of_stage & ~is_empty("outage_ids")
             elif table == "divergences":
                 of_stage = of_stage & is_null("group") & equals("system", KAFKA)
-            self._take(table, rows, of_stage)
+            self._collect(table, rows, of_stage)
 
     def _outages(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str], readers: Mapping[str, Readers]) -> dict[str, TableRows]:
         snapshots = self.cluster_snapshots
@@ -350,7 +351,7 @@ class _Replay:
         events, are_local = self._events(snapshots.later("file_time_max_at", telling) & among("event", PARTITION_EVENTS))
         if resumed:
             states, are_light = snapshots.rows(self.warehouse)
-            events, are_local = resumed_at(events, states, ("cluster",)), are_local and are_light
+            events, are_local = prepend_checkpoints(events, states, ("cluster",)), are_local and are_light
         replay = OutageReplay(facts, nodes, readers, self.options.limits.episode_gap_seconds, snapshots.boundaries, self.options.snapshots)
         stage = self._stage(outages_replayed(events, replay, self.warehouse.partitions), OUTAGE_STAGE_TABLES, are_local=are_local)
         differing = (
@@ -362,10 +363,10 @@ class _Replay:
             snapshots.drop(cluster)
         return self._outages(facts, nodes, readers)
 
-    def _with_outages(self, clusters: set[str]) -> set[str]:
+    def _clusters_naming_readers(self, clusters: set[str]) -> set[str]:
         """The clusters with rows that name reading groups."""
         tables = [name for name in READER_TABLES if not self.warehouse.is_empty(name)] if clusters else []
-        found = (self.warehouse.rows(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
+        found = (self.warehouse.read_arrow(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
         return {cluster for column in found for cluster in column.unique().to_pylist()}
 
     def _rocket_stage(self, files: list[FileRow]) -> frozenset[str]:
@@ -383,7 +384,7 @@ class _Replay:
         events, are_local = self._events(wanted & among("event", ROCKET_EVENTS))
         rocket = rocket_replayed(events, self.warehouse.partitions, ends, options.limits, options.redaction)
         for table, rows in self._stage(rocket, ROCKET_TABLES, are_local=are_local).items():
-            self._take(table, rows, wanted & equals("system", ROCKETMQ))
+            self._collect(table, rows, wanted & equals("system", ROCKETMQ))
         return having
 
     def _may_have_rocket(self, cluster: str) -> bool:
@@ -405,9 +406,9 @@ class _Replay:
         """The clusters without events of RocketMQ that still have rows of it."""
         ours = among("cluster", clusters) & equals("system", ROCKETMQ)
         tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
-        return {cluster for name in tables for cluster in self.warehouse.rows(name, ours, ("cluster",))["cluster"].to_pylist()}
+        return {cluster for name in tables for cluster in self.warehouse.read_arrow(name, ours, ("cluster",))["cluster"].to_pylist()}
 
-    def _take(self, table: str, rows: TableRows, scope: Scope) -> None:
+    def _collect(self, table: str, rows: TableRows, scope: Scope) -> None:
         """Add rows of a stage; several stages may fill one table."""
         self.rows[table] = self.rows[table].joined(rows, self.warehouse.spark) if table in self.rows else rows
         self.scopes[table] = self.scopes[table] | scope if table in self.scopes else scope
@@ -416,7 +417,7 @@ class _Replay:
         if clusters:
             learned = [row for cluster in sorted(clusters & facts.keys()) for row in fact_rows(facts[cluster])]
             rows = pa.Table.from_batches([to_batch("learned_facts", learned)])
-            self._take("learned_facts", TableRows(len(learned), local=rows), among("cluster", clusters))
+            self._collect("learned_facts", TableRows(len(learned), local=rows), among("cluster", clusters))
 
     def _unknown_table(self, files: list[FileRow]) -> None:
         """Unknown messages, summed over the files of each cluster."""
@@ -428,15 +429,15 @@ class _Replay:
             {"file": [row["path"] for row in rows], "cluster": [row["cluster"] for row in rows], "version": [None for _ in rows]},
             schema=pa.schema([("file", pa.string()), ("cluster", pa.string()), ("version", pa.string())]),
         )
-        known = F.broadcast(arrow_diff.framed(self.warehouse.spark, named))
+        known = F.broadcast(arrow_diff.to_frame(self.warehouse.spark, named))
         # With too many names the join alone selects.
         asked = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
-        in_files = self.warehouse.frame("unknown_in_files", asked)
-        unknown = hold(unknown_messages(in_files.join(known, "file")))
+        in_files = self.warehouse.read_frame("unknown_in_files", asked)
+        unknown = persist_on_disk(unknown_messages(in_files.join(known, "file")))
         self.persisted.append(unknown)
         count = unknown.count()
         summed = TableRows(count, local=unknown.toArrow()) if count <= arrow_diff.LOCAL_ROWS_MAX else TableRows(count, distributed=unknown)
-        self._take("unknown_messages", summed, among("cluster", clusters))
+        self._collect("unknown_messages", summed, among("cluster", clusters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,7 +450,7 @@ class TableRows:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows as a DataFrame."""
-        return arrow_diff.framed(spark, self.local) if self.distributed is None else self.distributed
+        return arrow_diff.to_frame(spark, self.local) if self.distributed is None else self.distributed
 
     def chosen(self, scope: Scope, columns: Sequence[str], spark: SparkSession) -> pa.Table:
         """Selected rows and columns, few enough for the driver."""

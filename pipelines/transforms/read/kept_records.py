@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.warehouse.arrow_diff import framed
+from pipelines.warehouse.arrow_diff import to_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def kept_rows(rows: DataFrame, kept: Sequence[CarriedContent], position: str, un
         },
         schema=_SPECS,
     )
-    known = F.broadcast(framed(rows.sparkSession, table))
+    known = F.broadcast(to_frame(rows.sparkSession, table))
     same = (F.col("file") == F.col("_file")) & (F.col("file_id") == F.col("_file_id"))
     staying = F.col("_upto").isNull() | (F.col(position) < F.col("_upto"))
     return rows.join(known, same & staying).select(

@@ -33,7 +33,7 @@ def counted(spark: SparkSession, sources: Sequence[Source], partition_bytes: int
     wanted = [(places.absolute(source.path), *each) for source, found in cut for each in found]
     if sum(end - begin for _, begin, end in wanted) < LARGE_BYTES:
         return {}
-    stores = places.configured()
+    stores = places.configuration()
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         places.configure(stores)

@@ -23,13 +23,13 @@ from parsers.reading.spark_source import NAME, PARTITION_BYTES, BrokerLogs, sour
 from parsers.schema import RECORD_SCHEMA
 from parsers.sources import filesystems as places
 from pipelines.schema.row_conversion import micros
-from pipelines.spark.caching import hold
+from pipelines.spark.caching import persist_on_disk
 from pipelines.spark.file_bytes import LARGE_BYTES, cut_at, lines, parse, whole
 from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.transforms.read import file_splits as parts_of_files
 from pipelines.transforms.read.file_splits import is_cut, measured, parse_parts
 from pipelines.transforms.read.line_counts import counted
-from pipelines.warehouse.arrow_diff import framed
+from pipelines.warehouse.arrow_diff import to_frame
 
 
 def parsed(
@@ -44,8 +44,8 @@ def parsed(
     if not is_local:
         direct, others = list[tuple[SourceFile, Start | None]](), list[tuple[SourceFile, Start | None]]()
         for each in sources:
-            (direct if places.server_of(each[0].path) is None else others).append(each)
-        held = [hold(read_by_spark(spark, direct, options, block_bytes))] if direct else []
+            (direct if places.filesystem_of(each[0].path) is None else others).append(each)
+        held = [persist_on_disk(read_by_spark(spark, direct, options, block_bytes))] if direct else []
         return Records(spark, held + _read_through_spark(spark, others, options, block_bytes))
     places.ahead({source.path: [(max(0, start.offset - 1) if start else 0, source.size_bytes)] for source, start in sources})
     reader = BrokerLogs(_told(sources, options, block_bytes)).reader(StructType())
@@ -96,9 +96,10 @@ def _read_through_spark(
         files[size > LARGE_BYTES].setdefault(source.path, []).append(source)
     for inside in files.values():
         if inside:
-            urls = {places.server_of(path).url_of(path): found for path, found in inside.items()}
+            urls = {places.filesystem_of(path).url_of(path): found for path, found in inside.items()}
             with whole(spark, max(places.state_of(path)[1] for path in inside)):
-                records = hold(lines(spark, list(inside)).mapInArrow(parse(urls, told, options), from_arrow_schema(RECORD_SCHEMA)))
+                parsed = lines(spark, list(inside)).mapInArrow(parse(urls, told, options), from_arrow_schema(RECORD_SCHEMA))
+                records = persist_on_disk(parsed)
                 records.count()
             held.append(records)
     return held
@@ -112,11 +113,11 @@ def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], told: Mappin
     if not sources:
         return [], set()
     with cut_at(spark, parts_of_files.STEP_BYTES):
-        parts = measured(spark, {places.server_of(source.path).url_of(source.path): source for source in sources})
+        parts = measured(spark, {places.filesystem_of(source.path).url_of(source.path): source for source in sources})
         paths = {found[0].reading.source.path for found in parts.values()}
         if not paths:
             return [], paths
-        records = hold(lines(spark, list(paths)).mapInArrow(parse_parts(parts, told), from_arrow_schema(RECORD_SCHEMA)))
+        records = persist_on_disk(lines(spark, list(paths)).mapInArrow(parse_parts(parts, told), from_arrow_schema(RECORD_SCHEMA)))
         records.count()
     return [records], paths
 
@@ -134,7 +135,7 @@ def _told(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptio
         "log_tz": json.dumps(list(options.log_tz)),
         "kafka_versions": json.dumps(list(options.kafka_versions)),
         "max_record_bytes": str(options.max_record_bytes),
-        "stores_secret": json.dumps(places.configured()),
+        "stores_secret": json.dumps(places.configuration()),
         "fold_runs": str(options.fold_runs).lower(),
     }
 
@@ -172,7 +173,7 @@ class Records:
 
     def of_kind(self, kind: str) -> DataFrame:
         """Return the records of one kind, with columns of their own."""
-        return framed(self._spark, self.arrow(kind)) if self._distributed is None else _of_kind(self._distributed, kind)
+        return to_frame(self._spark, self.arrow(kind)) if self._distributed is None else _of_kind(self._distributed, kind)
 
     def arrow(self, kind: str) -> pa.Table:
         """Return records of one kind as an Arrow table, for small kinds."""

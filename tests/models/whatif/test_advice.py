@@ -15,7 +15,7 @@ from models.whatif.history import History
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.cli.answers.advice_rows import advice_rows, finding_rows
-from pipelines.cli.answers.settings_search import BESIDE, Budget, in_sections, search, told
+from pipelines.cli.answers.settings_search import BESIDE, Budget, advice_lines, in_sections, search
 from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
 from pipelines.simulate.run import simulate
@@ -96,7 +96,7 @@ def test_a_session_that_no_line_tells_is_named_as_an_assumption(tmp_path: Path) 
 
 
 def test_an_answer_names_the_value_with_its_effect_and_cost(tmp_path: Path) -> None:
-    ((title, texts),) = told([searched(PAUSES, tmp_path)]).items()
+    ((title, texts),) = advice_lines([searched(PAUSES, tmp_path)]).items()
     assert title.startswith("orders: ")
     text, command = texts[0]
     assert text.startswith("session.timeout.ms of at least ")
@@ -139,4 +139,4 @@ def test_a_long_history_is_left_to_the_long_search(tmp_path: Path, monkeypatch: 
 
 
 def test_nothing_is_told_of_a_group_that_no_setting_would_have_helped(tmp_path: Path) -> None:
-    assert told([replace(searched(PAUSES, tmp_path), helpful=())]) == {}
+    assert advice_lines([replace(searched(PAUSES, tmp_path), helpful=())]) == {}

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
-from models.whatif.outlook import Outlook, outlooks
+from models.whatif.outlook import WhatIfResult, what_if_results
 from models.whatif.rules import RULES, Configuration
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
@@ -74,8 +74,8 @@ def history(scenario: Scenario, version: str, out: Path) -> Analysis:
     return analyze([str(out)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])))
 
 
-def foretold(analysis: Analysis, configuration: Configuration) -> Outlook:
-    (found,) = outlooks(
+def foretold(analysis: Analysis, configuration: Configuration) -> WhatIfResult:
+    (found,) = what_if_results(
         analysis.rebalances, analysis.rebalance_members, configuration, sessions=list(analysis.members), states=list(analysis.client_states)
     )
     return found

@@ -8,7 +8,7 @@ import pytest
 
 from models.rows import Rebalance, RebalanceMember
 from models.whatif.comparison import Change
-from models.whatif.outlook import Outlook, outlooks
+from models.whatif.outlook import WhatIfResult, what_if_results
 from models.whatif.rules import Configuration
 from tests.models.kafka.groups.script import events_of, replay
 
@@ -68,8 +68,8 @@ def rows(story: str, **numbers: float) -> list[Rebalance]:
     return [replace(row, measurements_ms={**row.measurements_ms, **numbers}) for row in found]
 
 
-def answer(found: list[Rebalance], configuration: Configuration, members: list[RebalanceMember] | None = None) -> Outlook:
-    (outlook,) = outlooks(found, members or [], configuration)
+def answer(found: list[Rebalance], configuration: Configuration, members: list[RebalanceMember] | None = None) -> WhatIfResult:
+    (outlook,) = what_if_results(found, members or [], configuration)
     return outlook
 
 
@@ -164,4 +164,4 @@ def test_several_settings_go_together() -> None:
 
 
 def test_groups_of_other_systems_are_left_out() -> None:
-    assert outlooks([replace(row, system="rocketmq") for row in rows("")], [], Configuration(cooperative=True)) == []
+    assert what_if_results([replace(row, system="rocketmq") for row in rows("")], [], Configuration(cooperative=True)) == []

@@ -12,7 +12,7 @@ from parsers.reading import splits as ranges
 from parsers.reading.file_reports import merge_reports, report_row
 from parsers.reading.reader import FileReader, ReadOptions
 from parsers.reading.resume import Start
-from parsers.reading.splits import Range, cut, share_out
+from parsers.reading.splits import Range, share_out, split
 from parsers.sources.files import SourceFile
 from tests.conftest import ROOT
 from tests.parsers.reading.source_files import Row, find, read_source
@@ -43,12 +43,12 @@ def rows(source: SourceFile, parts: list[Range]) -> tuple[list[Row], list[Row], 
 def check(source: SourceFile, share_bytes: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranges, "FOLD_BLOCK_BYTES", 1)
-        parts = cut(source, share_bytes)
+        parts = split(source, share_bytes)
         [*first, rest] = parts
-        assert [*first, *cut(source, share_bytes, Start(rest.start, rest.line))] == parts
+        assert [*first, *split(source, share_bytes, Start(rest.start, rest.line))] == parts
         if first:  # what is read on is cut at the same places
             second = parts[1]
-            assert [parts[0], *cut(source, share_bytes, Start(second.start, second.line))] == parts
+            assert [parts[0], *split(source, share_bytes, Start(second.start, second.line))] == parts
 
     assert rows(source, parts) == rows(source, [Range(source)])
 
@@ -90,8 +90,8 @@ def test_files_that_cannot_be_cut_are_read_as_a_whole(tmp_path: Path, monkeypatc
         made(tmp_path, "zeros.log", text[:4000] + b"\x00" * 50 + text[4000:]),
         find(SAMPLES / "2.8.2" / "rolling-restart" / "broker-1" / "server.log.1.gz").files[0],
     ):
-        assert cut(source, 500) == [Range(source)], source.name
-    assert len(cut(made(tmp_path, "plain.log", text), 500)) > 100
+        assert split(source, 500) == [Range(source)], source.name
+    assert len(split(made(tmp_path, "plain.log", text), 500)) > 100
 
 
 def test_work_is_shared_out_evenly() -> None:

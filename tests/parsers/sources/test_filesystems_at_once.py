@@ -100,7 +100,7 @@ def test_results_come_in_the_order_of_the_items_and_what_is_served_stays_with_th
     items = [f"{scheme}://bucket/{number}" for number in range(50) for scheme in ("s3a", "lake")]
 
     mine = get_ident()
-    found = list(places.at_once(lambda place: (place, get_ident() == mine), items, str))
+    found = list(places.map_concurrently(lambda place: (place, get_ident() == mine), items, str))
 
     assert [place for place, _ in found] == items
     assert [here for _, here in found] == [place.startswith("lake") for place in items]

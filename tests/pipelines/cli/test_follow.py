@@ -148,7 +148,7 @@ def test_nothing_is_told_twice(looks: list[list[tuple[str, str, str]]], kinds: l
     def rows(look: list[tuple[str, str, str]]) -> list[dict[str, Any]]:
         return [{"rebalance_id": key, "group": "orders", "started_at": ord(key), "outcome": how, "cause": why} for key, how, why in look]
 
-    assert [[each.kind for each in newsroom.news(rows(look))] for look in looks] == kinds
+    assert [[each.kind for each in newsroom.changes(rows(look))] for look in looks] == kinds
 
 
 def test_a_pipe_is_followed_to_its_end(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

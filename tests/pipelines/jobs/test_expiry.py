@@ -15,7 +15,7 @@ from parsers.reading.reader import ReadOptions, find_files
 from pipelines.analysis.log_files import options_id
 from pipelines.jobs.ingest.file_rows import plan_of
 from pipelines.jobs.ingest.read_plan import Plan
-from pipelines.jobs.operations.alerts import AlertOptions, tell
+from pipelines.jobs.operations.alerts import AlertOptions, send_new
 from tests.conftest import LONG
 from tests.pipelines.site import Site
 
@@ -116,7 +116,7 @@ def test_an_incident_whose_first_file_expires_is_not_told_again(
     def tells(keep: timedelta | None) -> set[str]:
         outcome = site.run(retention=keep)
         options = AlertOptions("", "info", timedelta(days=99_999))
-        tell(str(site.warehouse), outcome.table_versions, outcome.run_id, options, lambda each: told.append(each["incident_id"]))
+        send_new(str(site.warehouse), outcome.table_versions, outcome.run_id, options, lambda each: told.append(each["incident_id"]))
         return {row["incident_id"] for row in site.table("incidents")}
 
     before = tells(None)

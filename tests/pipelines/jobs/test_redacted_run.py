@@ -19,7 +19,7 @@ from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
 from pipelines.cli.main import main
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs.operations import maintain as upkeep
-from pipelines.jobs.operations.alerts import AlertOptions, tell
+from pipelines.jobs.operations.alerts import AlertOptions, send_new
 from pipelines.jobs.operations.maintain import MaintainOptions, maintain
 from pipelines.schema.tables import TABLES
 from pipelines.transforms.read.records import read_by_spark
@@ -118,7 +118,8 @@ def test_a_second_run_knows_the_files_and_another_redaction_needs_a_rebuild(hidd
 def test_a_rebuild_leaves_no_name_in_the_tables_of_a_warehouse_that_had_them(published: Site, copied: Copied, names: set[str]) -> None:
     site = copied(published)
     [run] = site.table("runs")
-    tell(str(site.warehouse), dict(run["table_versions"]), run["run_id"], AlertOptions("", "info", timedelta(days=99_999)), lambda _: None)
+    options = AlertOptions("", "info", timedelta(days=99_999))
+    send_new(str(site.warehouse), dict(run["table_versions"]), run["run_id"], options, lambda _: None)
     assert {group for row in site.table("alerts") for group in row["groups"]} & names
     shutil.rmtree(site.logs / "clients")  # what was read of them, clear, can't be read again
     site.run(read=ReadOptions(redaction=REDACTION), rebuild=True)

@@ -139,7 +139,7 @@ def through_spark(spark: SparkSession) -> None:
 
 def test_the_records_are_those_of_arrow(spark: SparkSession, mounted: Path, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     all_forms(samples / "kafka" / "2.8.2" / "coordinator-failover", mounted)
-    places.serve("viewfs", Direct(mounted))
+    places.register_filesystem("viewfs", Direct(mounted))
     expected = records(spark, is_local=True)
     assert sum("elsewhere/mounted/broker-" not in file for file in expected["found"]) >= 9, "no form is a copy of another"
     assert all(expected[name] for name in ("events", "unknown", "files", "checkpoints", "skipped"))
@@ -157,7 +157,7 @@ def test_the_records_are_those_of_arrow(spark: SparkSession, mounted: Path, samp
         monkeypatch.setattr(module, name, most)
     monkeypatch.setattr(parsed_module, "LARGE_BYTES", 1 << 14)
     (mounted / "a b [1]" / "x%20{y}.log").unlink()  # with a byte order mark
-    places.serve("viewfs", Direct(mounted))
+    places.register_filesystem("viewfs", Direct(mounted))
     expected = records(spark, is_local=True)
     through_spark(spark)
     assert records(spark, is_local=False) == expected
@@ -197,16 +197,16 @@ def test_large_files_are_read_in_parts(
     edge = text.rindex(b"\n", 0, 3 * step) + 1  # a line begins just where the fourth part does
     text = text[:edge] + b"\t" + b"x" * (3 * step - edge - 2) + b"\n" + text[edge:]
     (mounted / "server.log").write_bytes(text.rstrip(b"\n") + ending)
-    places.serve("viewfs", Direct(mounted))
+    places.register_filesystem("viewfs", Direct(mounted))
     monkeypatch.setattr(ranges, "FOLD_BLOCK_BYTES", step)
     [file] = find_files([MOUNT]).files
-    lines_before = [part.line for part in ranges.cut(file, step)]
+    lines_before = [part.line for part in ranges.split(file, step)]
     expected = records(spark, is_local=True)
     through_spark(spark)
     [file] = find_files([MOUNT]).files
     monkeypatch.setattr(parts, "STEP_BYTES", step)
     with pieces.cut_at(spark, step):
-        [found] = parts.measured(spark, {places.server_of(file.path).url_of(file.path): file}).values()
+        [found] = parts.measured(spark, {places.filesystem_of(file.path).url_of(file.path): file}).values()
     assert [part.reading.line for part in found] == lines_before
     assert len(found) == 6
     told = records(spark, is_local=False)

@@ -86,7 +86,7 @@ def test_what_a_running_session_says_is_known(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(session, "known_settings", lambda _: {AZURE.format("one"): "b2xk"})
     stores.use({})
 
-    assert places.configured() == {
+    assert places.configuration() == {
         "s3": {"access_key": "k"},
         "azure/one": {"account_name": "one", "account_key": "a2V5MQ=="},
         "azure/two": {"account_name": "two", "account_key": "bmV3"},

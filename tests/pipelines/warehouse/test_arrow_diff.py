@@ -91,7 +91,7 @@ def test_a_slice_is_replaced_however_many_rows_there_are(
     assert seen == {("h", "changed", at), ("h", "gone", at), ("h", "new", None)}
     assert stored(place) == {"c/g/same": "run-1", "c/h/changed": "run-2", "c/h/new": "run-2"}
     assert not place.replace(NAME, wanted, stamp(3), scope)
-    assert place.versions() == {NAME: 2}
+    assert place.current_versions() == {NAME: 2}
     [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{place.path(NAME)}`").select("clusteringColumns").collect()
     assert tuple(detail[0]) == TABLE.clustering
 
@@ -143,7 +143,7 @@ def test_rows_that_were_final_are_not_looked_for(
     scope = (scopes.nothing() | of_group) & scopes.is_empty("outage_ids") & scopes.equals("system", "kafka")
     change = place.replace("incidents", rows(incident("g", 2, 40), incident("g", 4, None)), stamp(2), scope)
     assert (change.inserted, change.updated, change.deleted) == (1, 1, 1)
-    assert {row["incident_id"]: row["run_id"] for row in place.rows("incidents").to_pylist()} == {
+    assert {row["incident_id"]: row["run_id"] for row in place.read_arrow("incidents").to_pylist()} == {
         **dict.fromkeys(("g/1", "g/9", "h/1"), "run-1"),
         **dict.fromkeys(("g/2", "g/4"), "run-2"),
     }
@@ -165,8 +165,8 @@ def test_of_many_rows_the_latest_are_written_into_small_files(
     place = warehouse("incidents")
     finals = [None if number < still_open else number for number in range(300)]
     rows = pa.Table.from_batches([to_batch("incidents", [incident("g", number, at) for number, at in enumerate(finals)])])
-    place.replace("incidents", arrow_diff.framed(spark, rows), stamp(1), count=rows.num_rows)
-    stored = place.rows("incidents").to_pylist()
+    place.replace("incidents", arrow_diff.to_frame(spark, rows), stamp(1), count=rows.num_rows)
+    stored = place.read_arrow("incidents").to_pylist()
     assert sorted(row["started_at"].microsecond for row in stored) == list(range(300))
 
     sizes: dict[str, list[object]] = {}
@@ -191,7 +191,7 @@ def test_who_comes_between_is_seen(spark: SparkSession, warehouse: Callable[...,
         if late:
             other.append(
                 NAME,
-                arrow_diff.framed(spark, late.pop().append_column("run_id", pa.array(["run-0"] * 2))),
+                arrow_diff.to_frame(spark, late.pop().append_column("run_id", pa.array(["run-0"] * 2))),
                 replace(stamp(0), application="other"),
             )
         return compare(*tables)
@@ -208,7 +208,7 @@ def test_the_same_replacement_is_not_applied_twice(warehouse: Callable[..., Ware
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
     place.replace(NAME, arrow(allocation("g", "1", queues=5)), stamp(2))
     place.replace(NAME, arrow(allocation("g", "1", queues=6)), stamp(2))
-    assert place.rows(NAME)["queues"].to_pylist() == [5]
+    assert place.read_arrow(NAME)["queues"].to_pylist() == [5]
 
 
 @pytest.mark.spark
@@ -256,10 +256,10 @@ def test_what_delta_rs_cannot_read_is_left_to_spark(spark: SparkSession, warehou
     spark.sql(f"ALTER TABLE delta.`{place.path(NAME)}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     spark.sql(f"DELETE FROM delta.`{place.path(NAME)}` WHERE client_id = '2'")
     assert place.local_rows(NAME) is None
-    assert place.rows(NAME, columns=("client_id",)).to_pylist() == [{"client_id": "1"}]
+    assert place.read_arrow(NAME, columns=("client_id",)).to_pylist() == [{"client_id": "1"}]
     change = place.replace(NAME, arrow(allocation("g", "3")), stamp(2))
     assert (change.inserted, change.updated, change.deleted) == (1, 0, 1)
-    assert place.rows(NAME)["client_id"].to_pylist() == ["3"]
+    assert place.read_arrow(NAME)["client_id"].to_pylist() == ["3"]
 
 
 @pytest.mark.spark
@@ -276,25 +276,25 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
         place.append(NAME, place.spark.createDataFrame(arrow(*rows).append_column("run_id", pa.array(["r", "r"]))), stamp(number))
     monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", most)
     scope = equals("cluster", "c") & among("client_id", {"1-0", "3-1", "x"})
-    assert sorted(place.rows(NAME, scope, ("client_id",))["client_id"].to_pylist()) == ["1-0", "3-1"]
-    assert sorted(row["client_id"] for row in place.frame(NAME, scope, ("client_id",)).collect()) == ["1-0", "3-1"]
+    assert sorted(place.read_arrow(NAME, scope, ("client_id",))["client_id"].to_pylist()) == ["1-0", "3-1"]
+    assert sorted(row["client_id"] for row in place.read_frame(NAME, scope, ("client_id",)).collect()) == ["1-0", "3-1"]
     assert sorted(place.distinct(NAME, scope, ("group", "queues"))) == [("g", 0), ("g", 1)]
     assert sorted(place.distinct(NAME, equals("cluster", "c"), ("topic",))) == [("t0",), ("t1",), ("t2",), ("t3",)]
     at = int(AT.timestamp()) * 1_000_000 + AT.microsecond
-    assert sorted(place.first(NAME, scope, ("queues",), ("changed_at",))) == [(0, at - 10), (1, at - 29)]
-    assert sorted(place.first(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
+    assert sorted(place.first_seen(NAME, scope, ("queues",), ("changed_at",))) == [(0, at - 10), (1, at - 29)]
+    assert sorted(place.first_seen(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
     found = place.local_rows(NAME, scope)
     assert (found is None) == (most < 2)
     monkeypatch.setattr(arrow_diff, "_LOOKED_AT", 7)
     assert (place.local_rows(NAME, scope) is None) == (most < 8)
     monkeypatch.undo()
     assert place.local_rows(NAME, scope, bytes_max=1) is None
-    assert place.rows(NAME, scope).num_rows == 2
+    assert place.read_arrow(NAME, scope).num_rows == 2
 
 
 @pytest.mark.spark
 def test_no_row_is_lost_on_the_way_to_spark(spark: SparkSession) -> None:
     """Spark stops at an empty part of an Arrow table, and files without a row that is looked for leave such parts."""
     rows = [arrow(*(allocation("g", f"{size}-{each}") for each in range(size))) for size in (1, 0, 2, 0, 0, 3)]
-    found = arrow_diff.framed(spark, pa.concat_tables(rows)).select("client_id").collect()
+    found = arrow_diff.to_frame(spark, pa.concat_tables(rows)).select("client_id").collect()
     assert [row["client_id"] for row in found] == ["1-0", "2-0", "2-1", "3-0", "3-1", "3-2"]

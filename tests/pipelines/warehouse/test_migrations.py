@@ -74,7 +74,7 @@ def test_the_first_rows_are_appended(spark: SparkSession, warehouse: Callable[..
     change = place.replace("allocation_changes", frame(spark, allocation("g", "1"), allocation("g", "2")), stamp(1))
     assert (change.inserted, change.updated, change.deleted) == (2, 0, 0)
     assert stored(place) == {"c/g/1": "run-1", "c/g/2": "run-1"}
-    assert place.versions() == {"allocation_changes": 1}
+    assert place.current_versions() == {"allocation_changes": 1}
 
 
 def test_what_somebody_else_wrote_meanwhile_is_not_published(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
@@ -88,14 +88,14 @@ def test_what_somebody_else_wrote_meanwhile_is_not_published(spark: SparkSession
     place.replace(name, frame(spark, allocation("g", "1")), stamp(1))
     place.replace(name, frame(spark, allocation("g", "1"), allocation("g", "2", confidence=0.75)), stamp(1), part="/more")
     other.optimize(name)  # changes no row
-    assert place.versions() == {name: 3}
+    assert place.current_versions() == {name: 3}
     others_write(2)
     with pytest.raises(ConcurrentWrite, match="somebody else writes to this table, too; nothing is published"):
-        place.versions()
+        place.current_versions()
     place.replace(name, frame(spark, allocation("g", "1")), stamp(1), part="/less")  # makes it good, but whoever counts has counted
     assert stored(place) == {"c/g/1": "run-1"}
     with pytest.raises(ConcurrentWrite, match="nothing is published"):
-        place.versions()
+        place.current_versions()
 
 
 def test_what_somebody_else_wrote_before_is_not_published_where_it_is_what_was_to_be(
@@ -108,7 +108,7 @@ def test_what_somebody_else_wrote_before_is_not_published_where_it_is_what_was_t
     other.replace(name, both, stamp(2))
     assert not place.replace(name, both, stamp(3))
     with pytest.raises(ConcurrentWrite, match="nothing is published"):
-        place.versions()
+        place.current_versions()
 
 
 def test_what_somebody_else_wrote_to_an_empty_table_is_not_published(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
@@ -117,14 +117,14 @@ def test_what_somebody_else_wrote_to_an_empty_table_is_not_published(spark: Spar
     other.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-2")), stamp(2))
     place.append(name, frame(spark, allocation("g", "1")).withColumn("run_id", F.lit("run-1")), stamp(1))
     with pytest.raises(ConcurrentWrite, match="nothing is published"):
-        place.versions()
+        place.current_versions()
 
 
 def test_a_table_refuses_what_is_never_null(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     place = warehouse("allocation_changes")
     with pytest.raises(Exception, match="NOT NULL constraint violated for column: topic"):
         place.replace("allocation_changes", frame(spark, allocation("g", "1", topic=None)), stamp(1))
-    assert place.versions() == {"allocation_changes": 0}
+    assert place.current_versions() == {"allocation_changes": 0}
     log = DeltaTable(place.path("allocation_changes"))
     assert [field.name for field in log.schema().fields if not field.nullable] == [
         column.name for column in TABLES["allocation_changes"].columns if column.is_required
@@ -147,7 +147,7 @@ def test_a_table_refuses_what_is_not_declared(
         return
     with pytest.raises(Exception, match="CHECK constraint declared"):
         place.replace("allocation_changes", rows, stamp(1))
-    assert place.versions() == {"allocation_changes": 0}
+    assert place.current_versions() == {"allocation_changes": 0}
 
 
 def test_tables_are_held_to_what_is_declared_by_now(
@@ -167,10 +167,10 @@ def test_tables_are_held_to_what_is_declared_by_now(
     place.replace("allocation_changes", frame(spark, allocation("g", "1")), stamp(2))
     for _ in range(2):
         place.open()
-        version = place.versions()
+        version = place.current_versions()
     assert "`queues`>=0" in str(check_of(place, "allocation_changes")).replace(" ", "")
     place.open()
-    assert place.versions() == version, "what is said already is said again"
+    assert place.current_versions() == version, "what is said already is said again"
 
 
 def check_of(place: Warehouse, name: str) -> str | None:
@@ -182,14 +182,14 @@ def test_equal_content_is_not_written_again(spark: SparkSession, warehouse: Call
     place.replace("allocation_changes", frame(spark, allocation("g", "1")), stamp(1))
     turned = allocation("g", "1", alternatives={"unknown": 0.25, "broker_up": 0.25})
     assert not place.replace("allocation_changes", frame(spark, turned), stamp(2))
-    assert place.versions() == {"allocation_changes": 1}
-    assert warehouse("allocation_changes").versions() == {"allocation_changes": 1}
+    assert place.current_versions() == {"allocation_changes": 1}
+    assert warehouse("allocation_changes").current_versions() == {"allocation_changes": 1}
 
 
 def test_no_rows_make_no_version(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:
     place = warehouse("allocation_changes")
     assert not place.replace("allocation_changes", frame(spark), stamp(1))
-    assert place.versions() == {"allocation_changes": 0}
+    assert place.current_versions() == {"allocation_changes": 0}
 
 
 def test_only_rows_that_differ_are_written(spark: SparkSession, warehouse: Callable[..., Warehouse]) -> None:

@@ -37,7 +37,7 @@ class Newsroom:
 
     An id changes once a later line names the cluster."""
 
-    def news(self, rows: Iterable[Any]) -> Iterator[News]:
+    def changes(self, rows: Iterable[Any]) -> Iterator[News]:
         """What the rows tell beyond earlier ones, by time."""
         for row in in_order(rows):
             key = self._key(row)

@@ -67,7 +67,7 @@ class FollowedSource:
         if not self._has_begun:
             self._has_begun = True
             self._told_from = self.since(max((row["last_at"] for row in files if row["last_at"] is not None), default=None))
-        found = list(self._newsroom.news(row for row in replay.look(files) if self._is_wanted(row)))
+        found = list(self._newsroom.changes(row for row in replay.replay_new_events(files) if self._is_wanted(row)))
         self._complain(replay)
         return [each for each in found if self._told_from is None or _is_after(each.row, self._told_from)]
 

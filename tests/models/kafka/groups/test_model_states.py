@@ -39,7 +39,7 @@ def states(lines: Iterable[Event], limits: Limits | None = None) -> list[GroupSt
     stage = GroupStage("c", GROUP, FACTS, limits or Limits(group_states=True))
     for each in lines:
         stage.feed(each)
-    return stage.finish().group_states
+    return stage.close().group_states
 
 
 def test_each_change_has_a_row() -> None:
@@ -89,12 +89,12 @@ def test_a_replay_that_goes_on_from_a_state_writes_the_same_rows(cut: int) -> No
     stage, before = GroupStage("c", GROUP, facts, limits), GroupHistory()
     for each in lines[:cut]:
         stage.feed(each)
-    stage.catch_up(lines[cut].order_us)
+    stage.advance_to(lines[cut].order_us)
     before, stage.final = stage.final, GroupHistory()
     resumed = GroupStage.resumed("c", GROUP, facts, stage.state(), limits)
     for each in lines[cut:]:
         resumed.feed(each)
-    assert [*before.group_states, *resumed.finish().group_states] == states(lines)
+    assert [*before.group_states, *resumed.close().group_states] == states(lines)
 
 
 def test_a_group_that_never_settles_is_followed_in_parts() -> None:
@@ -154,7 +154,7 @@ def test_samples_are_as_the_command_shows_them(group: str, sample: str, monkeypa
     own = [event for event in lines.own if event.group == group]
     for event in own:
         stage.feed(event)
-    rows = stage.finish().group_states
+    rows = stage.close().group_states
     assert rows
     assert not any(row.missing_lines or row.unexplained_lines for row in rows)
     by_place = {(row.evidence[0].file, row.evidence[0].byte_offset): row for row in rows}

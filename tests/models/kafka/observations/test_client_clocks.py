@@ -149,8 +149,8 @@ def test_lines_of_clients_are_put_right_once_their_clocks_are_known(ahead: float
         interrupted = GroupStage.resumed("c", "g", ClusterFacts("c"), interrupted.state())
         interrupted.feed(event)
         behind = behind or bool(interrupted._behind)
-    rows = whole.finish()
+    rows = whole.close()
     assert behind
-    assert interrupted.finish() == rows
+    assert interrupted.close() == rows
     assert len(rows.divergences) == 5
     assert {round(row.join_delay_seconds or 0, 1) for row in rows.rebalance_members} == {0.5}

@@ -46,7 +46,7 @@ def test_a_line_is_of_the_client_that_its_log_named(before: list[Event], client:
 def test_a_static_member_goes_by_the_client_id_that_another_line_gave() -> None:
     authors, roster = LogAuthors(), Roster()
     static = member("instance-7", 1)
-    roster.see(static, 1, client_id="a", instance_id="instance-7")
+    roster.observe(static, 1, client_id="a", instance_id="instance-7")
     authors.name(line(static), roster)
     assert authors.name(line(), roster).client_id == "a"
 

@@ -90,13 +90,13 @@ def replayed(stage: OutageStage, events: list[Event], upto: int) -> tuple[Outage
     state = None
     for event in events:
         if state is None and event.order_us > upto:
-            stage.catch_up(upto)
+            stage.advance_to(upto)
             state = stage.state()
         stage.feed(event)
     if state is None:
-        stage.catch_up(upto)
+        stage.advance_to(upto)
         state = stage.state()
-    return stage.finish(), state
+    return stage.close(), state
 
 
 def test_an_outage_of_days_is_final_when_it_is_over() -> None:
@@ -111,14 +111,14 @@ def test_an_outage_of_days_is_final_when_it_is_over() -> None:
 
 def test_many_partitions_that_come_back_one_by_one_are_one_look_at_incidents(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
-    close = OutageStage._close
+    close = OutageStage._close_incidents
 
     def counted(stage: OutageStage, at: int) -> None:
         nonlocal looks
         looks += 1
         close(stage, at)
 
-    monkeypatch.setattr(OutageStage, "_close", counted)
+    monkeypatch.setattr(OutageStage, "_close_incidents", counted)
     names = [f"lone{number}" for number in range(50)]
     lines = [*(created(1, name, "2") for name in names), *away("2", 100, 100 + 30 * HOUR)]
     found = find(told(*lines, created(100 + 40 * HOUR, "late", "2")))

@@ -136,7 +136,7 @@ class Ledger:
 
 
 def written_down(look: Inspection) -> Inspection:
-    return Inspection.of(look.modified, look.size_bytes, json.loads(json.dumps(look.told())))
+    return Inspection.from_json(look.modified, look.size_bytes, json.loads(json.dumps(look.to_json())))
 
 
 def hours_pass(folder: Path) -> None:

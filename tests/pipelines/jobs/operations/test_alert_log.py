@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from pipelines.jobs.operations.alerts import AlertOptions, outlived, tell
+from pipelines.jobs.operations.alerts import AlertOptions, send_new, superseded
 from pipelines.jobs.registry.runs import Runs
 from pipelines.schema.tables import TABLES
 from pipelines.warehouse.warehouse import Warehouse
@@ -61,7 +61,7 @@ class Schedule:
         write(self.place, "runs", self.runs)
         before = len(self.told)
         if tells:
-            tell(str(self.place), versions, run_id, AlertOptions("", severity), lambda each: self.told.append(each["incident_id"]), NOW)
+            send_new(str(self.place), versions, run_id, AlertOptions("", severity), lambda each: self.told.append(each["incident_id"]), NOW)
         return self.told[before:]
 
 
@@ -140,7 +140,7 @@ def test_where_nobody_knows_any_more_what_was_there_it_is_told(schedule: Schedul
 
 def goes(schedule: Schedule, before: datetime = NOW + timedelta(days=90)) -> set[str]:
     """What upkeep would forget, so much later."""
-    return outlived(str(schedule.place), schedule.versions()["incidents"], before, NOW)
+    return superseded(str(schedule.place), schedule.versions()["incidents"], before, NOW)
 
 
 LEFT = {
@@ -181,6 +181,6 @@ def test_what_is_forgotten_of_alerts_keeps_nobody_from_telling(spark: SparkSessi
     register = Runs(place, timedelta(minutes=10))
     register.forget_told(set())
     register.forget_told({"whole", "never told"})
-    assert [row["incident_id"] for row in place.rows("alerts").to_pylist()] == ["other"]
+    assert [row["incident_id"] for row in place.read_arrow("alerts").to_pylist()] == ["other"]
     assert schedule.run(0, incident("other"), incident("new", groups=["audit"])) == ["new"]
     assert goes(schedule) == set()

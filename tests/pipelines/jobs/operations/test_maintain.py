@@ -19,7 +19,7 @@ from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
 from pipelines.errors import NothingReadable, UsageError
 from pipelines.jobs.operations import maintain as upkeep
-from pipelines.jobs.operations.alerts import AlertOptions, tell
+from pipelines.jobs.operations.alerts import AlertOptions, send_new
 from pipelines.jobs.operations.maintain import MaintainOptions, maintain
 from pipelines.schema.tables import TABLES, VERSIONED
 from tests.compare_paths import published as published_versions
@@ -39,7 +39,7 @@ def test_upkeep_puts_files_together_removes_what_is_old_and_changes_no_row(
     shutil.copy(published.logs / "broker-1" / "server.log", site.logs / "broker-1" / "server.log")
     outcome = site.run()
     told = AlertOptions("", "info", timedelta(days=99_999))
-    assert tell(str(site.warehouse), outcome.table_versions, outcome.run_id, told, lambda _: None).sent == 1
+    assert send_new(str(site.warehouse), outcome.table_versions, outcome.run_id, told, lambda _: None).sent == 1
     alerts = site.table("alerts")
     gone = pa.Table.from_pylist([row | {"incident_id": "gone", "groups": ["gone"]} for row in alerts], schema=ALERTS)
     write_deltalake(str(site.warehouse / TABLES["alerts"].path), gone, mode="append")

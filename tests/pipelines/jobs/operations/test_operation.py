@@ -26,7 +26,7 @@ from pipelines import import_guard as packages
 from pipelines.cli.commands.run import span_seconds
 from pipelines.cli.report_folder import INCIDENTS_MAX, index_page
 from pipelines.errors import UsageError
-from pipelines.jobs.operations.alerts import FAILURES_MAX, AlertOptions, DeliveryCounts, sender, tell
+from pipelines.jobs.operations.alerts import FAILURES_MAX, AlertOptions, DeliveryCounts, send_new, sender
 from pipelines.jobs.operations.metrics import RunFacts, last_success, metrics_text, table_samples
 from pipelines.jobs.schedule import repeat, until_told
 from pipelines.schema.tables import TABLES
@@ -131,10 +131,10 @@ def test_each_incident_is_told_once(place: Path) -> None:
     told: list[Any] = []
     options = AlertOptions("")
 
-    assert tell(str(place), VERSIONS, "run-1", options, told.append, NOW).sent == 2
-    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW).sent == 0
+    assert send_new(str(place), VERSIONS, "run-1", options, told.append, NOW).sent == 2
+    assert send_new(str(place), VERSIONS, "run-2", options, told.append, NOW).sent == 0
     assert sorted(each["incident_id"] for each in told) == ["now", "open"]
-    assert tell(str(place), VERSIONS, "run-3", AlertOptions("", "warning"), told.append, NOW).sent == 1
+    assert send_new(str(place), VERSIONS, "run-3", AlertOptions("", "warning"), told.append, NOW).sent == 1
 
 
 def test_a_broken_rule_is_told_once_and_stands_for_no_incident(place: Path) -> None:
@@ -142,11 +142,11 @@ def test_a_broken_rule_is_told_once_and_stands_for_no_incident(place: Path) -> N
     options = AlertOptions("")
     rules = [incident("rule-1", "warning", groups=[], kind="rule"), incident("rule-2", "warning", NOW - timedelta(days=3), kind="rule")]
 
-    assert tell(str(place), VERSIONS, "run-1", options, told.append, NOW, rules).sent == 3
-    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW, rules).sent == 0
+    assert send_new(str(place), VERSIONS, "run-1", options, told.append, NOW, rules).sent == 3
+    assert send_new(str(place), VERSIONS, "run-2", options, told.append, NOW, rules).sent == 0
     assert sorted(each["incident_id"] for each in told) == ["now", "open", "rule-1"]
     write(place, "incidents", [incident("outage", groups=[], started_at=NOW - timedelta(minutes=9))])
-    assert tell(str(place), {**VERSIONS, "incidents": 1}, "run-3", options, told.append, NOW, rules).sent == 1
+    assert send_new(str(place), {**VERSIONS, "incidents": 1}, "run-3", options, told.append, NOW, rules).sent == 1
 
 
 def test_what_could_not_be_told_is_told_by_the_next_run(place: Path) -> None:
@@ -155,8 +155,8 @@ def test_what_could_not_be_told_is_told_by_the_next_run(place: Path) -> None:
     def broken(_: Any) -> None:
         raise ConnectionRefusedError("nobody there")
 
-    assert tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken, NOW) == DeliveryCounts(sent=0, failed=2)
-    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW).sent == 2
+    assert send_new(str(place), VERSIONS, "run-1", AlertOptions(""), broken, NOW) == DeliveryCounts(sent=0, failed=2)
+    assert send_new(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW).sent == 2
 
 
 def test_what_cannot_be_told_keeps_nothing_else_from_being_told_or_written_down(place: Path) -> None:
@@ -173,10 +173,10 @@ def test_what_cannot_be_told_keeps_nothing_else_from_being_told_or_written_down(
         told: list[Any] = []
         ways = [sender(f"http://127.0.0.1:{listening.getsockname()[1]}/"), sender("http://127.0.0.1:80/a b"), told.append, told.append]
         options = AlertOptions("", "warning")
-        assert tell(str(place), VERSIONS, "run-1", options, lambda incident: ways.pop(0)(incident), NOW).sent == 1
+        assert send_new(str(place), VERSIONS, "run-1", options, lambda incident: ways.pop(0)(incident), NOW).sent == 1
         answering.join()
 
-    assert tell(str(place), VERSIONS, "run-2", options, told.append, NOW).sent == 2
+    assert send_new(str(place), VERSIONS, "run-2", options, told.append, NOW).sent == 2
     assert len({each["incident_id"] for each in told}) == len(told) == 3
 
 
@@ -189,8 +189,8 @@ def test_one_whose_delivery_breaks_off_everything_leaves_what_was_told_written_d
         told.append(incident)
 
     with pytest.raises(LookupError):
-        tell(str(place), VERSIONS, "run-1", AlertOptions(""), broken_at_the_second, NOW)
-    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW).sent == 1
+        send_new(str(place), VERSIONS, "run-1", AlertOptions(""), broken_at_the_second, NOW)
+    assert send_new(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW).sent == 1
 
 
 LATER = VERSIONS | {"incidents": 1}
@@ -217,9 +217,9 @@ def test_what_was_told_stands_for_one_of_its_own_cluster_first(place: Path) -> N
     """A group of another cluster has the same name, and an incident at the same time."""
     write(place, "incidents", [incident("b"), incident("other", "info", cluster="staging")])
     told: list[Any] = []
-    tell(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW)
+    send_new(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW)
     write(place, "incidents", [incident("a", cluster="staging"), earlier("c")])
-    tell(str(place), LATER | {"incidents": 2}, "run-2", AlertOptions(""), told.append, NOW)
+    send_new(str(place), LATER | {"incidents": 2}, "run-2", AlertOptions(""), told.append, NOW)
     assert [each["incident_id"] for each in told] == ["b", "a"]
 
 
@@ -228,7 +228,7 @@ def test_where_names_were_hidden_since_what_began_then_was_told(place: Path, min
     write(place, "alerts", [{"incident_id": "clear", "cluster": "prod", "severity": "critical", "started_at": NOW - timedelta(minutes=5),
                              "sent_at": NOW, "run_id": "run-1"}])  # fmt: skip
     write(place, "incidents", [incident("hidden", groups=["name-x"], started_at=NOW - timedelta(minutes=minutes))])
-    assert tell(str(place), LATER, "run-2", AlertOptions(""), lambda _: None, NOW).sent == told_anew
+    assert send_new(str(place), LATER, "run-2", AlertOptions(""), lambda _: None, NOW).sent == told_anew
 
 
 @pytest.mark.parametrize("case", SUCCESSORS)
@@ -237,11 +237,11 @@ def test_what_was_told_by_another_id_is_not_told_again(place: Path, case: str) -
     successor, told_anew = SUCCESSORS[case]
     write(place, "incidents", [incident("now")])
     told: list[Any] = []
-    assert tell(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW).sent == 1
+    assert send_new(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW).sent == 1
 
     write(place, "incidents", [successor])
     for run in range(2):
-        tell(str(place), LATER | {"incidents": 2}, f"run-{run + 2}", AlertOptions(""), told.append, NOW + timedelta(hours=1))
+        send_new(str(place), LATER | {"incidents": 2}, f"run-{run + 2}", AlertOptions(""), told.append, NOW + timedelta(hours=1))
     assert [each["incident_id"] for each in told] == ["now", "now-2"][: 1 + told_anew]
     rows = {row["incident_id"]: row for row in DeltaTable(str(place / TABLES["alerts"].path)).to_pyarrow_table().to_pylist()}
     assert rows["now-2"]["previous_incident_id"] == (None if told_anew else "now")
@@ -253,7 +253,7 @@ def test_what_was_told_stands_for_one_that_it_became_and_for_what_that_becomes(p
     stages = [["now"], ["now-2"], ["now-3", "beside"], ["now-4", "beside"]]
     for version, names in enumerate(stages, 1):
         write(place, "incidents", [incident(name) for name in names])
-        tell(str(place), VERSIONS | {"incidents": version}, f"run-{version}", AlertOptions(""), told.append, NOW)
+        send_new(str(place), VERSIONS | {"incidents": version}, f"run-{version}", AlertOptions(""), told.append, NOW)
     assert len(told) == 2  # of those that came at once, one is that which was told
     assert told[0]["incident_id"] == "now"
 
@@ -262,9 +262,9 @@ def test_one_that_is_there_still_stands_for_no_other(place: Path) -> None:
     """Two at the same time, of the same groups: each is told."""
     write(place, "incidents", [incident("now")])
     told: list[Any] = []
-    tell(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW)
+    send_new(str(place), LATER, "run-1", AlertOptions(""), told.append, NOW)
     write(place, "incidents", [incident("now", severity="info"), earlier("beside")])
-    tell(str(place), LATER | {"incidents": 2}, "run-2", AlertOptions(""), told.append, NOW)
+    send_new(str(place), LATER | {"incidents": 2}, "run-2", AlertOptions(""), told.append, NOW)
     assert [each["incident_id"] for each in told] == ["now", "beside"]
 
 
@@ -276,7 +276,7 @@ def test_alerts_of_an_older_warehouse_get_the_columns_that_they_lack(place: Path
     write_deltalake(path, pa.Table.from_pylist([row], schema=pa.schema(of_before)), mode="overwrite", schema_mode="overwrite")
 
     told: list[Any] = []
-    assert tell(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == DeliveryCounts(sent=1, failed=0)
+    assert send_new(str(place), VERSIONS, "run-2", AlertOptions(""), told.append, NOW) == DeliveryCounts(sent=1, failed=0)
     assert told[0]["incident_id"] == "open"
     rows = DeltaTable(path).to_pyarrow_table().to_pylist()
     assert {row["incident_id"]: row["groups"] for row in rows} == {"now": None, "open": ["orders"]}
@@ -290,11 +290,11 @@ def test_two_that_tell_at_the_same_time_tell_each_other(place: Path) -> None:
     def told_beside(incident: Any) -> None:
         if not told:
             told.append(incident["incident_id"])
-            assert tell(str(place), VERSIONS, "run-2", options, lambda other: told.append(other["incident_id"]), NOW).sent == 3
+            assert send_new(str(place), VERSIONS, "run-2", options, lambda other: told.append(other["incident_id"]), NOW).sent == 3
         else:
             told.append(incident["incident_id"])
 
-    assert tell(str(place), VERSIONS, "run-1", options, told_beside, NOW).sent == 1
+    assert send_new(str(place), VERSIONS, "run-1", options, told_beside, NOW).sent == 1
     assert sorted(told) == sorted(["mild", "now", "open", told[0]])
 
 
@@ -323,7 +323,7 @@ def web_hook() -> Iterator[tuple[str, list[tuple[dict[str, str], Any]]]]:
 
 def test_a_web_hook_gets_one_post_of_json_for_each(place: Path, web_hook: tuple[str, list[tuple[dict[str, str], Any]]]) -> None:
     url, posted = web_hook
-    tell(str(place), VERSIONS, "run-1", AlertOptions(url), sender(url), NOW)
+    send_new(str(place), VERSIONS, "run-1", AlertOptions(url), sender(url), NOW)
 
     assert [headers["Idempotency-Key"] for headers, _ in posted] == [body["incident_id"] for _, body in posted]
     [body] = [body for _, body in posted if body["incident_id"] == "now"]
@@ -356,7 +356,7 @@ def test_a_web_hook_that_sends_on_to_another_address_was_not_told(place: Path, c
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        told = tell(str(place), VERSIONS, "run-1", AlertOptions(""), sender(f"http://127.0.0.1:{server.server_port}/hook"), NOW)
+        told = send_new(str(place), VERSIONS, "run-1", AlertOptions(""), sender(f"http://127.0.0.1:{server.server_port}/hook"), NOW)
         server.shutdown()
         thread.join()
     assert (told.sent, told.failed, asked) == (0, 2, [])
@@ -371,7 +371,7 @@ def test_a_place_that_takes_none_is_not_asked_for_all(place: Path) -> None:
         asked.append(each)
         raise OSError("timed out")
 
-    told = tell(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), nobody, NOW)
+    told = send_new(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), nobody, NOW)
     assert (told.sent, told.failed, len(asked)) == (0, FAILURES_MAX + 3, FAILURES_MAX)
 
 
@@ -382,7 +382,7 @@ def test_incidents_that_are_refused_keep_no_other_back(place: Path) -> None:
         if each["incident_id"] != f"number {FAILURES_MAX + 2}":
             raise HTTPError("", 400, "no", None, None)  # type: ignore[arg-type]
 
-    assert tell(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), picky, NOW) == DeliveryCounts(1, FAILURES_MAX + 2)
+    assert send_new(str(place), VERSIONS | {"incidents": 1}, "run-1", AlertOptions(""), picky, NOW) == DeliveryCounts(1, FAILURES_MAX + 2)
 
 
 def test_a_web_hook_is_told_who_asks(web_hook: tuple[str, list[tuple[dict[str, str], Any]]]) -> None:

@@ -22,7 +22,7 @@ from parsers.redaction.pseudonyms import KINDS, Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay import group_snapshots as snapshots
-from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, StoredCheckpoints, look
+from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, StoredCheckpoints, plan_resume
 from pipelines.jobs.run import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
 from pipelines.transforms.checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules
@@ -244,10 +244,10 @@ def test_of_states_of_other_groups_nobody_asks_whether_they_hold(monkeypatch: py
     monkeypatch.setattr(snapshots, "fingerprint_facts", lambda _: Counted(known.times, known.fingerprints))
     warehouse = cast(Warehouse, SimpleNamespace(is_empty=lambda _: False, rows=lambda *_: rows))
     touched = ChangedScope(events={"c": {"HeartbeatCompleted"}}, groups={"c": {"g-3"}}, least={("c", "g-3"): 45 * US})
-    found = look(warehouse, touched, {"c": facts}, CheckpointRules(lags_seconds=()), {"c": {"g-3", "g-4"}}, ())
+    found = plan_resume(warehouse, touched, {"c": facts}, CheckpointRules(lags_seconds=()), {"c": {"g-3", "g-4"}}, ())
     assert {group: each.upto // US for (_, group), each in found.chosen.items()} == {"g-3": 40, "g-4": 40}
     assert len(asked) == 3
-    found = look(warehouse, touched, {"c": facts}, CheckpointRules(lags_seconds=()), {}, ("c",))
+    found = plan_resume(warehouse, touched, {"c": facts}, CheckpointRules(lags_seconds=()), {}, ("c",))
     assert {group: each.upto // US for (_, group), each in found.chosen.items()} == dict.fromkeys(names, 40)
 
 
