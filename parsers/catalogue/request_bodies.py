@@ -2,7 +2,8 @@
 
 Examples are `{group_id=g,…}` and `JoinGroupRequestData(groupId='g', …)`. Both are read with the templates of
 `messages/kafka_request_bodies.yaml` into mappings with the names of the JSON form. Nested lists keep what the models
-need: names of protocols and topics, member ids, error codes.
+need: names of protocols and topics, member ids, error codes. The JSON form, and the fields taken of either, are in
+`request_log`.
 """
 
 from __future__ import annotations
