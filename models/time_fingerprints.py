@@ -32,7 +32,7 @@ class TimeFingerprints:
     """Fingerprints up to each time; the first covers timeless facts."""
 
     @classmethod
-    def of(cls, always: object, told: Iterable[TimedFact]) -> Self:
+    def from_facts(cls, always: object, told: Iterable[TimedFact]) -> Self:
         """Build fingerprints of timeless facts and of facts with a time.
 
         Facts of equal time and kind must come in a stable order.

@@ -115,7 +115,7 @@ class Forms:
                 part.unlink(missing_ok=True)
         self._new = False
 
-    def of(self, name: str, content: bytes) -> Form:
+    def form_of(self, name: str, content: bytes) -> Form:
         """The form of a file.
 
         Its name only determines whether it is code, YAML or other data.
@@ -291,7 +291,7 @@ class Sources:
     def form(self, module: str) -> Form:
         """The form of a module."""
         if module not in self._of:
-            self._of[module] = self.forms.of(_CODE, as_in_checkout(self.modules[module].read_bytes()))
+            self._of[module] = self.forms.form_of(_CODE, as_in_checkout(self.modules[module].read_bytes()))
         return self._of[module]
 
     def defining(self, importer: str, module: str, name: str) -> tuple[str, str]:
@@ -355,7 +355,7 @@ class Sources:
             if entry.is_dir():
                 yield from self._data(entry)
             else:
-                forms.append(self.forms.of(entry.name, entry.read_bytes()).digest)
+                forms.append(self.forms.form_of(entry.name, entry.read_bytes()).digest)
         if forms:
             yield digest_of(*forms)
 

@@ -87,7 +87,7 @@ class Parts(Protocol):
     def topics(self) -> Sequence[Key]:
         """Groups and topics with events, sorted."""
 
-    def of(self, key: Key) -> Iterator[Event]:
+    def events_of(self, key: Key) -> Iterator[Event]:
         """Events of one topic of a group."""
 
 
@@ -114,5 +114,5 @@ class EventParts:
     def topics(self) -> Sequence[Key]:
         return sorted(self._topics)
 
-    def of(self, key: Key) -> Iterator[Event]:
+    def events_of(self, key: Key) -> Iterator[Event]:
         return iter(self._topics.get(key, ()))

@@ -177,8 +177,8 @@ class RocketStage:
 
     def _of(self, group: Group, topic: str) -> Iterable[Event]:
         if not group.is_entangled:
-            return self._logs.in_order(self._parts.of((group.name, topic)))
-        events = (event for each in self.topics_of(group) for event in self._parts.of((group.name, each)))
+            return self._logs.in_order(self._parts.events_of((group.name, topic)))
+        events = (event for each in self.topics_of(group) for event in self._parts.events_of((group.name, each)))
         return sorted(self._logs.placed(events), key=lambda event: (event.place.log, event.place.position))
 
     def topics_of(self, group: Group) -> list[str]:
@@ -196,7 +196,7 @@ class RocketStage:
     def _client(self, event: Event, at: int, groups: dict[str, Group]) -> None:
         life = self._registry.feed(event, at)
         if event.name == "RocketRouteChanged":
-            self.routes.told(event, at)
+            self.routes.take_event(event, at)
         elif event.name in ASSIGNED and event.topic and event.group and is_assigned(event):
             self._assigned[event.group, event.topic].append((at, event))
             group = _group(groups, event.group)
@@ -211,7 +211,7 @@ class RocketStage:
 
     def _topic(self, name: str, topic: str, groups: dict[str, Group]) -> None:
         """Read group-wide information from a topic's lines."""
-        for at, event in self._timed(self._logs.placed(self._parts.of((name, topic)))):
+        for at, event in self._timed(self._logs.placed(self._parts.events_of((name, topic)))):
             group = _group(groups, name)
             self.last_at = max(self.last_at, last_of(event, at))
             if event.name in LOCKS:
@@ -237,7 +237,7 @@ class RocketStage:
             elif event.name in POPPED and event.group is not None:
                 _group(groups, event.group).trouble.feed(event, at)
             if event.name in ROUTES:
-                self.routes.told(event, at)
+                self.routes.take_event(event, at)
             if event.name in ROUTES | CHANGED:
                 self.routes.lines.append((at, event))
             if event.name in {"RocketBrokerStarted", "RocketBrokerStopping"}:

@@ -121,7 +121,7 @@ def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, WhatI
     `runs` holds what was run, and takes what is run here. Ranked by what hurt: where most of the downtime was spent on
     waiting for members, by that.
     """
-    rows = scope.of(history.rows)
+    rows = scope.rows_within(history.rows)
     if not rows:
         return
     behaviour, settings, _ = history.reading()

@@ -25,7 +25,7 @@ class Scope:
     id: str
     rebalance_ids: frozenset[str]
 
-    def of(self, rows: Iterable[Rebalance]) -> list[Rebalance]:
+    def rows_within(self, rows: Iterable[Rebalance]) -> list[Rebalance]:
         """Those of some rows that belong to it."""
         return [row for row in rows if row.rebalance_id in self.rebalance_ids]
 

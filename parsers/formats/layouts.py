@@ -421,7 +421,7 @@ def json_layout() -> JsonLayout:
     """
     data = load_yaml(files("parsers.formats").joinpath("data", "json_records.yaml").read_text(encoding="utf-8"))
     names = {name: data[name] for name in data if name not in ("structured", "samples")}
-    return JsonLayout("json", names, tuple(map(Structure.of, data["structured"])), tuple(data["samples"]))
+    return JsonLayout("json", names, tuple(map(Structure.from_entry, data["structured"])), tuple(data["samples"]))
 
 
 @lru_cache(maxsize=1)

@@ -36,7 +36,7 @@ class Structure:
     before: str
 
     @staticmethod
-    def of(data: Mapping[str, Any]) -> Structure:
+    def from_entry(data: Mapping[str, Any]) -> Structure:
         """Read one entry of `json_records.yaml`."""
         messages = {text: tuple(keys) for text, keys in data.get("messages", {}).items()}
         begins = data.get("begins")

@@ -132,7 +132,7 @@ class Rules:
         self._rules = list(rules)
         self._met: set[str] = set()
 
-    def of(self, relative: str) -> FileOption | None:
+    def rule_for(self, relative: str) -> FileOption | None:
         """Return the rule for a file, or None."""
         chosen: FileOption | None = None
         for glob, value in self._rules:

@@ -85,17 +85,17 @@ class ReadOptions:
 
     def zone_of(self, relative: str) -> tuple[str, bool]:
         """Zone of a file, and whether an option named this very file."""
-        rule = Rules(self.log_tz).of(relative)
+        rule = Rules(self.log_tz).rule_for(relative)
         return (rule.value, rule.is_named) if rule else ("UTC", False)
 
     def cluster_of(self, relative: str) -> str | None:
         """The cluster that the rules give a file; None if silent."""
-        rule = Rules(self.clusters).of(relative)
+        rule = Rules(self.clusters).rule_for(relative)
         return rule.value if rule else None
 
     def version_of(self, relative: str) -> str | None:
         """The Kafka version that the rules give a file; None if silent."""
-        rule = Rules(self.kafka_versions).of(relative)
+        rule = Rules(self.kafka_versions).rule_for(relative)
         return rule.value if rule else None
 
     def of_files(self, sources: Iterable[SourceFile]) -> dict[str, FileOptions]:
@@ -179,7 +179,7 @@ def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
     for rules in (options.log_tz, options.clusters, options.kafka_versions):
         held = Rules(rules)
         for name in names:
-            held.of(name)
+            held.rule_for(name)
         unmatched += [f"no file matches {glob}" for glob in held.unmatched()]
     return unmatched
 
@@ -391,7 +391,7 @@ class FileReader:
     def _conclude(self) -> None:
         report = self.report
         report.versions, report.cluster_ids = tuple(self._versions), tuple(self._cluster_ids)
-        report.version_ranges = self._ranges.told()
+        report.version_ranges = self._ranges.ranges_by_product()
         report.conclude()
 
 

@@ -71,7 +71,7 @@ class VersionRanges:
         before = self._ranges.get(product, seen)
         self._ranges[product] = None if before is None else narrowed(before, seen)
 
-    def told(self) -> dict[str, str]:
+    def ranges_by_product(self) -> dict[str, str]:
         """Return the range of each product, the most frequent first."""
         return {
             product: words

@@ -191,7 +191,7 @@ def _read_vectorised(
     """
     lines = units.lines
     data = memoryview(lines.data)
-    codes = tails().of(data, starts, lines.end[units.first])
+    codes = tails().codes(data, starts, lines.end[units.first])
     named, watched = _named(records.catalogue)
     wanted = watched[codes]
     # For loggers with unknown lines that are not counted, only records with the beginning of a known message can match.

@@ -59,7 +59,7 @@ class LoggerSuffixes:
         self.known: list[Tail] = [Tail("", b"")]
         self._by_text: dict[bytes, int] = {}
 
-    def of(self, data: memoryview, starts: Ints, ends: Ints) -> Ints:
+    def codes(self, data: memoryview, starts: Ints, ends: Ints) -> Ints:
         """Code of the logger of each line, 0 for none.
 
         Names with the same ending may share a code; see `agree`.
@@ -146,7 +146,7 @@ class MessagePrefixes:
         self._keys = np.zeros(1 << 16, dtype=np.uint64)
         self._known = np.zeros(1 << 16, dtype=bool)
 
-    def of(self, first: Words, second: Words) -> Flags:
+    def flags(self, first: Words, second: Words) -> Flags:
         """Flag messages with a beginning in the catalogue.
 
         Arguments are their first and second eight bytes.
@@ -174,7 +174,7 @@ def may_be_known(data: memoryview, starts: Ints, beginnings: MessagePrefixes) ->
     usual = ((level & np.uint64(0xFFFF)) == np.uint64(0x205D)) & (safe == starts)
     short = ((level >> np.uint64(48)) & np.uint64(0xFF)) == np.uint64(0x20)  # INFO and WARN
     first, second = (np.where(short, word_in(cut, at - 1), word_in(cut, at)) for at in (8, 16))
-    flags: Flags = ~usual | beginnings.of(first, second)
+    flags: Flags = ~usual | beginnings.flags(first, second)
     return flags
 
 

@@ -117,7 +117,7 @@ class Inspection:
 
     @staticmethod
     def from_json(modified: int, size_bytes: int, told: Iterable[Mapping[str, Any]]) -> Inspection:
-        """Restore an inspection from the result of `told`."""
+        """Restore an inspection from the result of `to_json`."""
         return Inspection(modified, size_bytes, tuple(map(_part, told)))
 
 

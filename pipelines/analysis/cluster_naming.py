@@ -24,7 +24,7 @@ class ClusterNames:
 
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, path: str) -> str:
+    def cluster_of(self, path: str) -> str:
         """Return the cluster of a file."""
         return self.names.get(path, DEFAULT_CLUSTER)
 

@@ -95,8 +95,8 @@ class LiveReplay:
         nodes = {row["path"]: row["node"] for row in listed if row["node"]}
         facts = cluster_facts(
             self._cluster_events,
-            names.of,
-            logs_end_of({**row, "cluster": names.of(row["path"])} for row in listed),
+            names.cluster_of,
+            logs_end_of({**row, "cluster": names.cluster_of(row["path"])} for row in listed),
             self.options.assume,
             list(self._events_without_group),
             lambda: sightings_in(chain.from_iterable(held.batches for held in self._groups.values())),
@@ -109,7 +109,7 @@ class LiveReplay:
             return [
                 row
                 for group, batches in store.groups()
-                for history in group_histories(group, batches, nodes, names.of, facts, self.options.limits)
+                for history in group_histories(group, batches, nodes, names.cluster_of, facts, self.options.limits)
                 for row in history.rebalances
             ]
 

@@ -299,11 +299,11 @@ class _Reading:
         """Name clusters, then set the columns that depend on the names."""
         self.names = name_files(self.analysis.log_files)
         for row in self.unknown.values():
-            row["cluster"] = self.names.of(row["file"])
+            row["cluster"] = self.names.cluster_of(row["file"])
             row["unknown_message_id"] = make_id("unknown", row["cluster"], row["logger"], row["version"], row["template"])
         self.analysis.unknown = sorted(self.unknown.values(), key=lambda row: (-row["count"], row["template"]))
         for row in self.analysis.rejected:
-            row["cluster"] = self.names.of(row["file"])
+            row["cluster"] = self.names.cluster_of(row["file"])
             row["rejected_record_id"] = make_id("rejected", row["cluster"], row["file"], row["byte_offset"])
         self.analysis.totals = totals_of(self.analysis.log_files)
         self.analysis.warnings += self.without_group_limit.warnings()
@@ -327,7 +327,7 @@ def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> None:
     nodes = {row["path"]: row["node"] for row in analysis.log_files if row["node"]}
-    cluster_of = reading.names.of
+    cluster_of = reading.names.cluster_of
 
     def sightings() -> Iterable[ClientSighting]:
         return reading.sightings if options.groups else sightings_in(reading.store.batches())

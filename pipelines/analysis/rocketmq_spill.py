@@ -162,7 +162,7 @@ class ClusterParts:
         """Keys of all parts, sorted."""
         return sorted({*self.held, *self.store.spilled_keys()})
 
-    def of(self, key: Key) -> Iterator[Event]:
+    def events_of(self, key: Key) -> Iterator[Event]:
         """Events of one part."""
         yield from self._events(self.store.spilled(key))
         if key in self.held:

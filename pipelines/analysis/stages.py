@@ -87,7 +87,7 @@ def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:
     files = list(rows)
     names = name_clusters(ClusterHint(row["path"], row["cluster_option"], tuple(row["cluster_ids"] or ())) for row in files)
     for row in files:
-        row["cluster"] = names.of(row["path"])
+        row["cluster"] = names.cluster_of(row["path"])
     return names
 
 

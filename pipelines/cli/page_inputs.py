@@ -50,7 +50,7 @@ class Excerpt:
     since: int | None
     until: int | None
 
-    def of(self, warehouse: Any) -> Any:
+    def rows_within(self, warehouse: Any) -> Any:
         """The rows of the excerpt."""
         chosen: Any = Selection(warehouse, self.groups, self.since, self.until, self.cluster)
         shown = values_of(chosen.rebalances, "rebalance_id")

@@ -118,7 +118,7 @@ def _write_page(warehouse: Any, incident: Any, path: Path, clock: Clock, drawn_m
     from pipelines.cli.output.atomic_write import write_text
     from pipelines.cli.page_inputs import excerpt_of
 
-    answer = build_answer(excerpt_of(incident).of(warehouse), for_page=True)
+    answer = build_answer(excerpt_of(incident).rows_within(warehouse), for_page=True)
     write_text(path, report(answer, clock, title=incident.headline, version=product_version(), drawn_max=drawn_max))
 
 

@@ -359,20 +359,20 @@ def test_imports_in_functions_and_relative_ones_are_followed_and_those_of_types_
 def test_forms_that_were_kept_give_the_same_and_damaged_ones_are_made_anew(tmp_path: Path) -> None:
     kept, source = tmp_path / "cache" / "forms.json", b"from a import b as c\nx = c(1)\n"
     first = Forms(kept)
-    form = first.of("m.py", source)
+    form = first.form_of("m.py", source)
     first.save()
     assert kept.is_file()
-    assert Forms(kept).of("m.py", source).digest == form.digest == form_of_module(source).digest
-    assert Forms(kept).of("m.py", b"x = 2\n").digest == form_of_module(b"x = 2\n").digest
+    assert Forms(kept).form_of("m.py", source).digest == form.digest == form_of_module(source).digest
+    assert Forms(kept).form_of("m.py", b"x = 2\n").digest == form_of_module(b"x = 2\n").digest
 
     told = kept.read_text(encoding="utf-8")
     wrong = [told.replace(form.digest, "0" * 20).replace('"valid_for":["', '"valid_for":["other'), told[:-9], "[]", '{"valid_for":1}', ""]
     for text in wrong:
         kept.write_text(text, encoding="utf-8")
-        assert Forms(kept).of("m.py", source).digest == form.digest
+        assert Forms(kept).form_of("m.py", source).digest == form.digest
     kept.unlink()
     kept.mkdir()
     nowhere = Forms(kept)
-    assert nowhere.of("m.py", source).digest == form.digest
+    assert nowhere.form_of("m.py", source).digest == form.digest
     nowhere.save()
     assert [path.name for path in kept.parent.iterdir()] == ["forms.json"]

@@ -27,7 +27,7 @@ class FactFingerprints(TimeFingerprints):
 def fingerprint_facts(facts: ClusterFacts) -> FactFingerprints:
     """Fingerprints of a cluster's facts, by time."""
     in_force = [(name, getattr(facts, name)) for name in _IN_FORCE]
-    return FactFingerprints.of([*in_force, ("capped", sorted(facts.capped.items(), key=lambda each: each[0]))], _timed(facts))
+    return FactFingerprints.from_facts([*in_force, ("capped", sorted(facts.capped.items(), key=lambda each: each[0]))], _timed(facts))
 
 
 def _timed(facts: ClusterFacts) -> Iterator[TimedFact]:

@@ -49,7 +49,7 @@ class Tracker:
         self.beam = [Explanation.begin(self.group_id, self.sight, self.settings)]
 
     @classmethod
-    def of(cls, explanation: Explanation) -> Tracker:
+    def from_explanation(cls, explanation: Explanation) -> Tracker:
         """One that goes on from an explanation."""
         made = cls(explanation.group_id, explanation.sight)
         made.beam = [explanation]

@@ -205,13 +205,13 @@ def _tried(window: Window, cause: Cause) -> Trial:
     for script in _scripts(Scene(before, line, ahead), cause):
         course = _noting(before)
         course.coordinator.shard.now_ms = line.time_us // US_PER_MS
-        likelihood = Tracker.of(course).try_script(script, line, ahead)
+        likelihood = Tracker.from_explanation(course).try_script(script, line, ahead)
         if best is None or likelihood > best[0]:
             best = likelihood, course, script
     if best is None:
         return Trial(cause, Ruling.NOT_TRIED)
     _, course, script = best
-    tracker = Tracker.of(course)
+    tracker = Tracker.from_explanation(course)
     burst = [line, *ahead]
     for number in range(1, len(burst)):
         tracker.step(burst, number)
@@ -230,7 +230,7 @@ def _stood(window: Window, cause: Cause) -> Explanation:
     if not where:
         return before
     course = before.fork()
-    Tracker.of(course).stand(where, line)
+    Tracker.from_explanation(course).stand(where, line)
     return course
 
 

@@ -165,7 +165,7 @@ class BothCoordinator:
         shard = self.modern.shard
         for group in self.log.consumer.values():
             shard.groups[group.id] = group
-            shard.tell("GroupLoaded", group, group_type="consumer", member_count=len(group.members))
+            shard.report("GroupLoaded", group, group_type="consumer", member_count=len(group.members))
             for member in group.members.values():
                 shard.renew(group, member)
                 if member.state is MemberState.UNREVOKED_PARTITIONS:
@@ -203,7 +203,7 @@ class BothCoordinator:
             self.modern.shard.groups[emptied.id] = emptied
         elif made is not None:
             made.offsets = emptied.offsets
-            self.modern.shard.tell("GroupConverted", emptied, from_type="empty consumer", to_type="classic")
+            self.modern.shard.report("GroupConverted", emptied, from_type="empty consumer", to_type="classic")
         return self._merged(outcome)
 
     # -- conversion between the protocols ----------------------------------------------------------------------
@@ -238,7 +238,7 @@ class BothCoordinator:
         elif len(group.members) > modern.max_size:
             why = "the group size exceeds the consumer group maximum size."
         if why is not None:
-            self.classic.shard.tell("GroupConversionRefused", group, to_type="consumer", why=why)
+            self.classic.shard.report("GroupConversionRefused", group, to_type="consumer", why=why)
             raise Refusal(Error.GROUP_ID_NOT_FOUND)
 
     def _upgraded_member(self, group: Group, member: ClassicMember) -> Member:
@@ -313,7 +313,7 @@ class BothCoordinator:
             shard.renew(made, back)
         if leaving:
             rebalance(shard, made, "downgrade_from_consumer")
-        shard.tell("GroupConverted", made, from_type="consumer", to_type="classic")
+        shard.report("GroupConverted", made, from_type="consumer", to_type="classic")
         return True
 
     def _may_downgrade(self, group: ConsumerGroup, leaving: Collection[Member]) -> bool:
@@ -323,7 +323,7 @@ class BothCoordinator:
         elif len(group.members) - len(leaving) > self.classic.shard.settings.max_size:
             why = "its group size is greater than classic group max size."
         if why is not None:
-            self.modern.shard.tell("GroupConversionRefused", group, to_type="classic", why=why)
+            self.modern.shard.report("GroupConversionRefused", group, to_type="classic", why=why)
         return why is None
 
 

@@ -98,7 +98,7 @@ class ModelStates:
         return [*self.told_rows, *(self._follow()[1] if self.lines else [])]
 
     def _follow(self) -> tuple[Tracker, list[GroupState]]:
-        tracker = Tracker.of(self._model())
+        tracker = Tracker.from_explanation(self._model())
         rows: list[GroupState] = []
         last = self.lines[-1]
         for number, line in enumerate(tracker.follow(self.lines)):

@@ -74,7 +74,7 @@ class Readers:
                 self.note_home(group, home, at)
         self.following |= other.following
 
-    def of(self, topic: str, partition: int, until: int | None = None) -> list[str]:
+    def blocked_groups(self, topic: str, partition: int, until: int | None = None) -> list[str]:
         """Groups blocked while a partition has no leader.
 
         With `until`, only those known by that time.

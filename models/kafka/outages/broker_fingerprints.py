@@ -30,8 +30,8 @@ class DepartureFingerprints:
 def fingerprint_departures(facts: ClusterFacts, node_of: Mapping[str, str]) -> DepartureFingerprints:
     """Fingerprints of a cluster's brokers, by time."""
     found = suspicions_of(facts, node_of)
-    told = TimeFingerprints.of((), _timed(found.told))
-    return DepartureFingerprints(told, TimeFingerprints.of(sorted(found.with_file), _timed(found.starts)))
+    told = TimeFingerprints.from_facts((), _timed(found.told))
+    return DepartureFingerprints(told, TimeFingerprints.from_facts(sorted(found.with_file), _timed(found.starts)))
 
 
 def _timed(known: Mapping[str, list[int]]) -> Iterator[TimedFact]:

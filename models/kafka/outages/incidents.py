@@ -72,7 +72,7 @@ def losses_of(
     for absence in brokers.all():
         if absence.down_at is not None:
             near = [partition for at, partition in told.get(absence.node, ()) if abs(at - absence.down_at) <= TAKEOVER_US]
-            groups = frozenset(group for partition in near for group in readers.of(OFFSETS_TOPIC, partition, until))
+            groups = frozenset(group for partition in near for group in readers.blocked_groups(OFFSETS_TOPIC, partition, until))
             found.append(Loss(absence.node, absence.down_at, groups if told or is_told else None))
     return found
 

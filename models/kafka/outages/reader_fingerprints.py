@@ -16,7 +16,7 @@ class ReaderFingerprints(TimeFingerprints):
 
 def fingerprint_readers(readers: Readers) -> ReaderFingerprints:
     """Fingerprints of a cluster's readers, by time; it may have none."""
-    return ReaderFingerprints.of((), _timed(readers))
+    return ReaderFingerprints.from_facts((), _timed(readers))
 
 
 def _timed(readers: Readers) -> Iterator[TimedFact]:

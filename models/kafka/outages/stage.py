@@ -429,7 +429,7 @@ class OutageStage:
         `known` has all outages and moves that are not emitted yet.
         """
         for row in rows.partition_outages:
-            row.groups = self.readers.of(row.topic, row.partition, at)
+            row.groups = self.readers.blocked_groups(row.topic, row.partition, at)
         moves, outages = [*self.moved, *known.leader_moves], [*self.vacated, *known.partition_outages]
         losses = losses_of(self.stage.brokers, moves, outages, self.readers, at, is_told=self._coordinators_told)
         rows.incidents += outage_incidents(rows.partition_outages, self.gap_seconds, losses, self._following)

@@ -82,7 +82,7 @@ def process_assignment(state: PartitionState, event: Event) -> None:
         place = partition_name(f"{event.topic}-{number}")
         if place is None:
             continue
-        history = state.partitions.of(*place)
+        history = state.partitions.current(*place)
         replicas = tuple(str(node) for node in nodes)
         if not replicas or history.replicas:
             continue

@@ -256,7 +256,7 @@ class PartitionHistory:
         if self.shortages and self.shortages[-1].ended_by == OPEN:
             self.shortages[-1].end(how, at, None)
 
-    def tell(self, new: Leadership, *, is_kraft: bool = False) -> Leadership:
+    def add_leadership(self, new: Leadership, *, is_kraft: bool = False) -> Leadership:
         """Add a leadership, or update the one of the same epoch.
 
         Returns the resulting leadership.
@@ -345,7 +345,7 @@ class Partitions:
     _held_by: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     _lives: Counter[tuple[str, int]] = field(default_factory=Counter)
 
-    def of(self, topic: str, partition: int) -> PartitionHistory:
+    def current(self, topic: str, partition: int) -> PartitionHistory:
         """The partition's current lifetime, created if needed."""
         key = (topic, partition)
         known = self.by_name.get(key)
@@ -392,7 +392,7 @@ class Partitions:
         for topic in replicated:
             numbers.pop(topic)
         few = {topic: known for topic, known in numbers.items() if max(known) < UNSEEN_PER_SEEN_MAX * len(known)}
-        return [self.of(topic, number) for topic, known in few.items() for number in range(max(known)) if number not in known]
+        return [self.current(topic, number) for topic, known in few.items() for number in range(max(known)) if number not in known]
 
     def without_rows(self) -> Iterator[PartitionHistory]:
         """Lifetimes with leadership changes or vacancies not yet in rows."""

@@ -12,7 +12,7 @@ def history_of(state: PartitionState, event: Event) -> PartitionHistory | None:
     """The history of the event's partition, with its replicas as of now."""
     if event.topic is None or event.partition is None:
         return None
-    return update_replicas(state, state.partitions.of(event.topic, event.partition), event)
+    return update_replicas(state, state.partitions.current(event.topic, event.partition), event)
 
 
 def update_replicas(state: PartitionState, history: PartitionHistory, event: Event) -> PartitionHistory:

@@ -22,7 +22,7 @@ def process_log_dir_failure(state: PartitionState, event: Event) -> None:
     for node in (*named_nodes(event), *filter(None, (own,))):
         failure = state.brokers.directory_failed(node, event)
         for topic, partition in _named_partitions(event):
-            history = state.partitions.of(topic, partition)
+            history = state.partitions.current(topic, partition)
             state.note_holders(history, node)
             failure.replicas.setdefault((topic, partition), history.leader)
             state.lose_replica(history, node, event, is_decided=node != own)

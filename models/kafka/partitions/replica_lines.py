@@ -82,14 +82,14 @@ def process_creation(state: PartitionState, event: Event) -> None:
         return
     note_unclean_setting(state, event)
     if leader is None:
-        state.note_holders(state.partitions.of(event.topic, event.partition), state.node_of_line(event))
+        state.note_holders(state.partitions.current(event.topic, event.partition), state.node_of_line(event))
         return
     state.is_kraft = True
     known = state.partitions.by_name.get((event.topic, event.partition))
     epoch = number_field(event, "leader_epoch")
     if known is not None and known.current is not None and (known.current.epoch or 0) > (epoch or 0):
         state.partitions.end(event.topic, event.partition, event.time_us)
-    history = update_replicas(state, state.partitions.of(event.topic, event.partition), event)
+    history = update_replicas(state, state.partitions.current(event.topic, event.partition), event)
     record_leadership(state, history, event, leader, LeadershipSource.DECIDED, has_time=True, isr=nodes_field(event, "isr"))
 
 
@@ -102,7 +102,7 @@ def process_added_fetchers(state: PartitionState, event: Event) -> None:
         place = partition_name(str(name))
         if place is None:
             continue
-        history = state.partitions.of(*place)
+        history = state.partitions.current(*place)
         state.takeovers.followed(history)
         state.note_holders(history, event.node, str(leader))
         current = history.current

@@ -52,7 +52,7 @@ class PartitionState:
         was = history.current
         supposed = was is not None and was.told is LeadershipSource.IMPLIED  # then a contradicting line is no evidence of a move
         before = history.leader
-        history.tell(new, is_kraft=self.is_kraft)
+        history.add_leadership(new, is_kraft=self.is_kraft)
         if new.told is not LeadershipSource.IMPLIED:
             history.regain(new.leader)
         after = history.leader

@@ -72,7 +72,7 @@ class Routes:
     _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
     _known: dict[str, Reads] = field(default_factory=dict)  # by text, because all clients log the same routes
 
-    def told(self, event: Event, at: int) -> None:
+    def take_event(self, event: Event, at: int) -> None:
         """Take an event about routes from a client, broker or name server."""
         self._over_time.clear()
         if event.name == "RocketRouteChanged":

@@ -75,7 +75,7 @@ class ReplayGroups:
         with pa.OSFile(self.path, "rb") as source, pa.ipc.open_stream(source) as reader:
             for group, batches in groupby(reader, key=lambda batch: batch["group"][0].as_py()):
                 for history in group_histories(
-                    group, batches, setting.nodes, setting.names.of, setting.facts, setting.limits, done.readers
+                    group, batches, setting.nodes, setting.names.cluster_of, setting.facts, setting.limits, done.readers
                 ):
                     for table, rows in rows_by_table(history, HISTORY_TABLES).items():
                         if table == INCIDENTS:  # which an analysis holds as a list
@@ -87,7 +87,7 @@ class ReplayGroups:
 
     def died(self, how: str, setting: Setting) -> ReplayedFiles:
         """The rows of groups whose processes died."""
-        clusters = sorted(setting.facts) or [setting.names.of("")]
+        clusters = sorted(setting.facts) or [setting.names.cluster_of("")]
         return ReplayedFiles(divergences=[lost_with_process(cluster, group, how) for group in self.groups for cluster in clusters[:1]])
 
 

@@ -54,7 +54,7 @@ def places(events: Iterator[Event]) -> list[tuple[str, int]]:
 
 
 def told(parts: Parts) -> tuple[Any, ...]:
-    return places(parts.rest()), places(parts.rest({"f", "h"})), [(key, places(parts.of(key))) for key in parts.topics()]
+    return places(parts.rest()), places(parts.rest({"f", "h"})), [(key, places(parts.events_of(key))) for key in parts.topics()]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -78,7 +78,7 @@ def test_clusters_are_told_apart_by_their_files(limit: int) -> None:
         found = dict(store.clusters(lambda file: "one" if file in "fg" else "two"))
 
         assert {event.place.file for event in found["one"].rest()} == {"f", "g"}
-        assert {event.place.file for event in found["two"].of(("a", "t"))} == {"h"}
+        assert {event.place.file for event in found["two"].events_of(("a", "t"))} == {"h"}
 
 
 def test_what_is_read_by_topic_names_a_group_and_a_topic() -> None:

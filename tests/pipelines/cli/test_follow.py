@@ -60,7 +60,7 @@ def told_of(log: Path, steps: list[Any], **options: Any) -> list[tuple[str, Any]
     )
     found: list[tuple[str, Any]] = []
     with contextlib.suppress(Stopped):
-        for news in following.news():
+        for news in following.changes():
             found += [(each.kind, each.row) for each in news]
     return found
 

@@ -111,7 +111,7 @@ def join_new(shard: Shard, group: Group, request: Join) -> None:
     elif instance is None and request.require_known_member_id and shard.policy.hands_out_member_ids:
         group.pending_join.add(member_id)
         shard.timers.schedule(TimerKind.HEARTBEAT, group.id, member_id, shard.now_ms + request.session_ms)
-        shard.tell("MemberIdHandedOut", group, member_id=member_id, client_id=request.client_id, state=group.state.value)
+        shard.report("MemberIdHandedOut", group, member_id=member_id, client_id=request.client_id, state=group.state.value)
         shard.answer(request.request_id, JoinResponse(Error.MEMBER_ID_REQUIRED, member_id))
     else:
         add_member(shard, group, request, member_id, instance)
@@ -139,7 +139,8 @@ def add_member(shard: Shard, group: Group, request: Join, member_id: str, instan
     )
     was_pending = member_id in group.pending_join
     group.add(member)
-    shard.tell("PendingMemberJoined" if was_pending else "MemberAdded", group, member, client_id=member.client_id, state=group.state.value)
+    event = "PendingMemberJoined" if was_pending else "MemberAdded"
+    shard.report(event, group, member, client_id=member.client_id, state=group.state.value)
     shard.renew(group, member, shard.settings.new_member_join_timeout_ms if member.is_new else None)
     step(shard, group, request, "new_member", member)
 
@@ -206,17 +207,17 @@ def replace_static(shard: Shard, group: Group, request: Join, instance: str, mem
     queued. Source: updateStaticMemberAndRebalance, updateStaticMemberThenRebalanceOrCompleteJoin.
     """
     member = group.members[group.static[instance]]
-    old_id, before = member.id, Before.of(group, member)
+    old_id, before = member.id, Before.from_member(group, member)
     shard.answer_join(group, member, JoinResponse(Error.FENCED_INSTANCE_ID, old_id))
     shard.answer_sync(member, SyncResponse(Error.FENCED_INSTANCE_ID))
     group.rename(member, instance, member_id)
     member.is_new = member.is_new and shard.policy.replaced_stays_new
-    shard.tell("StaticMemberReplaced", group, member, old_member_id=old_id, state=group.state.value)
+    shard.report("StaticMemberReplaced", group, member, old_member_id=old_id, state=group.state.value)
     shard.renew(group, member)
     update_member(shard, group, request, member)
     swap = {State.STABLE: shard.policy.swap_in_stable, State.COMPLETING_REBALANCE: shard.policy.swap_in_completing}.get(group.state)
     if swap is StaticReturn.ANSWER or (swap is StaticReturn.VOTE and protocol_stays(shard, group)):
-        shard.tell("StaticMemberKept", group, state=group.state.value)
+        shard.report("StaticMemberKept", group, state=group.state.value)
         answer_swap(shard, group, request, instance, member, before)
     elif swap is None:
         try_complete(shard, group)
@@ -236,7 +237,7 @@ class Before:
     timeouts: tuple[int, int]
 
     @classmethod
-    def of(cls, group: Group, member: Member) -> Before:
+    def from_member(cls, group: Group, member: Member) -> Before:
         """Record the current values."""
         return cls(group.leader, member.id, member.protocols, (member.session_ms, member.rebalance_ms))
 

@@ -19,7 +19,7 @@ def member_error(shard: Shard, group: Group, member_id: str, instance: str | Non
     if instance is not None and shard.policy.knows_static_members:
         mapped = group.static.get(instance)
         if mapped is not None and mapped != member_id:
-            shard.tell("StaticMemberFenced", group, member_id=member_id, instance_id=instance, old_member_id=mapped, operation=operation)
+            shard.report("StaticMemberFenced", group, member_id=member_id, instance_id=instance, old_member_id=mapped, operation=operation)
             return Error.FENCED_INSTANCE_ID
         if mapped is None and (strict or shard.policy.refuses_unmapped_instance):
             return Error.UNKNOWN_MEMBER_ID
@@ -60,7 +60,7 @@ def leave_one(shard: Shard, group: Group, leaver: Leaver) -> Error:
 
 def tell_left(shard: Shard, group: Group, member: Member, leaver: Leaver) -> None:
     """Record a member's leave for the log."""
-    shard.tell(
+    shard.report(
         "MemberLeft",
         group,
         member,
@@ -86,7 +86,7 @@ def return_pending(shard: Shard, group: Group, leaver: Leaver) -> Error:
     if leaver.instance is not None and shard.policy.instance_decides_leaver:
         raise Fault("LeaveGroup with an instance id for a pending member")
     group.pending_join.discard(leaver.member)
-    shard.tell("PendingMemberLeft", group, member_id=leaver.member, client_reason=leaver.reason)
+    shard.report("PendingMemberLeft", group, member_id=leaver.member, client_reason=leaver.reason)
     if shard.policy.pending_leave_ends_timer:
         shard.end_session(group, leaver.member)
     if not shard.policy.leaves_in_one_step:

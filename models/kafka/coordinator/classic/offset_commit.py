@@ -37,7 +37,7 @@ def commit(shard: Shard, request: Commit) -> None:
             shard.refuse(request.request_id, shard.policy.commit_to_unknown_group if newer else Error.ILLEGAL_GENERATION)
             return
         group = shard.create(request.group)
-        shard.tell("SimpleGroupCreated", group)
+        shard.report("SimpleGroupCreated", group)
     error = transactional_error(shard, group, request) if transactional else commit_error(shard, group, request)
     if error is not Error.NONE:
         shard.refuse(request.request_id, error)

@@ -82,7 +82,7 @@ def unload(shard: Shard) -> None:
     for group in list(shard.groups.values()):
         before = group.state
         shard.log.offsets[group.id] = group.offsets.written()
-        shard.tell("GroupUnloaded", group)
+        shard.report("GroupUnloaded", group)
         shard.move(group, State.DEAD)
         for member in list(group.members.values()):
             if before is State.PREPARING_REBALANCE:
@@ -105,7 +105,7 @@ def load(shard: Shard) -> None:
             tell_loaded(shard, group, member)
     for group in [shard.groups[name] for name in names]:
         group.offsets = shard.log.offsets.get(group.id, Offsets()).written()
-        shard.tell("GroupLoaded", group, member_count=len(group.members))
+        shard.report("GroupLoaded", group, member_count=len(group.members))
         if shard.policy.size_limit is not SizeLimit.NONE and len(group.members) > shard.settings.max_size:
             rebalance(shard, group, "over_capacity_on_load")
         for member in group.members.values():
@@ -114,7 +114,7 @@ def load(shard: Shard) -> None:
 
 def tell_loaded(shard: Shard, group: Group, member: Member) -> None:
     """Record that a member was loaded (GroupMetadata.loadGroup)."""
-    shard.tell(
+    shard.report(
         "MemberLoaded",
         group,
         member,

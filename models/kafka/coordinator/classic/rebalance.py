@@ -36,7 +36,7 @@ def rebalance(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None
     group.pending_sync.clear()
     shard.timers.cancel(TimerKind.SYNC, group.id, "")
     shard.move(group, State.PREPARING_REBALANCE)
-    shard.tell("RebalanceStarted", group, reason_id=reason_id, **reason)
+    shard.report("RebalanceStarted", group, reason_id=reason_id, **reason)
     group.is_initial = is_initial
     if is_initial:
         step_ms = shard.settings.initial_delay_ms
@@ -82,7 +82,7 @@ def complete(shard: Shard, group: Group) -> None:
     shard.timers.cancel(TimerKind.JOIN, group.id, "")
     drop_absent(shard, group)
     if group.members and not lead_by_joined(shard, group):
-        shard.tell("NoMemberRejoined", group)
+        shard.report("NoMemberRejoined", group)
         group.is_initial = group.is_initial and shard.policy.second_wait_is_initial
         await_joins(shard, group, group.rebalance_ms)
         return
@@ -94,7 +94,7 @@ def complete(shard: Shard, group: Group) -> None:
         group.subscribe()
         group.pending_sync.clear()
         shard.move(group, State.EMPTY)
-        shard.tell("GroupEmptied", group)
+        shard.report("GroupEmptied", group)
         shard.store(group, shard.record(group, {}), "empty", lambda _: None)
 
 
@@ -106,7 +106,7 @@ def drop_absent(shard: Shard, group: Group) -> None:
         if not shard.policy.absentees_keep_timers:
             shard.end_session(group, member.id)
     if absent:
-        shard.tell("MembersNotRejoined", group, members=[member.id for member in absent])
+        shard.report("MembersNotRejoined", group, members=[member.id for member in absent])
 
 
 def lead_by_joined(shard: Shard, group: Group) -> bool:
@@ -119,7 +119,7 @@ def lead_by_joined(shard: Shard, group: Group) -> bool:
         shard.note("leader_not_replaced", group.id, leader.id, instance_id=leader.instance)
         return False
     group.leader = shard.choose_leader(group, joined)
-    shard.tell("LeaderReplaced", group, leader, new_leader=group.leader)
+    shard.report("LeaderReplaced", group, leader, new_leader=group.leader)
     return True
 
 
@@ -129,7 +129,7 @@ def begin_generation(shard: Shard, group: Group) -> None:
     group.protocol = winners[0] if len(winners) == 1 else shard.choices.protocol(group.id, group.generation, shard.now_ms, winners)
     group.subscribe()
     shard.move(group, State.COMPLETING_REBALANCE)
-    shard.tell("GenerationStarted", group, member_count=len(group.members))
+    shard.report("GenerationStarted", group, member_count=len(group.members))
     group.pending_sync.clear()
     for member in group.members.values():
         shard.answer_join(group, member, joined(group, member.id))
@@ -160,7 +160,7 @@ def propagate(shard: Shard, group: Group, assignments: dict[str, bytes], error: 
     for member in group.members.values():
         member.assignment = assignments.get(member.id, b"")
         if error is Error.NONE and not member.assignment:
-            shard.tell("EmptyAssignmentSent", group, member)
+            shard.report("EmptyAssignmentSent", group, member)
         if shard.answer_sync(member, SyncResponse(error, *told, member.assignment)):
             shard.renew(group, member)
 
@@ -178,7 +178,7 @@ def end_sync_wait(shard: Shard, group: Group, generation: int) -> None:
     for member_id in missing:
         shard.remove_member(group, member_id)
         shard.end_session(group, member_id)
-    shard.tell("SyncMissing", group, members=missing)
+    shard.report("SyncMissing", group, members=missing)
     rebalance(shard, group, "pending_sync_expiration", reason_members=missing)
 
 
@@ -201,14 +201,14 @@ def expire_session(shard: Shard, group: Group, member_id: str) -> None:
     member = group.members.get(member_id)
     if member_id in group.pending_join:
         group.pending_join.discard(member_id)
-        shard.tell("PendingMemberExpired", group, member_id=member_id)
+        shard.report("PendingMemberExpired", group, member_id=member_id)
     elif member is None:
         shard.note("late_session_timer", group.id, member_id)
         return
     elif member.is_excused:
         return
     else:
-        shard.tell("MemberFailed", group, member)
+        shard.report("MemberFailed", group, member)
         remove_joining(shard, group, member)
         if group.state is not State.PREPARING_REBALANCE:
             member_gone(shard, group, "heartbeat_expiration", reason_member_id=member_id)

@@ -80,7 +80,7 @@ class Shard:
         """Answer a request with an error code only; NONE means success."""
         self.answers.append(Answer(request_id, self.now_ms, RESPONSES[error]))
 
-    def tell(self, event: str, group: Group, member: Member | None = None, **fields: Any) -> None:
+    def report(self, event: str, group: Group, member: Member | None = None, **fields: Any) -> None:
         """Record an event of a group that a broker logs."""
         member_id, instance = (None, None) if member is None else (member.id, member.instance)
         self.changes.append(LoggedChange(event, self.now_ms, group.id, group.generation, member_id, instance, fields))
@@ -119,7 +119,7 @@ class Shard:
                 self.log.end += 1
                 self.log.groups[group.id] = record
             if error is not Error.NONE:
-                self.tell("GroupStoreFailed", group, error=error.value, _told=told.value, _what=what)
+                self.report("GroupStoreFailed", group, error=error.value, _told=told.value, _what=what)
             then(told)
 
         self.write(group, written)
@@ -140,7 +140,7 @@ class Shard:
         Its timers stay queued and find nothing (KIP-211).
         """
         self.move(group, State.DEAD)
-        self.tell("GroupDied", group)
+        self.report("GroupDied", group)
         del self.groups[group.id]
         self.log.groups.pop(group.id, None)
 

@@ -72,9 +72,9 @@ def assign(shard: Shard, group: Group, request: Sync, leader: Member) -> None:
     """
     assignments = dict(request.assignments)
     missing = sorted(group.members.keys() - assignments.keys())
-    shard.tell("AssignmentReceived", group, leader, member_count=len(group.members), static_count=len(group.static))
+    shard.report("AssignmentReceived", group, leader, member_count=len(group.members), static_count=len(group.static))
     if missing:
-        shard.tell("EmptyAssignmentsSet", group, members=missing)
+        shard.report("EmptyAssignmentsSet", group, members=missing)
     generation = group.generation
 
     def written(error: Error) -> None:

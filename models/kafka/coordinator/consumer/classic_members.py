@@ -33,7 +33,7 @@ def join(shard: Shard, request: Join) -> None:
     if not group.supports_classic(request.protocol_type, [protocol.name for protocol in request.protocols]):
         raise Refusal(Error.INCONSISTENT_GROUP_PROTOCOL)
     if request.require_known_member_id and not request.member and request.instance is None:
-        shard.tell("ModernMemberIdHandedOut", group, member_id=member_id)
+        shard.report("ModernMemberIdHandedOut", group, member_id=member_id)
         shard.answer(request.request_id, JoinResponse(Error.MEMBER_ID_REQUIRED, member_id))
         return
     before, replaced = _place(shard, group, request, member_id)
@@ -152,7 +152,7 @@ def leave(shard: Shard, request: Leave) -> None:
             left.append(MemberLeft(each.member, each.instance, refusal.error))
         else:
             gone[member.id] = member
-            shard.tell("ModernMemberLeft", group, member, client_reason=each.reason or "not provided")
+            shard.report("ModernMemberLeft", group, member, client_reason=each.reason or "not provided")
             left.append(MemberLeft(each.member, each.instance))
     if gone:
         shard.remove_members(group, tuple(gone.values()))

@@ -101,7 +101,7 @@ class Coordinator:
         except Fault:
             shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
         if operation.fails():
-            shard.answers[-1] = Answer(request.request_id, shard.now_ms, refused(operation.told))
+            shard.answers[-1] = Answer(request.request_id, shard.now_ms, refused(operation.client_error))
         if shard.writes.is_unconfirmed:
             defer(shard, request, refused)
         self._run_tasks()
@@ -176,10 +176,10 @@ class Coordinator:
             return  # the member has revoked since
         why = WHY_FENCED[timer.kind].format(epoch=member.epoch, rebalance_ms=member.rebalance_ms)
         operation = begin(shard, [group.id])
-        shard.tell("ModernMemberFenced", group, member, why=why)
+        shard.report("ModernMemberFenced", group, member, why=why)
         shard.remove_members(group, [member])
         if operation.fails():
-            shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=operation.told.value)
+            shard.note("timer_rescheduled", timer.group, _key=key_of(timer), detail=operation.client_error.value)
             retry(shard, timer)
         if shard.writes.is_unconfirmed:
             defer_timer(shard, timer)

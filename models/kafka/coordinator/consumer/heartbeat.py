@@ -41,7 +41,7 @@ def heartbeat(shard: Shard, request: ConsumerHeartbeat) -> None:
         return
     group = _group(shard, request)
     before, replaced = _place(shard, group, request)
-    after = before.told(request)
+    after = before.updated_by(request)
     check_regex(group, before, after)
     enter(shard, group, before, replaced)
     subscribe(shard, group, before, after)
@@ -148,7 +148,7 @@ def instance_holder(shard: Shard, group: ConsumerGroup, member_id: str, instance
 
 def tell_refused(shard: Shard, group: ConsumerGroup, member_id: str, holder: Member, why: str) -> None:
     """Record that a static member was refused or fenced."""
-    shard.tell("ModernMemberRefused", group, replace(holder, id=member_id), old_member_id=holder.id, why=why)
+    shard.report("ModernMemberRefused", group, replace(holder, id=member_id), old_member_id=holder.id, why=why)
 
 
 def _check_epoch(member: Member, request: ConsumerHeartbeat) -> None:
@@ -172,7 +172,7 @@ def enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member |
     A classic group of the same name is replaced.
     """
     if group.id not in shard.groups and shard.neighbour is not None and shard.neighbour.give_up(group.id):
-        shard.tell(
+        shard.report(
             "GroupConverted",
             group,
             from_type="classic" if group.members else "empty classic",
@@ -184,12 +184,12 @@ def enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member |
     shard.groups[group.id] = group
     if replaced is not None:
         group.replace(replaced, before)
-        shard.tell("ModernMemberJoined", group, before, old_member_id=replaced.id, rejoined=True, protocol=protocol)
+        shard.report("ModernMemberJoined", group, before, old_member_id=replaced.id, rejoined=True, protocol=protocol)
     elif before.id not in group.members:
         group.put(before)
-        shard.tell("ModernMemberJoined", group, before, protocol=protocol)
+        shard.report("ModernMemberJoined", group, before, protocol=protocol)
     elif protocol == CLASSIC:
-        shard.tell("ModernMemberJoined", group, before, protocol=protocol, again=True)  # every JoinGroup is logged
+        shard.report("ModernMemberJoined", group, before, protocol=protocol, again=True)  # every JoinGroup is logged
 
 
 def subscribe(shard: Shard, group: ConsumerGroup, before: Member, after: Member) -> None:
@@ -210,9 +210,9 @@ def subscribe(shard: Shard, group: ConsumerGroup, before: Member, after: Member)
 
 def _tell_subscription(shard: Shard, group: ConsumerGroup, before: Member, after: Member) -> None:
     if before.topics != after.topics:
-        shard.tell("ModernSubscriptionChanged", group, after, topics=sorted(after.topics))
+        shard.report("ModernSubscriptionChanged", group, after, topics=sorted(after.topics))
     if before.regex != after.regex:
-        shard.tell("ModernSubscriptionChanged", group, after, regex=after.regex)
+        shard.report("ModernSubscriptionChanged", group, after, regex=after.regex)
 
 
 def move_on(shard: Shard, group: ConsumerGroup, member: Member, owned: Owned | None) -> Member:
@@ -231,7 +231,7 @@ def move_on(shard: Shard, group: ConsumerGroup, member: Member, owned: Owned | N
     else:
         shard.timers.cancel(TimerKind.REBALANCE, group.id, after.id)
     moved = {"member_epoch": after.epoch, "previous_epoch": after.previous_epoch, "state": after.state.value}
-    shard.tell("ModernMemberMoved", group, after, **moved, assigned=by_topic(after.assigned), revoked=by_topic(after.pending_revocation))
+    shard.report("ModernMemberMoved", group, after, **moved, assigned=by_topic(after.assigned), revoked=by_topic(after.pending_revocation))
     return after
 
 
@@ -251,9 +251,9 @@ def _leave(shard: Shard, request: ConsumerHeartbeat) -> None:
     else:
         raise Refusal(Error.UNKNOWN_MEMBER_ID)
     if request.epoch == LEAVE_FOR_A_WHILE_EPOCH:
-        shard.tell("ModernMemberLeft", group, member, temporarily=True)
+        shard.report("ModernMemberLeft", group, member, temporarily=True)
         group.move(replace(member, epoch=LEAVE_FOR_A_WHILE_EPOCH, pending_revocation=frozenset()))
     else:
-        shard.tell("ModernMemberLeft", group, member)
+        shard.report("ModernMemberLeft", group, member)
         shard.remove_members(group, [member])
     shard.answer(request.request_id, HeartbeatResponse(Error.NONE, request.member, request.epoch))

@@ -73,7 +73,7 @@ class Member:
     classic: ClassicSide | None = None
     """None for members of the consumer protocol."""
 
-    def told(self, request: ConsumerHeartbeat) -> Member:
+    def updated_by(self, request: ConsumerHeartbeat) -> Member:
         """Apply a heartbeat's fields; returns the same object if nothing changed."""
         if request.tells_nothing and request.instance == self.instance and self.classic is None:
             return self

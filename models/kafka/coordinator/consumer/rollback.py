@@ -57,7 +57,7 @@ class Operation:
         return True
 
     @property
-    def told(self) -> Error:
+    def client_error(self) -> Error:
         """Error code sent to clients."""
         return JAVA_ERRORS.offsets.get(self.error, self.error)
 
@@ -71,7 +71,7 @@ class Operation:
 class DurableWrites:
     """An operation whose writes succeed, so that nothing is kept."""
 
-    told = Error.NONE
+    client_error = Error.NONE
 
     def fails(self) -> bool:
         """Always False."""

@@ -82,7 +82,7 @@ class Shard:
         """Answer a request now."""
         self.answers.append(Answer(request_id, self.now_ms, response))
 
-    def tell(self, event: str, group: ConsumerGroup, member: Member | None = None, **fields: object) -> None:
+    def report(self, event: str, group: ConsumerGroup, member: Member | None = None, **fields: object) -> None:
         """Record an event of a group that a broker logs."""
         member_id, instance = (None, None) if member is None else (member.id, member.instance)
         self.actions.append(LoggedChange(event, self.now_ms, group.id, group.epoch, member_id, instance, fields))
@@ -106,13 +106,13 @@ class Shard:
         """Update a group's view of its topics; True if it changed."""
         if not group.look_at(self.topics):
             return False
-        self.tell("SubscriptionMetadataChanged", group, metadata=dict(group.metadata))
+        self.report("SubscriptionMetadataChanged", group, metadata=dict(group.metadata))
         return True
 
     def raise_epoch(self, group: ConsumerGroup) -> None:
         """Raise the group epoch, so that a new target is needed."""
         group.epoch += 1
-        self.tell("GroupEpochBumped", group)
+        self.report("GroupEpochBumped", group)
 
     def compute_target(self, group: ConsumerGroup) -> None:
         """Compute all members' targets for the current epoch (updateTargetAssignment)."""
@@ -125,7 +125,7 @@ class Shard:
         )
         group.targets = dict(self.choose_target(subscription))
         group.target_epoch = group.epoch
-        self.tell("TargetComputed", group, assignor=subscription.assignor)
+        self.report("TargetComputed", group, assignor=subscription.assignor)
 
     def remove_members(self, group: ConsumerGroup, members: Collection[Member]) -> None:
         """Remove members and rebalance (consumerGroupFenceMembers).

@@ -52,7 +52,7 @@ class HeartbeatShard(Generic[GroupT]):
         """Answer a request now."""
         self.answers.append(Answer(request_id, self.now_ms, response))
 
-    def tell(self, event: str, group: GroupT, member: _Member | None = None, **fields: object) -> None:
+    def report(self, event: str, group: GroupT, member: _Member | None = None, **fields: object) -> None:
         """Record an event of a group that a broker logs."""
         name, instance = (None, None) if member is None else (member.id, getattr(member, "instance", None))
         told = {"group_type": self.group_type, **fields}

@@ -80,6 +80,6 @@ class Coordinator(HeartbeatCoordinator[ShareGroup]):
         member = None if group is None else group.members.get(timer.member)
         if group is None or member is None:
             return ""  # the timer outlived its group or member
-        self.shard.tell("ModernMemberFenced", group, member, why="the member session expired.")
+        self.shard.report("ModernMemberFenced", group, member, why="the member session expired.")
         self.shard.remove_member(group, member)
         return ""

@@ -70,7 +70,7 @@ def _member(shard: Shard, group: ShareGroup, request: ShareHeartbeat) -> ShareMe
     if not is_known and (not is_joining or shard.policy.fences_returning_members):
         raise Refusal(Error.FENCED_MEMBER_EPOCH)
     if is_joining:
-        shard.tell("ModernMemberJoined", group, member, protocol="share")
+        shard.report("ModernMemberJoined", group, member, protocol="share")
     return member
 
 
@@ -78,7 +78,7 @@ def _raise_epoch(shard: Shard, group: ShareGroup, before: ShareMember, after: Sh
     """Raise the epoch if a new target is needed; True if raised."""
     is_due = before.topics != after.topics
     if is_due:
-        shard.tell("ModernSubscriptionChanged", group, after, topics=sorted(after.topics))
+        shard.report("ModernSubscriptionChanged", group, after, topics=sorted(after.topics))
     if not shard.policy.waits_for_target or group.target_epoch >= group.epoch:
         is_due = group.awaits_target(of_any_topic=shard.policy.shares_any_topic) or is_due
     if is_due or group.refresh_requested:
@@ -88,7 +88,7 @@ def _raise_epoch(shard: Shard, group: ShareGroup, before: ShareMember, after: Sh
     group.members[after.id] = after
     if is_due:
         group.epoch += 1
-        shard.tell("GroupEpochBumped", group)
+        shard.report("GroupEpochBumped", group)
     return is_due
 
 
@@ -109,7 +109,7 @@ def _compute_target(shard: Shard, group: ShareGroup, member: ShareMember) -> Non
     )
     group.targets = dict(shard.choose_shares(sharing))
     group.target_epoch, group.target_ms = group.epoch, shard.now_ms
-    shard.tell("TargetComputed", group, assignor="simple")
+    shard.report("TargetComputed", group, assignor="simple")
 
 
 def _move_on(shard: Shard, group: ShareGroup, member: ShareMember, *, is_raised: bool) -> ShareMember:
@@ -127,7 +127,7 @@ def _move_on(shard: Shard, group: ShareGroup, member: ShareMember, *, is_raised:
     group.members[member.id] = after
     if after != member:
         moved = {"member_epoch": after.epoch, "previous_epoch": after.previous_epoch, "state": "STABLE"}
-        shard.tell("ModernMemberMoved", group, after, **moved, assigned=by_topic(after.assigned))
+        shard.report("ModernMemberMoved", group, after, **moved, assigned=by_topic(after.assigned))
     return after
 
 
@@ -146,7 +146,7 @@ def _leave(shard: Shard, request: ShareHeartbeat) -> None:
     member = group.members.get(request.member)
     if member is None:
         raise Refusal(Error.UNKNOWN_MEMBER_ID)
-    shard.tell("ModernMemberLeft", group, member)
+    shard.report("ModernMemberLeft", group, member)
     shard.remove_member(group, member)
     shard.answer(request.request_id, ShareResponse(Error.NONE, request.member, request.epoch))
 

@@ -28,7 +28,7 @@ class Shard(HeartbeatShard[ShareGroup]):
         if found == group.metadata:
             return False
         group.metadata = found
-        self.tell("SubscriptionMetadataChanged", group)
+        self.report("SubscriptionMetadataChanged", group)
         return True
 
     def remove_member(self, group: ShareGroup, member: ShareMember) -> None:

@@ -100,14 +100,14 @@ class Coordinator(HeartbeatCoordinator[StreamsGroup]):
         why = "the member session expired."
         if timer.kind is TimerKind.REBALANCE:
             why = f"it failed to transition from epoch {member.epoch} within {member.rebalance_ms}ms."
-        shard.tell("ModernMemberFenced", group, member, why=why)
+        shard.report("ModernMemberFenced", group, member, why=why)
         shard.remove_member(group, member)
         return ""
 
     def _end_delay(self, group: StreamsGroup) -> str:
         """End the initial delay with a first target (computeDelayedTargetAssignment)."""
         if not group.members or group.configured is None:
-            self.shard.tell("CoordinatorNote", group, _note="delay_without_target")
+            self.shard.report("CoordinatorNote", group, _note="delay_without_target")
             return ""
         if group.epoch <= group.target_epoch:
             return "IllegalStateException"

@@ -51,7 +51,7 @@ def heartbeat(shard: Shard, request: StreamsHeartbeat) -> None:
         _leave(shard, request)
         return
     group, before, replaced = place(shard, request)
-    beat = _Beat(request, group, before, before.told(request), replaced, is_new_group=request.group not in shard.groups)
+    beat = _Beat(request, group, before, before.updated_by(request), replaced, is_new_group=request.group not in shard.groups)
     _see_member(shard, beat)
     _see_topology(shard, beat)
     configured = _configure(shard, beat)
@@ -89,7 +89,7 @@ def _see_member(shard: Shard, beat: _Beat) -> None:
     """Note whether the member's own fields changed (hasStreamsMemberMetadataChanged)."""
     if beat.after == beat.before:
         return
-    shard.tell("CoordinatorNote", beat.group, beat.after, _note="member_changed")
+    shard.report("CoordinatorNote", beat.group, beat.after, _note="member_changed")
     beat.raises_epoch = beat.request.instance is None or changes_tasks(beat.before, beat.after)
 
 
@@ -103,9 +103,9 @@ def _see_topology(shard: Shard, beat: _Beat) -> None:
         raise Fault("the group has no topology")
     beat.topology = sent if known is None else known
     if sent is not None and known is None:
-        shard.tell("CoordinatorNote", beat.group, beat.after, _note="topology_set", _epoch=sent.epoch)
+        shard.report("CoordinatorNote", beat.group, beat.after, _note="topology_set", _epoch=sent.epoch)
     elif sent is not None and known is not None and known.epoch > sent.epoch:
-        shard.tell("CoordinatorNote", beat.group, beat.after, _note="topology_stale", _epoch=sent.epoch)
+        shard.report("CoordinatorNote", beat.group, beat.after, _note="topology_stale", _epoch=sent.epoch)
     elif sent is not None and sent != known:
         raise Refusal(Error.INVALID_REQUEST)
     if known is not None and beat.after.topology_epoch < known.epoch:
@@ -123,11 +123,11 @@ def _configure(shard: Shard, beat: _Beat) -> ConfiguredTopology:
     beat.metadata = {topic: shard.topics[topic] for topic in topology.topics if topic in shard.topics}
     is_changed = beat.metadata != group.metadata
     if is_changed:
-        shard.tell("SubscriptionMetadataChanged", group, beat.after)
+        shard.report("SubscriptionMetadataChanged", group, beat.after)
         beat.raises_epoch = True
     if is_changed or group.topology is None or group.configured is None:
         group.configured = configure(topology, shard.topics)
-        shard.tell("CoordinatorNote", group, beat.after, _note="topology_configured", _problem=group.configured.problem)
+        shard.report("CoordinatorNote", group, beat.after, _note="topology_configured", _problem=group.configured.problem)
     return group.configured
 
 
@@ -159,7 +159,7 @@ def _enter(shard: Shard, beat: _Beat, configured: ConfiguredTopology) -> None:
         group.metadata, group.validated_epoch = beat.metadata, validated
         group.epoch = max(group.epoch + 1, shard.policy.first_bump)
         group.refresh_requested = False
-        shard.tell("GroupEpochBumped", group, beat.after)
+        shard.report("GroupEpochBumped", group, beat.after)
     group.put(beat.after)
     delay_ms = shard.settings.initial_delay_ms if shard.policy.has_initial_delay else 0
     if was_empty and delay_ms > 0 and not shard.is_delayed(group):
@@ -170,7 +170,7 @@ def _see_settings(shard: Shard, beat: _Beat) -> None:
     """Note changed settings of the assignor, which need a new target."""
     settings = {"num.standby.replicas": str(shard.standby_replicas_of(beat.group.id))}
     if not beat.raises_epoch and settings != beat.group.assignment_settings:
-        shard.tell("CoordinatorNote", beat.group, beat.after, _note="settings_changed")
+        shard.report("CoordinatorNote", beat.group, beat.after, _note="settings_changed")
         beat.raises_epoch = True
     if beat.raises_epoch:
         beat.group.assignment_settings = settings
@@ -232,7 +232,7 @@ def _move_on(shard: Shard, beat: _Beat, target_epoch: int, target: Tasks) -> Mem
     else:
         shard.timers.cancel(TimerKind.REBALANCE, group.id, after.id)
     moved = {"member_epoch": after.epoch, "previous_epoch": after.previous_epoch, "state": after.state.value}
-    shard.tell("ModernMemberMoved", group, after, **moved, assigned=by_kind(after.assigned), revoked=by_kind(after.pending_revocation))
+    shard.report("ModernMemberMoved", group, after, **moved, assigned=by_kind(after.assigned), revoked=by_kind(after.pending_revocation))
     return after
 
 
@@ -251,7 +251,7 @@ def _hold(beat: _Beat, after: Member) -> None:
 
 def _request_shutdown(shard: Shard, group: StreamsGroup, member: Member) -> None:
     if group.shutdown_requested_by is None:
-        shard.tell("CoordinatorNote", group, member, _note="shutdown_requested")
+        shard.report("CoordinatorNote", group, member, _note="shutdown_requested")
         group.shutdown_requested_by = member.id
 
 
@@ -267,11 +267,11 @@ def _leave(shard: Shard, request: StreamsHeartbeat) -> None:
         _request_shutdown(shard, group, Member(request.member))
     member = leaver(shard, group, request)
     if request.instance is not None and request.epoch == LEAVE_FOR_A_WHILE_EPOCH:
-        shard.tell("ModernMemberLeft", group, member, temporarily=True)
+        shard.report("ModernMemberLeft", group, member, temporarily=True)
         after = replace(member, epoch=request.epoch, pending_revocation=NO_TASKS)
         group.put(after)
         group.holders.move(member, after)
     else:
-        shard.tell("ModernMemberLeft", group, member)
+        shard.report("ModernMemberLeft", group, member)
         shard.remove_member(group, member)
     shard.answer(request.request_id, StreamsResponse(Error.NONE, request.member, request.epoch))

@@ -38,7 +38,7 @@ class Member:
     assigned: Tasks = NO_TASKS
     pending_revocation: Tasks = NO_TASKS
 
-    def told(self, request: StreamsHeartbeat) -> Member:
+    def updated_by(self, request: StreamsHeartbeat) -> Member:
         """Apply a heartbeat's fields."""
         return replace(
             self,

@@ -58,7 +58,7 @@ def _dynamic(shard: Shard, group: StreamsGroup, request: StreamsHeartbeat) -> Me
     if not is_joining or shard.policy.fences_returning_members:
         _check_epoch(member, request)
     if is_joining:
-        shard.tell("ModernMemberJoined", group, member, protocol="streams")
+        shard.report("ModernMemberJoined", group, member, protocol="streams")
     return member
 
 
@@ -76,13 +76,13 @@ def _static(shard: Shard, group: StreamsGroup, request: StreamsHeartbeat, instan
         return group, member, None
     if holder is None:
         member = group.members.get(request.member, Member(request.member))
-        shard.tell("ModernMemberJoined", group, replace(member, instance=instance), protocol="streams")
+        shard.report("ModernMemberJoined", group, replace(member, instance=instance), protocol="streams")
         return group, member, None
     if holder.epoch != LEAVE_FOR_A_WHILE_EPOCH:
         _tell_refused(shard, group, request, holder, "unreleased")
         raise Refusal(Error.UNRELEASED_INSTANCE_ID)
     member = replace(holder, id=request.member, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
-    shard.tell("ModernMemberJoined", group, member, old_member_id=holder.id, rejoined=True, protocol="streams")
+    shard.report("ModernMemberJoined", group, member, old_member_id=holder.id, rejoined=True, protocol="streams")
     return group, member, holder
 
 
@@ -97,7 +97,7 @@ def _holder(shard: Shard, group: StreamsGroup, request: StreamsHeartbeat, instan
 
 
 def _tell_refused(shard: Shard, group: StreamsGroup, request: StreamsHeartbeat, holder: Member, why: str) -> None:
-    shard.tell("ModernMemberRefused", group, replace(holder, id=request.member), old_member_id=holder.id, why=why)
+    shard.report("ModernMemberRefused", group, replace(holder, id=request.member), old_member_id=holder.id, why=why)
 
 
 def _check_epoch(member: Member, request: StreamsHeartbeat) -> None:

@@ -56,7 +56,7 @@ class Shard(HeartbeatShard[StreamsGroup]):
         )
         group.targets = dict(self.choose_tasks(work)) if configured.is_ready else dict.fromkeys(group.members, frozenset())
         group.target_epoch, group.target_ms = group.epoch, self.now_ms
-        self.tell("TargetComputed", group, assignor="sticky")
+        self.report("TargetComputed", group, assignor="sticky")
         return None
 
     def remove_member(self, group: StreamsGroup, member: Member) -> None:

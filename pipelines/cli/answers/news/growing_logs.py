@@ -44,7 +44,7 @@ class FollowedSource:
     _has_begun: bool = False
     _told_from: int | None = None
 
-    def news(self) -> Iterator[list[News]]:
+    def changes(self) -> Iterator[list[News]]:
         """News after each round with new events.
 
         The first one is about existing content."""

@@ -21,7 +21,7 @@ def follow_rebalances(asked: QueryOptions, *, as_lines: bool, kinds: Iterable[st
 
     following, out, wanted = followed(asked), Output(), frozenset(kinds)
     clock = clock_of(asked.zone, following.settings)
-    for found in following.news():
+    for found in following.changes():
         for each in found:
             if wanted and each.kind not in wanted:
                 continue

@@ -129,7 +129,7 @@ def test_a_model_that_is_made_again_goes_on_alike(cut: int) -> None:
     expected = [view_of(whole) for _ in whole.follow(lines)][cut:]
     for _ in part.follow(lines[:cut]):
         pass
-    again = Tracker.of(restored(snapshot_of(part.best), GROUP, sight))
+    again = Tracker.from_explanation(restored(snapshot_of(part.best), GROUP, sight))
     found = [view_of(again) for _ in again.follow(lines[cut:])]
     assert [replace(view, timers=()) for view in found] == [replace(view, timers=()) for view in expected]
 

@@ -121,10 +121,10 @@ def test_groups_that_read_a_topic_and_groups_whose_coordinator_it_is() -> None:
     readers.note("search", {"partitions": ["orders-3", "my-topic-0"]}, 1)
     readers.note("odd", {"topics": "not a list", "partitions": [3, "no number-x"]}, 1)
     readers.note_home("billing", 7, 1)
-    assert readers.of("orders", 0) == ["billing", "search"]
-    assert readers.of("my-topic", 5) == ["search"]
-    assert readers.of("__consumer_offsets", 7) == ["billing"]
-    assert readers.of("__consumer_offsets", 8) == readers.of("unread", 0) == []
+    assert readers.blocked_groups("orders", 0) == ["billing", "search"]
+    assert readers.blocked_groups("my-topic", 5) == ["search"]
+    assert readers.blocked_groups("__consumer_offsets", 7) == ["billing"]
+    assert readers.blocked_groups("__consumer_offsets", 8) == readers.blocked_groups("unread", 0) == []
 
 
 @pytest.mark.parametrize("times", list(itertools.permutations((20, 10, 30))))
@@ -136,10 +136,10 @@ def test_a_group_reads_a_topic_from_the_first_line_on_that_says_so_in_whatever_o
     readers.note("search", {"topics": ["orders"]}, 20)
     assert readers.by_topic == {"orders": {"billing": 10, "search": 20}}
     assert readers.by_offsets_partition == {7: {"billing": 10}}
-    assert [readers.of("orders", 0, until) for until in (9, 10, 19, 20, None)] == [
+    assert [readers.blocked_groups("orders", 0, until) for until in (9, 10, 19, 20, None)] == [
         [], ["billing"], ["billing"], ["billing", "search"], ["billing", "search"]
     ]  # fmt: skip
-    assert [readers.of("__consumer_offsets", 7, until) for until in (9, 10)] == [[], ["billing"]]
+    assert [readers.blocked_groups("__consumer_offsets", 7, until) for until in (9, 10)] == [[], ["billing"]]
 
 
 def departure(at: float) -> Event:

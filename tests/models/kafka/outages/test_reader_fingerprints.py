@@ -28,8 +28,8 @@ def noted(notes: list[Note]) -> Readers:
 
 def told_until(readers: Readers, at: int) -> object:
     """What a question at that time may be answered with."""
-    topics = [(topic, readers.of(topic, 0, at)) for topic in ("t0", "t1", "t2")]
-    homes = [(number, readers.of("__consumer_offsets", number, at)) for number in range(3)]
+    topics = [(topic, readers.blocked_groups(topic, 0, at)) for topic in ("t0", "t1", "t2")]
+    homes = [(number, readers.blocked_groups("__consumer_offsets", number, at)) for number in range(3)]
     return topics, homes, sorted(each for each in readers.following if each.started_at <= at)
 
 
