@@ -24,9 +24,6 @@ MODERN_SESSION_MS = whole("whatif.rules.modern_session_ms")
 MODERN_HEARTBEAT_MS = whole("whatif.rules.modern_heartbeat_ms")
 """Default of group.consumer.heartbeat.interval.ms (KIP-848)."""
 
-NO_LIMIT = 2**31 - 1
-"""Default of group.max.size."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:

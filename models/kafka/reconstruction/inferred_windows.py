@@ -15,7 +15,6 @@ from models.kafka.reconstruction.client_windows import ClientWindow
 from models.units import FOREVER
 
 _ENDS = {"stable": State.STABLE, "empty": State.EMPTY}
-_OUTCOME_STATES = {**_ENDS, "open": State.PREPARING_REBALANCE}
 
 
 def adopt(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> None:

@@ -457,9 +457,10 @@ def _step(
     )
 
 
+_TYPES = (("ShareMembershipManager", "share"), ("[ShareConsumer ", "share"), ("StreamsMembershipManager", "streams"))
+"""Types of groups by what their lines contain; all others are of consumers."""
+
+
 def _type_of(event: Event) -> str:
     """The type of the group, by the manager whose line it is."""
     return next((kind for name, kind in _TYPES if name in event.text), "consumer")
-
-
-_TYPES = (("ShareMembershipManager", "share"), ("[ShareConsumer ", "share"), ("StreamsMembershipManager", "streams"))
