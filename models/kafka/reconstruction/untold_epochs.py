@@ -15,6 +15,7 @@ from models.events import Event, Witness, names_field
 from models.kafka.observations.reconciliation import STABLE
 from models.kafka.reconstruction.member_signs import ROUND_TRIP_US, EpochPeer, EpochSign, SignKind, signs_in
 from models.kafka.reconstruction.member_steps import UNREVOKED
+from models.kafka.reconstruction.partition_owners import PartitionOwners
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -26,12 +27,6 @@ HELD_MAX = 10_000
 
 PEERS_MAX = 10_000
 """Members that are remembered; beyond it the oldest go."""
-
-OWNED_MAX = 200_000
-"""Partitions whose owners are remembered; beyond it the oldest go."""
-
-DIGITS_MAX = 9
-"""Digits of a partition's number, an int32."""
 
 FOLLOWS_US = whole("kafka.untold_epochs.follows_us")
 """How long after an epoch a new assignment may be of it.
@@ -96,10 +91,7 @@ class UntoldEpochs:
     """
     fenced: dict[str, EpochSign] = field(default_factory=dict)
     """Members that heard of their removal, which no known epoch explains."""
-    owned: dict[str, str] = field(default_factory=dict)
-    """Partitions and the members that have them."""
-    whole: dict[str, int] = field(default_factory=dict)
-    """Last partitions of topics that members had as a whole."""
+    owners: PartitionOwners = field(default_factory=PartitionOwners)
     turn: EpochTurn | None = None
     """The first new assignment since that no known epoch explains."""
     held: deque[EpochSign] = field(default_factory=deque)
@@ -178,10 +170,9 @@ class UntoldEpochs:
         elif sign.kind is SignKind.FENCED and sign.peer in self.members:
             self.fenced[sign.peer] = sign
         elif sign.kind is SignKind.TOOK:
-            self._took(sign)
+            self.owners.take(sign.peer, names_field(sign.event, "partitions"))
         elif sign.kind is SignKind.GAVE:
-            for each in names_field(sign.event, "partitions"):
-                self.owned.pop(each, None)
+            self.owners.give(names_field(sign.event, "partitions"))
 
     def _comes(self, sign: EpochSign) -> None:
         """Add a member.
@@ -193,7 +184,7 @@ class UntoldEpochs:
             ghost = f"{sign.peer} {former}"
             self.members[ghost], self.peers[ghost] = former, EpochPeer(former, sign.event.client_id, sign.event.instance_id)
             self.absent[ghost] = None
-            self.owned = {partition: ghost if owner == sign.peer else owner for partition, owner in self.owned.items()}
+            self.owners.rename(sign.peer, ghost)
         self.members[sign.peer] = sign.member_id
         self.gone_at.pop(sign.peer, None)
         if sign.kind is SignKind.JOINED:
@@ -202,26 +193,12 @@ class UntoldEpochs:
             while len(held) > PEERS_MAX:
                 del held[next(iter(held))]
 
-    def _took(self, sign: EpochSign) -> None:
-        self.owned.update(dict.fromkeys(names_field(sign.event, "partitions"), sign.peer))
-        while len(self.owned) > OWNED_MAX:
-            del self.owned[next(iter(self.owned))]
-        while len(self.whole) > PEERS_MAX:
-            del self.whole[next(iter(self.whole))]
-        taken = map(_numbered, names_field(sign.event, "partitions"))
-        for topic in {topic for topic, number in taken if number is not None and number > self.whole.get(topic, -1)}:
-            numbers = {number for name, number in map(_numbered, self.owned) if name == topic and number is not None}
-            if numbers and len(numbers) == max(numbers) + 1 >= self.whole.get(topic, 0):
-                self.whole[topic] = max(numbers)
-            elif numbers and max(numbers) > self.whole.get(topic, FOREVER):
-                del self.whole[topic]  # others may have those between
-
     def _goes(self, peer: str) -> None:
         self.members.pop(peer, None)
         self.absent.pop(peer, None)
         self.fenced.pop(peer, None)
         self.gone_at[peer] = self.epoch or 0
-        self.owned = {partition: owner for partition, owner in self.owned.items() if owner != peer}
+        self.owners.leave(peer)
 
     def _joined(self, sign: EpochSign) -> Iterator[Event]:
         """A member joined, which raised the epoch that it was given."""
@@ -399,36 +376,24 @@ class UntoldEpochs:
             if each.kind is SignKind.GAVE:
                 given.update(partitions)
             elif each.kind is SignKind.TOOK:
-                robbed.update(
-                    (self.owned[name], None) for name in partitions if name not in given and self.owned.get(name, each.peer) != each.peer
-                )
-                taken.update(name for name in partitions if name not in self.owned)
+                owners = {name: self.owners.owner(name) for name in partitions}
+                robbed.update((owner, None) for name, owner in owners.items() if name not in given and owner not in {None, each.peer})
+                taken.update(name for name, owner in owners.items() if owner is None)
         return EpochTurn(sign, self._shown(taken, given), list(robbed))
 
     def _shown(self, taken: set[str], given: set[str]) -> str:
         """What members' partitions tell of an epoch that was raised unseen."""
         if any(peer in self.peers and self.peers[peer].by_requests for peer in self.members):
             return REQUESTS
-        if taken and all(self._is_new(each) for each in taken):
+        if taken and all(map(self.owners.is_new, taken)):
             return NEW_PARTITIONS
         return TAKEN if taken else GIVEN if given else NOTHING
-
-    def _is_new(self, partition: str) -> bool:
-        """Whether it stands behind all that its topic was known to have."""
-        topic, number = _numbered(partition)
-        return number is not None and number > self.whole.get(topic, number)
 
     def _raised(
         self, sign: EpochSign, at: int, epoch: int, fields: Mapping[str, object] | None = None, *, member: str | None = None
     ) -> Event:
         self.epoch, self.epoch_at, self.turn = epoch, at, None
         return _step("GroupEpochBumped", sign, at, generation=epoch, member=member, fields=fields)
-
-
-def _numbered(partition: str) -> tuple[str, int | None]:
-    """Topic and number of a partition."""
-    topic, _, number = partition.rpartition("-")
-    return topic, int(number) if number.isdecimal() and len(number) <= DIGITS_MAX else None
 
 
 def _step(
