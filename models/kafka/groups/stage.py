@@ -198,7 +198,7 @@ class GroupStage:
         self._add_actions(actions)
         if event.witness is not Witness.CLIENT or not self.skews.is_of_other_zone(log_of(event.place.file)):
             self.requests.feed(event, event.time_us - skew)
-            self.windows.of_epochs = self.modern.epoch is not None
+            self.windows.of_epochs = self.modern.epoch is not None and self.requests.epochs.downgrade is None
             self.windows.feed(event, actions, self.roster)
         self._enforce_limits()
 

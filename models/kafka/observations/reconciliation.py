@@ -18,6 +18,9 @@ from models.tolerances import whole
 
 RECONCILING, STABLE = "RECONCILING", "STABLE"
 
+REJOINED = "ClassicMemberRejoined"
+"""Step by which a classic member takes over its part of an epoch."""
+
 SLOW_RECONCILIATION_US = whole("kafka.reconciliation.slow_reconciliation_us")
 """Excess duration of a slow member.
 
@@ -53,12 +56,14 @@ class Reconciliations:
     _under_way: dict[str, Span] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
-        """Process a client's change of state."""
+        """Process a member's change of state."""
         at, member_id, state = event.time_us, event.member_id, text_field(event, "to_state")
-        if not member_id or state is None:
+        if not member_id or (state is None and event.name != REJOINED):
             return
         self.witnessed.add(member_id)
-        if state == RECONCILING:
+        if event.name == REJOINED:
+            insort(self.spans, Span(member_id, event.client_id, at, at), key=_began)
+        elif state == RECONCILING:
             if member_id not in self._under_way:
                 self._under_way[member_id] = Span(member_id, event.client_id, at)
                 insort(self.spans, self._under_way[member_id], key=_began)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from models.causes import Cause
 from models.events import Event, Witness, text_field
-from models.kafka.observations.reconciliation import Reconciliations, reached_at, slow_members
+from models.kafka.observations.reconciliation import REJOINED, Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
 from models.kafka.reconstruction.epoch_windows import CLOSING_US, GONE, SUBSCRIBED_BEFORE_US, EpochChange, EpochWindow, subscribed_before
@@ -74,7 +74,7 @@ class ModernReplay:
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of these coordinators."""
-        if event.name == "ClientMemberState":
+        if event.name in {"ClientMemberState", REJOINED}:
             if self.waiting is None:
                 self.reconciliations.forget(event.time_us - HOLD_US - SAME_CHANGE_US - SAME_REQUEST_US)
             self.reconciliations.feed(event)

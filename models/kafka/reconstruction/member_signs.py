@@ -1,7 +1,8 @@
 """What members' logs and requests show of a group's epochs (KIP-848).
 
 A line of a client that changes its state, and each ConsumerGroupHeartbeat of a request log, is a sign: of a join with the epoch that it
-raised, of a leave, of a removal that its member hears of, or of an epoch that the group has reached.
+raised, of a leave, of a removal that its member hears of, or of an epoch that the group has reached. While a group migrates, the lines
+and requests of its classic members are signs as well, and their generations are epochs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.events import Event, Witness, int_field, names_field, text_field
-from models.kafka.observations.actions import answered_at, handled_at
+from models.kafka.observations.actions import TOLD_OUT, answered_at, handled_at
 from models.kafka.observations.client_ids import log_of
 from models.tolerances import whole
 
@@ -35,6 +36,7 @@ class SignKind(StrEnum):
     SUBSCRIBED = "subscribed"
     TOOK = "took"  # partitions
     GAVE = "gave"
+    STAYED = "stayed"  # a classic member is in the group that a consumer joins (migration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class EpochSign:
     epoch: int | None = None
     heard_before: int | None = None
     """The last request of its member before this one."""
+    is_classic: bool = False
+    """Its member speaks the classic protocol."""
 
 
 @dataclass(slots=True)
@@ -67,6 +71,11 @@ class EpochPeer:
     """It is taking an assignment over."""
     topics: tuple[str, ...] = ()
     by_requests: bool = False
+    is_classic: bool = False
+    """It speaks the classic protocol.
+
+    Its epoch is a generation, 0 while it is no member.
+    """
 
 
 _LEAVES = {-1: SignKind.LEFT, -2: SignKind.AWAY}
@@ -82,28 +91,89 @@ def signs_in(event: Event, at: int, peers: dict[str, EpochPeer]) -> list[EpochSi
     What is known of its member is kept in `peers`.
     """
     if event.witness is Witness.REQUEST:
-        return _of_heartbeat(event, peers) if event.name == "ConsumerGroupHeartbeatCompleted" and event.member_id else []
+        return _of_request(event, peers) if event.name in _REQUESTS else []
     if event.name not in _READ:
         return []
     key = f"{log_of(event.place.file)} {event.client_id}"
     if event.name == "ClientMemberState":
         return _of_state(event, at, key, peers.setdefault(key, EpochPeer()))
-    peer = peers.get(key)
     if event.name == "ClientEpochSent":
         return _of_epoch_sent(event, at, key, peers.setdefault(key, EpochPeer()))
+    if event.name == "ClientJoined":
+        return _of_join(event, at, key, peers.setdefault(key, EpochPeer(is_classic=True)), event.generation)
+    peer = peers.get(key)
     if peer is None:
         return []
-    return [EpochSign(_PARTITIONS[event.name], at, event, key, peer.member_id)] if names_field(event, "partitions") else []
+    if event.name in _PARTITIONS:
+        return [EpochSign(_PARTITIONS[event.name], at, event, key, peer.member_id)] if names_field(event, "partitions") else []
+    return _of_classic_end(event, at, key, peer) if peer.is_classic else []
 
 
 _PARTITIONS = {"ClientAssigned": SignKind.TOOK, "ClientRevoked": SignKind.GAVE}
-_READ = frozenset({"ClientMemberState", "ClientEpochSent", *_PARTITIONS})
+_CLASSIC_ENDS = {
+    "ClientLeaveSent": SignKind.LEFT,
+    "ClientHeartbeatFailed": SignKind.FENCED,
+    "ClientGenerationReset": SignKind.FENCED,
+    "LeaveGroupCompleted": SignKind.LEFT,
+    "HeartbeatCompleted": SignKind.FENCED,
+}
+_READ = frozenset({"ClientMemberState", "ClientEpochSent", "ClientJoined", "ClientLeaveSent", *TOLD_OUT, *_PARTITIONS})
+_REQUESTS = frozenset({"ConsumerGroupHeartbeatCompleted", "JoinGroupCompleted", "LeaveGroupCompleted", "HeartbeatCompleted"})
+
+
+# -- classic members, whose group migrates ---------------------------------------------------------------
+
+
+def _of_join(event: Event, at: int, key: str, peer: EpochPeer, epoch: int | None) -> list[EpochSign]:
+    """A classic member joined, or goes on into another epoch."""
+    if not epoch or epoch < 0:
+        return []
+    is_new, grown = peer.epoch == 0 or not peer.is_classic, epoch > peer.epoch
+    peer.is_classic, peer.epoch, peer.is_stuck, peer.asked_at = True, epoch, False, None
+    peer.member_id, peer.client_id, peer.instance_id = event.member_id or peer.member_id, event.client_id, event.instance_id
+    peer.heard_at = max(peer.heard_at, at)
+    kind = SignKind.JOINED if is_new else SignKind.REACHED
+    return [EpochSign(kind, at, event, key, peer.member_id, epoch, is_classic=True)] if is_new or grown else []
+
+
+def _of_classic_end(event: Event, at: int, key: str, peer: EpochPeer) -> list[EpochSign]:
+    """A classic member left, or hears that it was removed."""
+    was_in, peer.epoch = peer.epoch > 0, 0
+    return [EpochSign(_CLASSIC_ENDS[event.name], at, event, key, peer.member_id, is_classic=True)] if was_in else []
+
+
+def _of_request(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
+    """Signs of a request and its answer."""
+    code, key = int_field(event, "error_code"), event.member_id or ""
+    if event.name == "ConsumerGroupHeartbeatCompleted":
+        return _of_heartbeat(event, peers) if key else []
+    if event.name == "JoinGroupCompleted" and code in FINE and key:
+        peer = peers.setdefault(key, EpochPeer(key, by_requests=True, is_classic=True))
+        return _of_join(event, handled_at(event), key, peer, int_field(event, "response_generation"))
+    if event.name == "LeaveGroupCompleted" and code in FINE:
+        leavers = [(each, peers[each]) for each in names_field(event, "members") or [key] if each in peers]
+        return [sign for each, peer in leavers for sign in _of_classic_end(event, handled_at(event), each, peer)]
+    if event.name == "HeartbeatCompleted" and key in peers:
+        last = int_field(event, "last_at_us")
+        peers[key].heard_at = max(peers[key].heard_at, last if last is not None else answered_at(event))
+        return _of_classic_end(event, handled_at(event), key, peers[key]) if code == UNKNOWN_MEMBER_ID else []
+    return []
+
+
+# -- members of the consumer protocol --------------------------------------------------------------------
+
+
+def _speak_consumer(peer: EpochPeer) -> None:
+    """Note that the member speaks the consumer protocol; a classic one was another member."""
+    if peer.is_classic:
+        peer.is_classic, peer.epoch = False, 0
 
 
 def _of_state(event: Event, at: int, key: str, peer: EpochPeer) -> list[EpochSign]:
     """Signs of a client's change of state (AbstractMembershipManager.transitionTo)."""
     before, state, epoch = text_field(event, "from_state"), text_field(event, "to_state"), int_field(event, "member_epoch") or 0
     peer.member_id, peer.client_id, peer.instance_id = event.member_id or peer.member_id, event.client_id, event.instance_id
+    _speak_consumer(peer)
     peer.heard_at = max(peer.heard_at, at)
     was_stuck, peer.is_stuck = peer.is_stuck, state == "RECONCILING"
 
@@ -132,6 +202,7 @@ def _of_epoch_sent(event: Event, at: int, key: str, peer: EpochPeer) -> list[Epo
     """
     epoch = int_field(event, "member_epoch")
     peer.member_id, peer.client_id, peer.instance_id = event.member_id or peer.member_id, event.client_id, event.instance_id
+    _speak_consumer(peer)
     peer.heard_at, before = max(peer.heard_at, at), peer.epoch
     if epoch is None:
         return []
@@ -157,6 +228,7 @@ def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     if sent in _LEAVES:
         return [EpochSign(_LEAVES[sent], handled_at(event), event, key, key)]
     peer = peers.setdefault(key, EpochPeer(key, by_requests=True))
+    _speak_consumer(peer)
     peer.client_id, peer.instance_id = event.client_id, event.instance_id or peer.instance_id
     before, peer.heard_at = peer.heard_at or None, max(peer.heard_at, last if last is not None else answered_at(event))
     topics = tuple(sorted(names_field(event, "topics")))

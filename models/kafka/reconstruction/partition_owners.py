@@ -1,4 +1,4 @@
-"""Members that have a group's partitions, by what their logs or requests show.
+"""Owners of a group's partitions, by members' logs or requests.
 
 Each look-up and change costs as much as the partitions that it names, however many others are known.
 """
@@ -20,7 +20,7 @@ DIGITS_MAX = 9
 
 @dataclass(slots=True)
 class OwnedNumbers:
-    """How many partitions of a topic have owners, and the sum of their numbers."""
+    """Count of a topic's owned partitions, and the sum of their numbers."""
 
     count: int = 0
     sum: int = 0

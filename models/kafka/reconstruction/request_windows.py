@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
+from models.kafka.reconstruction.member_signs import EpochSign
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
-from models.kafka.reconstruction.untold_epochs import UntoldEpochs
+from models.kafka.reconstruction.untold_epochs import DOWNGRADE, UntoldEpochs
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -82,6 +83,8 @@ class RequestWindows:
     """The coordinator's own last line of the group."""
     is_modern: bool = False
     """The group is one of the consumer protocol (KIP-848)."""
+    downgraded: EpochSign | None = None
+    """The leave that made it a classic one, until its next generation."""
     held: deque[Event] = field(default_factory=deque)
     epochs: UntoldEpochs = field(default_factory=UntoldEpochs)
     """The same for the consumer protocol, whose clients' logs tell as much."""
@@ -176,10 +179,18 @@ class RequestWindows:
         self.is_modern = text_field(event, "leader_id") is None  # a consumer group has none, nor have its classic members
         if self.is_modern:
             return
+        self._take_back(generation)
         if generation == self.generation:
             self._readmitted(event)
         else:
             yield from self._phase_over(event, generation)
+
+    def _take_back(self, generation: int) -> None:
+        """Go on from the last epoch of a downgraded group."""
+        sign = self.epochs.downgrade
+        if sign is not None and sign.at > (self.joined_at or 0) and generation > (self.generation or 0):
+            self._stand_at(generation - 1, sign.at)
+            self.downgraded = sign
 
     def _readmitted(self, event: Event) -> None:
         """Add a member that was given the generation in force."""
@@ -247,6 +258,8 @@ class RequestWindows:
 
     def _first(self, signs: list[RequestSign]) -> RequestSign:
         """The request that began the rebalance, or first shows it."""
+        if self.downgraded is not None:
+            return RequestSign(self.downgraded.at, self.downgraded.event)
         signs = [*signs, *([self.noticed] if self.noticed is not None else [])]
         first = min(signs, key=lambda sign: sign.at)
         return RequestSign(max(first.at, self._since), first.event)
@@ -256,6 +269,8 @@ class RequestWindows:
         if self.members.peers:
             state = State.STABLE if self.is_synced else State.COMPLETING_REBALANCE
             fields = {"roster": list(self.members.peers), "reason_state": state.value}
+        if self.downgraded is not None:
+            fields["reason_id"], self.downgraded = DOWNGRADE, None
         before = self.generation if generation is None else generation
         yield _step("RebalanceStarted", first.event, first.at, generation=before, fields=fields)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, names_field
-from models.kafka.observations.reconciliation import STABLE
+from models.kafka.observations.reconciliation import REJOINED, STABLE
 from models.kafka.reconstruction.member_signs import ROUND_TRIP_US, EpochPeer, EpochSign, SignKind, signs_in
 from models.kafka.reconstruction.member_steps import UNREVOKED
 from models.kafka.reconstruction.partition_owners import PartitionOwners
@@ -43,6 +43,9 @@ ALIVE_US = whole("kafka.untold_epochs.alive_us")
 UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition from epoch"
 """Why a member was removed, as signs show it; read by `fence_reasons`."""
 
+DOWNGRADE = "downgrade_from_consumer"
+"""Why the coordinator rebalances a downgraded group (its `reason_id`)."""
+
 SHOWN_BY = "shown_by"
 """Field of an epoch that was raised unseen: what shows it."""
 
@@ -51,6 +54,9 @@ REQUESTS, NEW_PARTITIONS, TAKEN, GIVEN, NOTHING = "requests", "new partitions", 
 
 _TELLING = frozenset({SignKind.LEFT, SignKind.FENCED, SignKind.JOINED, SignKind.REACHED})
 """Signs that tell whether a member was still there."""
+
+_INSIDE, _OUTSIDE = frozenset({SignKind.JOINED, SignKind.REACHED}), frozenset({SignKind.LEFT, SignKind.FENCED})
+"""Signs of a member in the group, and of one outside."""
 
 _TOLD = frozenset(
     {"GroupEpochBumped", "TargetComputed", "ModernMemberJoined", "ModernMemberLeft", "ModernMemberFenced", "ModernMemberMoved"}
@@ -95,6 +101,13 @@ class UntoldEpochs:
     turn: EpochTurn | None = None
     """The first new assignment since that no known epoch explains."""
     held: deque[EpochSign] = field(default_factory=deque)
+    consumers: dict[str, None] = field(default_factory=dict)
+    """Members of the consumer protocol, by the signs that came.
+
+    Without any the group is a classic one.
+    """
+    downgrade: EpochSign | None = None
+    """The last consumer's leave, which makes the group a classic one."""
 
     def feed(self, event: Event, at: int) -> None:
         """Take the group's next event, at its time on the coordinator's clock."""
@@ -102,9 +115,41 @@ class UntoldEpochs:
             if event.name in _TOLD:
                 self._told(event)
             return
-        self.held.extend(signs_in(event, at, self.peers))
+        signs = signs_in(event, at, self.peers)
+        if signs:
+            self.held.extend(self._of_epochs(signs))
         while len(self.peers) > PEERS_MAX:
             del self.peers[next(iter(self.peers))]
+
+    def _of_epochs(self, signs: list[EpochSign]) -> Iterator[EpochSign]:
+        """Signs that are of a group with epochs.
+
+        The first consumer that joins makes it one; classic members are taken over (GroupMetadataManager.convertToConsumerGroup).
+        """
+        for sign in signs:
+            if sign.is_classic:
+                if self.consumers:
+                    yield sign
+                elif sign.kind in _OUTSIDE:
+                    self.peers.pop(sign.peer, None)
+                continue
+            if sign.kind in _INSIDE and not self.consumers:
+                yield from self._stayed(sign)
+            if sign.kind in _INSIDE:
+                self.consumers[sign.peer], self.downgrade = None, None
+                while len(self.consumers) > PEERS_MAX:
+                    del self.consumers[next(iter(self.consumers))]
+            elif sign.kind in _OUTSIDE and self.consumers:
+                self.consumers.pop(sign.peer, None)
+                if not self.consumers and any(peer.is_classic and peer.epoch for peer in self.peers.values()):
+                    self.downgrade = sign
+            yield sign
+
+    def _stayed(self, by: EpochSign) -> Iterator[EpochSign]:
+        """Classic members of the group, as a consumer joins it."""
+        for key, peer in self.peers.items():
+            if peer.is_classic and peer.epoch:
+                yield EpochSign(SignKind.STAYED, by.at, by.event, key, peer.member_id, peer.epoch, is_classic=True)
 
     def until(self, at: int) -> Iterator[Event]:
         """The coordinator's steps that are known by a time, in order."""
@@ -136,7 +181,9 @@ class UntoldEpochs:
     # -- signs -----------------------------------------------------------------------------------------------
 
     def _read(self, sign: EpochSign) -> Iterator[Event]:
-        if self._is_told(sign.at) and not self._is_beyond(sign):
+        if sign.kind is SignKind.STAYED:
+            self._stays(sign)
+        elif self._is_told(sign.at) and not self._is_beyond(sign):
             self._note(sign)
         elif sign.kind is SignKind.JOINED:
             yield from self._joined(sign)
@@ -173,6 +220,12 @@ class UntoldEpochs:
             self.owners.take(sign.peer, names_field(sign.event, "partitions"))
         elif sign.kind is SignKind.GAVE:
             self.owners.give(names_field(sign.event, "partitions"))
+
+    def _stays(self, sign: EpochSign) -> None:
+        """A classic member is in the group, whose generation is its epoch."""
+        self.members[sign.peer] = sign.member_id
+        if not self._is_told(sign.at) and (sign.epoch or 0) > (self.epoch or 0):
+            self.epoch, self.epoch_at, self.turn = sign.epoch, sign.at, None
 
     def _comes(self, sign: EpochSign) -> None:
         """Add a member.
@@ -235,6 +288,12 @@ class UntoldEpochs:
             self._note(sign)
             return
         yield from self._joined_before(sign)
+        if sign is self.downgrade:
+            self._goes(sign.peer)  # no epoch follows, but a rebalance of the classic group (GroupMetadataManager.convertToClassicGroup)
+            if sign.event.witness is Witness.CLIENT:
+                fields = {"reason_id": DOWNGRADE, "reason_state": "Stable"}
+                yield _step("RebalanceStarted", sign, max(sign.at, self.epoch_at), generation=self.epoch, fields=fields)
+            return
         at = max(sign.at, self.epoch_at)
         member = sign.member_id or known
         yield _step("ModernMemberLeft", sign, at, member=member, client=sign.event.client_id, instance=sign.event.instance_id)
@@ -281,11 +340,15 @@ class UntoldEpochs:
         self._note(sign)
 
     def _steps(self, sign: EpochSign) -> Iterator[Event]:
-        """A member's steps to an epoch, as a request log shows them.
+        """A member's steps to an epoch, by its requests or joins.
 
         One that was answered with the epoch before, although the next was there, had partitions to give up.
         """
-        if sign.event.witness is not Witness.REQUEST or sign.epoch is None or sign.epoch != self.epoch:
+        if sign.epoch is None or sign.epoch != self.epoch:
+            return
+        if sign.event.witness is Witness.CLIENT and sign.is_classic:
+            yield _step(REJOINED, sign, max(sign.at, self.epoch_at), member=sign.member_id, client=sign.event.client_id)
+        if sign.event.witness is not Witness.REQUEST:
             return
         if sign.heard_before is not None and sign.heard_before > self.epoch_at:
             step = {"member_epoch": sign.epoch - 1, "state": UNREVOKED}

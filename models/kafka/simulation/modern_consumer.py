@@ -54,7 +54,7 @@ class ModernConsumer(Client):
         if self.phase is not Phase.UNJOINED and not self._is_stale:
             self._move("PREPARE_LEAVING")
             self._release()
-            self._leave()
+            self._leave("UNSUBSCRIBED")
         self.say("closed")
         self.kill()
 
@@ -83,8 +83,8 @@ class ModernConsumer(Client):
         self.say("modern_poll_timed_out", _advice=advice)
         self.act = "poll_timeout"
         self._is_stale, self._stale_since_ms = True, self.world.now_ms
-        self._move("STALE")
-        self._leave()
+        self._move("PREPARE_LEAVING")
+        self._leave("STALE")
         self._release()
         self.attempt += 1
         self._poll_soon()
@@ -189,10 +189,11 @@ class ModernConsumer(Client):
         self.phase = Phase.STABLE
         self._move("STABLE")
 
-    def _move(self, state: str) -> None:
+    def _move(self, state: str, epoch: int | None = None) -> None:
         """Change the client's state and log it."""
         before, self.state = self.state, state
-        fields: Mapping[str, Any] = {"member_epoch": self.generation, "from_state": before, "to_state": state}
+        shown = self.generation if epoch is None else epoch
+        fields: Mapping[str, Any] = {"member_epoch": shown, "from_state": before, "to_state": state}
         self.say("member_state", member_id=self.member, **fields)
 
     def _release(self) -> None:
@@ -200,11 +201,13 @@ class ModernConsumer(Client):
             self.say("modern_revoking", detail=names(self.owned))
         self.owned, self.target = (), None
 
-    def _leave(self) -> None:
+    def _leave(self, state: str) -> None:
         """Send the leaving heartbeat without waiting for a response."""
         epoch = LEAVE_EPOCH if self.instance is None else LEAVE_FOR_A_WHILE_EPOCH
+        self._move("LEAVING", epoch)
         request = ConsumerHeartbeat(self.cluster.number(), self.plan.name, self.member, epoch, self.instance, client_id=self.name)
         self._send(request, lambda _: None, lambda: None, only_refusals=True)
+        self._move(state, epoch)
 
     # -- other -------------------------------------------------------------------------------------------------
 

@@ -384,9 +384,9 @@ class ModernMember(QuietClient, ModernConsumer):
         self._awake()
         ModernConsumer._beat_now(self)
 
-    def _leave(self) -> None:
+    def _leave(self, state: str) -> None:
         self._awake()
-        ModernConsumer._leave(self)
+        ModernConsumer._leave(self, state)
 
     def kill(self) -> None:
         """Kill the process without notice."""
