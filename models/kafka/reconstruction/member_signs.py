@@ -238,3 +238,12 @@ def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     peer.epoch = max(answer, 0)
     kind = SignKind.JOINED if sent == 0 else SignKind.SUBSCRIBED if changed else SignKind.REACHED
     return [EpochSign(kind, handled_at(event), event, key, key, answer, before)] if grown or kind is not SignKind.REACHED else []
+
+
+_TYPES = (("ShareMembershipManager", "share"), ("[ShareConsumer ", "share"), ("StreamsMembershipManager", "streams"))
+"""Types of groups by what their members' lines contain."""
+
+
+def group_type_of(event: Event) -> str:
+    """The type of a group, by the manager whose line it is."""
+    return next((kind for name, kind in _TYPES if name in event.text), "consumer")

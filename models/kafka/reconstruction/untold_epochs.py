@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, names_field
 from models.kafka.observations.reconciliation import REJOINED, STABLE
-from models.kafka.reconstruction.member_signs import ROUND_TRIP_US, EpochPeer, EpochSign, SignKind, signs_in
+from models.kafka.reconstruction.member_signs import ROUND_TRIP_US, EpochPeer, EpochSign, SignKind, group_type_of, signs_in
 from models.kafka.reconstruction.member_steps import UNREVOKED
 from models.kafka.reconstruction.partition_owners import PartitionOwners
 from models.tolerances import whole
@@ -258,8 +258,8 @@ class UntoldEpochs:
         epoch = sign.epoch or 0
         is_one_life = epoch > 1 or sign.at - self.epoch_at <= HOLD_US
         if self.epoch is not None and epoch <= self.epoch and is_one_life and self.members.keys() - {sign.peer}:
-            if sign.event.instance_id is not None:
-                self._note(sign)  # a static member that took its place again raises no epoch
+            if sign.event.instance_id is not None or self.members.get(sign.peer, "") == sign.member_id:
+                self._note(sign)  # who takes its place again, or is still a member, raises no epoch
                 return
             epoch = self.epoch + 1  # the answer names that of the last assignment: the next one is delayed (assignment.interval.ms)
         yield from self._raised_before(epoch, sign)
@@ -284,6 +284,9 @@ class UntoldEpochs:
 
     def _left(self, sign: EpochSign) -> Iterator[Event]:
         known = self.members.get(sign.peer)
+        back = self._return_of(sign)
+        if back is not None and back.epoch == self.epoch and known == back.member_id:
+            return  # its coordinator was away: it is still a member as it joins again
         if self.epoch is None or sign.peer not in self.members or not self._counts(sign):
             self._note(sign)
             return
@@ -411,12 +414,20 @@ class UntoldEpochs:
         return list({**found, **{peer: why for peer, why in noticed.items() if peer not in found}}.items())
 
     def _was_paused(self, sign: EpochSign) -> bool:
-        """Whether a member that left for polling too late joins at once.
+        """Whether a member that left for polling too late was out before.
 
-        Its process stood still then, and its session may have ended.
+        It joins at once, as its process stood still, or its join shows that the leave raised no epoch.
         """
-        back = (each for each in self.held if each.kind is SignKind.JOINED and each.peer == sign.peer)
-        return sign.kind is SignKind.LEFT and any(0 <= each.at - sign.at <= ROUND_TRIP_US for each in back)
+        back = self._return_of(sign) if sign.kind is SignKind.LEFT else None
+        if back is None:
+            return False
+        before = (each.epoch or 0 for each in self.held if each.kind in _INSIDE and each.at <= sign.at)
+        return back.at - sign.at <= ROUND_TRIP_US or (back.epoch or 0) <= max(before, default=0) + 1
+
+    def _return_of(self, leave: EpochSign) -> EpochSign | None:
+        """The next join of a member that left."""
+        joins = (each for each in self.held if each.kind is SignKind.JOINED and each.peer == leave.peer and each.at >= leave.at)
+        return next(joins, None)
 
     def _why(self, sign: EpochSign) -> str:
         """Why a member was removed that hears of it."""
@@ -481,14 +492,5 @@ def _step(
         member_id=member,
         client_id=client,
         instance_id=instance,
-        fields={**(fields or {}), "group_type": _type_of(sign.event)},
+        fields={**(fields or {}), "group_type": group_type_of(sign.event)},
     )
-
-
-_TYPES = (("ShareMembershipManager", "share"), ("[ShareConsumer ", "share"), ("StreamsMembershipManager", "streams"))
-"""Types of groups by what their lines contain; all others are of consumers."""
-
-
-def _type_of(event: Event) -> str:
-    """The type of the group, by the manager whose line it is."""
-    return next((kind for name, kind in _TYPES if name in event.text), "consumer")
