@@ -24,7 +24,7 @@ from models.kafka.hypotheses.timeouts import (
     store_rhythm,
 )
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, says_unknown_member
+from models.kafka.observations.actions import ActionKind, MemberAction, says_unknown_member, stays_till_expiry
 from models.kafka.observations.libraries import known_library
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, real, whole
@@ -160,7 +160,8 @@ def _polled_late(context: RebalanceContext) -> list[Hypothesis]:
         return []
     began, until = context.start - CLOCK_TOLERANCE_US, context.start + CLOCK_TOLERANCE_US
     over = context.window.open_until
-    late = list(context.actions_of(ActionKind.POLL_TIMEOUT, start=began, end=until if over is None else min(until, over)))
+    noticed = context.actions_of(ActionKind.POLL_TIMEOUT, start=began, end=until if over is None else min(until, over))
+    late = [action for action in noticed if not stays_till_expiry(action)]
     sure = weights.POLL_TIMEOUT_NOTICED.value
     return [Hypothesis(Cause.POLL_TIMEOUT, sure, late), Hypothesis(Cause.MEMBER_LEAVE, 1 - sure, late)] if late else []
 

@@ -102,6 +102,14 @@ def says_unknown_member(action: MemberAction) -> bool:
     return action.kind is ActionKind.FENCED and any(words in f"{action.why or ''}{action.event.text}" for words in _UNKNOWN)
 
 
+def stays_till_expiry(action: MemberAction) -> bool:
+    """Whether a static member polled too late, which sends no LeaveGroup.
+
+    It is a member until its session ends (AbstractCoordinator.maybeLeaveGroup since 2.3, KIP-345; rd_kafka_cgrp_leave_maybe).
+    """
+    return action.kind is ActionKind.POLL_TIMEOUT and action.instance_id is not None
+
+
 TOLD_OUT = frozenset({"ClientGenerationReset", "ClientHeartbeatFailed"})
 """Events by which a member hears that it is out of its group."""
 

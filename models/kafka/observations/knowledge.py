@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.libraries import known_library, library_of
-from models.kafka.observations.roster import Member, Roster
+from models.kafka.observations.roster import Member, Roster, owner_in_member_id
 from models.tolerances import whole
 from models.units import US_PER_MS
 
@@ -208,6 +208,9 @@ def _joined(
         knowledge.shared.add(actor)
     members[actor] = member_id or held
     if member_id:
+        guess = owner_in_member_id(member_id)
+        if guess is not None and guess != actor and members.get(guess) == member_id:
+            del members[guess]  # its assignment was logged before a line told whose instance it is
         first = knowledge.first_generation.get(member_id)
         knowledge.first_generation[member_id] = generation if first is None else min(first, generation)
 

@@ -15,7 +15,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, text_field
-from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, only_gave_id, says_unknown_member
+from models.kafka.observations.actions import (
+    ActionKind,
+    MemberAction,
+    is_rebalance_notice,
+    only_gave_id,
+    says_unknown_member,
+    stays_till_expiry,
+)
 from models.kafka.observations.knowledge import assigned_members
 from models.kafka.observations.roster import Roster
 from models.tolerances import whole
@@ -205,6 +212,8 @@ class ClientWindows:
             self._assigned(event.generation, len(assigned_members(event)))
         for action in actions:
             actor = roster.actor(action.member_id, action.client_id, action.instance_id)
+            if stays_till_expiry(action):
+                continue
             if action.kind is ActionKind.JOINED and (action.generation or 0) > 0:
                 self._joined(action, actor)
             elif action.kind in {ActionKind.JOINED, ActionKind.SYNCED, ActionKind.ASSIGNED}:
