@@ -32,9 +32,6 @@ WITNESSES = {
     "client-info": "client logs alone, at INFO",
     "request": "request logs alone",
 }
-CLASSIC_ONLY = frozenset({"partial", "client", "client-info"})
-"""Selections whose figures are of classic groups: epochs of the newer protocols come from the coordinator's lines alone."""
-
 UNKNOWABLE = {
     "server": "Before 2.1 a coordinator gives no reason: a join, a leave and a new subscription of a stable group write the same lines, so"
     " that no rule can tell them apart, and members have no names. A wait has a member behind it that is known to exist, without a name.",
@@ -68,8 +65,7 @@ def score(folder: Path, scorer: Path, files: str) -> Summary:
     """The scorer's summary of one folder, with details of errors."""
     analyze = [str(Path(sys.executable).with_name("groupscope")), "analyze", "{logs}", "--log-tz", "{tz}"]
     analyze += ["--log-tz", "clients/*={client_tz}", "--json"]
-    protocol = ["--protocol", "classic"] if files in CLASSIC_ONLY else []
-    command = [sys.executable, str(scorer), str(folder), "--files", files, *protocol, "--json", "--details", "--", *analyze]
+    command = [sys.executable, str(scorer), str(folder), "--files", files, "--json", "--details", "--", *analyze]
     summary: Summary = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return summary
 
