@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from types import MappingProxyType
 
 from models.events import Event, Witness
-from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.observations.actions import MemberAction
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow, StateTransition, UnexpectedLine
 from models.kafka.reconstruction.client_windows import ClientWindow
@@ -35,12 +35,24 @@ def adopt(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> No
     if is_last:
         _follow(replay, window, steps, client_window.generation if window.joined is not None else client_window.generation_before)
     else:
-        for change in steps:
-            insort(replay.changes, change, key=lambda each: each.event.time_us)
+        _insert(replay.changes, steps)
         replay.windows[at + 1].previous_joined_at, replay.windows[at + 1].previous_ended_at = window.open_until, window.ended_at
     if client_window.skipped_from is not None and window.joined is not None:
         expected, seen = f"generation {client_window.skipped_from + 1}", f"generation {client_window.generation}"
         replay.findings.append(UnexpectedLine(expected, seen, window.joined))
+
+
+def _insert(changes: list[StateTransition], steps: list[StateTransition]) -> None:
+    """Insert steps together, so that the chain of states holds."""
+    if not steps:
+        return
+    at = bisect_right(changes, steps[0].event.time_us, key=lambda each: each.event.time_us)
+    while 0 < at < len(changes) and changes[at - 1].event is changes[at].event:
+        at += 1
+    if at < len(changes) and changes[at].before is not steps[-1].after:
+        follows = steps[-1].after in VALID_PREVIOUS[changes[at].after]
+        changes[at] = replace(changes[at], before=steps[-1].after if follows else None)
+    changes[at:at] = steps
 
 
 def _begin(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> None:
