@@ -169,6 +169,16 @@ EVENTS: dict[str, EventKind] = {
         "ConsumerGroupHeartbeats were answered: one, or a run of equal ones.",
         f"{_REQUEST_HEAD} member_epoch response_epoch rebalance_timeout_ms topics regex assignor count last_at_us",
     ),
+    "ShareGroupHeartbeatCompleted": _kind(
+        _REQUEST,
+        "ShareGroupHeartbeats were answered: one, or a run of equal ones.",
+        f"{_REQUEST_HEAD} member_epoch response_epoch topics count last_at_us",
+    ),
+    "StreamsGroupHeartbeatCompleted": _kind(
+        _REQUEST,
+        "StreamsGroupHeartbeats were answered: one, or a run of equal ones.",
+        f"{_REQUEST_HEAD} member_epoch response_epoch rebalance_timeout_ms topics topology_epoch topology_state detail count last_at_us",
+    ),
     "ShareFetchCompleted": _kind(
         _REQUEST,
         "A ShareFetch gave records again, or acknowledgements that it brought were refused.",

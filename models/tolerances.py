@@ -130,6 +130,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.untold_epochs.alive_us": Tolerance(
         10_000_000, "twice group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848); the factor assumed"
     ),
+    "kafka.untold_epochs.alive_beats": Tolerance(2, "one heartbeat may be late: assumed"),
     "kafka.epoch_log.same_change_us": Tolerance(1_500_000),
     "kafka.epoch_log.same_request_us": Tolerance(50_000),
     "kafka.epoch_log.reaches_us": Tolerance(3_600_000_000),

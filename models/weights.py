@@ -261,6 +261,10 @@ EPOCH_BY_REQUESTS = Shares(
     {Cause.METADATA_CHANGE: 0.8, Cause.SESSION_TIMEOUT: 0.1, Cause.REBALANCE_TIMEOUT: 0.05},
     "assumed: in a whole request log joins, leaves and new subscriptions stand",
 )
+EPOCH_AS_TOPICS_EXIST = Shares(
+    {Cause.TOPOLOGY_CHANGE: 0.85, Cause.METADATA_CHANGE: 0.08, Cause.SESSION_TIMEOUT: 0.03},
+    "assumed: members are no longer told that topics of their topology are missing",
+)
 EPOCH_WITH_NEW_PARTITIONS = Shares({Cause.METADATA_CHANGE: 0.85, Cause.MEMBER_LEAVE: 0.08, Cause.SESSION_TIMEOUT: 0.05}, "assumed")
 EPOCH_PARTITIONS_TAKEN = Shares(
     {Cause.MEMBER_LEAVE: 0.35, Cause.SESSION_TIMEOUT: 0.3, Cause.POLL_TIMEOUT: 0.15, Cause.METADATA_CHANGE: 0.15},

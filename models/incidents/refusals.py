@@ -72,7 +72,17 @@ DENIED = "GroupAccessDenied"
 _TOLD_IN = {"ClientJoinFailed": "error", "ClientSyncFailed": "error", "ClientHeartbeatFailed": "error", "ClientRejoinRequested": "why"}
 """Field of an event that has a client's error."""
 
-_ANSWERS = frozenset({"FindCoordinatorCompleted", "JoinGroupCompleted", "SyncGroupCompleted", "HeartbeatCompleted"})
+_ANSWERS = frozenset(
+    {
+        "FindCoordinatorCompleted",
+        "JoinGroupCompleted",
+        "SyncGroupCompleted",
+        "HeartbeatCompleted",
+        "ConsumerGroupHeartbeatCompleted",
+        "ShareGroupHeartbeatCompleted",
+        "StreamsGroupHeartbeatCompleted",
+    }
+)
 
 LINES_MAX = 4
 """Lines kept of a spell: its first ones tell enough."""

@@ -77,17 +77,28 @@ class StandingConditions:
     records: dict[str, Condition] = field(default_factory=dict)
     """Records on their last delivery attempt, and troubled partitions, by partition."""
     ordinal: int = 0
+    is_told: bool = False
+    """The coordinator's own lines tell of the topology, so answers to members need not."""
 
     def feed(self, event: Event) -> None:
         """Take an event."""
         if event.name == "StreamsTopologyChecked":
+            self.is_told = True
             self._topology(event, str(event.fields.get("topology_state") or ""))
+        elif event.name == "StreamsGroupHeartbeatCompleted" and not self.is_told:
+            self._answered(event)
         elif event.name == "ShareRecordOnLastAttempt" and event.topic is not None:
             self._record(event, f"{event.topic}-{event.partition}")
         elif event.name == "SharePartitionTroubled" and event.topic is not None:
             self._troubled(event, f"{event.topic}-{event.partition}", str(event.fields.get("why")))
         elif event.name in ("ShareFetchCompleted", "ShareAcknowledgeCompleted"):
             self._acknowledged(event)
+
+    def _answered(self, event: Event) -> None:
+        """Take what an answer says of the topology."""
+        state = event.fields.get("topology_state")
+        if isinstance(state, str) and (self.topology is not None or state in NOT_READY_STATES):
+            self._topology(event, state)
 
     def _acknowledged(self, event: Event) -> None:
         place = f"topic id {event.fields.get('topic_id')}, partition {event.partition}"

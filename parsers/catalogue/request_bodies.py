@@ -21,6 +21,8 @@ _CLASS_PROTOCOL = re.compile(r"\(name='([^']*)', metadata=\[([-0-9, ]*)\]\)")
 _STRUCT_PROTOCOL = re.compile(r"\{(?:protocol_)?name=([^,{}]*),")
 _TOPIC = re.compile(r"\((?:name|topic)='([^']*)', |\{(?:name|topic)=([^,{}]*),partitions=")
 _CODE = re.compile(r"error_?[cC]ode=(-?\d{1,6})")
+_TOPOLOGY_EPOCH = re.compile(r"Topology\(epoch=(\d{1,10}), ")
+_SOURCE_TOPICS = re.compile(r"', sourceTopics=\[([^\]]*)\], sourceTopicRegex=")
 _AFTER_CLASS_ID = ("', groupInstanceId=", "', assignment=", "', metadata=", "')")
 _AFTER_STRUCT_ID = (",group_instance_id=", ",member_metadata=", ",member_assignment=", ",metadata=", ",assignment=", "}")
 _IDENTITY_END = re.compile(r"(?:\)|\})(?:, ?|,)?\]?$")
@@ -111,6 +113,14 @@ def _parse_names_or_null(text: str) -> list[str] | None:
     return None if text == "null" else parse_list(text)
 
 
+def _parse_topology(text: str) -> dict[str, Any] | None:
+    """Epoch and source topics of a streams topology."""
+    epoch = _TOPOLOGY_EPOCH.match(text)
+    if epoch is None:
+        return None
+    return {"epoch": int(epoch[1]), "subtopologies": [{"sourceTopics": parse_list(f"[{names}]")} for names in _SOURCE_TOPICS.findall(text)]}
+
+
 def _parse_quoted_list(text: str) -> list[str]:
     inside = unwrap(text)
     return inside.removeprefix("'").removesuffix("'").split("', '") if inside.startswith("'") else parse_list(text)
@@ -126,6 +136,7 @@ BODY_TYPES: dict[str, SlotType] = {
     "topic_names": SlotType(r".*", lambda text: [{"name": first or second} for first, second in _TOPIC.findall(text)], str, is_spaced=True),
     "codes": SlotType(r".*", lambda text: [int(code) for code in _CODE.findall(text)], str, is_spaced=True),
     "names_or_null": SlotType(r".*", _parse_names_or_null, str, is_spaced=True),
+    "topology": SlotType(r".*", _parse_topology, str, is_spaced=True),
     "quoted_list": SlotType(r".*", _parse_quoted_list, str, is_spaced=True),
 }
 

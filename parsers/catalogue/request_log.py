@@ -8,12 +8,23 @@ the line and skipped without parsing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from parsers.catalogue.request_bodies import Bodies, subscribed_topics
+from parsers.catalogue.request_epochs import (
+    Body,
+    consumer_heartbeat,
+    counted,
+    first_error,
+    member_of,
+    share_acknowledge,
+    share_fetch,
+    share_heartbeat,
+    streams_heartbeat,
+)
 from parsers.catalogue.slots import INT32, NO, SPANS_MS, SlotType
 
 API_KEYS = {
@@ -25,6 +36,8 @@ API_KEYS = {
     14: "SYNC_GROUP",
     42: "DELETE_GROUPS",
     68: "CONSUMER_GROUP_HEARTBEAT",
+    76: "SHARE_GROUP_HEARTBEAT",
+    88: "STREAMS_GROUP_HEARTBEAT",
 }
 """APIs that are read, by their number in the protocol (ApiKeys.java)."""
 
@@ -69,6 +82,10 @@ ERRORS = {
     112: "UNSUPPORTED_ASSIGNOR",
     113: "STALE_MEMBER_EPOCH",
     121: "INVALID_RECORD_STATE",
+    128: "INVALID_REGULAR_EXPRESSION",
+    130: "STREAMS_INVALID_TOPOLOGY",
+    131: "STREAMS_INVALID_TOPOLOGY_EPOCH",
+    132: "STREAMS_TOPOLOGY_FENCED",
 }
 """Names of error codes in answers to group requests (Errors.java)."""
 
@@ -87,7 +104,6 @@ _TIMES = ("total_ms", "request_queue_ms", "local_ms", "remote_ms", "throttle_ms"
 _JSON_TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")
 _CONNECTION = re.compile(r"(?P<here>\S*):\d{1,5}-(?P<there>\S*):\d{1,5}-\d+(?:-\d+)?")
 
-Body = Mapping[str, Any]
 Found = tuple[str, dict[str, Any]]
 
 
@@ -231,7 +247,7 @@ class Requests:
             return None
         return {
             "member_id": body.get("memberId"),
-            "generation": _counted(body.get("generationId")),
+            "generation": counted(body.get("generationId")),
             "protocol": body.get("protocolName"),
             "leader_id": body.get("leader"),
         }
@@ -239,7 +255,7 @@ class Requests:
     def _sync_sent(self, text: str) -> dict[str, Any] | None:
         """A SyncGroup printed by a client before sending."""
         body = self._bodies.read("SYNC_GROUP", "request", text)
-        return None if body is None else {"member_id": body.get("memberId"), "generation": _counted(body.get("generationId"))}
+        return None if body is None else {"member_id": body.get("memberId"), "generation": counted(body.get("generationId"))}
 
 
 _JOIN_SENT = ("instance_id", "session_timeout_ms", "rebalance_timeout_ms", "protocols", "topics", "reason", "member_id")
@@ -259,23 +275,6 @@ def _only(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
     """The only match from `at` on, None if there is none or several."""
     found = pattern.search(text, at)
     return found if found is not None and pattern.search(text, found.start() + 1) is None else None
-
-
-def _counted(number: Any) -> int | None:
-    """A generation or timeout, None for -1."""
-    return number if isinstance(number, int) and number >= 0 else None
-
-
-def _first_error(response: Body, nested: str | None = None) -> int | None:
-    """The error code of an answer, or the first one among its parts."""
-    if "errorCode" in response and (response["errorCode"] or nested is None):
-        return int(response["errorCode"])
-    codes = response.get("codes")
-    if codes is None:
-        codes = [part.get("errorCode", 0) for part in response.get(nested or "", ()) if isinstance(part, dict)]
-    if not codes:
-        return response.get("errorCode")
-    return next((code for code in codes if code), 0)
 
 
 def _joining(request: Body) -> dict[str, Any]:
@@ -300,32 +299,22 @@ def _join(request: Body, response: Body) -> dict[str, Any]:
         **_joining(request),
         "request_member_id": asked_as,
         "member_id": response.get("memberId") or asked_as,
-        "error_code": _first_error(response),
-        "response_generation": _counted(response.get("generationId")),
+        "error_code": first_error(response),
+        "response_generation": counted(response.get("generationId")),
         "protocol": response.get("protocolName") or None,
         "leader_id": response.get("leader") or None,
         "members": members or None,
     }
 
 
-def _member(request: Body) -> dict[str, Any]:
-    generation = request.get("generationId", request.get("generationIdOrMemberEpoch"))
-    return {
-        "group": request.get("groupId"),
-        "member_id": request.get("memberId") or None,
-        "instance_id": request.get("groupInstanceId"),
-        "generation": _counted(generation),
-    }
-
-
 def _sync(request: Body, response: Body) -> dict[str, Any]:
     assignments = request.get("assignments") or []
     members = [each["memberId"] if isinstance(each, dict) else each for each in assignments]
-    return {**_member(request), "error_code": _first_error(response), "by_leader": bool(assignments), "assigned_members": members or None}
+    return {**member_of(request), "error_code": first_error(response), "by_leader": bool(assignments), "assigned_members": members or None}
 
 
 def _heartbeat(request: Body, response: Body) -> dict[str, Any]:
-    return {**_member(request), "error_code": _first_error(response)}
+    return {**member_of(request), "error_code": first_error(response)}
 
 
 def _leave(request: Body, response: Body) -> dict[str, Any]:
@@ -337,7 +326,7 @@ def _leave(request: Body, response: Body) -> dict[str, Any]:
         "instance_id": only.get("groupInstanceId"),
         "members": [member.get("memberId") or member.get("groupInstanceId") or "" for member in members],
         "reason": next((member["reason"] for member in members if member.get("reason")), None),
-        "error_code": _first_error(response, "members"),
+        "error_code": first_error(response, "members"),
     }
 
 
@@ -346,7 +335,7 @@ def _commit(request: Body, response: Body) -> dict[str, Any]:
     if codes is None and "topics" in response:
         codes = [part.get("errorCode", 0) for topic in response["topics"] for part in topic.get("partitions", ())]
     topics = [topic["name"] for topic in request.get("topics") or () if topic.get("name")]
-    return {**_member(request), "topics": topics, "error_code": _first_error({"codes": codes}) if codes else None}
+    return {**member_of(request), "topics": topics, "error_code": first_error({"codes": codes}) if codes else None}
 
 
 def _find(request: Body, response: Body) -> dict[str, Any] | None:
@@ -360,53 +349,12 @@ def _find(request: Body, response: Body) -> dict[str, Any] | None:
         "group": keys[0] if len(keys) == 1 else None,
         "node": str(answer["nodeId"]) if known else None,
         "coordinator": f"{answer['host']}:{answer['port']}" if known else None,
-        "error_code": _first_error(answer) if answer else None,
-    }
-
-
-def _modern_heartbeat(request: Body, response: Body) -> dict[str, Any]:
-    return {
-        "group": request.get("groupId"),
-        "member_id": request.get("memberId") or response.get("memberId") or None,
-        "instance_id": request.get("instanceId"),
-        "member_epoch": request.get("memberEpoch"),
-        "response_epoch": response.get("memberEpoch"),
-        "rebalance_timeout_ms": _counted(request.get("rebalanceTimeoutMs")),
-        "topics": request.get("subscribedTopicNames"),
-        "regex": request.get("subscribedTopicRegex"),
-        "assignor": request.get("serverAssignor"),
-        "error_code": _first_error(response),
+        "error_code": first_error(answer) if answer else None,
     }
 
 
 def _delete(request: Body, response: Body) -> dict[str, Any]:
-    return {"groups": request.get("groupsNames"), "error_code": _first_error(response, "results")}
-
-
-def _share_partitions(response: Body) -> Iterator[tuple[dict[str, Any], Body]]:
-    """Place and body of each share partition in an answer."""
-    for topic in response.get("responses") or ():
-        for partition in topic["partitions"]:
-            yield {"topic_id": topic["topicId"], "partition": partition["partitionIndex"]}, partition
-
-
-def _share_fetch(request: Body, response: Body) -> dict[str, Any] | None:
-    """Refused acknowledgements of a fetch, or its most delivered record."""
-    head = _member(request)
-    worst: dict[str, Any] | None = None
-    for place, partition in _share_partitions(response):
-        if partition.get("acknowledgeErrorCode"):
-            return {**head, **place, "error_code": partition["acknowledgeErrorCode"]}
-        for batch in partition.get("acquiredRecords") or ():
-            if batch["deliveryCount"] > (worst["deliveries"] if worst else 1):
-                worst = {**head, **place, "offset": batch["firstOffset"], "deliveries": batch["deliveryCount"]}
-    return worst
-
-
-def _share_acknowledge(request: Body, response: Body) -> dict[str, Any] | None:
-    """Acknowledgements that were refused."""
-    refused = ((place, partition) for place, partition in _share_partitions(response) if partition.get("errorCode"))
-    return next(({**_member(request), **place, "error_code": partition["errorCode"]} for place, partition in refused), None)
+    return {"groups": request.get("groupsNames"), "error_code": first_error(response, "results")}
 
 
 READERS: dict[str, tuple[str, Callable[[Body, Body], dict[str, Any] | None]]] = {
@@ -416,10 +364,12 @@ READERS: dict[str, tuple[str, Callable[[Body, Body], dict[str, Any] | None]]] = 
     "LEAVE_GROUP": ("kafka.request.leave_group_completed", _leave),
     "OFFSET_COMMIT": ("kafka.request.offset_commit_completed", _commit),
     "FIND_COORDINATOR": ("kafka.request.find_coordinator_completed", _find),
-    "CONSUMER_GROUP_HEARTBEAT": ("kafka.request.consumer_group_heartbeat_completed", _modern_heartbeat),
+    "CONSUMER_GROUP_HEARTBEAT": ("kafka.request.consumer_group_heartbeat_completed", consumer_heartbeat),
+    "SHARE_GROUP_HEARTBEAT": ("kafka.request.share_group_heartbeat_completed", share_heartbeat),
+    "STREAMS_GROUP_HEARTBEAT": ("kafka.request.streams_group_heartbeat_completed", streams_heartbeat),
     "DELETE_GROUPS": ("kafka.request.delete_groups_completed", _delete),
-    "SHARE_FETCH": ("kafka.request.share_fetch_completed", _share_fetch),
-    "SHARE_ACKNOWLEDGE": ("kafka.request.share_acknowledge_completed", _share_acknowledge),
+    "SHARE_FETCH": ("kafka.request.share_fetch_completed", share_fetch),
+    "SHARE_ACKNOWLEDGE": ("kafka.request.share_acknowledge_completed", share_acknowledge),
 }
 _RECEIVED_FIELDS = frozenset(
     {"group", "client_id", "member_id", "instance_id", "generation", "api_version", "correlation_id", "request_member_id"}
@@ -429,7 +379,7 @@ _RECEIVED_FIELDS = frozenset(
 
 _NUMBERS = frozenset(
     {"generation", "response_generation", "member_epoch", "response_epoch", "error_code", "api_version", "correlation_id"}
-    | {"session_timeout_ms", "rebalance_timeout_ms", "partition", "deliveries"}
+    | {"session_timeout_ms", "rebalance_timeout_ms", "partition", "deliveries", "topology_epoch"}
 )
 _OFFSETS = range(1 << 63)
 _DURATIONS = frozenset(_TIMES)

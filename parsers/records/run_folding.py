@@ -10,7 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-FOLDED_EVENTS = frozenset({"HeartbeatCompleted", "OffsetCommitCompleted", "ConsumerGroupHeartbeatCompleted", "RocketOffsetSent"})
+FOLDED_EVENTS = frozenset(
+    {
+        "HeartbeatCompleted",
+        "OffsetCommitCompleted",
+        "ConsumerGroupHeartbeatCompleted",
+        "ShareGroupHeartbeatCompleted",
+        "StreamsGroupHeartbeatCompleted",
+        "RocketOffsetSent",
+    }
+)
 # A run never crosses a multiple of this offset, so it does not depend on how a file is split.
 FOLD_BLOCK_BYTES = 8 << 20
 # A longer silence may be relevant: sessions time out after 6 s or more by old defaults, 45 s by new ones.

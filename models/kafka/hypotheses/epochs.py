@@ -14,7 +14,7 @@ from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_windows import EpochWindow
-from models.kafka.reconstruction.untold_epochs import GIVEN, NEW_PARTITIONS, NOTICED, REQUESTS, STUCK, TAKEN, UNHEARD
+from models.kafka.reconstruction.untold_epochs import GIVEN, NEW_PARTITIONS, NOTICED, REQUESTS, STUCK, TAKEN, TOPICS_EXIST, UNHEARD
 from models.tolerances import whole
 
 
@@ -55,6 +55,7 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
 
 _UNSEEN: Mapping[str, weights.Shares] = {
     REQUESTS: weights.EPOCH_BY_REQUESTS,
+    TOPICS_EXIST: weights.EPOCH_AS_TOPICS_EXIST,
     NEW_PARTITIONS: weights.EPOCH_WITH_NEW_PARTITIONS,
     TAKEN: weights.EPOCH_PARTITIONS_TAKEN,
     GIVEN: weights.EPOCH_PARTITIONS_GIVEN,

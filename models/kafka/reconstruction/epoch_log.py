@@ -13,8 +13,17 @@ from models.events import Event, Witness, text_field
 from models.kafka.observations.reconciliation import REJOINED, Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Member, Roster
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
-from models.kafka.reconstruction.epoch_windows import CLOSING_US, GONE, SUBSCRIBED_BEFORE_US, EpochChange, EpochWindow, subscribed_before
-from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
+from models.kafka.reconstruction.epoch_windows import (
+    GONE,
+    SUBSCRIBED_BEFORE_US,
+    EpochChange,
+    EpochWindow,
+    held_by,
+    leaving_together,
+    subscribed_before,
+)
+from models.kafka.reconstruction.fence_reasons import cause_of_fence
+from models.kafka.reconstruction.member_signs import READY
 from models.kafka.reconstruction.member_steps import MemberSteps
 from models.kafka.reconstruction.untold_epochs import HOLD_US, SHOWN_BY
 from models.tolerances import whole
@@ -24,9 +33,6 @@ SAME_CHANGE_US = whole("kafka.epoch_log.same_change_us")
 
 SAME_REQUEST_US = whole("kafka.epoch_log.same_request_us")
 """Longest time between lines of one request."""
-
-READY = "ready"
-"""State of a topology whose topics all exist."""
 
 REACHES_US = whole("kafka.epoch_log.reaches_us")
 """Longest time after which a member still moves for an epoch."""
@@ -170,7 +176,7 @@ class ModernReplay:
             self._begin_anew(window)
             return
         if window.outcome == "empty":
-            for each in self._leaving_together():
+            for each in leaving_together(self.windows):
                 each.closes = False
         self.windows.pop()
         self._last_members = (self._last_members - window.came) | window.went
@@ -195,21 +201,12 @@ class ModernReplay:
         epoch = self.epoch + 1 if self.epoch is not None else None
         window = self._open(event, epoch)
         window.outcome = "empty"
-        leaving = self._leaving_together()
+        leaving = leaving_together(self.windows)
         for each in leaving:
             each.closes = len(leaving) > 1
         window.reached_at = event.time_us
         window.members_after = 0
         self.epoch = epoch
-
-    def _leaving_together(self) -> list[EpochWindow]:
-        """Leaves that follow each other directly up to the last epoch."""
-        run: list[EpochWindow] = []
-        for window in reversed(self.windows):
-            if not window.leaves or (run and run[-1].began - window.began > CLOSING_US):
-                break
-            run.append(window)
-        return run
 
     def _subscription(self, event: Event) -> None:
         self._change(Cause.SUBSCRIPTION_CHANGE, "changed its subscription", event)
@@ -298,6 +295,7 @@ class ModernReplay:
 
     def _targeted(self, event: Event) -> None:
         if event.generation is not None and (self.epoch is None or event.generation > self.epoch):
+            self._open_leaves(event.generation)
             self._open(event, event.generation)
             self.epoch = event.generation
         if self.windows and self.windows[-1].epoch == event.generation:
@@ -308,6 +306,18 @@ class ModernReplay:
             window.assignor = text_field(event, "assignor") or window.assignor
             window.events.append(event)
             self._compare_targets(window, event)
+
+    def _open_leaves(self, epoch: int) -> None:
+        """Open an epoch for each of several leaves before one target (assignment.interval.ms)."""
+        leaves, members = self._pending, self.members
+        if self.epoch is None or len(leaves) != epoch - self.epoch or not all(each.cause in GONE for each in leaves):
+            return
+        for index, change in enumerate(leaves[:-1], 1):
+            self._pending = [change]
+            self.members = members | {each.event.member_id or "": each.event.client_id for each in leaves[index:]}
+            self._open(change.event, self.epoch + 1)
+            self.epoch += 1
+        self._pending, self.members, self._count_before = leaves[-1:], members, len(members) + 1
 
     def _compare_targets(self, window: EpochWindow, event: Event) -> None:
         """Tell from the members of two targets who came and went.
@@ -336,7 +346,7 @@ class ModernReplay:
         """
         window.outcome, window.reached_at = "open", None
         window.members_before = window.members_after = None
-        for each in self._leaving_together():
+        for each in leaving_together(self.windows):
             each.closes = False
         self._members_known = False
 
@@ -431,25 +441,13 @@ class ModernReplay:
             window.outcome = "stable"
         elif following is not None and is_unfinished:
             window.outcome = "superseded"
-        held = self._held_by()
+        held = held_by(window, self.windows[self.reported + 1 :])
         if held:
             window.outcome, window.reached_at = "superseded", held[-1].event.time_us  # the wait ends as the last one of them is fenced
             window.blockers = [
                 self.roster.person(each.event.member_id, each.event.client_id, each.event.instance_id, "evicted", is_first=index == 0)
                 for index, each in enumerate(held)
             ]
-
-    def _held_by(self) -> list[EpochChange]:
-        """Members that did not give up partitions in time."""
-        window = self.windows[self.reported]
-        return [
-            change
-            for later in self.windows[self.reported + 1 :]
-            for change in later.changes
-            if change.cause is Cause.REBALANCE_TIMEOUT
-            and window.epoch is not None
-            and (stuck_in(change.reason) or window.epoch) < window.epoch
-        ]
 
     def note_reported(self) -> None:
         """Mark the waiting epoch as reported, and drop those before it."""

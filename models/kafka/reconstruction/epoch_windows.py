@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.causes import Cause
 from models.events import Event, Witness, text_field
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
+from models.kafka.reconstruction.fence_reasons import stuck_in
 from models.kafka.reconstruction.untold_epochs import SHOWN_BY
 from models.rows import Person
 from models.tolerances import whole
@@ -108,3 +109,23 @@ ACTIONS_OF: Mapping[Cause, frozenset[Cause]] = {
 def subscribed_before(subscriptions: Iterable[Event], began: int) -> list[Event]:
     """Members that subscribed just before an epoch without a reason."""
     return [event for event in subscriptions if -CLOCK_TOLERANCE_US <= began - event.time_us <= SUBSCRIBED_BEFORE_US]
+
+
+def leaving_together(windows: Sequence[EpochWindow]) -> list[EpochWindow]:
+    """Leaves that follow each other directly up to the last epoch."""
+    run: list[EpochWindow] = []
+    for window in reversed(windows):
+        if not window.leaves or (run and run[-1].began - window.began > CLOSING_US):
+            break
+        run.append(window)
+    return run
+
+
+def held_by(window: EpochWindow, following: Iterable[EpochWindow]) -> list[EpochChange]:
+    """Members that did not give up partitions in time for an epoch."""
+    return [
+        change
+        for later in following
+        for change in later.changes
+        if change.cause is Cause.REBALANCE_TIMEOUT and window.epoch is not None and (stuck_in(change.reason) or window.epoch) < window.epoch
+    ]

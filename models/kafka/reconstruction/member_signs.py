@@ -1,22 +1,30 @@
 """What members' logs and requests show of a group's epochs (KIP-848).
 
-A line of a client that changes its state, and each ConsumerGroupHeartbeat of a request log, is a sign: of a join with the epoch that it
+A line of a client that changes its state, and each heartbeat to such a group in a request log, is a sign: of a join with the epoch that it
 raised, of a leave, of a removal that its member hears of, or of an epoch that the group has reached. While a group migrates, the lines
 and requests of its classic members are signs as well, and their generations are epochs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import TOLD_OUT, answered_at, handled_at
 from models.kafka.observations.client_ids import log_of
 from models.tolerances import whole
+from models.units import FOREVER
 
 ROUND_TRIP_US = whole("kafka.member_signs.round_trip_us")
 """How long after it was handled a client logs its join: assumed."""
+
+SILENT_US = whole("kafka.untold_epochs.silent_us")
+"""Silence of a member whose session may have ended."""
+
+SILENCES_MAX = 8
+"""Silences of a member that are remembered: signs are read a minute later."""
 
 UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH = 25, 110
 """Error codes (protocol/Errors.java)."""
@@ -52,6 +60,8 @@ class EpochSign:
     epoch: int | None = None
     heard_before: int | None = None
     """The last request of its member before this one."""
+    gets_topics: bool = False
+    """Answers to its member missed topics of the topology before, this one does not."""
     is_classic: bool = False
     """Its member speaks the classic protocol."""
 
@@ -67,9 +77,15 @@ class EpochPeer:
     asked_at: int | None = None
     """When it asked to join; None once it was answered."""
     heard_at: int = 0
+    silences: list[tuple[int, int]] = field(default_factory=list)
+    """The last silences after which it was heard again, each with its start and end."""
+    interval_us: int | None = None
+    """Time between its heartbeats, where a run of them shows it."""
     is_stuck: bool = False
     """It is taking an assignment over."""
     topics: tuple[str, ...] = ()
+    topology_state: str | None = None
+    gets_topics: bool = False
     by_requests: bool = False
     is_classic: bool = False
     """It speaks the classic protocol.
@@ -77,6 +93,28 @@ class EpochPeer:
     Its epoch is a generation, 0 while it is no member.
     """
 
+    def hear(self, begin: int, end: int) -> None:
+        """Note that it was heard from one time to another."""
+        if self.heard_at and begin - self.heard_at >= SILENT_US:
+            self.silences = [*self.silences[1 - SILENCES_MAX :], (self.heard_at, begin)]
+        self.heard_at = max(self.heard_at, end)
+
+    def is_silent(self, at: int) -> bool:
+        """Whether it had long been silent at a time, which may be past."""
+        return any(since + SILENT_US <= at < until for since, until in [*self.silences, (self.heard_at, FOREVER)])
+
+
+HEARTBEATS = {
+    "ConsumerGroupHeartbeatCompleted": "consumer",
+    "ShareGroupHeartbeatCompleted": "share",
+    "StreamsGroupHeartbeatCompleted": "streams",
+}
+"""Heartbeats to groups with epochs, with the type of their group."""
+
+SHARE = HEARTBEATS["ShareGroupHeartbeatCompleted"]
+
+READY = "ready"
+"""State of a topology whose topics all exist."""
 
 _LEAVES = {-1: SignKind.LEFT, -2: SignKind.AWAY}
 """Epochs by which a member says that it leaves (ConsumerGroupHeartbeatRequest)."""
@@ -118,7 +156,7 @@ _CLASSIC_ENDS = {
     "HeartbeatCompleted": SignKind.FENCED,
 }
 _READ = frozenset({"ClientMemberState", "ClientEpochSent", "ClientJoined", "ClientLeaveSent", *TOLD_OUT, *_PARTITIONS})
-_REQUESTS = frozenset({"ConsumerGroupHeartbeatCompleted", "JoinGroupCompleted", "LeaveGroupCompleted", "HeartbeatCompleted"})
+_REQUESTS = frozenset({*HEARTBEATS, "JoinGroupCompleted", "LeaveGroupCompleted", "HeartbeatCompleted"})
 
 
 # -- classic members, whose group migrates ---------------------------------------------------------------
@@ -131,7 +169,7 @@ def _of_join(event: Event, at: int, key: str, peer: EpochPeer, epoch: int | None
     is_new, grown = peer.epoch == 0 or not peer.is_classic, epoch > peer.epoch
     peer.is_classic, peer.epoch, peer.is_stuck, peer.asked_at = True, epoch, False, None
     peer.member_id, peer.client_id, peer.instance_id = event.member_id or peer.member_id, event.client_id, event.instance_id
-    peer.heard_at = max(peer.heard_at, at)
+    peer.hear(at, at)
     kind = SignKind.JOINED if is_new else SignKind.REACHED
     return [EpochSign(kind, at, event, key, peer.member_id, epoch, is_classic=True)] if is_new or grown else []
 
@@ -145,7 +183,7 @@ def _of_classic_end(event: Event, at: int, key: str, peer: EpochPeer) -> list[Ep
 def _of_request(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     """Signs of a request and its answer."""
     code, key = int_field(event, "error_code"), event.member_id or ""
-    if event.name == "ConsumerGroupHeartbeatCompleted":
+    if event.name in HEARTBEATS:
         return _of_heartbeat(event, peers) if key else []
     if event.name == "JoinGroupCompleted" and code in FINE and key:
         peer = peers.setdefault(key, EpochPeer(key, by_requests=True, is_classic=True))
@@ -155,7 +193,7 @@ def _of_request(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
         return [sign for each, peer in leavers for sign in _of_classic_end(event, handled_at(event), each, peer)]
     if event.name == "HeartbeatCompleted" and key in peers:
         last = int_field(event, "last_at_us")
-        peers[key].heard_at = max(peers[key].heard_at, last if last is not None else answered_at(event))
+        peers[key].hear(answered_at(event), last if last is not None else answered_at(event))
         return _of_classic_end(event, handled_at(event), key, peers[key]) if code == UNKNOWN_MEMBER_ID else []
     return []
 
@@ -218,11 +256,12 @@ def _of_epoch_sent(event: Event, at: int, key: str, peer: EpochPeer) -> list[Epo
 
 
 def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
-    """Signs of a ConsumerGroupHeartbeat and its answer."""
+    """Signs of a heartbeat and its answer."""
     key, code, sent = event.member_id or "", int_field(event, "error_code"), int_field(event, "member_epoch")
     answer, last = int_field(event, "response_epoch") or 0, int_field(event, "last_at_us")
     if code in (UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH):
-        return [EpochSign(SignKind.FENCED, handled_at(event), event, key, key, peers[key].epoch if key in peers else None)]
+        former = peers.get(key, EpochPeer())
+        return [EpochSign(SignKind.FENCED, handled_at(event), event, key, key, former.epoch or None, former.heard_at or None)]
     if code not in FINE or sent is None:
         return []
     if sent in _LEAVES:
@@ -230,20 +269,54 @@ def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     peer = peers.setdefault(key, EpochPeer(key, by_requests=True))
     _speak_consumer(peer)
     peer.client_id, peer.instance_id = event.client_id, event.instance_id or peer.instance_id
-    before, peer.heard_at = peer.heard_at or None, max(peer.heard_at, last if last is not None else answered_at(event))
+    before = peer.heard_at or None
+    peer.hear(answered_at(event), last if last is not None else answered_at(event))
+    count = int_field(event, "count") or 1
+    if last is not None and count > 1:
+        peer.interval_us = (last - answered_at(event)) // (count - 1)
     topics = tuple(sorted(names_field(event, "topics")))
     changed = bool(topics) and bool(peer.topics) and topics != peer.topics
     peer.topics = topics or peer.topics
+    state = text_field(event, "topology_state")
+    gets_topics = peer.gets_topics or (state == READY and peer.topology_state not in (None, READY))
     grown = answer > peer.epoch
+    peer.topology_state, peer.gets_topics = state or peer.topology_state, gets_topics and not grown
     peer.epoch = max(answer, 0)
     kind = SignKind.JOINED if sent == 0 else SignKind.SUBSCRIBED if changed else SignKind.REACHED
-    return [EpochSign(kind, handled_at(event), event, key, key, answer, before)] if grown or kind is not SignKind.REACHED else []
+    sign = EpochSign(kind, handled_at(event), event, key, key, answer, before, gets_topics=gets_topics)
+    return [sign] if grown or kind is not SignKind.REACHED else []
 
 
-_TYPES = (("ShareMembershipManager", "share"), ("[ShareConsumer ", "share"), ("StreamsMembershipManager", "streams"))
+_TYPES = (("ShareMembershipManager", SHARE), ("[ShareConsumer ", SHARE), ("StreamsMembershipManager", "streams"))
 """Types of groups by what their members' lines contain."""
 
 
 def group_type_of(event: Event) -> str:
-    """The type of a group, by the manager whose line it is."""
-    return next((kind for name, kind in _TYPES if name in event.text), "consumer")
+    """The type of a group, by the manager whose line it is, or by the request."""
+    return HEARTBEATS.get(event.name) or next((kind for name, kind in _TYPES if name in event.text), "consumer")
+
+
+def step_by(
+    name: str,
+    sign: EpochSign,
+    at: int,
+    *,
+    generation: int | None = None,
+    member: str | None = None,
+    client: str | None = None,
+    instance: str | None = None,
+    fields: Mapping[str, object] | None = None,
+) -> Event:
+    """Word a coordinator's step, at the place of the sign that shows it."""
+    return replace(
+        sign.event,
+        name=name,
+        at_us=at,
+        message="",
+        node=None if sign.event.witness is Witness.CLIENT else sign.event.node,
+        generation=generation,
+        member_id=member,
+        client_id=client,
+        instance_id=instance,
+        fields={**(fields or {}), "group_type": group_type_of(sign.event)},
+    )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
-from models.kafka.reconstruction.member_signs import EpochSign
+from models.kafka.reconstruction.member_signs import HEARTBEATS, EpochSign
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
 from models.kafka.reconstruction.untold_epochs import DOWNGRADE, UntoldEpochs
 from models.tolerances import whole
@@ -52,8 +52,8 @@ _READ = frozenset(
         "HeartbeatCompleted",
         "LeaveGroupCompleted",
         "OffsetCommitCompleted",
-        "ConsumerGroupHeartbeatCompleted",
         "RequestReceived",
+        *HEARTBEATS,
     }
 )
 
@@ -82,7 +82,7 @@ class RequestWindows:
     covered_at: int | None = None
     """The coordinator's own last line of the group."""
     is_modern: bool = False
-    """The group is one of the consumer protocol (KIP-848)."""
+    """The group has epochs: its members send heartbeats of a newer protocol."""
     downgraded: EpochSign | None = None
     """The leave that made it a classic one, until its next generation."""
     held: deque[Event] = field(default_factory=deque)
@@ -145,7 +145,7 @@ class RequestWindows:
     # -- requests --------------------------------------------------------------------------------------------
 
     def _read(self, event: Event) -> Iterator[Event]:
-        if event.name == "ConsumerGroupHeartbeatCompleted":
+        if event.name in HEARTBEATS:
             self.is_modern = self.is_modern or int_field(event, "error_code") in FINE
         elif event.name == "JoinGroupCompleted":
             yield from self._joined(event)

@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from models.events import Event, Witness, names_field
 from models.kafka.observations.reconciliation import REJOINED, STABLE
-from models.kafka.reconstruction.member_signs import ROUND_TRIP_US, EpochPeer, EpochSign, SignKind, group_type_of, signs_in
+from models.kafka.reconstruction.member_signs import (
+    ROUND_TRIP_US,
+    SHARE,
+    EpochPeer,
+    EpochSign,
+    SignKind,
+    group_type_of,
+    signs_in,
+    step_by,
+)
 from models.kafka.reconstruction.member_steps import UNREVOKED
 from models.kafka.reconstruction.partition_owners import PartitionOwners
 from models.tolerances import whole
@@ -34,11 +43,11 @@ FOLLOWS_US = whole("kafka.untold_epochs.follows_us")
 Others had to give partitions up first.
 """
 
-SILENT_US = whole("kafka.untold_epochs.silent_us")
-"""Silence of a member whose session may have ended."""
-
 ALIVE_US = whole("kafka.untold_epochs.alive_us")
 """A member that was heard this recently was not silent."""
+
+ALIVE_BEATS = whole("kafka.untold_epochs.alive_beats")
+"""The same in its own heartbeats."""
 
 UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition from epoch"
 """Why a member was removed, as signs show it; read by `fence_reasons`."""
@@ -49,7 +58,7 @@ DOWNGRADE = "downgrade_from_consumer"
 SHOWN_BY = "shown_by"
 """Field of an epoch that was raised unseen: what shows it."""
 
-REQUESTS, NEW_PARTITIONS, TAKEN, GIVEN, NOTHING = "requests", "new partitions", "taken", "given", "nothing"
+REQUESTS, TOPICS_EXIST, NEW_PARTITIONS, TAKEN, GIVEN, NOTHING = "requests", "topics exist", "new partitions", "taken", "given", "nothing"
 """What may show it: requests, or what became of partitions."""
 
 _TELLING = frozenset({SignKind.LEFT, SignKind.FENCED, SignKind.JOINED, SignKind.REACHED})
@@ -258,16 +267,21 @@ class UntoldEpochs:
         epoch = sign.epoch or 0
         is_one_life = epoch > 1 or sign.at - self.epoch_at <= HOLD_US
         if self.epoch is not None and epoch <= self.epoch and is_one_life and self.members.keys() - {sign.peer}:
-            if sign.event.instance_id is not None or self.members.get(sign.peer, "") == sign.member_id:
+            if sign.event.instance_id is not None or self._is_member(sign):
                 self._note(sign)  # who takes its place again, or is still a member, raises no epoch
                 return
             epoch = self.epoch + 1  # the answer names that of the last assignment: the next one is delayed (assignment.interval.ms)
         yield from self._raised_before(epoch, sign)
         at = max(sign.at, self.epoch_at)
-        yield _step("ModernMemberJoined", sign, at, member=sign.member_id, client=sign.event.client_id, instance=sign.event.instance_id)
+        yield step_by("ModernMemberJoined", sign, at, member=sign.member_id, client=sign.event.client_id, instance=sign.event.instance_id)
         yield self._raised(sign, at, epoch, member=sign.member_id)
         yield from self._steps(sign)
         self._note(sign)
+
+    def _is_member(self, sign: EpochSign) -> bool:
+        """Whether one that joins was a member all the time."""
+        is_known = sign.epoch == self.epoch and self.members.get(sign.peer, "") == sign.member_id
+        return is_known and sign.peer not in self.fenced
 
     def _raised_before(self, epoch: int, by: EpochSign) -> Iterator[Event]:
         """Epochs between the last known one and that of a sign."""
@@ -295,11 +309,11 @@ class UntoldEpochs:
             self._goes(sign.peer)  # no epoch follows, but a rebalance of the classic group (GroupMetadataManager.convertToClassicGroup)
             if sign.event.witness is Witness.CLIENT:
                 fields = {"reason_id": DOWNGRADE, "reason_state": "Stable"}
-                yield _step("RebalanceStarted", sign, max(sign.at, self.epoch_at), generation=self.epoch, fields=fields)
+                yield step_by("RebalanceStarted", sign, max(sign.at, self.epoch_at), generation=self.epoch, fields=fields)
             return
         at = max(sign.at, self.epoch_at)
         member = sign.member_id or known
-        yield _step("ModernMemberLeft", sign, at, member=member, client=sign.event.client_id, instance=sign.event.instance_id)
+        yield step_by("ModernMemberLeft", sign, at, member=member, client=sign.event.client_id, instance=sign.event.instance_id)
         self._goes(sign.peer)
         yield self._raised(sign, at, (self.epoch or 0) + 1)
 
@@ -326,7 +340,7 @@ class UntoldEpochs:
         epoch = sign.epoch or 0
         if self.epoch is not None and epoch > self.epoch:
             yield from self._raised_before(epoch, sign)
-            yield _step("ModernSubscriptionChanged", sign, sign.at, member=sign.member_id, client=sign.event.client_id)
+            yield step_by("ModernSubscriptionChanged", sign, sign.at, member=sign.member_id, client=sign.event.client_id)
             yield self._raised(sign, sign.at, epoch)
         self._note(sign)
 
@@ -350,14 +364,14 @@ class UntoldEpochs:
         if sign.epoch is None or sign.epoch != self.epoch:
             return
         if sign.event.witness is Witness.CLIENT and sign.is_classic:
-            yield _step(REJOINED, sign, max(sign.at, self.epoch_at), member=sign.member_id, client=sign.event.client_id)
+            yield step_by(REJOINED, sign, max(sign.at, self.epoch_at), member=sign.member_id, client=sign.event.client_id)
         if sign.event.witness is not Witness.REQUEST:
             return
-        if sign.heard_before is not None and sign.heard_before > self.epoch_at:
+        if sign.heard_before is not None and sign.heard_before > self.epoch_at and group_type_of(sign.event) != SHARE:
             step = {"member_epoch": sign.epoch - 1, "state": UNREVOKED}
-            yield _step("ModernMemberMoved", sign, self.epoch_at, member=sign.member_id, client=sign.event.client_id, fields=step)
+            yield step_by("ModernMemberMoved", sign, self.epoch_at, member=sign.member_id, client=sign.event.client_id, fields=step)
         step = {"member_epoch": sign.epoch, "state": STABLE}
-        yield _step("ModernMemberMoved", sign, sign.at, member=sign.member_id, client=sign.event.client_id, fields=step)
+        yield step_by("ModernMemberMoved", sign, sign.at, member=sign.member_id, client=sign.event.client_id, fields=step)
 
     def _gives_anew(self, sign: EpochSign) -> bool:
         """Whether a member that had the whole epoch must give partitions up.
@@ -388,7 +402,7 @@ class UntoldEpochs:
                 break
             known, member = self.peers.get(peer, EpochPeer()), self.members.get(peer)
             fields = {"why": why}
-            yield _step("ModernMemberFenced", sign, at, member=member, client=known.client_id, instance=known.instance_id, fields=fields)
+            yield step_by("ModernMemberFenced", sign, at, member=member, client=known.client_id, instance=known.instance_id, fields=fields)
             self._goes(peer)
             yield self._raised(sign, at, self.epoch + 1)
         if self.epoch is not None and self.epoch < epoch:
@@ -397,7 +411,7 @@ class UntoldEpochs:
     def _removed(self, at: int, epoch: int, by: EpochSign, turn: EpochTurn) -> list[tuple[str, str]]:
         """Members that were removed by a time, with why, the surest first."""
         found = {peer: UNHEARD for peer in turn.robbed if peer in self.members}
-        if turn.shown in {GIVEN, NEW_PARTITIONS}:
+        if turn.shown in {GIVEN, NEW_PARTITIONS, TOPICS_EXIST}:
             return list(found.items())
         nexts: dict[str, EpochSign] = {}
         for sign in (by, *self.held):
@@ -407,8 +421,9 @@ class UntoldEpochs:
         told = {peer: (self._why(sign), sign.epoch or 0) for peer, sign in {**out, **self.fenced}.items()}
         # Who is stuck in an epoch is so by the one after it.
         noticed = {peer: why for peer, (why, stuck_in) in told.items() if not why.startswith(STUCK) or epoch > stuck_in + 1}
-        heard = {peer: self.peers[peer].heard_at for peer in self.members if peer in self.peers and self.peers[peer].by_requests}
-        silent = [peer for peer, last in heard.items() if at - last >= SILENT_US and any(other >= at for other in heard.values())]
+        asking = {peer: self.peers[peer] for peer in self.members if peer in self.peers and self.peers[peer].by_requests}
+        is_heard = any(each.heard_at >= at for each in asking.values())
+        silent = [peer for peer, known in asking.items() if is_heard and known.is_silent(at)]
         absent = [peer for peer in (*self.absent, *silent) if peer in self.members and peer not in nexts]
         found = {**found, **{peer: UNHEARD for peer in absent if peer not in found}}
         return list({**found, **{peer: why for peer, why in noticed.items() if peer not in found}}.items())
@@ -430,10 +445,15 @@ class UntoldEpochs:
         return next(joins, None)
 
     def _why(self, sign: EpochSign) -> str:
-        """Why a member was removed that hears of it."""
-        peer = self.peers.get(sign.peer)
-        was_alive = peer is not None and peer.by_requests and sign.at - peer.heard_at <= ALIVE_US
-        if sign.kind is not SignKind.FENCED or sign.epoch is None or not (was_alive or sign.event.witness is Witness.CLIENT):
+        """Why a member was removed that hears of it.
+
+        Members of share groups have nothing to give up that others wait for.
+        """
+        interval = self.peers.get(sign.peer, EpochPeer()).interval_us
+        alive_us = ALIVE_US if interval is None else min(ALIVE_US, ALIVE_BEATS * interval)
+        was_alive = sign.heard_before is not None and sign.at - sign.heard_before <= alive_us
+        is_told = sign.kind is SignKind.FENCED and sign.epoch is not None and group_type_of(sign.event) != SHARE
+        if not is_told or not (was_alive or sign.event.witness is Witness.CLIENT):
             return NOTICED
         return f"{STUCK} {sign.epoch} within its rebalance timeout"
 
@@ -453,7 +473,7 @@ class UntoldEpochs:
                 owners = {name: self.owners.owner(name) for name in partitions}
                 robbed.update((owner, None) for name, owner in owners.items() if name not in given and owner not in {None, each.peer})
                 taken.update(name for name, owner in owners.items() if owner is None)
-        return EpochTurn(sign, self._shown(taken, given), list(robbed))
+        return EpochTurn(sign, TOPICS_EXIST if sign.gets_topics else self._shown(taken, given), list(robbed))
 
     def _shown(self, taken: set[str], given: set[str]) -> str:
         """What members' partitions tell of an epoch that was raised unseen."""
@@ -467,30 +487,4 @@ class UntoldEpochs:
         self, sign: EpochSign, at: int, epoch: int, fields: Mapping[str, object] | None = None, *, member: str | None = None
     ) -> Event:
         self.epoch, self.epoch_at, self.turn = epoch, at, None
-        return _step("GroupEpochBumped", sign, at, generation=epoch, member=member, fields=fields)
-
-
-def _step(
-    name: str,
-    sign: EpochSign,
-    at: int,
-    *,
-    generation: int | None = None,
-    member: str | None = None,
-    client: str | None = None,
-    instance: str | None = None,
-    fields: Mapping[str, object] | None = None,
-) -> Event:
-    """A coordinator's step, at the place of the sign that shows it."""
-    return replace(
-        sign.event,
-        name=name,
-        at_us=at,
-        message="",
-        node=None if sign.event.witness is Witness.CLIENT else sign.event.node,
-        generation=generation,
-        member_id=member,
-        client_id=client,
-        instance_id=instance,
-        fields={**(fields or {}), "group_type": group_type_of(sign.event)},
-    )
+        return step_by("GroupEpochBumped", sign, at, generation=epoch, member=member, fields=fields)
