@@ -21,7 +21,14 @@ from tests.source_texts import texts_below
 KNOWN_MIN = 0.95
 MIN_WORDS = 8
 """Fixed characters that a text must have in common with an entry that says more, or less, than it."""
-FILLERS = ("x-1", "3", "[a-0, b-1]", "Generation{generationId=3, memberId='x', protocol='range'}")
+FILLERS = (
+    "x-1",
+    "3",
+    "[a-0, b-1]",
+    "Optional.empty",
+    "Generation{generationId=3, memberId='x', protocol='range'}",
+    "ShareGroupDLQRecordParameter[groupId=x, topicIdPartition=AAAAAAAAAAAAAAAAAAAAAA:a-0, firstOffset=3, lastOffset=3, cause=x]",
+)
 """What may stand in a gap of a text when it is tried as a line."""
 FILLED_MAX = 4
 """Gaps up to which each is filled with every filler; of more, all with the same."""

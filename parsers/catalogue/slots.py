@@ -309,6 +309,23 @@ def _share_partition(fields: Mapping[str, Any]) -> str:
     return f"{fields['group']}-{_SOME_TOPIC_ID}:{_topic_partition(fields)}"
 
 
+_DEAD_LETTERS = re.compile(
+    r"ShareGroupDLQRecordParameter\[groupId=(.+), topicIdPartition=[\w-]{22}:(.+), firstOffset=(\d{1,19}), lastOffset="
+)
+
+
+def _parse_dead_letters(text: str) -> Any:
+    """Parse group, partition and first offset of records for a dead letter topic."""
+    found = _DEAD_LETTERS.search(text)
+    place = NO if found is None else _parse_topic_partition(found[2])
+    return {"group": found[1], **place, "offset": int(found[3])} if found is not None and isinstance(place, dict) else NO
+
+
+def _dead_letters(fields: Mapping[str, Any]) -> str:
+    records = f"topicIdPartition={_SOME_TOPIC_ID}:{_topic_partition(fields)}, firstOffset={fields['offset']}, lastOffset={fields['offset']}"
+    return f"ShareGroupDLQRecordParameter[groupId={fields['group']}, {records}, deliveryCount=Optional.empty, cause=Optional.empty]"
+
+
 def _topic_partition(fields: Mapping[str, Any]) -> str:
     return f"{fields['topic']}-{fields['partition']}"
 
@@ -354,6 +371,14 @@ TYPES: dict[str, SlotType] = {
         r"[^ ]+", _parse_stream_client, lambda fields: f"{fields['group']}-{_SOME_UUID}", several=("group",), needs=("group",)
     ),
     "share_partition": SlotType(r"[^ ]+", _parse_share_partition, _share_partition, several=("group", *_PLACE), needs=("group", *_PLACE)),
+    "dead_letters": SlotType(
+        r".*",
+        _parse_dead_letters,
+        _dead_letters,
+        is_spaced=True,
+        several=("group", *_PLACE, "offset"),
+        needs=("group", *_PLACE, "offset"),
+    ),
     "box": SlotType(r".*", _parse_box, str, is_spaced=True, filler="┌┐"),
     "ruby_hash": SlotType(r"\{.*\}", _parse_ruby_hash, str, is_spaced=True, filler="{}"),
     "topic_partition": SlotType(r"[^ ]+", _parse_topic_partition, _topic_partition, several=_PLACE, needs=_PLACE),

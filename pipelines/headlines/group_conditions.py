@@ -41,6 +41,7 @@ SHARE_PARTITION_WORDS = {
     "not_initialised": "nobody gets records of {partition}, as its stored state could not be read",
     "not_stored": "what members acknowledged of {partition} could not be stored, so that records may come again",
     "not_released": "records of {partition} stayed with a member although its acquisition lock had run out",
+    "not_dead_lettered": "archived records of {partition} could not be written to the dead letter topic, so that no copy of them is kept",
     "refused": "acknowledgements of records of {partition} were refused, mostly as their acquisition lock had run out",
     "lock_expired": "records of {partition} were acknowledged after their acquisition lock had run out, and are delivered again",
 }

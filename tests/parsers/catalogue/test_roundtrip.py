@@ -160,6 +160,9 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
         return st.fixed_dictionaries({"topic": names, "broker": names, "partition": st.integers(-1, 9999)})
     if kind == "share_partition":
         return st.fixed_dictionaries({"group": topics, "topic": topics, "partition": st.integers(0, 9999)})
+    if kind == "dead_letters":
+        records = {"group": topics, "topic": topics, "partition": st.integers(0, 9999), "offset": st.integers(0, 2**63 - 1)}
+        return st.fixed_dictionaries(records)
     if kind == "stream_client":
         return st.fixed_dictionaries({"group": topics})
     if kind == "stream_thread":
