@@ -43,6 +43,9 @@ VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
 FLOW = frozenset({"RocketHeartbeatFailed", "RocketHeartbeatSent", "RocketSessionChanged", "RocketQueueQuiet", "RocketReceiptFailed"})
 """Lines of gRPC clients that tell whether messages flow."""
 
+GRANTED = "OK"
+"""What a client logs of a lock that it was given."""
+
 BOOT_US = whole("rocketmq.stage.boot_us")
 """Maximum time from a starting broker's first connection to its started line."""
 
@@ -69,6 +72,8 @@ class Group:
     is_orderly: bool = False
     locked_on: set[str] = field(default_factory=set)
     """Broker sets whose masters hold locks of the group."""
+    lock_grants: dict[str, list[int]] = field(default_factory=dict)
+    """When a set's master gave the group a lock that it did not hold there, by set."""
 
     trouble: PopTrouble = field(default_factory=PopTrouble)
 
@@ -86,6 +91,13 @@ class Group:
     def has_file(self, client_id: str) -> bool:
         """Whether the client's own log is in the input."""
         return client_id in self._by_id
+
+    def lock(self, event: Event, at: int) -> None:
+        """Take a lock of a queue that was asked for, given or given back."""
+        broker = str(event.fields.get("broker") or "")
+        self.locked_on.add(broker)
+        if event.name == "RocketLockTaken" or event.fields.get("outcome") == GRANTED:
+            self.lock_grants.setdefault(broker, []).append(at)
 
     def result(self, life: ClientProcess, event: Event, at: int) -> None:
         """Take a result line of any topic."""
@@ -215,7 +227,7 @@ class RocketStage:
             group = _group(groups, name)
             self.last_at = max(self.last_at, last_of(event, at))
             if event.name in LOCKS:
-                group.locked_on.add(str(event.fields.get("broker") or ""))
+                group.lock(event, at)
                 continue
             life = self._registry.life_at(event)
             live_on(life, event, at)
@@ -223,7 +235,7 @@ class RocketStage:
                 group.result(life, event, at)
             elif event.name == "RocketQueueLockAsked":
                 group.is_orderly = True
-                group.locked_on.add(str(event.fields.get("broker") or ""))
+                group.lock(event, at)
             elif event.fields.get("mode") == "POP":
                 group.is_unowned = True
 

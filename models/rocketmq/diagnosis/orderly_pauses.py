@@ -1,6 +1,6 @@
 """Pauses of groups in order while a broker set changes its master.
 
-A set without a master gives no locks, and a new master holds none.
+A set without a master gives no locks, and a new master holds none. The pause lasts until it gives the group the first one.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from models.clear_names import clear
 from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
 from models.rocketmq.observations.set_masters import MasterChange
 from models.rocketmq.stage import Group
-from models.units import US_PER_SECOND
+from models.units import FOREVER, US_PER_SECOND
 
 
 def orderly_pauses(group: Group, changes: Iterable[MasterChange], end: int) -> list[StandingFault]:
     """Changes of masters that a group in order had to wait for, by time."""
-    found = [_fault(group, change, end) for change in changes if change.broker in group.locked_on and _was_used(group, change)]
+    known = [change for change in changes if change.broker in group.locked_on and _was_used(group, change)]
+    found = [_fault(group, change, _first_lock(group, change, _next_began(change, known)), end) for change in known]
     return sorted(found, key=lambda fault: (fault.started_at, fault.detail))
 
 
@@ -28,12 +29,36 @@ def _was_used(group: Group, change: MasterChange) -> bool:
     )
 
 
-def _fault(group: Group, change: MasterChange, end: int) -> StandingFault:
+def _next_began(change: MasterChange, known: Iterable[MasterChange]) -> int:
+    """When the set lost its next master."""
+    return min((each.began_at for each in known if each.broker == change.broker and each.began_at > change.began_at), default=FOREVER)
+
+
+def _first_lock(group: Group, change: MasterChange, until: int) -> int | None:
+    """When the new master gave the group its first lock, as far as any log tells."""
+    since = change.elected_at
+    if since is None:
+        return None
+    return min((at for at in group.lock_grants.get(change.broker, ()) if since <= at < until), default=None)
+
+
+def _fault(group: Group, change: MasterChange, locked_at: int | None, end: int) -> StandingFault:
     members = sorted({life.client_id for life in group.lives if life.ended_at is None or life.ended_at >= change.began_at}, key=clear)
-    until = end if change.ended_at is None else change.ended_at
-    seconds = (until - change.began_at) // US_PER_SECOND
+    ended_at = change.ended_at if locked_at is None else locked_at
+    since = end if change.elected_at is None else change.elected_at
+    seconds = (since - change.began_at) // US_PER_SECOND
     lacks = (
         f"{change.broker} had no master for {seconds} s" if seconds or change.ended_at is None else f"{change.broker} changed its master"
     )
-    then = f"; broker {change.master} is it now and holds no locks yet" if change.master else ""
-    return StandingFault("master_changed", members, change.began_at, change.ended_at, change.lines[:LINES_MAX], f"{lacks}{then}")
+    return StandingFault(
+        "master_changed", members, change.began_at, ended_at, change.lines[:LINES_MAX], f"{lacks}{_then(change, locked_at, since)}"
+    )
+
+
+def _then(change: MasterChange, locked_at: int | None, since: int) -> str:
+    """What the new master did."""
+    if change.master is None:
+        return ""
+    if locked_at is None:
+        return f"; broker {change.master} is it now and holds no locks yet"
+    return f"; broker {change.master} is it now, and gave the first lock {(locked_at - since) // US_PER_SECOND} s later"

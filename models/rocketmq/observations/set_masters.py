@@ -28,6 +28,8 @@ class MasterChange:
     broker: str
     began_at: int
     ended_at: int | None = None
+    elected_at: int | None = None
+    """The first line that tells of the new master."""
     master: str | None = None
     """Number of the new master in its set."""
     failed: int = 0
@@ -74,7 +76,7 @@ class SetMasters:
             change.ended_at = max(change.ended_at or at, at)
         else:
             change = self._open(broker, at)
-            change.ended_at = at
+            change.ended_at = change.elected_at = at
         change.master = change.master or _number(event)
         change.lines.append(event)
 

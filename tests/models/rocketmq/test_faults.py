@@ -179,6 +179,9 @@ def test_quiet_time_parts_incidents() -> None:
     assert [each.kind for each in logs.history(400).incidents] == ["autoscaling", "single"]
 
 
+QUEUE = {"group": "billing", "topic": "orders", "partition": 0, "broker": "broker-a"}
+
+
 def in_order() -> Logs:
     """Two clients that have locked the queues of broker-a."""
     logs = two_clients()
@@ -207,6 +210,41 @@ def in_order() -> Logs:
             [(40, "RocketMasterElected", {"broker": "broker-a", "broker_id": "3"})],
             [("master_changed", ["c1", "c2"], 40.0, 40.0, "broker-a changed its master; broker 3 is it now and holds no locks yet")],
         ),
+        (  # the new master's first lock ends the pause, not the election nor a lock that is refused
+            [
+                (30, "RocketBrokerInactive", {"broker": "broker-a", "broker_id": 1}),
+                (33, "RocketMasterElected", {"broker": "broker-a", "broker_id": "2"}),
+                (40, "RocketQueueLockAsked", {**QUEUE, "outcome": "Failed"}),
+                (52, "RocketLockTaken", {**QUEUE, "client_id": "c1"}),
+                (53, "RocketLockTaken", {**QUEUE, "client_id": "c2", "partition": 2}),
+            ],
+            [
+                (
+                    "master_changed",
+                    ["c1", "c2"],
+                    30.0,
+                    52.0,
+                    "broker-a had no master for 3 s; broker 2 is it now, and gave the first lock 19 s later",
+                )
+            ],
+        ),
+        (  # a client's own line tells of the first lock; the next change of the master is a pause of its own
+            [
+                (30, "RocketMasterElected", {"broker": "broker-a", "broker_id": "2"}),
+                (44, "RocketQueueLockAsked", {**QUEUE, "outcome": "OK"}),
+                (85, "RocketMasterElected", {"broker": "broker-a", "broker_id": "1"}),
+            ],
+            [
+                (
+                    "master_changed",
+                    ["c1", "c2"],
+                    30.0,
+                    44.0,
+                    "broker-a changed its master; broker 2 is it now, and gave the first lock 14 s later",
+                ),
+                ("master_changed", ["c1", "c2"], 85.0, 85.0, "broker-a changed its master; broker 1 is it now and holds no locks yet"),
+            ],
+        ),
         (  # a slave is missed, whom nobody replaces
             [(30, "RocketBrokerInactive", {"broker": "broker-a", "broker_id": 2})],
             [],
@@ -222,7 +260,7 @@ def test_a_group_in_order_waits_for_the_master_of_its_locks(
 ) -> None:
     logs = in_order()
     for at, name, values in lines:
-        logs.say("controller", at, name, **values)
+        logs.say("c1" if name == "RocketQueueLockAsked" else "controller", at, name, **values)
 
     assert faults(logs, 90) == expected
 
