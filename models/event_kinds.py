@@ -388,6 +388,9 @@ EVENTS: dict[str, EventKind] = {
     "RocketLiteSubscribed": _kind(
         _CLIENT, "A client subscribes to a lite topic, or no longer.", "group topic client_id lite_topic subscribed"
     ),
+    "RocketLiteRefused": _kind(
+        _CLIENT, "A client could not subscribe to a lite topic, end it or renew it.", "group topic client_id lite_topic what"
+    ),
     "RocketClockShown": _kind(_CLIENT, "A client's own clock, in epoch milliseconds.", "topic clock_ms"),
     # RocketMQ's brokers and name servers.
     "RocketConnectionOpened": _kind(_BROKER, "A connection to a server is open.", "remote"),
@@ -409,7 +412,9 @@ EVENTS: dict[str, EventKind] = {
     "RocketSyncStateChanged": _kind(_BROKER, "The brokers of a set that have all messages changed.", "broker"),
     "RocketPopRevived": _kind(_BROKER, "Popped messages that nobody acknowledged in time come again.", "group topic partition offset"),
     "RocketPopStalled": _kind(_BROKER, "A group gets no more from a queue, or acknowledges too late.", "group topic partition why"),
-    "RocketLiteTold": _kind(_BROKER, "What a broker does with a client's lite topics.", "group topic client_id lite_topic"),
+    "RocketLiteTold": _kind(
+        _BROKER, "What a broker does with a client's lite topics, and why.", "group topic client_id lite_topic why holder"
+    ),
     "RocketNameServerStarted": _kind(_BROKER, "A name server is up.", ""),
     "RocketRouteTold": _kind(
         _BROKER, "What a name server does to a broker's addresses and queues.", "topic broker broker_id address remote"

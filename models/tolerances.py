@@ -160,6 +160,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.incidents.guessed": Tolerance(0.5),
     "rocketmq.ownership.brief_us": Tolerance(1_500_000),
     "rocketmq.ownership.start_us": Tolerance(1_000_000),
+    "rocketmq.popping.contended_lines": Tolerance(2, "a lite topic goes from one client to another and on: assumed"),
     "rocketmq.popping.heartbeat_us": Tolerance(10_000_000, "ClientManagerImpl.java"),
     "rocketmq.popping.stall_us": Tolerance(30_000_000),
     "rocketmq.set_masters.detection_us": Tolerance(
@@ -176,6 +177,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     ),
     "rocketmq.unlogged_clients.lock_us": Tolerance(60_000_000),
     "rocketmq.unlogged_clients.reset_us": Tolerance(10_100_000),
+    "rocketmq.allocation_runs.by_queue_us": Tolerance(
+        1_000_000, "one loop takes all queues of an assignment (PushConsumerImpl.cpp, syncProcessQueue); the time assumed"
+    ),
     "rocketmq.allocation_runs.not_listed_us": Tolerance(5_000_000),
     "rocketmq.allocation_runs.run_max_us": Tolerance(150_000_000),
     "rocketmq.client_processes.quarter_us": Tolerance(900_000_000),

@@ -34,8 +34,8 @@ ROUTES = frozenset({"RocketTopicRouted", "RocketBrokerRegistered", "RocketBroker
 MASTERS = frozenset({"RocketMasterElected", "RocketElectionFailed", "RocketBrokerInactive", "RocketBrokerRoleChanged"})
 """Events of controllers and brokers about masters of broker sets."""
 
-POPPED = frozenset({"RocketPopRevived", "RocketPopStalled"})
-"""Events of brokers about popped messages that a group does not acknowledge."""
+POPPED = frozenset({"RocketPopRevived", "RocketPopStalled", "RocketLiteTold"})
+"""Events of brokers about popped messages that a group does not acknowledge, and about its lite topics."""
 
 CHANGED = frozenset({"RocketBrokerStopping", "RocketTopicAdministered", "RocketGroupAdministered"})
 """Events of brokers that stop, and of what administrators change."""

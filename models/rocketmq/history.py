@@ -88,7 +88,7 @@ class _GroupHistory:
         end = self.stage.last_at
         faults = faults_of(self.group, self.ownership.unseen, end)
         faults += self.balance.faults([*self.group.lives, *self.ownership.unseen])
-        faults += pop_faults(self.group.trouble, end)
+        faults += pop_faults(self.group, end)
         faults += orderly_pauses(self.group, (each for known in self.stage.masters.changes.values() for each in known), end)
         conditions = [_condition(self.cluster, self.group.name, fault) for fault in faults]
         yield RocketHistory(conditions=conditions, incidents=[*incidents_of(self.episodes, self.wrong, faults, end, limits)])

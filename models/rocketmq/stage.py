@@ -40,7 +40,17 @@ FIXED = "CONFIG"
 VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
 """Broker lines with a subscription's version."""
 
-FLOW = frozenset({"RocketHeartbeatFailed", "RocketHeartbeatSent", "RocketSessionChanged", "RocketQueueQuiet", "RocketReceiptFailed"})
+FLOW = frozenset(
+    {
+        "RocketHeartbeatFailed",
+        "RocketHeartbeatSent",
+        "RocketSessionChanged",
+        "RocketQueueQuiet",
+        "RocketReceiptFailed",
+        "RocketLiteSubscribed",
+        "RocketLiteRefused",
+    }
+)
 """Lines of gRPC clients that tell whether messages flow."""
 
 GRANTED = "OK"
@@ -246,8 +256,8 @@ class RocketStage:
         for at, event in brokers:
             if event.name in MASTERS:
                 self.masters.feed(event, at)
-            elif event.name in POPPED and event.group is not None:
-                _group(groups, event.group).trouble.feed(event, at)
+            elif event.name in POPPED and (name := event.group or self._clients.group_of(event.client_id)) is not None:
+                _group(groups, name).trouble.feed(event, at)
             if event.name in ROUTES:
                 self.routes.take_event(event, at)
             if event.name in ROUTES | CHANGED:
@@ -296,7 +306,7 @@ def _noting_first(events: Iterable[Event], first_at: dict[str, int], clients: Cl
     """Pass events on; record each file's first time and clients' groups."""
     for event in events:
         first_at.setdefault(event.place.file, event.time_us)
-        clients.learn(event.client_id, event.group)
+        clients.learn(event)
         yield event
 
 

@@ -106,5 +106,8 @@ CONDITION_KINDS = (
     "proxy_unreachable",
     "consumption_stalled",
     "invisible_time_exceeded",
+    "lite_subscription_lost",
+    "lite_subscription_refused",
+    "lite_topic_contended",
     "master_changed",
 )

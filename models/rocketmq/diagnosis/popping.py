@@ -1,9 +1,10 @@
-"""Standing faults of popped messages: lost proxies, stalls, late receipts."""
+"""Standing faults of popped messages: lost proxies, stalls, late receipts, lost lite topics."""
 
 from __future__ import annotations
 
 from models.rocketmq.diagnosis.standing_faults import StandingFault
-from models.rocketmq.observations.pop_trouble import APART_US, PopTrouble, Stretch
+from models.rocketmq.observations.pop_trouble import APART_US, Stretch
+from models.rocketmq.stage import Group
 from models.tolerances import whole
 
 HEARTBEAT_US = whole("rocketmq.popping.heartbeat_us")
@@ -18,28 +19,58 @@ STALL_US = whole("rocketmq.popping.stall_us")
 A cache that fills up once in a while does no harm.
 """
 
-_LEAST_US = {"proxy_unreachable": HEARTBEAT_US, "consumption_stalled": STALL_US, "invisible_time_exceeded": 0}
+_LEAST_US = {"proxy_unreachable": HEARTBEAT_US, "consumption_stalled": STALL_US}
+_LEAST_LINES = {"lite_topic_contended": whole("rocketmq.popping.contended_lines")}
+"""An exclusive lite topic that changes its client once is handed over."""
+
+_POINTS = frozenset({"invisible_time_exceeded", "lite_topic_contended"})
+"""Faults that don't last beyond their last line."""
+
+QUOTA = "quota"
+"""Word of a refusal for too many subscriptions (LiteQuotaException)."""
+
+LITE_LOST = "lite_subscription_lost"
+"""Fault that ends as its client subscribes again."""
+
+_LASTING = frozenset({"expired", "untold"})
+"""What a broker does to a client's lite topics until the client subscribes again."""
+
 _SAYS = {
     "proxy_unreachable": "{who} does not reach a proxy",
     "consumption_stalled": "{who} holds too many messages that its listener has not taken ({count} lines)",
     "invisible_time_exceeded": "{count} receipts of {who} came after their messages' invisible time",
+    "lite_subscription_lost": "a broker ended subscriptions of {who} to lite topics of {topic}, and {who} gets nothing of them",
+    "lite_subscription_refused": "{who} could not subscribe to lite topics{quota} ({count} lines)",
 }
 
 _BROKER_SAYS = {
     "consumption_stalled": "the group holds too many messages of {topic} unacknowledged, and a broker gives it no more ({count} lines)",
     "invisible_time_exceeded": "{count} messages of {topic} came again, as nobody acknowledged them within their invisible time",
+    "lite_topic_contended": "clients take {lite_topic} from each other, which only one of them may read ({count} times)",
 }
 
 
-def pop_faults(trouble: PopTrouble, end: int) -> list[StandingFault]:
+def pop_faults(group: Group, end: int) -> list[StandingFault]:
     """Faults of a group's gRPC clients, by time."""
+    trouble = group.trouble
+    for who, stretch in ((who, each) for (kind, who), stretches in trouble.stretches.items() if kind == LITE_LOST for each in stretches):
+        stretch.ended_at = min((at for at in trouble.subscribed.get(who, ()) if at > stretch.last_at), default=None)
     found = [
         _fault(kind, who, stretch, end)
         for (kind, who), stretches in trouble.stretches.items()
         for stretch in stretches
-        if _until(stretch, end) - stretch.began_at >= _LEAST_US[kind]
+        if _is_harmful(kind, stretch, end) and (kind != LITE_LOST or _goes_on(group, who, stretch.began_at))
     ]
     return sorted(found, key=lambda fault: (fault.started_at, fault.kind, fault.members))
+
+
+def _is_harmful(kind: str, stretch: Stretch, end: int) -> bool:
+    return _until(stretch, end) - stretch.began_at >= _LEAST_US.get(kind, 0) and stretch.count >= _LEAST_LINES.get(kind, 1)
+
+
+def _goes_on(group: Group, who: str, at: int) -> bool:
+    """Whether a client's own log goes on after a time; of one that is gone subscriptions end, too."""
+    return any(life.last_at > at and (life.ended_at is None or life.ended_at > at) for life in group.lives_of(who))
 
 
 def _until(stretch: Stretch, end: int) -> int:
@@ -49,6 +80,8 @@ def _until(stretch: Stretch, end: int) -> int:
     """
     if stretch.ended_at is not None:
         return stretch.ended_at
+    if stretch.first.fields.get("why") in _LASTING:
+        return end
     return end if end - stretch.last_at <= APART_US else stretch.last_at
 
 
@@ -56,6 +89,9 @@ def _fault(kind: str, who: str, stretch: Stretch, end: int) -> StandingFault:
     until = _until(stretch, end)
     lines = [stretch.first] if stretch.first is stretch.last else [stretch.first, stretch.last]
     says = _SAYS if who else _BROKER_SAYS
-    detail = says[kind].format(who=who, count=stretch.count, topic=stretch.first.topic)
-    is_open = stretch.ended_at is None and until >= end and kind != "invisible_time_exceeded"
-    return StandingFault(kind, [who] if who else [], stretch.began_at, None if is_open else until, lines, detail)
+    quota = ", as their quota is used up" if QUOTA in stretch.last.text.lower() else ""
+    lite_topic = stretch.first.fields.get("lite_topic")
+    detail = says[kind].format(who=who, count=stretch.count, topic=stretch.first.topic, lite_topic=lite_topic, quota=quota)
+    is_open = stretch.ended_at is None and until >= end and kind not in _POINTS
+    members = [who] if who else sorted({str(name) for line in lines for name in (line.client_id, line.fields.get("holder")) if name})
+    return StandingFault(kind, members, stretch.began_at, None if is_open else until, lines, detail)

@@ -7,7 +7,7 @@ from typing import Any
 
 from models.events import Event
 from models.rocketmq.object_text import QueueText, assigned_in, queue_name, queues_in
-from models.rocketmq.observations.client_groups import SAID, is_assigned
+from models.rocketmq.observations.client_groups import BY_QUEUE, SAID, is_assigned
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.tolerances import whole
 
@@ -17,6 +17,9 @@ OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefus
 
 NOT_LISTED_US = whole("rocketmq.allocation_runs.not_listed_us")
 """Maximum time from "not listed" to the result it belongs to."""
+
+BY_QUEUE_US = whole("rocketmq.allocation_runs.by_queue_us")
+"""Maximum time between lines about queues of one assignment, where each queue has a line of its own."""
 
 RUN_MAX_US = whole("rocketmq.allocation_runs.run_max_us")
 """Maximum age of a queue's line that still belongs to a result.
@@ -45,7 +48,7 @@ class AllocationRun:
     @property
     def is_assigned(self) -> bool:
         """Whether a proxy assigned the queues to a gRPC client."""
-        return self.result.name in SAID
+        return self.result.name in SAID or self.result.fields.get("mode") == BY_QUEUE
 
     @property
     def queues(self) -> int | None:
@@ -102,6 +105,8 @@ class AllocationRunReader:
         """
         topic = event.topic or ""
         if event.name not in SAID:
+            if event.fields.get("mode") == BY_QUEUE:
+                return self._by_queues(event, at)
             if self._untold is not None and self._untold.topic == topic:
                 self._note_untold(self._untold, event)
             return None
@@ -118,6 +123,17 @@ class AllocationRunReader:
         run.removed = sorted(each.queue for each in set(before) - set(share))
         self._assigned[topic] = run.share
         self._untold = run if told is None else None
+        return run
+
+    def _by_queues(self, event: Event, at: int) -> AllocationRun | None:
+        """The run that a line about one queue begins, where no line tells the whole assignment (C++)."""
+        topic, run = event.topic or "", self._untold
+        if run is not None and run.topic == topic and at - run.at <= BY_QUEUE_US:
+            self._note_untold(run, event)
+            return None
+        run = AllocationRun(self.life, topic, at, at, event, share=list(self._assigned.get(topic, ())))
+        self._assigned[topic], self._untold = run.share, run
+        self._note_untold(run, event)
         return run
 
     @staticmethod

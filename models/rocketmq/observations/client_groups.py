@@ -2,6 +2,7 @@
 
 A gRPC client belongs to one group, but only a few of its lines say so; its id, which is in all of them, ties the others to it.
 One process may hold several such clients and write all their lines to one log, so each of them has a log of its own here.
+A line that names no client is of the only one that its log names. Logs of C++ name none, so that the log stands for its client.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from models.events import Event, LogPosition, Witness
+from models.rocketmq.observations.log_files import log_of
 
 SAID = frozenset({"RocketAssignmentsChanged", "RocketAssignmentsEmptied"})
 """Events of what a proxy assigned."""
@@ -31,8 +33,17 @@ OF_GRPC = ASSIGNED | {
     "RocketReceiptFailed",
     "RocketReceiptSettled",
     "RocketMessageGivenUp",
+    "RocketLiteSubscribed",
+    "RocketLiteRefused",
 }
 """Events that name a client only if it is a gRPC client."""
+
+
+LITE = frozenset({"RocketLiteSubscribed", "RocketLiteRefused"})
+"""Events of lite topics, which may name no client."""
+
+BY_QUEUE = "POP_BY_QUEUE"
+"""Mode of a queue that a proxy assigned, in logs that tell each queue by itself and name neither client nor group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +69,27 @@ class ClientGroups:
 
     def __init__(self) -> None:
         self._groups: dict[str, str | None] = {}
+        self._clients_in: dict[str, str | None] = {}
+        """The only client that a log names, by log; None of several."""
+        self._groups_in: dict[str, str | None] = {}
+        self._unnamed: set[str] = set()
+        """Logs of gRPC clients whose lines about queues name neither client nor group."""
 
-    def learn(self, client_id: str | None, group: str | None) -> None:
-        """Take what a line names; a client of several groups has none."""
+    def learn(self, event: Event) -> None:
+        """Take what a line names."""
+        client_id, group, log = event.client_id, event.group, log_of(event.place.file)
+        self.tie(client_id, group)
+        if event.witness is not Witness.CLIENT or event.name not in OF_GRPC:
+            return
+        if client_id and self._clients_in.setdefault(log, client_id) != client_id:
+            self._clients_in[log] = None
+        if group and self._groups_in.setdefault(log, group) != group:
+            self._groups_in[log] = None
+        if event.name in ASSIGNED and event.fields.get("mode") == BY_QUEUE:
+            self._unnamed.add(log)
+
+    def tie(self, client_id: str | None, group: str | None) -> None:
+        """Tie a client to its group; one of several groups has none."""
         if client_id and group and self._groups.setdefault(client_id, group) != group:
             self._groups[client_id] = None
 
@@ -70,12 +99,23 @@ class ClientGroups:
 
     def named(self, event: Event) -> Event:
         """The event with group and log of its gRPC client."""
-        if event.client_id is None or event.name not in OF_GRPC or event.witness is not Witness.CLIENT:
+        if event.name not in OF_GRPC or event.witness is not Witness.CLIENT:
+            return event
+        client_id = event.client_id or self._client_of(event)
+        if client_id is None:
             return event
         place = event.place
-        log = f"{place.log}#{event.client_id}"
+        log = f"{place.log}#{client_id}"
         own = ClientPlace(place.file, place.line, place.byte_offset, log, place.position)
-        return replace(event, group=event.group or self.group_of(event.client_id), place=own)
+        group = event.group or self.group_of(client_id) or self._groups_in.get(log_of(place.file))
+        return replace(event, group=group, client_id=client_id, place=own)
+
+    def _client_of(self, event: Event) -> str | None:
+        """The client of a line that names none."""
+        log = log_of(event.place.file)
+        if log in self._unnamed and log not in self._clients_in:
+            return log
+        return self._clients_in.get(log) if event.name in LITE else None
 
 
 def is_assigned(event: Event) -> bool:

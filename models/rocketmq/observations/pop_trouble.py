@@ -1,6 +1,6 @@
 """Times in which popped messages of a gRPC client don't flow.
 
-No proxy answers, the cache is full, or receipts are refused.
+No proxy answers, the cache is full, receipts are refused, or the client lost its lite topics on a broker.
 """
 
 from __future__ import annotations
@@ -36,12 +36,19 @@ class PopTrouble:
     Of a broker's lines, which name no client, it is empty.
     """
 
+    subscribed: dict[str, list[int]] = field(default_factory=dict)
+    """When clients subscribed to lite topics, by client; brokers' lines are read after theirs."""
+
     stretches: dict[tuple[str, str], list[Stretch]] = field(default_factory=dict)
 
     def feed(self, event: Event, at: int) -> None:
-        """Take a line of a client."""
+        """Take a line of a client, or of a broker about one."""
         who = event.client_id or ""
-        if _recovers(event):
+        if event.name == "RocketLiteSubscribed":
+            if event.fields.get("subscribed"):
+                self.subscribed.setdefault(who, []).append(at)
+            return
+        if event.name == "RocketHeartbeatSent":
             known = self.stretches.get(("proxy_unreachable", who))
             if known and known[-1].ended_at is None:
                 known[-1].ended_at = at
@@ -49,12 +56,29 @@ class PopTrouble:
         kind = kind_of(event)
         if kind is None:
             return
+        if kind in _OF_GROUP:
+            who = ""
         known = self.stretches.setdefault((kind, who), [])
         if known and known[-1].ended_at is None and at - known[-1].last_at <= APART_US:
             known[-1].last_at, known[-1].last = max(known[-1].last_at, at), event
             known[-1].count += 1
         else:
             known.append(Stretch(at, at, event, event))
+
+
+_OF_GROUP = frozenset({"lite_topic_contended"})
+"""Faults of a group whose lines name one of several clients."""
+
+_LITE = {
+    "expired": "lite_subscription_lost",
+    "untold": "lite_subscription_lost",
+    "excluded": "lite_topic_contended",
+    "events_full": "consumption_stalled",
+}
+"""Faults by what a broker does with a client's lite topics.
+
+That it tells a client of the end of a subscription is none by itself: a lite topic expires, or an exclusive one has another client.
+"""
 
 
 def kind_of(event: Event) -> str | None:
@@ -69,8 +93,6 @@ def kind_of(event: Event) -> str | None:
         return "invisible_time_exceeded"
     if event.name == "RocketPopStalled" and event.fields.get("why") == "unacknowledged":
         return "consumption_stalled"
-    return None
-
-
-def _recovers(event: Event) -> bool:
-    return event.name == "RocketHeartbeatSent"
+    if event.name == "RocketLiteRefused" and event.fields.get("what") != "unsubscribe":
+        return "lite_subscription_refused"
+    return _LITE.get(str(event.fields.get("why"))) if event.name == "RocketLiteTold" else None

@@ -199,3 +199,83 @@ def test_events_of_other_clients_are_not_touched() -> None:
     rows = logs.history().allocation_changes
     assert [(row.client_id, row.topic) for row in rows] == [("c1", "orders"), ("remoting", "orders")]
     assert all(isinstance(event, Event) for event in logs.events)
+
+
+def test_lines_that_name_neither_client_nor_group_are_those_of_their_log() -> None:
+    """C++ tells each queue by itself, and its group once."""
+    logs = Logs()
+    logs.say("cpp.log", 0, "RocketConsumerStarted", group="billing")
+    for at, name, broker in ((0.2, "Added", "broker-a"), (0.21, "Added", "broker-b"), (120, "Removed", "broker-b")):
+        why = {"why": "not_in_share"} if name == "Removed" else {}
+        logs.say("cpp.log", at, f"RocketQueue{name}", topic="orders", partition=-1, broker=broker, mode="POP_BY_QUEUE", **why)
+    for at in (180, 200):
+        logs.say("cpp.log", at, "RocketHeartbeatFailed")
+    history = logs.history(until=210)
+
+    assert causes(history) == [("cpp.log", "consumer_start", ["cpp.log"]), ("cpp.log", "broker_down", [])]
+    assert [(row.group, row.added, row.removed) for row in history.allocation_changes] == [("billing", [A, B], []), ("billing", [], [B])]
+    assert [(row.kind, row.group, row.members) for row in history.conditions] == [("proxy_unreachable", "billing", ["cpp.log"])]
+
+
+def test_lines_of_a_log_with_two_groups_are_left_to_none() -> None:
+    logs = Logs()
+    for group in ("billing", "audit"):
+        logs.say("cpp.log", 0, "RocketConsumerStarted", group=group)
+    logs.say("cpp.log", 1, "RocketQueueAdded", topic="orders", partition=-1, broker="broker-a", mode="POP_BY_QUEUE")
+
+    assert logs.history().allocation_changes == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (  # it was not heard in time, and subscribes again
+            [("told", 30, {"why": "expired"}), ("subscribed", 50, {"subscribed": True})],
+            [("lite_subscription_lost", ["c1"], 30.0, 50.0)],
+        ),
+        ([("told", 30, {"why": "expired"})], [("lite_subscription_lost", ["c1"], 30.0, None)]),
+        ([("told", 30, {"why": "expired"})], []),  # its log does not go on: it is gone
+        ([("told", 30, {"why": "untold", "lite_topic": "s-1"})], [("lite_subscription_lost", ["c1"], 30.0, None)]),
+        (  # a lite topic that expires, or a client that closes
+            [("told", 30, {"why": "notified", "lite_topic": "s-1"}), ("told", 31, {"why": "ended"})],
+            [],
+        ),
+        ([("told", 30, {"why": "excluded", "lite_topic": "s-1", "holder": "c2"})], []),
+        (
+            [
+                ("told", 30, {"why": "excluded", "lite_topic": "s-1", "holder": "c2"}),
+                ("told", 40, {"why": "excluded", "lite_topic": "s-1", "holder": "c1", "client_id": "c2"}),
+            ],
+            [("lite_topic_contended", ["c1", "c2"], 30.0, 40.0)],
+        ),
+        (
+            [("told", at, {"why": "events_full", "group": None}) for at in (30, 60, 90)],
+            [("consumption_stalled", ["c1"], 30.0, 90.0)],
+        ),
+        (  # the line names no client, but its log has only one
+            [("refused", 30, {"what": "subscribe", "lite_topic": "s-1"}), ("refused", 40, {"what": "subscribe", "lite_topic": "s-2"})],
+            [("lite_subscription_refused", ["c1"], 30.0, 40.0)],
+        ),
+        ([("refused", 30, {"what": "unsubscribe", "lite_topic": "s-1"})], []),
+    ],
+)
+def test_lite_topics_that_a_client_lost_or_did_not_get_are_faults(
+    lines: list[tuple[str, float, dict[str, object]]], expected: list[object]
+) -> None:
+    logs = Proxied()
+    logs.begin("c1", 0)
+    for what, at, values in lines:
+        if what == "told":
+            logs.say("broker", at, "RocketLiteTold", **{"group": "billing", "topic": "sessions", "client_id": "c1", **values})
+        elif what == "subscribed":
+            logs.say("client.log", at, "RocketLiteSubscribed", client_id="c1", topic="sessions", lite_topic="s-1", **values)
+        else:
+            logs.say("client.log", at, "RocketLiteRefused", **values)
+    if expected:
+        logs.say("client.log", 95, "RocketConsumptionCounted", group="billing", client_id="c1")
+    found = [
+        (row.kind, row.members, ((row.started_at or 0) - START) / SECOND, None if row.ended_at is None else (row.ended_at - START) / SECOND)
+        for row in logs.history(until=400).conditions
+    ]
+
+    assert found == expected

@@ -131,7 +131,7 @@ class LineGroups:
         group: str | None = values["group"]
         client: str | None = values["client_id"]
         if values["system"] == "rocketmq":
-            self._rocketmq.learn(client, group)
+            self._rocketmq.tie(client, group)
             return group or self._rocketmq.group_of(client)
         if values["witness"] != "client":
             return group
