@@ -35,7 +35,7 @@ MASTERS = frozenset({"RocketMasterElected", "RocketElectionFailed", "RocketBroke
 """Events of controllers and brokers about masters of broker sets."""
 
 POPPED = frozenset({"RocketPopRevived", "RocketPopStalled", "RocketLiteTold"})
-"""Events of brokers about popped messages that a group does not acknowledge, and about its lite topics."""
+"""Events of brokers about lite topics, and popped messages that nobody acknowledges."""
 
 CHANGED = frozenset({"RocketBrokerStopping", "RocketTopicAdministered", "RocketGroupAdministered"})
 """Events of brokers that stop, and of what administrators change."""

@@ -83,7 +83,7 @@ class Group:
     locked_on: set[str] = field(default_factory=set)
     """Broker sets whose masters hold locks of the group."""
     lock_grants: dict[str, list[int]] = field(default_factory=dict)
-    """When a set's master gave the group a lock that it did not hold there, by set."""
+    """When a set's master gave the group a new lock, by set."""
 
     trouble: PopTrouble = field(default_factory=PopTrouble)
 

@@ -78,7 +78,7 @@ class EpochPeer:
     """When it asked to join; None once it was answered."""
     heard_at: int = 0
     silences: list[tuple[int, int]] = field(default_factory=list)
-    """The last silences after which it was heard again, each with its start and end."""
+    """The last silences after which it was heard again: start and end."""
     interval_us: int | None = None
     """Time between its heartbeats, where a run of them shows it."""
     is_stuck: bool = False

@@ -35,7 +35,7 @@ def _next_began(change: MasterChange, known: Iterable[MasterChange]) -> int:
 
 
 def _first_lock(group: Group, change: MasterChange, until: int) -> int | None:
-    """When the new master gave the group its first lock, as far as any log tells."""
+    """When the new master gave the group its first lock, if known."""
     since = change.elected_at
     if since is None:
         return None

@@ -69,7 +69,10 @@ def _is_harmful(kind: str, stretch: Stretch, end: int) -> bool:
 
 
 def _goes_on(group: Group, who: str, at: int) -> bool:
-    """Whether a client's own log goes on after a time; of one that is gone subscriptions end, too."""
+    """Whether a client's own log goes on after a time.
+
+    Subscriptions of one that is gone end, too.
+    """
     return any(life.last_at > at and (life.ended_at is None or life.ended_at > at) for life in group.lives_of(who))
 
 

@@ -19,7 +19,7 @@ NOT_LISTED_US = whole("rocketmq.allocation_runs.not_listed_us")
 """Maximum time from "not listed" to the result it belongs to."""
 
 BY_QUEUE_US = whole("rocketmq.allocation_runs.by_queue_us")
-"""Maximum time between lines about queues of one assignment, where each queue has a line of its own."""
+"""Maximum time between lines about single queues of one assignment."""
 
 RUN_MAX_US = whole("rocketmq.allocation_runs.run_max_us")
 """Maximum age of a queue's line that still belongs to a result.
@@ -126,7 +126,10 @@ class AllocationRunReader:
         return run
 
     def _by_queues(self, event: Event, at: int) -> AllocationRun | None:
-        """The run that a line about one queue begins, where no line tells the whole assignment (C++)."""
+        """The run that a line about one queue begins.
+
+        No line of C++ tells the whole assignment.
+        """
         topic, run = event.topic or "", self._untold
         if run is not None and run.topic == topic and at - run.at <= BY_QUEUE_US:
             self._note_untold(run, event)

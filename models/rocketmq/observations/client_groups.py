@@ -43,7 +43,10 @@ LITE = frozenset({"RocketLiteSubscribed", "RocketLiteRefused"})
 """Events of lite topics, which may name no client."""
 
 BY_QUEUE = "POP_BY_QUEUE"
-"""Mode of a queue that a proxy assigned, in logs that tell each queue by itself and name neither client nor group."""
+"""Mode of assigned queues that a log tells one by one.
+
+Its lines name neither client nor group.
+"""
 
 
 @dataclass(frozen=True, slots=True)

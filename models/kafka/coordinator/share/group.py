@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from models.kafka.coordinator.consumer.group import GroupState
@@ -19,6 +20,8 @@ class ShareMember:
     previous_epoch: int = -1
     topics: frozenset[str] = frozenset()
     assigned: Partitions = NO_PARTITIONS
+    without: frozenset[str] = frozenset()
+    """Topics that its assignment names without a partition."""
     client_id: str = ""
 
 
@@ -33,6 +36,8 @@ class ShareGroup:
     """Time of the last target, if it is known."""
     members: dict[str, ShareMember] = field(default_factory=dict)
     targets: dict[str, Partitions] = field(default_factory=dict)
+    without: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Topics that targets of members name without a partition."""
     metadata: dict[str, int] = field(default_factory=dict)
     """Partition counts of subscribed topics when the group last looked."""
     refresh_requested: bool = True
@@ -62,6 +67,23 @@ class ShareGroup:
     def target(self, member_id: str) -> Partitions:
         """Target of a member, empty without one."""
         return self.targets.get(member_id, NO_PARTITIONS)
+
+    def retarget(self, targets: Mapping[str, Partitions], *, of_topics: AbstractSet[str] | None) -> None:
+        """Replace all targets.
+
+        They go on naming topics of which a member keeps no partition; `of_topics` are those that may be named, all if None.
+        """
+        without: dict[str, frozenset[str]] = {}
+        for member, target in targets.items():
+            named = {topic for topic, _ in self.target(member)} | self.without.get(member, frozenset())
+            left = named - {topic for topic, _ in target}
+            without[member] = frozenset(left if of_topics is None else left & of_topics)
+        self.targets, self.without = dict(targets), {member: topics for member, topics in without.items() if topics}
+
+    def forget(self, member_id: str) -> None:
+        """Drop the target of a member that is gone."""
+        self.targets.pop(member_id, None)
+        self.without.pop(member_id, None)
 
     def awaits_target(self, *, of_any_topic: bool) -> bool:
         """Whether initialised partitions of its topics lack a member (initializedAssignmentPending).

@@ -107,21 +107,23 @@ def _compute_target(shard: Shard, group: ShareGroup, member: ShareMember) -> Non
         frozenset(each for each in flat(group.partitions.initialized) if each[0] in counts),
         len({each.topics for each in group.members.values()}) <= 1,
     )
-    group.targets = dict(shard.choose_shares(sharing))
+    # SimpleHomogeneousAssignmentBuilder drops topics that nobody subscribes to, SimpleHeterogeneousAssignmentBuilder none.
+    group.retarget(shard.choose_shares(sharing), of_topics=frozenset(counts) if sharing.is_uniform else None)
     group.target_epoch, group.target_ms = group.epoch, shard.now_ms
     shard.report("TargetComputed", group, assignor="simple")
 
 
 def _move_on(shard: Shard, group: ShareGroup, member: ShareMember, *, is_raised: bool) -> ShareMember:
     """Move the member to its target at once (ShareGroupAssignmentBuilder)."""
-    target = group.target(member.id)
+    target, without = group.target(member.id), group.without.get(member.id, frozenset[str]())
     if shard.policy.filters_shares:
         existing = seen(member.topics, shard.topics)
         target = frozenset(partition for partition in target if partition[0] in existing)
+        without &= existing.keys()
     if group.target_epoch != member.epoch:
-        after = replace(member, assigned=target, epoch=group.target_epoch, previous_epoch=member.epoch)
+        after = replace(member, assigned=target, without=without, epoch=group.target_epoch, previous_epoch=member.epoch)
     elif is_raised and shard.policy.filters_shares:
-        after = replace(member, assigned=target)
+        after = replace(member, assigned=target, without=without)
     else:
         after = member
     group.members[member.id] = after

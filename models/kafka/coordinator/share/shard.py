@@ -35,7 +35,7 @@ class Shard(HeartbeatShard[ShareGroup]):
         """Remove a member and raise the epoch (shareGroupFenceMember)."""
         self.look_at_topics(group, group.topics_without([member.id]))
         del group.members[member.id]
-        group.targets.pop(member.id, None)
+        group.forget(member.id)
         group.epoch += 1
         if self.policy.closes_target_when_empty and not group.members:
             group.target_epoch, group.target_ms = group.epoch, None
