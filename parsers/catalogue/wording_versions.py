@@ -6,13 +6,39 @@ Wordings of servers, of Kafka's own Java clients and of each other client librar
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from itertools import islice
 
 from parsers.catalogue.catalogue import Catalogue, Pattern, version_key
 from parsers.catalogue.entries import Message
 from parsers.catalogue.templates import TooManyReadings
 
 Range = tuple[str, str]
+
+_BEGINS = re.compile(r"[\s\]:|>\"'-](?=[^\s])")
+"""What may stand before a message in a layout that is not known."""
+
+_REQUEST_FORMS = (
+    ('Completed request:{"isForwarded":', "2.7", None),
+    ("Completed request:RequestHeader(apiKey=", "1.0", "2.6"),
+    ("Completed request:{api_key=", "0.9", "0.11"),
+)
+"""Beginnings of lines of the request log, with their versions (RequestChannel.scala).
+
+None: the newest, too.
+"""
+
+_REQUESTS_SINCE = {
+    "kafka.request.consumer_group_heartbeat_completed": "3.7",
+    "kafka.request.share_group_heartbeat_completed": "4.0",
+    "kafka.request.streams_group_heartbeat_completed": "4.1",
+}
+"""First versions that answer a request."""
+
+BEGINS_MAX = 40
+"""Places at which a message is looked for."""
+
 _OF_KAFKA = frozenset({"client", "connect", "streams", "streams_client"})
 """Second parts of the ids of clients that have Kafka's versions."""
 
@@ -42,20 +68,33 @@ class WordingVersions:
         None if the line has no wording of the entry.
         """
         head = text.partition("\n")[0].rstrip()
+        form = next((form for form in _REQUEST_FORMS if head.startswith(form[0])), None)
+        if form is not None:
+            return _REQUESTS_SINCE.get(message_id, form[1]), form[2] or self.newest(self._known.messages[message_id].system)
         try:
-            fitting = [each for each in self._fitting(head) if each.message.id == message_id]
+            fitting = self._fitting(head, message_id) or self._within(head, message_id)
         except TooManyReadings:
             return None
         if not fitting:
             return None
         return min((each.seen_in[0] for each in fitting), key=version_key), max((each.seen_in[-1] for each in fitting), key=version_key)
 
-    def _fitting(self, head: str) -> list[Pattern]:
+    def _within(self, head: str, message_id: str) -> list[Pattern]:
+        """Wordings of a message behind what an unknown layout puts before it."""
+        for begin in islice(_BEGINS.finditer(head), BEGINS_MAX):
+            fitting = self._fitting(head[begin.end() :], message_id)
+            if fitting:
+                return fitting
+        return []
+
+    def _fitting(self, head: str, message_id: str) -> list[Pattern]:
         found = []
         for opening in self._known.all_openings(self._known.plain, head, 0):
             for pattern in opening.bucket.patterns(head, opening.at):
                 template = pattern.template
-                if head.endswith(template.tail) and next(template.readings(head, opening.at), None) is not None:
+                if pattern.message.id != message_id or not head.endswith(template.tail):
+                    continue
+                if next(template.readings(head, opening.at), None) is not None:
                     found.append(pattern)
         return found
 

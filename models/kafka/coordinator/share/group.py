@@ -71,7 +71,7 @@ class ShareGroup:
     def retarget(self, targets: Mapping[str, Partitions], *, of_topics: AbstractSet[str] | None) -> None:
         """Replace all targets.
 
-        They go on naming topics of which a member keeps no partition; `of_topics` are those that may be named, all if None.
+        They go on naming topics without a partition that a member keeps; `of_topics` may be named, all if None.
         """
         without: dict[str, frozenset[str]] = {}
         for member, target in targets.items():
