@@ -61,7 +61,7 @@ class EpochSign:
     heard_before: int | None = None
     """The last request of its member before this one."""
     gets_topics: bool = False
-    """Answers to its member missed topics of the topology before, this one does not."""
+    """The first answer to its member without missing topics of the topology."""
     is_classic: bool = False
     """Its member speaks the classic protocol."""
 
@@ -202,7 +202,10 @@ def _of_request(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
 
 
 def _speak_consumer(peer: EpochPeer) -> None:
-    """Note that the member speaks the consumer protocol; a classic one was another member."""
+    """Note that a member speaks the consumer protocol.
+
+    A classic one of the same client was another member.
+    """
     if peer.is_classic:
         peer.is_classic, peer.epoch = False, 0
 
@@ -292,7 +295,7 @@ _TYPES = (("ShareMembershipManager", SHARE), ("[ShareConsumer ", SHARE), ("Strea
 
 
 def group_type_of(event: Event) -> str:
-    """The type of a group, by the manager whose line it is, or by the request."""
+    """The type of a group, by its line's manager or its request."""
     return HEARTBEATS.get(event.name) or next((kind for name, kind in _TYPES if name in event.text), "consumer")
 
 

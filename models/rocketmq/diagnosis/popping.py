@@ -46,6 +46,8 @@ _SAYS = {
 _BROKER_SAYS = {
     "consumption_stalled": "the group holds too many messages of {topic} unacknowledged, and a broker gives it no more ({count} lines)",
     "invisible_time_exceeded": "{count} messages of {topic} came again, as nobody acknowledged them within their invisible time",
+    "lite_subscription_lost": "a broker ended a client's subscriptions to lite topics of {topic}",
+    "lite_subscription_refused": "a client could not subscribe to lite topics{quota} ({count} lines)",
     "lite_topic_contended": "clients take {lite_topic} from each other, which only one of them may read ({count} times)",
 }
 
