@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, cast
 
 from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
 from models.kafka.coordinator.consumer.requests import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
 from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
+from models.kafka.coordinator.protocol.embedded_consumer import Partition
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit
 from models.kafka.coordinator.protocol.responses import Response
@@ -20,6 +22,12 @@ from models.kafka.simulation.client import GONE, RETRY_MS, Client, Phase, names
 
 JOINS_AGAIN = frozenset({Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID})
 RETRIED = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS})
+
+
+@lru_cache(maxsize=1024)
+def numbers_by_topic(owned: tuple[Partition, ...]) -> Mapping[str, frozenset[int]]:
+    """What a heartbeat says of a member's partitions; most say what the one before did."""
+    return {topic: frozenset(numbers) for topic, numbers in by_topic(owned).items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -134,7 +142,7 @@ class ModernConsumer(Client):
             self._told_topics = self.topics
         if joins:
             told |= {"rebalance_ms": self.plan.max_poll_ms, "topics": frozenset(self.topics)}
-        owned = {topic: frozenset(numbers) for topic, numbers in by_topic(self.owned).items()}
+        owned = numbers_by_topic(self.owned)
         request_id = self.cluster.number()
         return ConsumerHeartbeat(
             request_id, self.plan.name, self.member, self.generation, self.instance, owned=owned, client_id=self.name, **told

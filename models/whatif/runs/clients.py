@@ -7,7 +7,7 @@ at their middle, so that two runs differ by their configuration alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
@@ -31,6 +31,10 @@ from models.whatif.behaviour.members import FOREVER_MS
 
 TRAVEL_MS = sum(LATENCY_MS)
 """Usual time of a request and its response together."""
+
+
+SOME_SHARE = b"-"
+"""An assignment that nobody reads; an empty one would be an event."""
 
 
 def nothing(*_: object) -> None:
@@ -67,8 +71,8 @@ class QuietCluster(Cluster):
     """State of the coordinator of classic groups."""
     modern: ModernShard | None = field(init=False, default=None)
     """That of groups of the consumer protocol, if brokers know it."""
-    awaited: dict[int, Receive] = field(default_factory=dict)
-    """Requests without a response yet."""
+    awaited: dict[int, Arrival] = field(default_factory=dict)
+    """Responses that are not given yet, by request."""
     dozing: dict[AnyMember, int] = field(default_factory=dict)
     """Members that doze, with the time of the last contact that was reckoned."""
     _calm: int | None = None
@@ -90,24 +94,58 @@ class QuietCluster(Cluster):
         Cluster.advance(self, now_ms)
         self._wake_unless_stable(now_ms - 1)
 
-    def ask(self, request: Request, receive: Receive) -> None:
-        """Let a request arrive now; `receive` gets the response when it is given."""
+    def run_until(self, until_ms: int, look_ms: int) -> bool:
+        """Run events and timers up to a time.
+
+        False if more may be due, but `look_ms` has come.
+        """
+        world = self.world
+        while True:
+            due_ms = world.next_ms()
+            # The usual case: no timer comes before the next event.
+            timers_ms = None if due_ms is not None and due_ms < self._no_timer_before_ms else self.due_by(due_ms)
+            if timers_ms is not None:
+                due_ms = timers_ms
+            if due_ms is None or due_ms > until_ms:
+                return True
+            if timers_ms is None:
+                world.step()
+            else:
+                world.now_ms = due_ms
+                self.advance(due_ms)
+            if world.now_ms >= look_ms:
+                return False
+
+    def ask(self, request: Request, arrival: Arrival) -> None:
+        """Let a request arrive now, and plan what its response does."""
         seat, now_ms = self.seat, self.world.now_ms
-        self.awaited[request.request_id] = receive
-        behind_ms = now_ms - seat.coordinator.now_ms
-        if behind_ms > 0 and (passed := seat.coordinator.advance(behind_ms)) is not NOTHING:
+        coordinator = seat.coordinator
+        self.awaited[request.request_id] = arrival
+        behind_ms = now_ms - self.classic.now_ms
+        if behind_ms > 0 and (passed := coordinator.advance(behind_ms)) is not NOTHING:
             self.settle(seat, passed)
-        self.settle(seat, seat.coordinator.handle(request))
+        self.settle(seat, coordinator.handle(request))
         if self.dozing:
             self._wake_unless_stable(now_ms)
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:
-        """Pass on a coordinator's events and responses."""
+        """Pass on a coordinator's events and responses.
+
+        Responses that are given together arrive together.
+        """
         self.note_timers(seat.coordinator)
         for change in outcome.changes:
             self.watch(change)
+        arrivals = []
         for answer in outcome.answers:
-            self.awaited.pop(answer.request_id)(answer.response)
+            arrival = self.awaited.pop(answer.request_id)
+            if not (arrival.only_refusals and answer.response.error is Error.NONE):
+                arrival.response = answer.response
+                arrivals.append(arrival)
+        if len(arrivals) == 1:
+            self.world.plan(TRAVEL_MS, arrivals[0])
+        elif arrivals:
+            self.world.plan(TRAVEL_MS, Arrivals(arrivals))
 
     # -- heartbeats that are not sent --------------------------------------------------------------------------
 
@@ -159,40 +197,33 @@ class QuietCluster(Cluster):
 class QuietClient(Client):
     """A client without a log, whose requests and responses travel in one step."""
 
-    @property
-    def quick(self) -> QuietCluster:
-        """Its cluster."""
-        return self.cluster  # type: ignore[return-value]
+    cluster: QuietCluster
+    world: SteadyWorld
 
     def say(self, message: str, level: str = "", /, **fields: Any) -> None:
         """Write nothing."""
 
     def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:  # noqa: ARG002
-        attempt, world = self.attempt, self.world
-
-        def answered(response: Response) -> None:
-            if not (only_refusals and response.error is Error.NONE):
-                world.plan(TRAVEL_MS, Arrival(self, attempt, receive, response))
-
-        self.quick.ask(request, answered)
+        self.cluster.ask(request, Arrival(self, self.attempt, receive, only_refusals))
 
     def _awake(self) -> None:
         """Send heartbeats one by one again."""
-        if self.quick.dozing:
-            self.quick.wake(cast("AnyMember", self), self.world.now_ms)
+        if self.cluster.dozing:
+            self.cluster.wake(cast("AnyMember", self), self.world.now_ms)
 
 
 @dataclass(slots=True, eq=False)
 class Arrival:
     """A response on its way to the attempt that asked.
 
-    A former process made former attempts only.
+    A former process made former attempts only. With `only_refusals`, one without an error does nothing.
     """
 
     client: QuietClient
     attempt: int
     receive: Receive
-    response: Response
+    only_refusals: bool
+    response: Response = field(init=False)
 
     def __call__(self) -> None:
         """Arrive now, or once the process is no longer held."""
@@ -201,6 +232,18 @@ class Arrival:
             world.plan(client.paused_until_ms - world.now_ms, self)
         elif client.attempt == self.attempt:
             self.receive(self.response)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Responses that arrive at the same time, in order."""
+
+    each: Sequence[Arrival]
+
+    def __call__(self) -> None:
+        """Arrive now."""
+        for arrival in self.each:
+            arrival()
 
 
 @dataclass(slots=True, eq=False)
@@ -226,7 +269,7 @@ class ClassicMember(QuietClient, Consumer):
     @property
     def timers(self) -> Timers:
         """The coordinator's timers, its session among them."""
-        return self.quick.classic.timers
+        return self.cluster.classic.timers
 
     @property
     def beat_ms(self) -> int:
@@ -240,7 +283,7 @@ class ClassicMember(QuietClient, Consumer):
 
     def may_doze(self) -> bool:
         """Whether heartbeats only prolong its session: its group is stable."""
-        group = self.quick.classic.groups.get(self.plan.name)
+        group = self.cluster.classic.groups.get(self.plan.name)
         return (
             group is not None
             and group.state is State.STABLE
@@ -256,7 +299,7 @@ class ClassicMember(QuietClient, Consumer):
             self.later(after_ms, lambda: self._beat_on(attempt))
 
     def _keep_contact(self, attempt: int) -> None:
-        if not self.quick.doze(self):
+        if not self.cluster.doze(self):
             self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
@@ -267,10 +310,11 @@ class ClassicMember(QuietClient, Consumer):
     def _heartbeat(self) -> Heartbeat:
         return Heartbeat(self.cluster.number(), self.plan.name, self.member, self.generation, self.instance)
 
-    def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:
-        if type(request) is not Heartbeat and self.quick.dozing:
-            self._awake()
-        QuietClient._send(self, request, receive, lost, only_refusals=only_refusals)
+    def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:  # noqa: ARG002
+        cluster = self.cluster
+        if cluster.dozing and type(request) is not Heartbeat:
+            cluster.wake(self, self.world.now_ms)
+        cluster.ask(request, Arrival(self, self.attempt, receive, only_refusals))
 
     def _again(self) -> None:
         if self.node is None:
@@ -309,7 +353,7 @@ class ClassicMember(QuietClient, Consumer):
         """
         if self.phase is not Phase.STABLE:
             return
-        after_ms = (self.synced_ms - self.world.now_ms - cast("SteadyWorld", self.world).skipped_ms) % interval_ms
+        after_ms = (self.synced_ms - self.world.now_ms - self.world.skipped_ms) % interval_ms
         attempt = self.attempt
         self.later(after_ms, lambda: self._receive(attempt, self._commit))
 
@@ -320,7 +364,7 @@ class ClassicMember(QuietClient, Consumer):
     def _assign(self, response: JoinResponse) -> dict[str, bytes]:
         """Assign only where a share decides about another rebalance: under a cooperative assignor."""
         if not self.is_cooperative:
-            return {each.member: b"" for each in response.members}
+            return dict.fromkeys((each.member for each in response.members), SOME_SHARE)
         return {member: assignment(share) for member, share in self._shares(response.members).items()}
 
     def _synced(self, response: Response) -> None:
@@ -330,7 +374,7 @@ class ClassicMember(QuietClient, Consumer):
             self._keep_contact(self.attempt)
         else:
             Consumer._synced(self, response)
-        self.synced_ms = self.world.now_ms + cast("SteadyWorld", self.world).skipped_ms
+        self.synced_ms = self.world.now_ms + self.world.skipped_ms
 
     def nudge(self) -> None:
         """Join again."""
@@ -360,7 +404,7 @@ class ModernMember(QuietClient, ModernConsumer):
 
     @property
     def _known(self) -> ModernShard:
-        return cast("ModernShard", self.quick.modern)
+        return cast("ModernShard", self.cluster.modern)
 
     def may_doze(self) -> bool:
         """Whether heartbeats only prolong its session: it has all that it is to have."""
@@ -377,7 +421,7 @@ class ModernMember(QuietClient, ModernConsumer):
         self.later(after_ms, lambda: self._beat(chain))
 
     def _beat_later(self, chain: int) -> None:
-        if not self.quick.doze(self):
+        if not self.cluster.doze(self):
             ModernConsumer._beat_later(self, chain)
 
     def _beat_now(self) -> None:

@@ -155,9 +155,8 @@ class Run:
         policy = policy_for(settings.version)
         self.cluster = QuietCluster(self.world, scenario, policy, self.recorder.watch, nothing, nothing, nothing)
         self.clients: dict[str, AnyMember] = {}
-        self._looked_ms = 0
-        self._awake_ms = 0
-        """Time up to which nothing is left out."""
+        self._look_ms = 0
+        """Time of the next look whether something can be left out."""
         self._rests: list[Rest] = []
 
     def run(self, other: Course | None = None) -> Course:
@@ -178,6 +177,9 @@ class Run:
         while place < len(acts):
             act = acts[place]
             self._run_until(act.at_ms, act)
+            # The last contact before a silence is part of it, and acts of one time are not parted.
+            if act.kind not in SILENCES and (not place or acts[place - 1].at_ms < act.at_ms) and self._is_quiet():
+                self._rest(act)
             if shared is not None and self._rests and self._rests[-1].act is act and (known := shared.after(self._rests[-1])):
                 place, then_ms, rows = known
                 self.recorder.rows += rows
@@ -202,29 +204,21 @@ class Run:
     def _run_until(self, until_ms: int, act: Act | None) -> None:
         """Run what is due before a time, in the logs' clock."""
         recorder, world, cluster = self.recorder, self.world, self.cluster
-        while True:
-            if world.now_ms >= self._looked_ms and self._may_leave_out(until_ms):
+        is_over = False
+        while not is_over:
+            if world.now_ms >= self._look_ms and self._may_leave_out(until_ms):
                 if act is None:
                     return
                 self._rest(act)
                 self._leave_out(until_ms - recorder.shift_ms - world.now_ms - QUIET_MS)
-            events_ms = world.next_ms()
-            timers_ms = cluster.due_by(events_ms)
-            due_ms = events_ms if timers_ms is None else timers_ms
-            if due_ms is None or due_ms + recorder.shift_ms > until_ms:
-                return
-            world.now_ms = due_ms
-            if timers_ms is None:
-                world.step()
-            else:
-                cluster.advance(due_ms)
+            is_over = cluster.run_until(until_ms - recorder.shift_ms, self._look_ms)
 
     def _may_leave_out(self, until_ms: int) -> bool:
         """Whether the group is quiet for longer than is worth running."""
         now_ms = self.world.now_ms
-        if now_ms < self._awake_ms or until_ms - self.recorder.shift_ms - now_ms <= QUIET_MS + self.plan.heartbeat_ms:
+        if until_ms - self.recorder.shift_ms - now_ms <= QUIET_MS + self.plan.heartbeat_ms:
             return False
-        self._looked_ms = now_ms + LOOK_MS
+        self._look_ms = now_ms + LOOK_MS
         return self._is_quiet()
 
     def _rest(self, act: Act) -> None:
@@ -266,7 +260,7 @@ class Run:
                 client.contact()
             elif act.kind == "commit":
                 client.commit_soon(self.settings.commit_ms)
-                self._awake_ms = self.world.now_ms + self.settings.commit_ms
+                self._look_ms = max(self._look_ms, self.world.now_ms + self.settings.commit_ms)
             elif act.kind == "close":
                 client.close()
             elif act.kind == "kill":

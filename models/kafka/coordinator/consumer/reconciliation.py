@@ -56,5 +56,7 @@ def _next(
 
 
 def _moved(member: Member, epoch: int, state: MemberState, assigned: Partitions, pending_revocation: Partitions) -> Member:
-    after = replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, pending_revocation=pending_revocation)
-    return member if after == member else after
+    is_same = epoch == member.epoch == member.previous_epoch and state is member.state
+    if is_same and assigned == member.assigned and pending_revocation == member.pending_revocation:
+        return member
+    return replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, pending_revocation=pending_revocation)

@@ -54,6 +54,8 @@ def needs_resolution(group: ConsumerGroup, before: Member, after: Member, now_ms
     Call it before the group is changed, because resolutions that the request drops still count. `created` is the number of
     topics created so far; grown or deleted topics are no reason.
     """
+    if not (group.regexes or after.regex):
+        return False  # the usual case, once for each heartbeat
     in_use = dict(group.regexes)
     if after.regex != before.regex:
         if before.regex:
