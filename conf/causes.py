@@ -27,10 +27,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One recommended action."""
+    """One recommended action.
+
+    `turn` is the change of the search over settings that shows whether it helps.
+    """
 
     do: str
     settings: tuple[Setting, ...] = ()
+    turn: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,4 +196,4 @@ def _cause(raw: Mapping[str, Any]) -> Cause:
 
 
 def _advice(raw: Mapping[str, Any]) -> Advice:
-    return Advice(raw["do"], tuple(Setting(**setting) for setting in raw.get("settings", ())))
+    return Advice(raw["do"], tuple(Setting(**setting) for setting in raw.get("settings", ())), raw.get("turn"))

@@ -217,6 +217,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "whatif.reading.contact_ms": Tolerance(50),
     "whatif.contacts.commit_ms": Tolerance(5_000, "auto.commit.interval.ms (ConsumerConfig)"),
     "whatif.reading.warm_up_ms": Tolerance(30_000),
+    "whatif.comparison.scheduled_ms": Tolerance(300_000, "default of scheduled.rebalance.max.delay.ms (KIP-415)"),
     "whatif.comparison.unchanged_ms": Tolerance(500),
     "whatif.doubt.shift_ms": Tolerance(250, "recordings of one timetable differ by 0.1 to 1 s from run to run"),
     "whatif.heartbeat_phases.chance_max": Tolerance(0.05, "the usual level of a test"),

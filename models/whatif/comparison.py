@@ -17,6 +17,9 @@ from models.whatif.runs.recurrences import Recurrence
 UNCHANGED_MS = whole("whatif.comparison.unchanged_ms")
 """Smallest difference of a time that counts."""
 
+SCHEDULED_MS = whole("whatif.comparison.scheduled_ms")
+"""Default of scheduled.rebalance.max.delay.ms (KIP-415): tasks hardly go out sooner or later by more."""
+
 
 @dataclass(slots=True)
 class Change:
@@ -26,7 +29,7 @@ class Change:
     """
 
     row: Rebalance
-    effect: str = "same"  # avoided, perhaps_avoided, shorter, longer, later, same
+    effect: str = "same"  # avoided, perhaps_avoided, shorter, longer, later, sooner, same
     rule: str | None = None
     saved_seconds: float = 0.0
     saved_member_seconds: float = 0.0
@@ -79,7 +82,7 @@ class Comparison:
         self.changes = [Change(row) for row in self.rows]
         logged = dict(by_time([row.began // US_PER_MS for row in self.rows], [row.start_ms for row in self.before]))
         self.reproduced = len(logged)
-        kept = of_runs(self.before, self.after)
+        kept = of_runs(self.before, self.after, SCHEDULED_MS if self.configuration.scheduled_delay_ms is not None else 0)
         for index, change in enumerate(self.changes):
             if index not in logged:
                 self.spans.append(span_of(change.row))
@@ -127,6 +130,8 @@ class Comparison:
         waits = (after.delay_ms - before.delay_ms) / 1000
         if after.start_ms - before.start_ms > UNCHANGED_MS and not saved:
             change.effect = "later"
+        elif before.start_ms - after.start_ms > UNCHANGED_MS and not saved and self.configuration.scheduled_delay_ms is not None:
+            change.effect = "sooner"
         elif abs(waits - saved) * 1000 > UNCHANGED_MS:
             change.effect = "longer" if waits > saved else "shorter"
 

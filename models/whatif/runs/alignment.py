@@ -11,6 +11,7 @@ from models.whatif.runs.recurrences import Recurrence
 Alike = Callable[[Recurrence, Recurrence], bool]
 DEPARTURES = frozenset({"leave", "heartbeat_expiration", "pending_sync_expiration"})
 """Triggers that mean that a member is gone, however it is noticed."""
+ASKED_BY_LEADER = "leader_rejoin"
 NEAR_MS = whole("whatif.alignment.near_ms")
 """Maximum distance of two starts of one rebalance.
 
@@ -39,15 +40,27 @@ def by_time(left: Sequence[int], right: Sequence[int], near_ms: int = NEAR_MS) -
     return sorted(pairs)
 
 
-def of_runs(before: Sequence[Recurrence], after: Sequence[Recurrence]) -> dict[int, int]:
+def of_runs(before: Sequence[Recurrence], after: Sequence[Recurrence], moved_ms: int = 0) -> dict[int, int]:
     """Match rebalances of one run with those of another, by index.
 
-    One that begins at another time is the same if member and kind are.
+    One that begins at another time is the same if member and kind are. `moved_ms` is the distance over which those that the
+    leader asks for may move, sooner too.
     """
     found = dict(by_time([row.start_ms for row in before], [row.start_ms for row in after]))
+    if moved_ms:
+        _match_moved(before, after, found, moved_ms)
     for is_alike in (_is_same, _is_departure):
         _match_later(before, after, found, is_alike)
     return found
+
+
+def _match_moved(before: Sequence[Recurrence], after: Sequence[Recurrence], found: dict[int, int], moved_ms: int) -> None:
+    """Match what the leader asks for at another time, nearest first."""
+    taken = set(found.values())
+    left = [index for index, row in enumerate(before) if index not in found and row.kind == ASKED_BY_LEADER]
+    right = [index for index, row in enumerate(after) if index not in taken and row.kind == ASKED_BY_LEADER]
+    pairs = by_time([before[index].start_ms for index in left], [after[index].start_ms for index in right], moved_ms)
+    found.update((left[one], right[other]) for one, other in pairs)
 
 
 def _match_later(before: Sequence[Recurrence], after: Sequence[Recurrence], found: dict[int, int], is_alike: Alike) -> None:

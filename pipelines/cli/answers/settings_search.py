@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from dashboards.view.row_access import column
 from dashboards.view.settings import SettingAdvice
 
 if TYPE_CHECKING:
+    from conf.causes import Advice as Words
+    from dashboards.view.answer import Answer
     from models.whatif.advice import Advice, RatedChange
     from models.whatif.history import GroupHistory
     from models.whatif.rules import Configuration
@@ -137,6 +139,26 @@ def in_sections(rows: Any, wanted: Collection[Group], found: Sequence[Advice]) -
     if left:
         shown[f"{counted(left, 'group')} not searched here"] = [("A longer search covers them:", "groupscope advise PATH...")]
     return shown
+
+
+def with_remedies(answer: Answer, found: Sequence[Advice]) -> Answer:
+    """An answer with what helps in each incident, and without advice that does not."""
+    incidents = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, item.groups, found)) for item in answer.incidents]
+    rebalances = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, [item.group], found)) for item in answer.rebalances]
+    return replace(answer, incidents=incidents, rebalances=rebalances, remedies=in_short(found))
+
+
+def that_helps(advice: Iterable[Words], scope: str, cluster: str, groups: Collection[str], found: Iterable[Advice]) -> tuple[Words, ...]:
+    """Advice in words without the changes that a search shows to avoid nothing.
+
+    All of it stays if one of the groups was not searched.
+    """
+    searched = {each.group: each for each in found if each.cluster == cluster}
+    if not all(group in searched for group in groups):
+        return tuple(advice)
+    runs = [searched[group].helpful for group in groups] + [each.scopes.get(scope, ()) for each in searched.values()]
+    turns = {finding.candidate.id for findings in runs for finding in findings}
+    return tuple(item for item in advice if item.turn is None or item.turn in turns)
 
 
 def in_short(found: Iterable[Advice]) -> dict[str, list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -102,11 +101,11 @@ def _write(source: Source, form: o.Form, found: Sequence[Advice]) -> None:
 
 
 def _write_markdown(source: Source, found: Sequence[Advice]) -> None:
-    from pipelines.cli.answers.settings_search import in_short
+    from pipelines.cli.answers.settings_search import with_remedies
     from pipelines.cli.output.markdown import incident_report
     from pipelines.cli.output.standard_streams import Output
 
-    answer = replace(_answer(source, kept_max=None, incidents_max=RECURRING_MAX), remedies=in_short(found))
+    answer = with_remedies(_answer(source, kept_max=None, incidents_max=RECURRING_MAX), found)
     Output().write("\n".join(incident_report(answer, source.clock)) + "\n")
 
 
@@ -125,11 +124,11 @@ def _answer(source: Source, *, kept_max: int | None, incidents_max: int | None) 
 
 
 def _show(source: Source, found: Sequence[Advice], *, limit: int, verbose: bool, at_length: bool) -> None:
-    from pipelines.cli.answers.settings_search import harmed, in_sections, in_short
+    from pipelines.cli.answers.settings_search import harmed, in_sections, with_remedies
     from pipelines.cli.output import screens
 
     answer = _answer(source, kept_max=limit or None, incidents_max=None if verbose else RECURRING_MAX)
-    answer = replace(answer, remedies=in_short(found))
+    answer = with_remedies(answer, found)
     wanted = harmed(source.rows)
     settings = in_sections(source.rows, wanted, found) if wanted or at_length else {}
     screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped, settings=settings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -122,6 +124,7 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
     from dashboards.answer.build import rebalance
     from dashboards.wording.escaping import first_line, shortened
     from pipelines.cli.answers import log_lines as lines
+    from pipelines.cli.answers.settings_search import that_helps
     from pipelines.cli.output import screens
 
     console = screen()
@@ -133,9 +136,12 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
         if row is not None:
             screens.heading(console, "The rebalance" if found.is_known else "What was going on")
     if row is not None:
-        screens.print_story(console, rebalance(row), source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
+        searched = _searched(row, source) if row.system == "kafka" else []
+        item = rebalance(row)
+        item = replace(item, advice=that_helps(item.advice, item.id, item.cluster, [item.group], searched))
+        screens.print_story(console, item, source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
         if row.system == "kafka":
-            _show_settings(row, source)
+            _show_settings(row, source, searched)
 
 
 def _searched(row: Any, source: Source) -> list[Advice]:
@@ -146,11 +152,10 @@ def _searched(row: Any, source: Source) -> list[Advice]:
     return search(source.rows, {(row.cluster, row.group)}, BESIDE, Scope(row.rebalance_id, frozenset({row.rebalance_id})))
 
 
-def _show_settings(row: Any, source: Source) -> None:
+def _show_settings(row: Any, source: Source, found: Sequence[Advice]) -> None:
     """Print what would have helped in this rebalance, and in its group."""
     from pipelines.cli.answers.settings_search import in_sections, in_short
     from pipelines.cli.output import screens
 
-    found = _searched(row, source)
     here = in_short(found).get(row.rebalance_id, [])
     screens.settings_in_short(screen(), in_sections(source.rows, {(row.cluster, row.group)}, found), here)

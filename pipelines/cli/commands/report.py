@@ -65,18 +65,17 @@ def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | N
 
     from dashboards.answer.build import build_answer
     from dashboards.page.page import report
-    from pipelines.cli.answers.settings_search import ON_PAGE, for_page, in_short, search
+    from pipelines.cli.answers.settings_search import ON_PAGE, for_page, search, with_remedies
 
     if found is None:
         found = search(source.rows, None, ON_PAGE)
     drawn = source.settings.report.drawn_rebalances_max
     answer = replace(
-        build_answer(source.rows, for_page=True),
+        with_remedies(build_answer(source.rows, for_page=True), found),
         what_ifs=what_ifs(source.rows, found),
         broker_losses=broker_losses(source.layouts),
         proofs=proofs or {},
         settings=for_page(found),
-        remedies=in_short(found),
     )
     return report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
 

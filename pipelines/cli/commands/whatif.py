@@ -199,7 +199,8 @@ EFFECTS = {
     "perhaps_avoided": "might not have been",
     "shorter": "shorter",
     "longer": "longer",
-    "later": "one session timeout later",
+    "later": "later",
+    "sooner": "sooner",
     "same": "the same",
 }
 

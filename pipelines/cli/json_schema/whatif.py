@@ -59,7 +59,7 @@ WHAT_IF: dict[str, Any] = {
                             "rebalance_id": _TEXT,
                             "started_at": _INSTANT,
                             "cause": _TEXT,
-                            "effect": {"enum": ["avoided", "perhaps_avoided", "shorter", "longer", "later", "same"]},
+                            "effect": {"enum": ["avoided", "perhaps_avoided", "shorter", "longer", "later", "sooner", "same"]},
                             "rule": {"description": "Id of the rule that says so.", "type": ["string", "null"]},
                             "stopped_seconds": _SECONDS,
                             "saved_seconds": _SIGNED,
