@@ -90,7 +90,7 @@ class Comparison:
             other = kept.get(logged[index])
             after = None if other is None else self.after[other]
             self._change(change, self.before[logged[index]], after)
-            self.spans += [Span(after.start_ms, after.ended_ms)] if after is not None else []
+            self.spans += [_foretold(span_of(change.row), self.before[logged[index]], after)] if after is not None else []
         self._add(logged, set(kept.values()))
         self.spans.sort(key=lambda span: span.start_ms)
 
@@ -147,6 +147,15 @@ class Comparison:
             change.added += 1
             self.spans.append(Span(row.start_ms, row.ended_ms))
             change.saved_seconds = round(change.saved_seconds - row.stopped_ms(self.ends_ms) / 1000, 6)
+
+
+def _foretold(was: Span, before: Recurrence, after: Recurrence) -> Span:
+    """A logged rebalance under the other configuration, longer or shorter by what the runs differ."""
+    if was.ended_ms is None or before.ended_ms is None or after.ended_ms is None:
+        return Span(after.start_ms, after.ended_ms)
+    missed_ms = was.ended_ms - was.start_ms - (before.ended_ms - before.start_ms)
+    is_missed = abs(missed_ms) > UNCHANGED_MS
+    return Span(after.start_ms, max(after.start_ms, after.ended_ms + missed_ms) if is_missed else after.ended_ms)
 
 
 def _moved_share(row: Rebalance) -> float:
