@@ -152,7 +152,7 @@ class Comparison:
 def _foretold(was: Span, before: Recurrence, after: Recurrence) -> Span:
     """A logged rebalance under the other configuration, longer or shorter by what the runs differ."""
     if was.ended_ms is None or before.ended_ms is None or after.ended_ms is None:
-        return Span(after.start_ms, after.ended_ms)
+        return Span(after.start_ms, None if was.ended_ms is None else after.ended_ms)
     missed_ms = was.ended_ms - was.start_ms - (before.ended_ms - before.start_ms)
     is_missed = abs(missed_ms) > UNCHANGED_MS
     return Span(after.start_ms, max(after.start_ms, after.ended_ms + missed_ms) if is_missed else after.ended_ms)
