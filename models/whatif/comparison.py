@@ -150,7 +150,7 @@ class Comparison:
 
 
 def _foretold(was: Span, before: Recurrence, after: Recurrence) -> Span:
-    """A logged rebalance under the other configuration, longer or shorter by what the runs differ."""
+    """A logged rebalance, longer or shorter by what the runs differ."""
     if was.ended_ms is None or before.ended_ms is None or after.ended_ms is None:
         return Span(after.start_ms, None if was.ended_ms is None else after.ended_ms)
     missed_ms = was.ended_ms - was.start_ms - (before.ended_ms - before.start_ms)

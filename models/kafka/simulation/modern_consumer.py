@@ -26,7 +26,7 @@ RETRIED = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS})
 
 @lru_cache(maxsize=1024)
 def numbers_by_topic(owned: tuple[Partition, ...]) -> Mapping[str, frozenset[int]]:
-    """What a heartbeat says of a member's partitions; most say what the one before did."""
+    """Partition numbers in a heartbeat; most repeat the one before."""
     return {topic: frozenset(numbers) for topic, numbers in by_topic(owned).items()}
 
 
