@@ -85,7 +85,7 @@ def outage_causes() -> Mapping[str, Cause]:
 
 @cache
 def waits() -> Mapping[str, Cause]:
-    """What is said of a wait for a member, by what stands behind it."""
+    """Advice about a wait for a member, by the cause behind it."""
     return {
         entry.id: entry
         for entry in map(_cause, ({"system": "kafka", "family": "timeout", "recognised": [], **raw} for raw in _document()["waits"]))

@@ -24,7 +24,11 @@ def readiness() -> Readiness:
     """The conditions for Kafka groups."""
     import yaml
 
-    told = yaml.safe_load(resources.files("conf").joinpath("readiness.yaml").read_text(encoding="utf-8"))["kafka"]
+    questions = yaml.safe_load(resources.files("conf").joinpath("readiness.yaml").read_text(encoding="utf-8"))["kafka"]
     return Readiness(
-        told["brokers_since"], told["java_clients_since"], frozenset(told["assignors"]), told["other_protocols"], told["streams_assignor"]
+        questions["brokers_since"],
+        questions["java_clients_since"],
+        frozenset(questions["assignors"]),
+        questions["other_protocols"],
+        questions["streams_assignor"],
     )

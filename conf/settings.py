@@ -143,11 +143,11 @@ def default_settings() -> Settings:
 
 
 def _own_file(variables: Mapping[str, str]) -> Path | None:
-    """The user's own settings file, if there is one."""
+    """The user's own settings file, if it exists."""
     home = variables.get("HOME")
     folder = variables.get("XDG_CONFIG_HOME") or (str(Path(home) / ".config") if home else "")
-    found = Path(folder) / OWN_FILE if folder else None
-    return found if found is not None and found.is_file() else None
+    path = Path(folder) / OWN_FILE if folder else None
+    return path if path is not None and path.is_file() else None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -159,8 +159,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: not valid TOML: {error}") from error
 
 
-def _merge(values: dict[str, dict[str, Any]], found: Mapping[str, Any], origin: str) -> None:
-    for section, entries in found.items():
+def _merge(values: dict[str, dict[str, Any]], overrides: Mapping[str, Any], origin: str) -> None:
+    for section, entries in overrides.items():
         if section not in _KEYS:
             raise SettingsError(f"{origin}: [{section}] is not a section{_nearest(section, _KEYS)}")
         if not isinstance(entries, Mapping):

@@ -25,4 +25,4 @@ def clear(text: str) -> str:
     """Replace pseudonyms in a text by their plaintext."""
     if not _known:
         return text
-    return _known.get(text) or _PSEUDONYM.sub(lambda found: _known.get(found[0], found[0]), text)
+    return _known.get(text) or _PSEUDONYM.sub(lambda match: _known.get(match[0], match[0]), text)

@@ -168,11 +168,11 @@ class Waits(Generic[N]):
 
     def seconds(self) -> dict[N, float]:
         """Seconds by name."""
-        found = defaultdict(float, self.booked)
+        seconds = defaultdict(float, self.booked)
         for waits in self.kept.values():
             for name, micros in shared_out(waits).items():
-                found[name] += micros
-        return {name: micros / US_PER_SECOND for name, micros in found.items()}
+                seconds[name] += micros
+        return {name: micros / US_PER_SECOND for name, micros in seconds.items()}
 
 
 def shared_out(waits: Sequence[Wait[N]]) -> dict[N, float]:
@@ -182,7 +182,7 @@ def shared_out(waits: Sequence[Wait[N]]) -> dict[N, float]:
     their names none.
     """
     steps = [(at, change, number) for number, wait in enumerate(waits) for at, change in ((wait.begin, 1), (wait.end, -1))]
-    found = {name: 0.0 for wait in waits for name in wait.parts}
+    shares = {name: 0.0 for wait in waits for name in wait.parts}
     active: Counter[int] = Counter()
     before = 0
     for at, change, number in sorted(steps):
@@ -192,7 +192,7 @@ def shared_out(waits: Sequence[Wait[N]]) -> dict[N, float]:
                 present[name] = max(part, present.get(name, 0.0))
         total = sum(present.values())
         for name, part in present.items():
-            found[name] += (at - before) * part / total
+            shares[name] += (at - before) * part / total
         active[number] += change
         before = at
-    return found
+    return shares

@@ -30,10 +30,10 @@ def span_us(text: str, units: Collection[str] = UNITS_US.keys(), *, is_whole: bo
 
     With `is_whole` it must be a whole number directly before its unit.
     """
-    found = _SPAN.fullmatch(text)
-    if found is None or found["unit"] not in units or (is_whole and found["rest"]):
+    match = _SPAN.fullmatch(text)
+    if match is None or match["unit"] not in units or (is_whole and match["rest"]):
         return None
-    return round(Decimal(found["whole"] + found["rest"].rstrip()) * UNITS_US[found["unit"]])
+    return round(Decimal(match["whole"] + match["rest"].rstrip()) * UNITS_US[match["unit"]])
 
 
 def spell(seconds: float) -> str:

@@ -53,7 +53,7 @@ def write(root: object, outside: Mapping[str, object], shortened: Mapping[type, 
     which may hold no new objects except plain values. Raises TypeError for anything other than data of the models,
     ValueError for cycles.
     """
-    writer = _Writer({id(each): name for name, each in outside.items()}, shortened or {})
+    writer = _Writer({id(part): name for name, part in outside.items()}, shortened or {})
     place = writer.value(root)
     return json.dumps([FORMAT, writer.kinds, writer.objects, place], separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -113,7 +113,7 @@ class _Writer:
         container = _CONTAINERS.get(kind)
         if container in _MADE_FROM_PAIRS:
             pairs: Mapping[Any, Any] = value  # type: ignore[assignment]
-            return [container, *(self.value(each) for pair in pairs.items() for each in pair)]
+            return [container, *(self.value(item) for pair in pairs.items() for item in pair)]
         if container is not None:
             members: Iterable[Any] = value  # type: ignore[assignment]
             ordered = sorted(members, key=repr) if container in {"set", "frozenset"} else members
@@ -161,7 +161,7 @@ class _Reader:
             return self.outside[content[0]]
         if kind == _ENUM:
             return self.kinds[content[0]](content[1])
-        values = [self._value(each) for each in content]
+        values = [self._value(item) for item in content]
         if kind in _MADE_FROM_LIST:
             return _MADE_FROM_LIST[kind](values)
         if kind in _MADE_FROM_PAIRS:
@@ -171,22 +171,22 @@ class _Reader:
 
 def _filled(kind: type, names: tuple[str, ...], values: list[Any]) -> object:
     """Create a dataclass with these fields, without running its `__init__`."""
-    found: object = object.__new__(kind)
+    instance: object = object.__new__(kind)
     if len(values) < len(names):
-        names = _without_added(kind, names, len(names) - len(values), found)
+        names = _without_added(kind, names, len(names) - len(values), instance)
     for name, value in zip(names, values, strict=True):
-        object.__setattr__(found, name, value)
-    return found
+        object.__setattr__(instance, name, value)
+    return instance
 
 
-def _without_added(kind: type, names: tuple[str, ...], count: int, found: object) -> tuple[str, ...]:
+def _without_added(kind: type, names: tuple[str, ...], count: int, instance: object) -> tuple[str, ...]:
     """Give the last fields that a class got their defaults; the other names."""
     added = ADDED_FIELDS.get(name_of(kind), ())[-count:]
-    for each in fields(kind):
-        if each.name in added:
-            object.__setattr__(found, each.name, each.default if each.default_factory is MISSING else each.default_factory())
+    for item in fields(kind):
+        if item.name in added:
+            object.__setattr__(instance, item.name, item.default if item.default_factory is MISSING else item.default_factory())
     return tuple(name for name in names if name not in added)
 
 
 def _names(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

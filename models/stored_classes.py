@@ -155,9 +155,9 @@ def class_of(name: str) -> type:
     Raises KeyError for a name that no version wrote.
     """
     module, _, path = STORED[_stable(name)].partition(":")
-    found = getattr(import_module(module), path)
-    assert isinstance(found, type)  # noqa: S101 - a table of ours, which tests hold to this
-    return found
+    target = getattr(import_module(module), path)
+    assert isinstance(target, type)  # noqa: S101 - a table of ours, which tests hold to this
+    return target
 
 
 @cache

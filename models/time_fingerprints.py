@@ -32,15 +32,15 @@ class TimeFingerprints:
     """Fingerprints up to each time; the first covers timeless facts."""
 
     @classmethod
-    def from_facts(cls, always: object, told: Iterable[TimedFact]) -> Self:
+    def from_facts(cls, always: object, timed: Iterable[TimedFact]) -> Self:
         """Build fingerprints of timeless facts and of facts with a time.
 
         Facts of equal time and kind must come in a stable order.
         """
         digest = blake2b(repr(always).encode(), digest_size=_DIGEST_BYTES)
         times, fingerprints = list[int](), [digest.hexdigest()]
-        for at, kind, what in sorted(told, key=lambda each: each[:2]):
-            text = repr((kind, what)).encode()
+        for at, kind, fact in sorted(timed, key=lambda fact: fact[:2]):
+            text = repr((kind, fact)).encode()
             digest.update(len(text).to_bytes(8, "big"))
             digest.update(text)
             times.append(at)

@@ -40,8 +40,8 @@ def optional_numbers(values: Sequence[int | None], kind: pa.DataType = _INT64) -
 
 def flags(values: npt.NDArray[np.bool_] | Sequence[bool]) -> pa.Array:
     """Booleans without nulls."""
-    found = np.asarray(values, dtype=bool)
-    return pa.Array.from_buffers(pa.bool_(), len(found), [None, pa.py_buffer(np.packbits(found, bitorder="little"))])
+    flag_array = np.asarray(values, dtype=bool)
+    return pa.Array.from_buffers(pa.bool_(), len(flag_array), [None, pa.py_buffer(np.packbits(flag_array, bitorder="little"))])
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:
@@ -92,8 +92,8 @@ def alike(columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int64], npt.NDArr
 
 def integers_of(array: pa.Array) -> npt.NDArray[np.int64]:
     """Values of an array of 64-bit numbers or times; undefined for nulls."""
-    found: npt.NDArray[np.int64] = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array)]
-    return found
+    integers: npt.NDArray[np.int64] = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array)]
+    return integers
 
 
 def known_of(array: pa.Array) -> npt.NDArray[np.bool_]:

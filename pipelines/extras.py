@@ -27,7 +27,7 @@ NEEDED_BY: Mapping[str, str] = {
 """Extra -> commands and options that need it."""
 
 _INCLUDES = {"spark": ("spark", "warehouse", "pandas")}
-_EXTRA_OF = {name: extra for extra, found in EXTRAS.items() for pair in found.items() for name in pair}
+_EXTRA_OF = {name: extra for extra, packages in EXTRAS.items() for pair in packages.items() for name in pair}
 
 
 class MissingPackage(UsageError, ModuleNotFoundError):

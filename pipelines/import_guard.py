@@ -19,13 +19,13 @@ BELOW = __name__.rpartition("pipelines.")[0]
 
 def check_packages() -> None:
     """Raise UsageError if another distribution shadows one of our packages."""
-    ours = _place(f"{BELOW}pipelines")
+    own_place = _place(f"{BELOW}pipelines")
     for name in PACKAGES:
         place = _place(f"{BELOW}{name}")
-        if place != ours:
-            found = "is nowhere" if place is None else f"is taken from {place}"
+        if place != own_place:
+            location = "is nowhere" if place is None else f"is taken from {place}"
             raise UsageError(
-                f"the package {name} {found}, and groupscope's own is in {ours}: another program's {name} comes first on the path"
+                f"the package {name} {location}, and groupscope's own is in {own_place}: another program's {name} comes first on the path"
             )
 
 

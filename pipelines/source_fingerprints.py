@@ -85,8 +85,8 @@ class Forms:
 
     @cached_property
     def _valid_for(self) -> list[Any]:
-        ours = (Path(each).read_bytes() for each in (__file__, inspect.getfile(self._lean)))
-        return [digest_of(*ours), sys.version]
+        contents = (Path(path).read_bytes() for path in (__file__, inspect.getfile(self._lean)))
+        return [digest_of(*contents), sys.version]
 
     @cached_property
     def _kept(self) -> dict[str, Any]:
@@ -94,8 +94,8 @@ class Forms:
         if self._file is None:
             return {}
         try:
-            held = orjson.loads(self._file.read_bytes())
-            return dict(held["forms"]) if held["valid_for"] == self._valid_for else {}
+            forms = orjson.loads(self._file.read_bytes())
+            return dict(forms["forms"]) if forms["valid_for"] == self._valid_for else {}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
@@ -142,12 +142,12 @@ def form_of_module(content: bytes) -> Form:
     tree = ast.parse(content)
     walk = _Walk()
     walk.body(tree, _imports(tree))
-    found = ((name, each) for name, imported in _imports(tree).items() if name not in walk.names for each in imported)
-    unused = [(name, each) for name, each in found if each[2] and each[0] != "typing"]
+    imported_names = ((name, origin) for name, imported in _imports(tree).items() if name not in walk.names for origin in imported)
+    unused = [(name, origin) for name, origin in imported_names if origin[2] and origin[0] != "typing"]
     followed = {(module, name) for module, name, runs in walk.imports if runs}
     return Form(
         digest_of("\n".join(walk.tokens)),
-        [list(found) for found in walk.used],
+        [list(names) for names in walk.used],
         sorted(unused),
         sorted(followed),
         not walk.tokens and not unused,
@@ -165,24 +165,24 @@ def _is_type_checking(node: ast.AST) -> bool:
 
 def _imports(scope: ast.AST) -> dict[str, tuple[Imported, ...]]:
     """Imports of a module or function by local name, without those of nested functions."""
-    found: dict[str, tuple[Imported, ...]] = {}
+    imports: dict[str, tuple[Imported, ...]] = {}
 
     def visit(node: ast.AST, runs: bool) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Import):
-                for each in child.names:
-                    name = each.asname or each.name.split(".")[0]
-                    found[name] = (*found.get(name, ()), (each.name if each.asname else name, "", runs))
+                for alias in child.names:
+                    name = alias.asname or alias.name.split(".")[0]
+                    imports[name] = (*imports.get(name, ()), (alias.name if alias.asname else name, "", runs))
             elif isinstance(child, ast.ImportFrom):
                 module = "." * child.level + (child.module or "")
-                for each in child.names if module != "__future__" else ():
-                    name = each.asname or each.name
-                    found[name] = (*found.get(name, ()), (module, each.name, runs))
+                for alias in child.names if module != "__future__" else ():
+                    name = alias.asname or alias.name
+                    imports[name] = (*imports.get(name, ()), (module, alias.name, runs))
             elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case) and not isinstance(child, _FUNCTIONS):
                 visit(child, runs and not _is_type_checking(child))
 
     visit(scope, True)
-    return found
+    return imports
 
 
 class _Walk:
@@ -231,17 +231,17 @@ class _Walk:
         if _is_type_checking(node):  # its imports are known to the scope, and nothing else in it runs
             return
         if isinstance(node, _FUNCTIONS):
-            own = _imports(node)
-            scope = {**scope, **own} if own else scope
+            imports = _imports(node)
+            scope = {**scope, **imports} if imports else scope
         self.tokens.append(f"{type(node).__name__}(")
         self.body(node, scope)
         self.tokens.append(")")
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.ImportFrom):
-            self.imports |= {("." * node.level + (node.module or ""), each.name, True) for each in node.names}
+            self.imports |= {("." * node.level + (node.module or ""), alias.name, True) for alias in node.names}
         else:
-            self.imports |= {(each.name, "", True) for each in node.names}
+            self.imports |= {(alias.name, "", True) for alias in node.names}
 
 
 def _is_idle(node: ast.AST) -> bool:
@@ -268,7 +268,7 @@ def _pairs(node: Any) -> Any:
     """
     if isinstance(node, dict):
         return "mapping", [(_pairs(key), _pairs(value)) for key, value in node.items()]
-    return [_pairs(each) for each in node] if isinstance(node, list) else node
+    return [_pairs(item) for item in node] if isinstance(node, list) else node
 
 
 class Sources:
@@ -310,30 +310,30 @@ class Sources:
 
         Modules at or below a boundary are excluded.
         """
-        found: set[str] = set()
+        modules: set[str] = set()
         todo = list(entries)
         if missing := set(todo) - self.modules.keys():
             raise LookupError(f"no module {', '.join(sorted(missing))}")
         while todo:
             module = todo.pop()
-            if module in found or module not in self.modules or any(each in boundaries for each in _upwards(module)):
+            if module in modules or module not in self.modules or any(package in boundaries for package in _upwards(module)):
                 continue
-            found.add(module)
+            modules.add(module)
             todo += _upwards(module)
             todo += (self.defining(module, *imported)[0] for imported in self.form(module).followed)
-        return found
+        return modules
 
     def fingerprint(self, entries: Iterable[str], boundaries: Collection[str] = (), data: Iterable[str] = ()) -> str:
         """Fingerprint of modules reached from entries, and of data in packages `data`."""
         modules = self.reached(entries, boundaries)
         meanings = sorted(self._meaning(module, modules) for module in modules if not self.form(module).is_empty)
-        folders = sorted(found for root in data for found in self._data(self._roots[root]))
+        folders = sorted(folder for root in data for folder in self._data(self._roots[root]))
         return digest_of(*meanings, "data", *folders)
 
     def _meaning(self, module: str, among: Collection[str]) -> str:
         """A module's form with the meaning of its imported names."""
         form = self.form(module)
-        used = (" or ".join(self._identity(module, imported, among) for imported in found) for found in form.used)
+        used = (" or ".join(self._identity(module, imported, among) for imported in imported_names) for imported_names in form.used)
         unused = sorted(f"{name} {self._identity(module, imported, among)}" for name, imported in form.unused)
         return digest_of(form.digest, *used, "unused", *unused)
 
@@ -349,7 +349,7 @@ class Sources:
         The order of files may be relevant, so it counts; their names do not.
         """
         forms = []
-        for entry in sorted(folder.iterdir(), key=lambda each: each.name):
+        for entry in sorted(folder.iterdir(), key=lambda path: path.name):
             if entry.name.startswith(".") or entry.name.endswith((*_LEFT_OUT, _CODE)) or entry.name in self._left_out:
                 continue
             if entry.is_dir():

@@ -145,10 +145,10 @@ def _installed() -> Sources:
 
 def _kept(version_of: Callable[[Sources], str]) -> str:
     sources = _installed()
-    found = version_of(sources)
+    version = version_of(sources)
     if not sys.dont_write_bytecode:
         sources.forms.save()
-    return found
+    return version
 
 
 def keep_forms() -> None:
@@ -174,7 +174,7 @@ def fingerprint_of(value: object) -> str:
 
 
 def _files(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable]]:
-    for entry in sorted(folder.iterdir(), key=lambda each: each.name):
+    for entry in sorted(folder.iterdir(), key=lambda path: path.name):
         name = f"{prefix}{entry.name}"
         if entry.is_dir():
             yield from _files(entry, f"{name}/")

@@ -62,7 +62,7 @@ def build_answer(
         tally.judge_beyond(rebalance(row))
     files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)
     by_id = {item.id: item for item in broken}
-    lost = {each for row in incident_rows for each in column(row, "outage_ids") or () if each not in by_id}
+    lost = {outage_id for row in incident_rows for outage_id in column(row, "outage_ids") or () if outage_id not in by_id}
     by_id |= {item.id: item for item in outages(beyond("outages", "outage_id", lost))}
     numbered = enumerate(incident_rows, start=1)
     states = lanes(_rows(analysis, "timeline")) if with_lanes else []
@@ -243,8 +243,8 @@ def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
             stretch = data.Stretch(column(row, "state"), column(row, "started_at"), column(row, "ended_at"), None, None, inferred=False)
             grouped[column(row, "cluster"), column(row, "group"), column(row, "client_id")].append(stretch)
     return [
-        data.Lane(cluster, group, tuple(sorted(found, key=lambda one: one.started_at)), client)
-        for (cluster, group, client), found in sorted(grouped.items())
+        data.Lane(cluster, group, tuple(sorted(lanes_of_client, key=lambda stretch: stretch.started_at)), client)
+        for (cluster, group, client), lanes_of_client in sorted(grouped.items())
     ]
 
 
@@ -267,7 +267,7 @@ def _stretches(transitions: Sequence[Row]) -> tuple[data.Stretch, ...]:
 def _incident(
     number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, data.Outage], conditions: Sequence[data.Condition]
 ) -> data.Incident:
-    broken = [outages[each] for each in column(row, "outage_ids") or () if each in outages]
+    broken = [outages[outage_id] for outage_id in column(row, "outage_ids") or () if outage_id in outages]
     system, root, leading = column(row, "system"), column(row, "root_cause"), verdicts.leading
     entry = root_cause_entry(system, root or leading) if root or leading else outage_cause(broken[0].cause if broken else None)
     if root is None and system == "kafka":
@@ -294,7 +294,7 @@ def _incident(
         cause_title=entry.title,
         headline=column(row, "headline"),
         meaning=entry.meaning,
-        advice=tuple(dict.fromkeys((*(each for item in broken for each in item.advice), *entry.advice))),
+        advice=tuple(dict.fromkeys((*(advice for item in broken for advice in item.advice), *entry.advice))),
         confidence=verdicts.mean_confidence(leading),
         rivals=verdicts.mean_rivals(leading),
         settled_by=verdicts.files_asked_for(leading),
@@ -316,7 +316,7 @@ def _incident(
         evidence=evidence(row) if column(row, "evidence", None) else (),
         root_cause=root,
         held_up=verdicts.waited_for(),
-        lost_brokers=tuple(dict.fromkeys(each for item in broken for each in item.lost_brokers)),
+        lost_brokers=tuple(dict.fromkeys(broker for item in broken for broker in item.lost_brokers)),
         selected_count=verdicts.selected,
     )
 
@@ -327,11 +327,11 @@ def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> Cause | N
     It replaces the cause of the incident's rebalances, which is harmless in comparison.
     """
     start, end, groups = column(row, "started_at"), column(row, "ended_at"), column(row, "groups") or ()
-    for each in conditions:
-        entry = causes().get(("rocketmq", each.kind))
-        ended = each.ended_at is not None and start is not None and each.ended_at < start
-        later = each.started_at is not None and end is not None and each.started_at > end
-        if entry is not None and each.cluster == column(row, "cluster") and each.group in groups and not (ended or later):
+    for condition in conditions:
+        entry = causes().get(("rocketmq", condition.kind))
+        ended = condition.ended_at is not None and start is not None and condition.ended_at < start
+        later = condition.started_at is not None and end is not None and condition.started_at > end
+        if entry is not None and condition.cluster == column(row, "cluster") and condition.group in groups and not (ended or later):
             return entry
     return None
 
@@ -381,8 +381,8 @@ It is a day of the default of seven. A group that was empty for less may work on
 def at_risk(rows: Iterable[Row], files: Sequence[data.LogFile]) -> list[data.AtRisk]:
     """Groups whose committed offsets are lost or will expire soon."""
     ends = {item.cluster: item.last_at or 0 for item in sorted(files, key=lambda item: item.last_at or 0)}
-    found = [item for item in map(_at_risk, rows) if item.is_lost or _is_deserted(item, ends.get(item.cluster, 0))]
-    return sorted(found, key=lambda item: (first(item.expires_at), item.group))
+    risks = [item for item in map(_at_risk, rows) if item.is_lost or _is_deserted(item, ends.get(item.cluster, 0))]
+    return sorted(risks, key=lambda item: (first(item.expires_at), item.group))
 
 
 def _is_deserted(item: data.AtRisk, logs_end: int) -> bool:

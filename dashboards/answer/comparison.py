@@ -139,12 +139,12 @@ def _charge(members: dict[tuple[str, str, str], _Trouble], item: Rebalance) -> N
     caused = set() if item.expected else {person.name for person in item.offenders}
     blocked = {person.name for person in item.blockers}
     for name in caused | blocked:
-        found = members[item.system, item.group, name]
-        found.caused += name in caused
-        found.blocked += name in blocked
-        found.stopped_seconds += item.stopped_seconds
+        trouble = members[item.system, item.group, name]
+        trouble.caused += name in caused
+        trouble.blocked += name in blocked
+        trouble.stopped_seconds += item.stopped_seconds
         if name in caused:
-            found.causes[item.cause] += 1
+            trouble.causes[item.cause] += 1
 
 
 def _change(key: tuple[str, str, str], counts: list[int], stopped: list[float]) -> CauseComparison:
@@ -154,10 +154,10 @@ def _change(key: tuple[str, str, str], counts: list[int], stopped: list[float]) 
     return CauseComparison(system, group, name, entry.title, entry.expected, pair, seconds)
 
 
-def _movers(here: dict[tuple[str, str, str], _Trouble], there: dict[tuple[str, str, str], _Trouble]) -> tuple[Mover, ...]:
-    found = [
-        Mover(*key, each.caused, each.blocked, round(each.stopped_seconds, 6), counted(each.causes))
-        for key, each in here.items()
-        if key not in there
+def _movers(before: dict[tuple[str, str, str], _Trouble], after: dict[tuple[str, str, str], _Trouble]) -> tuple[Mover, ...]:
+    movers = [
+        Mover(*key, trouble.caused, trouble.blocked, round(trouble.stopped_seconds, 6), counted(trouble.causes))
+        for key, trouble in before.items()
+        if key not in after
     ]
-    return tuple(sorted(found, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.group, one.name)))
+    return tuple(sorted(movers, key=lambda mover: (-mover.stopped_seconds, -mover.caused, -mover.blocked, mover.group, mover.name)))

@@ -16,12 +16,12 @@ Kind = tuple[str, str | None]
 
 def versions_of(files: Iterable[Row]) -> dict[str, tuple[int, ...]]:
     """Version of each cluster's brokers: the one that most files tell."""
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    versions: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for file in files:
         version = column(file, "version")
         if version and column(file, "system") == "kafka":
-            found[column(file, "cluster") or ""][version] += 1
-    return {cluster: numbers(counts.most_common(1)[0][0]) for cluster, counts in found.items()}
+            versions[column(file, "cluster") or ""][version] += 1
+    return {cluster: numbers(counts.most_common(1)[0][0]) for cluster, counts in versions.items()}
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -34,14 +34,14 @@ def fitting(advice: Iterable[Advice], kinds: Collection[Kind], version: tuple[in
 
     What is about such settings alone is left out.
     """
-    found = []
+    advices = []
     for item in advice:
         settings = tuple(setting for setting in item.settings if fits(setting, kinds, version))
         if settings == item.settings:
-            found.append(item)
+            advices.append(item)
         elif settings:
-            found.append(replace(item, settings=settings))
-    return tuple(found)
+            advices.append(replace(item, settings=settings))
+    return tuple(advices)
 
 
 def fits(setting: Setting, kinds: Collection[Kind], version: tuple[int, ...] | None) -> bool:

@@ -20,14 +20,14 @@ def parts(rows: Iterable[Row]) -> dict[str, list[pictured.MemberPart]]:
 
     The trigger comes first, the last member to rejoin comes last.
     """
-    found: defaultdict[str, list[pictured.MemberPart]] = defaultdict(list)
+    parts_of_member: defaultdict[str, list[pictured.MemberPart]] = defaultdict(list)
     for row in rows:
-        stays, delay = column(row, "session_after") is not None, column(row, "join_delay_seconds")
-        part = pictured.MemberPart(name_of(row), column(row, "role"), bool(column(row, "is_first_of_role")), delay, stays)
-        found[column(row, "rebalance_id")].append(part)
-    for members in found.values():
+        has_stayed, delay = column(row, "session_after") is not None, column(row, "join_delay_seconds")
+        part = pictured.MemberPart(name_of(row), column(row, "role"), bool(column(row, "is_first_of_role")), delay, has_stayed)
+        parts_of_member[column(row, "rebalance_id")].append(part)
+    for members in parts_of_member.values():
         members.sort(key=_by_part)
-    return dict(found)
+    return dict(parts_of_member)
 
 
 def _by_part(part: pictured.MemberPart) -> tuple[object, ...]:
@@ -41,19 +41,23 @@ def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane]
     Kafka: taken from the lines before and after each rebalance. RocketMQ groups have no coordinator, so the count is
     the number of clients at the last allocation.
     """
-    found: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    counts: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for item in rebalances:
         after = item.joined_at if item.joined_at is not None else item.ended_at
         for at, count in ((item.started_at, item.members_before), (after, item.members_after)):
             if at is not None and count is not None:
-                found[item.cluster, item.group].append((at, count))
+                counts[item.cluster, item.group].append((at, count))
     for lane in lanes:
-        steps = [(one.started_at, one.member_count) for one in lane.stretches if one.member_count is not None and one.state != _UNDER_WAY]
-        found[lane.cluster, lane.group].extend(steps)
+        steps = [
+            (stretch.started_at, stretch.member_count)
+            for stretch in lane.stretches
+            if stretch.member_count is not None and stretch.state != _UNDER_WAY
+        ]
+        counts[lane.cluster, lane.group].extend(steps)
     for row in changes:
         if column(row, "clients") is not None and column(row, "changed_at") is not None:
-            found[column(row, "cluster"), column(row, "group")].append((column(row, "changed_at"), column(row, "clients")))
-    return [pictured.HeadCount(*key, _steps(points)) for key, points in sorted(found.items()) if points]
+            counts[column(row, "cluster"), column(row, "group")].append((column(row, "changed_at"), column(row, "clients")))
+    return [pictured.HeadCount(*key, _steps(points)) for key, points in sorted(counts.items()) if points]
 
 
 _UNDER_WAY = "PreparingRebalance"
@@ -69,7 +73,7 @@ def _steps(points: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def broker_outages(rows: Iterable[Row]) -> list[pictured.BrokerOutage]:
     """Outages of brokers, by time."""
-    found = [
+    outages = [
         pictured.BrokerOutage(
             column(row, "cluster"),
             str(column(row, "node")),
@@ -80,4 +84,4 @@ def broker_outages(rows: Iterable[Row]) -> list[pictured.BrokerOutage]:
         )
         for row in rows
     ]
-    return sorted(found, key=lambda item: (first(item.down_at), item.cluster, item.node))
+    return sorted(outages, key=lambda item: (first(item.down_at), item.cluster, item.node))

@@ -45,9 +45,9 @@ def contested(rows: Iterable[Any]) -> list[data.ContestedQueues]:
     for row in rows:
         if column(row, "kind") != "owned":
             grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "kind")].append(row)
-    found = [_contested(key, members) for key, members in grouped.items()]
+    queues = [_contested(key, members) for key, members in grouped.items()]
     return sorted(
-        found, key=lambda item: (item.ended_at is not None, -(item.seconds or 0.0), item.cluster, item.group, item.topic, item.kind)
+        queues, key=lambda item: (item.ended_at is not None, -(item.seconds or 0.0), item.cluster, item.group, item.topic, item.kind)
     )
 
 
@@ -78,11 +78,11 @@ def queue_lanes(rows: Iterable[Any]) -> list[pictured.QueueLane]:
     grouped: defaultdict[tuple[str, str, str, str], list[pictured.OwnershipSpan]] = defaultdict(list)
     for row in rows:
         if column(row, "started_at") is not None:
-            held = pictured.OwnershipSpan(
+            span = pictured.OwnershipSpan(
                 column(row, "kind"), tuple(column(row, "owners") or ()), column(row, "started_at"), column(row, "ended_at")
             )
-            grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "queue")].append(held)
-    lanes = [pictured.QueueLane(*key, tuple(sorted(held, key=lambda one: one.started_at))) for key, held in grouped.items()]
+            grouped[column(row, "cluster"), column(row, "group"), column(row, "topic"), column(row, "queue")].append(span)
+    lanes = [pictured.QueueLane(*key, tuple(sorted(spans, key=lambda span: span.started_at))) for key, spans in grouped.items()]
     return sorted(lanes, key=lambda lane: (not lane.is_contested, lane.cluster, lane.group, lane.topic, _by_number(lane.queue)))
 
 

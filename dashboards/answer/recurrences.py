@@ -51,13 +51,13 @@ def _member(item: Incident) -> str:
 def _recurrence(incidents: Sequence[Incident]) -> Recurrence:
     worst = incidents[0]
     member = _holder(worst) or _member(worst)
-    waits = [one for item in incidents for one in item.held_up if one.name == member]
-    count, seconds = sum(one.count for one in waits), sum(one.seconds for one in waits)
+    waits = [wait for item in incidents for wait in item.held_up if wait.name == member]
+    count, seconds = sum(wait.count for wait in waits), sum(wait.seconds for wait in waits)
     headline = worst.headline
     if len(incidents) > 1:
-        told = f"{member} held the others up {count} times, {duration(seconds)}" if _holder(worst) else _action(worst, member)
+        sentence = f"{member} held the others up {count} times, {duration(seconds)}" if _holder(worst) else _action(worst, member)
         whose = f"{listed(list(worst.groups))}: " if worst.groups else ""
-        headline = f"{whose}{told}; {_sums(incidents)}"
+        headline = f"{whose}{sentence}; {_sums(incidents)}"
     return Recurrence(incidents, member, count, seconds, headline)
 
 

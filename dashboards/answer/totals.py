@@ -94,8 +94,8 @@ class Verdicts:
     def waited_for(self) -> tuple[data.MemberWait, ...]:
         """Members by the time that the others waited for them."""
         seconds = self.waits.seconds()
-        found = (data.MemberWait(name, count, round(seconds[name], 6)) for name, count in self.held_up.items())
-        return tuple(sorted(found, key=lambda one: (-one.seconds, -one.count, one.name)))
+        waits = (data.MemberWait(name, count, round(seconds[name], 6)) for name, count in self.held_up.items())
+        return tuple(sorted(waits, key=lambda wait: (-wait.seconds, -wait.count, wait.name)))
 
     @property
     def leading(self) -> str | None:
@@ -106,7 +106,7 @@ class Verdicts:
         return min(self.causes, key=lambda kind: (kind[0], -self.causes[kind], kind[1]))[1] if self.causes else None
 
     def files_asked_for(self, cause: str | None) -> tuple[str, ...]:
-        """Files that would settle the doubts about a cause, most frequent first."""
+        """Files that would resolve doubts about a cause, most frequent first."""
         ranked = sorted(self.settled_by.get(cause or "", {}).items(), key=lambda pair: (-pair[1].count, pair[0]))
         return tuple(str(settling) for _, settling in ranked[:FILES_MAX])
 
@@ -303,7 +303,7 @@ class RebalanceTally:
 
 def ranked(doers: Mapping[Offender, OffenderTotals]) -> list[data.Offender]:
     """Rank members by the downtime they caused, then by count."""
-    found = [
+    ranking = [
         data.Offender(
             cluster=cluster,
             system=system,
@@ -320,7 +320,18 @@ def ranked(doers: Mapping[Offender, OffenderTotals]) -> list[data.Offender]:
         )
         for (cluster, system, group, name), totals in doers.items()
     ]
-    return sorted(found, key=lambda one: (-one.stopped_seconds, -one.caused, -one.blocked, one.cluster, one.system, one.group, one.name))
+    return sorted(
+        ranking,
+        key=lambda offender: (
+            -offender.stopped_seconds,
+            -offender.caused,
+            -offender.blocked,
+            offender.cluster,
+            offender.system,
+            offender.group,
+            offender.name,
+        ),
+    )
 
 
 def first(when: int | None) -> tuple[bool, int]:

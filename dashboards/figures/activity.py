@@ -111,11 +111,11 @@ def head_counts(answer: Answer) -> Chart | None:
 
 def _head_count_trace(count: HeadCount, lane: str, end: int, limit: int) -> dict[str, Any]:
     steps = count.steps[-limit:]
-    most = max(number for _, number in count.steps) or 1
+    members_max = max(number for _, number in count.steps) or 1
     ends = [at for at, _ in steps[1:]] + [max(end, steps[-1][0])]
     items = [(lane, at, until, f"{chart_label(count.group)}<br>{number} members") for (at, number), until in zip(steps, ends, strict=True)]
     trace = bars("members", MEMBERS_COLOUR, items, 0.0)
-    trace["width"] = [0.06 + 0.74 * number / most for _, number in steps]
+    trace["width"] = [0.06 + 0.74 * number / members_max for _, number in steps]
     trace["marker"] = {"color": ["#b9c0ca" if number == 0 else MEMBERS_COLOUR for _, number in steps], "line": {"width": 0}}
     trace |= {"text": [str(number) if number else "" for _, number in steps], "textposition": "inside", "insidetextanchor": "middle"}
     return trace | {"constraintext": "both", "textangle": 0, "textfont": {"color": "#ffffff", "size": 11}}

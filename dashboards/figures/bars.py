@@ -30,7 +30,7 @@ BARS_HELD = 400
 OFFENDERS_SHOWN = 20
 OFFENDERS_HELD = 200
 MARKS_OF_AN_OFFENDER = 200
-FEW = 8
+TICKED_COUNTS_MAX = 8
 """Up to this number each integer has a tick.
 
 Otherwise the axis would repeat them.
@@ -97,23 +97,23 @@ def _longest_bars(ordered: Sequence[tuple[int, Rebalance]]) -> list[tuple[int, R
 def ranking(answer: Answer) -> Chart | None:
     """Members ranked by rebalances caused, with the times beside them."""
     acted = [item for item in answer.offenders if item.caused or item.blocked]
-    held = acted[:OFFENDERS_HELD]
-    if not held:
+    members = acted[:OFFENDERS_HELD]
+    if not members:
         return None
     labels = Labels()
-    for place, item in enumerate(held, start=1):
+    for place, item in enumerate(members, start=1):
         labels.add((item.cluster, item.group, item.name), f"{place}. {chart_label(item.name, 32)} · {chart_label(item.group, 24)}", 64)
     names = list(labels.lanes.values())
-    traces = [*_counts(held, names), *_moments(answer.rebalances, labels.lanes)]
-    few = max(item.caused + item.blocked for item in held) <= FEW
+    traces = [*_counts(members, names), *_moments(answer.rebalances, labels.lanes)]
+    has_few_bars = max(item.caused + item.blocked for item in members) <= TICKED_COUNTS_MAX
     counts = {**AXIS, "title": {"text": "rebalances", "font": {"size": 12}}, "domain": [0, 0.44], "rangemode": "tozero", "tickformat": ",d"}
     moments = {**AXIS, "type": "date", "anchor": "y", "domain": [0.48, 1]}
-    made = figure(traces, barmode="stack", bargap=0.45, xaxis={**counts, **({"dtick": 1} if few else {})}, xaxis2=moments)
-    lanes = tuple((name, (item.cluster, item.group)) for name, item in zip(names, held, strict=True))
-    note = "; ".join(counted_left_out(min(len(held), OFFENDERS_SHOWN), len(acted), "members"))
+    made = figure(traces, barmode="stack", bargap=0.45, xaxis={**counts, **({"dtick": 1} if has_few_bars else {})}, xaxis2=moments)
+    lanes = tuple((name, (item.cluster, item.group)) for name, item in zip(names, members, strict=True))
+    note = "; ".join(counted_left_out(min(len(members), OFFENDERS_SHOWN), len(acted), "members"))
     summary = (
-        f"Stacked bars of the {min(len(held), OFFENDERS_SHOWN)} members that groups stood still for longest, by how many rebalances they "
-        "caused and held up, and marks at the times when they did."
+        f"Stacked bars of the {min(len(members), OFFENDERS_SHOWN)} members that groups stood still for longest, "
+        "by how many rebalances they caused and held up, and marks at the times when they did."
     )
     return Chart("ranking", "Who was behind it, and when", summary, note, made, lanes, OFFENDERS_SHOWN, BAR_HEIGHT)
 

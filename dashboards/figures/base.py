@@ -112,9 +112,9 @@ def group_labels(weights: Mapping[Key, float], limit: int) -> Labels:
     The cluster is included if there are several.
     """
     labels = Labels()
-    many = len({cluster for cluster, _ in weights}) > 1
+    has_clusters = len({cluster for cluster, _ in weights}) > 1
     for cluster, group in heaviest(weights, limit):
-        labels.add((cluster, group), f"{shortened(cluster, CLUSTER_LENGTH)} / {group}" if many else group)
+        labels.add((cluster, group), f"{shortened(cluster, CLUSTER_LENGTH)} / {group}" if has_clusters else group)
     return labels
 
 
@@ -123,7 +123,7 @@ def heaviest(weights: Mapping[Key, float], limit: int) -> list[Key]:
     return sorted(weights, key=lambda key: (-weights[key], key))[:limit]
 
 
-def bars(name: str, colour: str, items: Sequence[tuple[str, int, int, str]], width: float, **more: Any) -> dict[str, Any]:
+def bars(name: str, colour: str, items: Sequence[tuple[str, int, int, str]], width: float, **extra: Any) -> dict[str, Any]:
     """Bars along the time axis.
 
     Items are (lane, start, end, hover text). The text must have passed through `chart_label`.
@@ -140,7 +140,7 @@ def bars(name: str, colour: str, items: Sequence[tuple[str, int, int, str]], wid
         "marker": {"color": colour, "line": {"width": 0}},
         "customdata": [[None, f"{text}, {duration((end - start) / 1_000_000)}"] for _, start, end, text in items],
         "hovertemplate": "%{customdata[1]}<extra></extra>",
-        **more,
+        **extra,
     }
 
 
@@ -168,9 +168,9 @@ def figure(traces: list[dict[str, Any]], *, times: bool = False, **layout: Any) 
     }
 
 
-def counted_left_out(shown: int, of: int, what: str) -> list[str]:
+def counted_left_out(shown: int, of: int, noun: str) -> list[str]:
     """A note on omitted items, empty if all are shown."""
-    return [f"{shown:,} of {of:,} {what}"] if shown < of else []
+    return [f"{shown:,} of {of:,} {noun}"] if shown < of else []
 
 
 def lanes_of(labels: Labels, *fixed: Iterable[str]) -> tuple[tuple[str, Key | None], ...]:

@@ -28,10 +28,10 @@ def clients(answer: Answer) -> Chart | None:
     by_state: defaultdict[str, list[tuple[str, int, int, str]]] = defaultdict(list)
     for lane in lanes:
         name = labels.add(lane, f"{lane.client} · {lane.group}", 52)
-        for one in lane.stretches[-STRETCHES_OF_A_LANE:]:
-            text = f"{chart_label(lane.client or '')}<br>{chart_label(one.state.lower())}"
-            until = one.ended_at if one.ended_at is not None else ends[lane.cluster]
-            by_state[one.state].append((name, one.started_at, max(until, one.started_at), text))
+        for stretch in lane.stretches[-STRETCHES_OF_A_LANE:]:
+            text = f"{chart_label(lane.client or '')}<br>{chart_label(stretch.state.lower())}"
+            until = stretch.ended_at if stretch.ended_at is not None else ends[lane.cluster]
+            by_state[stretch.state].append((name, stretch.started_at, max(until, stretch.started_at), text))
     order = [*STATE_COLOURS, *sorted(set(by_state) - set(STATE_COLOURS))]
     traces = [bars(state.lower(), STATE_COLOURS.get(state, "#808080"), by_state[state], 0.55) for state in order if state in by_state]
     made = figure(traces, times=True, barmode="overlay")
@@ -43,5 +43,5 @@ def clients(answer: Answer) -> Chart | None:
 
 
 def _waited(lane: Lane, end: int) -> int:
-    waits = [one for one in lane.stretches if one.state == WAITING]
-    return sum(max(0, (one.ended_at if one.ended_at is not None else end) - one.started_at) for one in waits)
+    waits = [stretch for stretch in lane.stretches if stretch.state == WAITING]
+    return sum(max(0, (wait.ended_at if wait.ended_at is not None else end) - wait.started_at) for wait in waits)

@@ -34,18 +34,18 @@ def queues(answer: Answer) -> Chart | None:
     if not lanes:
         return None
     labels = Labels()
-    many = len({(lane.cluster, lane.group) for lane in lanes}) > 1
+    has_groups = len({(lane.cluster, lane.group) for lane in lanes}) > 1
     for lane in lanes:
-        labels.add(lane, f"{lane.queue} · {lane.topic}" + (f" ({lane.group})" if many else ""), 52)
+        labels.add(lane, f"{lane.queue} · {lane.topic}" + (f" ({lane.group})" if has_groups else ""), 52)
     ends = last_moments(answer)
     colours: dict[str, int] = {}
     owned: defaultdict[int, list[Bar]] = defaultdict(list)
     faulty: defaultdict[str, list[Bar]] = defaultdict(list)
-    for lane, one in _stretches(lanes):
-        owner = one.owners[0] if one.owners else "?"
-        items = faulty[one.kind] if one.kind in FAULTS else owned[colours.setdefault(owner, len(colours)) % len(OWNER_COLOURS)]
-        until = one.ended_at if one.ended_at is not None else max(ends[lane.cluster], one.started_at)
-        items.append((labels.lanes[lane], one.started_at, until, _text(lane, one)))
+    for lane, span in _stretches(lanes):
+        owner = span.owners[0] if span.owners else "?"
+        items = faulty[span.kind] if span.kind in FAULTS else owned[colours.setdefault(owner, len(colours)) % len(OWNER_COLOURS)]
+        until = span.ended_at if span.ended_at is not None else max(ends[lane.cluster], span.started_at)
+        items.append((labels.lanes[lane], span.started_at, until, _text(lane, span)))
     traces = [bars(_title(colours, place), OWNER_COLOURS[place], items, 0.62) for place, items in sorted(owned.items())]
     traces += [_faults(kind, faulty[kind]) for kind in FAULTS if faulty[kind]]
     made = figure(traces, times=True, barmode="overlay")
@@ -60,20 +60,20 @@ def _stretches(lanes: Sequence[QueueLane]) -> Iterator[tuple[QueueLane, Ownershi
     """Stretches of all lanes, up to the limit of a drawing."""
     left = STRETCHES_MAX
     for lane in lanes:
-        for one in lane.stretches[:left]:
-            yield lane, one
+        for stretch in lane.stretches[:left]:
+            yield lane, stretch
         left = max(0, left - len(lane.stretches))
 
 
-def _text(lane: QueueLane, one: OwnershipSpan) -> str:
-    who = listed([chart_label(owner, 40) for owner in one.owners]) if one.owners else ""
-    return f"{chart_label(lane.queue)}<br>{one.kind.replace('_', ' ')}" + (f": {who}" if who else "")
+def _text(lane: QueueLane, span: OwnershipSpan) -> str:
+    who = listed([chart_label(owner, 40) for owner in span.owners]) if span.owners else ""
+    return f"{chart_label(lane.queue)}<br>{span.kind.replace('_', ' ')}" + (f": {who}" if who else "")
 
 
 def _title(colours: dict[str, int], place: int) -> str:
     """Names of the owners that share a colour."""
-    alike = [name for name, number in colours.items() if number % len(OWNER_COLOURS) == place]
-    return alike[0] if len(alike) == 1 else f"{alike[0]} and {len(alike) - 1} more"
+    owners = [name for name, number in colours.items() if number % len(OWNER_COLOURS) == place]
+    return owners[0] if len(owners) == 1 else f"{owners[0]} and {len(owners) - 1} more"
 
 
 def _faults(kind: str, items: list[Bar]) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def last_moments(answer: Answer) -> defaultdict[str, int]:
     for item in answer.rebalances:
         ends[item.cluster] = max(ends[item.cluster], item.ended_at or item.started_at or 0)
     for lane in answer.lanes:
-        ends[lane.cluster] = max([ends[lane.cluster], *(one.started_at for one in lane.stretches[-1:])])
+        ends[lane.cluster] = max([ends[lane.cluster], *(stretch.started_at for stretch in lane.stretches[-1:])])
     for file in answer.files:
         ends[file.cluster] = max(ends[file.cluster], file.last_at or 0 if file.recognised else 0)
     return ends
@@ -137,29 +137,29 @@ def _merged(stretches: Sequence[Stretch], end: int, least: int) -> list[tuple[St
 
     A run of stretches shorter than `least` is merged into one, with the state that lasted longest.
     """
-    known = [(one, one.ended_at if one.ended_at is not None else max(end, one.started_at)) for one in stretches]
+    known = [(stretch, stretch.ended_at if stretch.ended_at is not None else max(end, stretch.started_at)) for stretch in stretches]
     if not least:
         return known
-    found: list[tuple[Stretch, int]] = []
+    merged: list[tuple[Stretch, int]] = []
     run: list[tuple[Stretch, int]] = []
 
     def close() -> None:
         if run:
             longest = max(run, key=lambda pair: pair[1] - pair[0].started_at)[0]
             whole = Stretch(longest.state, run[0][0].started_at, None, longest.generation, longest.member_count, longest.inferred)
-            found.append((whole, run[-1][1]))
+            merged.append((whole, run[-1][1]))
             run.clear()
 
-    for one, until in known:
-        if until - one.started_at >= least:
+    for stretch, until in known:
+        if until - stretch.started_at >= least:
             close()
-            found.append((one, until))
+            merged.append((stretch, until))
         else:
-            run.append((one, until))
+            run.append((stretch, until))
             if until - run[0][0].started_at >= least:
                 close()
     close()
-    return found
+    return merged
 
 
 def _state_text(stretch: Stretch) -> str:
@@ -169,18 +169,18 @@ def _state_text(stretch: Stretch) -> str:
 
 
 def _rebalance_traces(items: Sequence[tuple[int, Rebalance]], names: Mapping[Any, str]) -> list[dict[str, Any]]:
-    """For each family of causes its bars, and marks at their starts.
+    """Bars of each family of causes, and marks at their starts.
 
     The marks keep short rebalances visible at any zoom.
     """
     traces: list[dict[str, Any]] = []
     for family in FAMILIES:
-        alike = [(row, item) for row, item in items if item.family == family]
-        if not alike:
+        of_family = [(row, item) for row, item in items if item.family == family]
+        if not of_family:
             continue
-        lanes = [names[item.cluster, item.group] for _, item in alike]
-        starts = [milliseconds(item.started_at or 0) for _, item in alike]
-        texts = [[row, hover(item)] for row, item in alike]
+        lanes = [names[item.cluster, item.group] for _, item in of_family]
+        starts = [milliseconds(item.started_at or 0) for _, item in of_family]
+        texts = [[row, hover(item)] for row, item in of_family]
         shared = {"y": lanes, "customdata": texts, "legendgroup": family, "hovertemplate": "%{customdata[1]}<extra></extra>"}
         stretches = {
             **shared,
@@ -189,7 +189,7 @@ def _rebalance_traces(items: Sequence[tuple[int, Rebalance]], names: Mapping[Any
             "name": FAMILY_TITLES[family],
             "meta": {"times": "base"},
             "base": starts,
-            "x": [item.lasted_seconds * 1000 for _, item in alike],
+            "x": [item.lasted_seconds * 1000 for _, item in of_family],
             "width": 0.62,
             "marker": {"color": FAMILY_COLOURS[family], "opacity": 0.92, "line": {"width": 0}},
             "showlegend": False,

@@ -29,12 +29,17 @@ def what_if_lanes(answer: Answer) -> Chart | None:
 
     Traces of a configuration have its place in `meta`; the page draws those of the one that is chosen.
     """
-    weights = {(one.cluster, one.group): one.stopped_seconds for item in answer.what_ifs for one in item.groups if one.was != one.would_be}
+    weights = {
+        (group.cluster, group.group): group.stopped_seconds
+        for item in answer.what_ifs
+        for group in item.groups
+        if group.was != group.would_be
+    }
     if not weights:
         return None
     keys = heaviest(weights, GROUPS_SHOWN)
     labels = _labels(keys)
-    first = {(one.cluster, one.group): one for one in answer.what_ifs[0].groups}
+    first = {(group.cluster, group.group): group for group in answer.what_ifs[0].groups}
     traces = [
         _stable(answer.what_ifs, keys, labels),
         _rebalances("Rebalance that there was", WAS_COLOUR, (first[key] for key in keys), labels, WAS),
@@ -50,20 +55,20 @@ def what_if_lanes(answer: Answer) -> Chart | None:
 def _labels(keys: Collection[Key]) -> Labels:
     """Names of the lanes; the cluster is included if there are several."""
     labels = Labels()
-    many = len({cluster for cluster, _ in keys}) > 1
+    has_clusters = len({cluster for cluster, _ in keys}) > 1
     for cluster, group in keys:
-        name = f"{shortened(cluster, CLUSTER_LENGTH)} / " * many + shortened(group, NAME_LENGTH)
+        name = f"{shortened(cluster, CLUSTER_LENGTH)} / " * has_clusters + shortened(group, NAME_LENGTH)
         for which in (WAS, WOULD_BE):
             labels.add(((cluster, group), which), f"{name}, {which}", length=LANE_LENGTH)
     return labels
 
 
-def _stable(found: Iterable[WhatIf], keys: Iterable[Key], labels: Labels) -> dict[str, Any]:
+def _stable(results: Iterable[WhatIf], keys: Iterable[Key], labels: Labels) -> dict[str, Any]:
     """The time between a group's first rebalance and its last, in both lanes."""
     times: dict[Key, list[int]] = {}
-    for item in found:
-        for one in item.groups:
-            times.setdefault((one.cluster, one.group), []).extend(at for pair in (*one.was, *one.would_be) for at in pair)
+    for item in results:
+        for group in item.groups:
+            times.setdefault((group.cluster, group.group), []).extend(at for pair in (*group.was, *group.would_be) for at in pair)
     spans = [
         (labels.lanes[key, which], min(times[key]), max(times[key]), f"{chart_label(key[1])}<br>between rebalances")
         for key in keys
@@ -75,10 +80,10 @@ def _stable(found: Iterable[WhatIf], keys: Iterable[Key], labels: Labels) -> dic
 def _rebalances(name: str, colour: str, groups: Iterable[WhatIfLane], labels: Labels, which: str) -> dict[str, Any]:
     """Bars of the rebalances of some groups in one of their lanes."""
     spans = [
-        (labels.lanes[(one.cluster, one.group), which], start, end, f"{chart_label(one.group)}, {which}<br>{CLOCK.full(start)}")
-        for one in groups
-        if ((one.cluster, one.group), which) in labels.lanes
-        for start, end in (one.was if which == WAS else one.would_be)
+        (labels.lanes[(group.cluster, group.group), which], start, end, f"{chart_label(group.group)}, {which}<br>{CLOCK.full(start)}")
+        for group in groups
+        if ((group.cluster, group.group), which) in labels.lanes
+        for start, end in (group.was if which == WAS else group.would_be)
     ]
     lined = {"color": colour, "line": {"width": 1, "color": colour}}  # which keeps short ones visible
     return bars(name, colour, spans, 0.62, marker=lined)

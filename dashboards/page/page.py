@@ -64,8 +64,8 @@ class MissingScript(Exception):
 def report(answer: Answer, clock: units.Clock, *, title: str, version: str, drawn_max: int) -> str:
     """Return the page as text."""
     figures = charts(answer, drawn_max)
-    found = recurrences(answer.incidents)
-    shown = tables(answer, [item for one in found[CARDS_MAX:] for item in one.incidents])
+    repeated = recurrences(answer.incidents)
+    shown = tables(answer, [item for recurrence in repeated[CARDS_MAX:] for item in recurrence.incidents])
     script, style, plotly = _script(), _asset("report.css"), plotly_source()
     policy = CSP.format(scripts=" ".join((_hash(script), plotly.hash)))
     used = {item.family for item in answer.rebalances}
@@ -78,7 +78,7 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         charts=figures,
         tables=shown,
         tiles=_tiles(answer),
-        cards=_incident_cards(found[:CARDS_MAX], answer.remedies),
+        cards=_incident_cards(repeated[:CARDS_MAX], answer.remedies),
         faults=[visible(text) for text in story.faults(answer)],
         nothing=visible(story.nothing_found(answer)),
         families=[(FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items() if name in used],
@@ -176,7 +176,7 @@ def _tiles(answer: Answer) -> list[dict[str, str]]:
     return tiles
 
 
-def _incident_cards(found: Sequence[Recurrence], remedies: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def _incident_cards(repeated: Sequence[Recurrence], remedies: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """Contents of each card: an incident, with those that are like it.
 
     Advice from an earlier card is not repeated.
@@ -185,16 +185,16 @@ def _incident_cards(found: Sequence[Recurrence], remedies: Mapping[str, Sequence
     return [
         {
             "item": item,
-            "one": one,
-            "headline": visible(one.headline),
+            "one": recurrence,
+            "headline": visible(recurrence.headline),
             "facts": [(FACTS.get(label, label.capitalize()), visible(text)) for label, text in facts(item)],
-            "numbers": " ".join(str(each.number) for each in one.incidents),
-            "further": [(each, visible(each.headline)) for each in one.incidents],
+            "numbers": " ".join(str(incident.number) for incident in recurrence.incidents),
+            "further": [(incident, visible(incident.headline)) for incident in recurrence.incidents],
             "certainty": story.incident_certainty(item),
             "settled_by": [visible(text) for text in item.settled_by],
             "remedies": [visible(text) for text in remedies.get(item.id, ())],
             "like": earlier if (earlier := given.setdefault((item.cause_title, item.advice), item.number)) != item.number else None,
         }
-        for one in found
-        for item in (one.worst,)
+        for recurrence in repeated
+        for item in (recurrence.worst,)
     ]

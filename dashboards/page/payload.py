@@ -58,7 +58,9 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
         "causes": {f"{system}/{name}": _cause(cause_entry(system, name)) for system, name in used},
         "families": {name: [FAMILY_TITLES[name], colour] for name, colour in FAMILY_COLOURS.items()},
         "incidents": {
-            item.number: [position[one] for one in item.rebalance_ids if one in position] for item in answer.incidents if item.rebalance_ids
+            item.number: [position[rebalance_id] for rebalance_id in item.rebalance_ids if rebalance_id in position]
+            for item in answer.incidents
+            if item.rebalance_ids
         },
         "attention": [item.number for item in answer.incidents if item.severity != "info"],
         "sure": SURE,
@@ -91,7 +93,7 @@ def _span(answer: Answer, charts: Sequence[Chart]) -> list[float] | None:
     ends = [item.ended_at for item in answer.rebalances]
     outages = [time for item in answer.outages for time in (item.offline_at, item.online_at)]
     brokers = [time for item in answer.broker_outages for time in (item.down_at, item.up_at)]
-    queues = [time for lane in answer.queue_lanes for one in lane.stretches for time in (one.started_at, one.ended_at)]
+    queues = [time for lane in answer.queue_lanes for stretch in lane.stretches for time in (stretch.started_at, stretch.ended_at)]
     moves = [time for item in answer.moves for time in (item.left_at, item.loaded_at)]
     known = [time for time in (*starts, *ends, *outages, *brokers, *queues, *moves) if time is not None]
     if not known or min(known) == max(known):
@@ -133,12 +135,12 @@ def _columns(items: Sequence[Rebalance], pool: Pool) -> dict[str, list[Any]]:
 
 
 def _differences(times: Sequence[int | None]) -> list[int | None]:
-    found: list[int | None] = []
+    differences: list[int | None] = []
     last = 0
     for time in times:
-        found.append(None if time is None else time - last)
+        differences.append(None if time is None else time - last)
         last = last if time is None else time
-    return found
+    return differences
 
 
 def _lasted(item: Rebalance) -> float | None:
@@ -168,11 +170,11 @@ def _states(lane: Lane, pool: Pool) -> list[Any]:
     return [
         pool(visible(lane.cluster)),
         pool(visible(lane.group)),
-        _differences([one.started_at for one in shown]),
-        [pool(visible(one.state)) for one in shown],
-        [one.generation for one in shown],
-        [one.member_count for one in shown],
-        [int(one.inferred) for one in shown],
+        _differences([stretch.started_at for stretch in shown]),
+        [pool(visible(stretch.state)) for stretch in shown],
+        [stretch.generation for stretch in shown],
+        [stretch.member_count for stretch in shown],
+        [int(stretch.inferred) for stretch in shown],
     ]
 
 

@@ -361,15 +361,20 @@ def _what_if_groups(answer: Answer) -> Table:
         Column("Saved", "number"),
         Column("Over members", "number"),
     )
-    pairs = [(item, one) for item in answer.what_ifs for one in item.groups if one.avoided or one.perhaps or one.added or one.saved_seconds]
+    pairs = [
+        (item, group)
+        for item in answer.what_ifs
+        for group in item.groups
+        if group.avoided or group.perhaps or group.added or group.saved_seconds
+    ]
     rows = [
         [
-            visible(one.group),
+            visible(group.group),
             item.title,
-            *map(_count, (one.count, one.avoided, one.perhaps, one.added)),
-            *map(_seconds, (one.stopped_seconds, one.saved_seconds, one.saved_member_seconds)),
+            *map(_count, (group.count, group.avoided, group.perhaps, group.added)),
+            *map(_seconds, (group.stopped_seconds, group.saved_seconds, group.saved_member_seconds)),
         ]
-        for item, one in sorted(pairs, key=lambda pair: (-pair[1].saved_seconds, pair[1].cluster, pair[1].group))
+        for item, group in sorted(pairs, key=lambda pair: (-pair[1].saved_seconds, pair[1].cluster, pair[1].group))
     ]
     return Table("whatif-groups", columns, rows, 0)
 

@@ -104,7 +104,7 @@ class WhatIf:
 
     def total(self, name: str) -> float:
         """Sum of one attribute over all groups."""
-        values: list[float] = [getattr(one, name) for one in self.groups]
+        values: list[float] = [getattr(group, name) for group in self.groups]
         return sum(values)
 
 

@@ -55,8 +55,8 @@ def shortened(text: str, length: int) -> str:
 def first_line(text: str) -> str:
     """Return the first line of a record and the number of further lines."""
     head, _, rest = text.rstrip("\r\n").partition("\n")
-    more = rest.count("\n") + 1 if rest else 0
-    return head.rstrip("\r") + (f" (+{more} {'line' if more == 1 else 'lines'})" if more else "")
+    hidden_count = rest.count("\n") + 1 if rest else 0
+    return head.rstrip("\r") + (f" (+{hidden_count} {'line' if hidden_count == 1 else 'lines'})" if hidden_count else "")
 
 
 def chart_label(text: str, length: int = LABEL_LENGTH) -> str:
@@ -74,7 +74,7 @@ def packed(data: object) -> str:
     """
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     if not text.isascii():  # lone surrogates cannot be encoded as UTF-8
-        text = _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+        text = _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
 
 

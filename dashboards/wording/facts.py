@@ -12,15 +12,15 @@ NAMES_SHOWN = 3
 
 def facts(item: Incident) -> list[tuple[str, str]]:
     """Labels and texts: trigger, kind, blockers and root cause."""
-    waits = [f"{one.name} ({counted(one.count, 'time')}, {duration(one.seconds)})" for one in item.held_up]
+    waits = [f"{wait.name} ({counted(wait.count, 'time')}, {duration(wait.seconds)})" for wait in item.held_up]
     known = [cause(item.system, item.trigger).title.lower() if item.trigger is not None else "", root_of(item)]
-    told = [
+    texts = [
         ("trigger", _trigger(item)),
         ("what it is", item.kind_title if item.kind_title not in known else ""),
         ("held up by", listed(waits, NAMES_SHOWN) if waits else ""),
         ("root", root_of(item)),
     ]
-    return [(label, text) for label, text in told if text]
+    return [(label, text) for label, text in texts if text]
 
 
 def selection(item: Incident) -> str:

@@ -30,17 +30,17 @@ def marks(text: str, item: Rebalance) -> list[int]:
 
     A flat list of start, length and kind, in order.
     """
-    found = sorted(_found(text, item), key=lambda one: (one[0], -one[1]))
+    matches = sorted(_marks_in(text, item), key=lambda mark: (mark[0], -mark[1]))
     flat: list[int] = []
     end = 0
-    for start, length, kind in found:
+    for start, length, kind in matches:
         if start >= end:
             flat += (start, length, kind)
             end = start + length
     return flat
 
 
-def _found(text: str, item: Rebalance) -> Iterator[tuple[int, int, int]]:
+def _marks_in(text: str, item: Rebalance) -> Iterator[tuple[int, int, int]]:
     for kind, names in ((OFFENDER, _names(item.offenders)), (BLOCKER, _names(item.blockers)), (GROUP, (item.group,))):
         for name in map(visible, names):
             yield from ((start, len(name), kind) for start in _places(text, name))
@@ -54,7 +54,10 @@ def _names(people: Iterable[Person]) -> dict[str, None]:
     A longer name may contain a shorter one, and wins if both start at the same position.
     """
     return dict.fromkeys(
-        name for one in people for name in (one.member_id, one.instance_id, one.client_id, one.host) if name and len(name) >= _NAMES_MIN
+        name
+        for person in people
+        for name in (person.member_id, person.instance_id, person.client_id, person.host)
+        if name and len(name) >= _NAMES_MIN
     )
 
 

@@ -57,16 +57,18 @@ def nothing_found(answer: Answer) -> str:
     """
     kinds = {item.kind for item in answer.files if item.recognised}
     if "server" in kinds and answer.groups_left:
-        what = "partition without a leader" if answer.incidents else "outage"
+        subject = "partition without a leader" if answer.incidents else "outage"
         groups = counted(answer.groups_left, "group")
-        return f"No {what} is in these logs. Members of {groups} left or expired, but the rebalances that this was part of are not there."
+        return (
+            f"No {subject} is in these logs. Members of {groups} left or expired, but the rebalances that this was part of are not there."
+        )
     if "server" in kinds and answer.incidents:
         return "No rebalance and no partition without a leader is in these logs."
     if "server" in kinds:
         return "No rebalance and no outage is in these logs."
     if kinds & {"controller", "state_change"}:
-        what = "partition without a leader" if answer.incidents else "outage"
-        return f"No {what} is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
+        subject = "partition without a leader" if answer.incidents else "outage"
+        return f"No {subject} is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
     witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in kinds)
     if witnesses == "a request log":
         return f"No rebalance is in these requests. They are of the groups whose coordinator wrote them; of others {_NOT_KNOWN}"
@@ -88,27 +90,29 @@ def all_clear(answer: Answer) -> str:
     """The statement if no incident needs attention, with the doubt about it."""
     count = answer.totals.incidents
     guesses = sum(item.confidence is not None and item.confidence < LIKELY for item in answer.incidents)
-    what = "No rebalance" if answer.outages or faults(answer) else "Nothing"
+    subject = "No rebalance" if answer.outages or faults(answer) else "Nothing"
     which = "which was" if count == 1 else "all of them"
     if guesses:
-        some = "its cause is a guess" if count == 1 else f"{counted(guesses, 'cause')} {'is a guess' if guesses == 1 else 'are guesses'}"
-        return f"{what} seems to need attention: {counted(count, 'incident')}, {which} probably expected, but {some}."
-    return f"{what} needs attention" + (f": {counted(count, 'incident')}, {which} expected." if count else ".")
+        guess_text = (
+            "its cause is a guess" if count == 1 else f"{counted(guesses, 'cause')} {'is a guess' if guesses == 1 else 'are guesses'}"
+        )
+        return f"{subject} seems to need attention: {counted(count, 'incident')}, {which} probably expected, but {guess_text}."
+    return f"{subject} needs attention" + (f": {counted(count, 'incident')}, {which} expected." if count else ".")
 
 
 def faults(answer: Answer) -> list[str]:
     """RocketMQ: standing faults, and queues contested for longer than a handover takes."""
-    found = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
+    sentences = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
     for item in answer.contested:
         if item.ended_at is None or (item.seconds or 0) >= CONTESTED_SECONDS:
             longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"
-            found.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
-    return list(dict.fromkeys(found))
+            sentences.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
+    return list(dict.fromkeys(sentences))
 
 
 def offender_names(people: tuple[Person, ...], limit: int = 3) -> str:
     """Names of members, the first to act before the others."""
-    return listed([person.where for person in sorted(people, key=lambda one: not one.first)], limit)
+    return listed([person.where for person in sorted(people, key=lambda person: not person.first)], limit)
 
 
 def act(item: Rebalance) -> str:
@@ -151,8 +155,8 @@ def spared(numbers: Mapping[str, float], rebalances: int, confidence: float | No
     seconds = numbers.get("static_saved_seconds", 0.0)
     saved = f", and {duration(seconds)} of standing still" if seconds >= SPARED_MIN_SECONDS else ""
     doubt = f", if the trigger is the one named ({share(confidence)} sure)" if confidence is not None and confidence < SURE else ""
-    told = f"would have avoided {avoided} of {counted(rebalances, 'rebalance')}{saved}{doubt}."
-    return f"Static membership (group.instance.id, since 2.3.0) {told}"
+    sentence = f"would have avoided {avoided} of {counted(rebalances, 'rebalance')}{saved}{doubt}."
+    return f"Static membership (group.instance.id, since 2.3.0) {sentence}"
 
 
 def outcome(item: Rebalance) -> str:
@@ -167,8 +171,8 @@ def own_words(item: Rebalance) -> str:
 
     Empty if there is none, or if the evidence already contains the whole record.
     """
-    said = item.trigger_text or ""
-    return "" if any(line.text.startswith(said[:80]) for line in item.evidence) else said
+    reason_text = item.trigger_text or ""
+    return "" if any(line.text.startswith(reason_text[:80]) for line in item.evidence) else reason_text
 
 
 def certainty(item: Rebalance) -> list[str]:
@@ -185,8 +189,8 @@ def certainty(item: Rebalance) -> list[str]:
     if item.inferred_steps or item.unexplained_lines:
         steps = f"{counted(item.inferred_steps, 'step')} of it {'is' if item.inferred_steps == 1 else 'are'} inferred"
         lines = f"{counted(item.unexplained_lines, 'line')} {'remains' if item.unexplained_lines == 1 else 'remain'} unexplained"
-        said = [text for count, text in ((item.inferred_steps, steps), (item.unexplained_lines, lines)) if count]
-        sentences.append(" and ".join(said) + ".")
+        clauses = [text for count, text in ((item.inferred_steps, steps), (item.unexplained_lines, lines)) if count]
+        sentences.append(" and ".join(clauses) + ".")
     return sentences
 
 
@@ -262,8 +266,10 @@ def _state_at_the_end(item: Rebalance, clock: Clock) -> str:
     state, since = ("PreparingRebalance", item.started_at) if item.joined_at is None else ("CompletingRebalance", item.joined_at)
     at = f" since {clock.full(since)}" if since is not None else ""
     names = " or ".join(person.where for person in item.blockers)
-    what = "" if not item.blockers else f", waiting for {names}" if item.joined_at is None else f", waiting for the SyncGroup of {names}"
-    return f"The group was in {state}{at}{what}."
+    state_text = (
+        "" if not item.blockers else f", waiting for {names}" if item.joined_at is None else f", waiting for the SyncGroup of {names}"
+    )
+    return f"The group was in {state}{at}{state_text}."
 
 
 def _cost(item: Rebalance) -> str:

@@ -74,10 +74,10 @@ def membership_changes(index: int, row: Rebalance, parts: Sequence[RebalanceMemb
     Those of offenders, and of other members according to `parts`.
     """
     at = row.started_at if row.started_at is not None else row.joined_at or 0
-    told: set[str] = set()
+    announced: set[str] = set()
     for person in row.offenders:
         actor = actor_of(person)
-        told.add(actor)
+        announced.add(actor)
         if row.cause == "member_restart":
             yield MembershipChange(index, "gone", "leave", actor, person.member_id, at, row)
             yield MembershipChange(index, "came", "join", actor, person.member_id, at, row)
@@ -87,8 +87,8 @@ def membership_changes(index: int, row: Rebalance, parts: Sequence[RebalanceMemb
             yield MembershipChange(index, "gone", _WENT[row.cause], actor, person.member_id, at, row)
     for part in parts:
         actor = actor_of(part)
-        if part.role in {"joined", "left"} and actor not in told:
-            told.add(actor)
+        if part.role in {"joined", "left"} and actor not in announced:
+            announced.add(actor)
             delay = int((part.join_delay_seconds or 0.0) * US_PER_SECOND)
             kind = "came" if part.role == "joined" else "gone"
             yield MembershipChange(index, kind, "join" if kind == "came" else "leave", actor, part.member_id, at + delay, row)
@@ -109,11 +109,11 @@ def absences_of(changes: Iterable[MembershipChange]) -> Iterator[Absence]:
     by_actor: defaultdict[str, list[MembershipChange]] = defaultdict(list)
     for change in changes:
         by_actor[change.actor].append(change)
-    for own in by_actor.values():
+    for actor_changes in by_actor.values():
         gone: MembershipChange | None = None
         early: MembershipChange | None = None
         present = False
-        for change in sorted(own, key=lambda each: (each.index, each.kind == "came")):
+        for change in sorted(actor_changes, key=lambda change: (change.index, change.kind == "came")):
             if change.kind == "gone":
                 if early is not None and change.how == "expiry" and change.member_id != early.member_id:
                     yield Absence(change, early, new_process=True)

@@ -276,7 +276,7 @@ class QueueHarm:
 
 @dataclass(frozen=True, slots=True)
 class StandingQuarrel:
-    """What `conditions` say of a fault that stands through the episode."""
+    """Facts about a fault that lasts through the episode."""
 
     detail: str
 

@@ -89,13 +89,13 @@ def find_incidents(
     parts: defaultdict[str, list[RebalanceMember]] = defaultdict(list)
     for member in members:
         parts[member.rebalance_id].append(member)
-    found = []
+    incidents = []
     for key in sorted(by_group):
         static = spared(by_group[key], parts) if key[1] == KAFKA else {}
         for episode in _with_flapping(episodes(by_group[key], limits.episode_gap_seconds), limits):
-            found.append(_incident(episode, limits))
-            _without_restarts(found[-1], episode, static)
-    return sorted(found, key=badness)
+            incidents.append(_incident(episode, limits))
+            _without_restarts(incidents[-1], episode, static)
+    return sorted(incidents, key=badness)
 
 
 def _without_restarts(incident: Incident[EpisodeFacts], rows: Sequence[Rebalance], static: Mapping[str, float]) -> None:
@@ -121,10 +121,10 @@ def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalan
         yield episode
 
 
-def _with_flapping(found: Iterable[list[Rebalance]], limits: Limits) -> Iterable[list[Rebalance]]:
+def _with_flapping(episodes: Iterable[list[Rebalance]], limits: Limits) -> Iterable[list[Rebalance]]:
     """Join episodes in which the same member went, again and again."""
     run: list[list[Rebalance]] = []
-    for episode in found:
+    for episode in episodes:
         if run and not _goes_on_flapping(run[-1], episode):
             yield from _joined(run, limits)
             run = []
@@ -140,8 +140,8 @@ def _goes_on_flapping(before: Sequence[Rebalance], after: Sequence[Rebalance]) -
 def _culprit(rows: Sequence[Rebalance]) -> str | None:
     """The one member that went, or came back, in all rebalances."""
     actors = {_actor(row.offenders[0]) if row.offenders else None for row in rows}
-    went = any(row.cause in _WENT for row in rows) and all(row.cause in _WENT | {"member_join"} for row in rows)
-    return next(iter(actors)) if went and len(actors) == 1 else None
+    has_departures = any(row.cause in _WENT for row in rows) and all(row.cause in _WENT | {"member_join"} for row in rows)
+    return next(iter(actors)) if has_departures and len(actors) == 1 else None
 
 
 def _joined(run: list[list[Rebalance]], limits: Limits) -> Iterable[list[Rebalance]]:
@@ -322,16 +322,16 @@ _KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = 
 def restarted_members(rows: Iterable[Rebalance]) -> set[str]:
     """Members that left and came back; `rows` must be in order."""
     left: set[str] = set()
-    found: set[str] = set()
+    members: set[str] = set()
     for row in rows:
         actors = {_actor(person) for person in row.offenders}
         if row.cause == "member_restart":
-            found |= actors
+            members |= actors
         elif row.cause in _LEFT and row.outcome != "empty":
             left |= actors
         elif row.cause == "member_join":
-            found |= actors & left
-    return found
+            members |= actors & left
+    return members
 
 
 _LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
@@ -404,8 +404,8 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
         return HeldUp(member, sum(map(waited_seconds, waited)))
     if kind == "flapping_member":
         causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and _actor(row.offenders[0]) == name]
-        went = Counter(cause for cause in causes if cause in _WENT)
-        return MemberActions(member, tuple(went.most_common(2)))
+        departures = Counter(cause for cause in causes if cause in _WENT)
+        return MemberActions(member, tuple(departures.most_common(2)))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
     return _request(rows, cause, member) or MemberActions(member, ((cause, causes.count(cause)),))
 
@@ -416,10 +416,10 @@ _CLIENT_REASON = "client reason: "
 def _request(rows: Sequence[Rebalance], cause: str, member: NamedMember | None) -> RejoinRequest | None:
     """What members wrote when they asked for rebalances."""
     texts = [row.trigger_text or "" for row in rows if row.cause == cause]
-    told = _most_common([text.partition(_CLIENT_REASON)[2] for text in texts if _CLIENT_REASON in text])
-    if told is None or cause not in _TOLD_BY_CLIENTS or "need to revoke" in told or told == "not provided":
+    reason_text = _most_common([text.partition(_CLIENT_REASON)[2] for text in texts if _CLIENT_REASON in text])
+    if reason_text is None or cause not in _TOLD_BY_CLIENTS or "need to revoke" in reason_text or reason_text == "not provided":
         return None
-    return RejoinRequest(member, is_planned=cause != "unknown", text=told)
+    return RejoinRequest(member, is_planned=cause != "unknown", text=reason_text)
 
 
 _TOLD_BY_CLIENTS = frozenset({"unknown", "cooperative_followup", "scheduled_rebalance"})

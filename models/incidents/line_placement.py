@@ -94,8 +94,8 @@ def place(event: Event, rows: Iterable[Rebalance]) -> LineRole:
         if len(groups) != 1:
             return _behind(event, at, rows)
         event = replace(event, group=groups.pop())
-    own = sorted((row for row in rows if row.group == event.group), key=lambda row: row.began)
-    row, known_by = _row_of(event, at, own)
+    group_rows = sorted((row for row in rows if row.group == event.group), key=lambda row: row.began)
+    row, known_by = _row_of(event, at, group_rows)
     if row is None or (event.name in _CALM and not _is_behind(event, row)):
         return LineRole("apart", None, _CALM.get(event.name, f"no rebalance of {event.group} was going on then"))
     part, why = _part(event, at, row)
@@ -106,20 +106,20 @@ def _over(row: Rebalance) -> int | None:
     return row.ended_at if row.ended_at is not None else None if row.outcome == "open" else row.joined_at
 
 
-def _row_of(event: Event, at: int, own: Sequence[Rebalance]) -> tuple[Rebalance | None, str]:
-    named = [row for row in own if _stands_on(row, event)]
+def _row_of(event: Event, at: int, rows: Sequence[Rebalance]) -> tuple[Rebalance | None, str]:
+    named = [row for row in rows if _stands_on(row, event)]
     if named:
         return min(named, key=lambda row: abs(row.began - at)), "its verdict stands on this line"
-    made = _by_generation(event, at, own)
+    made = _by_generation(event, at, rows)
     if made is not None:
         return made, f"it speaks of generation {event.generation}"
     if event.name in CAUSES or event.name in JOINS:
-        following = next((row for row in own if 0 <= row.began - at <= NEAR_US and _is_behind(event, row)), None)
+        following = next((row for row in rows if 0 <= row.began - at <= NEAR_US and _is_behind(event, row)), None)
         if following is not None:
             return following, "it stands just before the rebalance begins"
-    near = [(away, -row.began, row) for row in own if (away := _away(row, at)) is not None]
+    near = [(away, -row.began, row) for row in rows if (away := _away(row, at)) is not None]
     if near:
-        return min(near, key=lambda each: each[:2])[2], "it stands in its time"
+        return min(near, key=lambda row: row[:2])[2], "it stands in its time"
     return None, ""
 
 
@@ -146,7 +146,7 @@ def _away(row: Rebalance, at: int) -> int | None:
     return max(before, after, 0) if before <= US_PER_SECOND and after <= NEAR_US else None
 
 
-def _by_generation(event: Event, at: int, own: Sequence[Rebalance]) -> Rebalance | None:
+def _by_generation(event: Event, at: int, group_rows: Sequence[Rebalance]) -> Rebalance | None:
     """Rebalance with the line's generation; the nearest if there are several.
 
     A group that was deleted and created again has several.
@@ -154,10 +154,10 @@ def _by_generation(event: Event, at: int, own: Sequence[Rebalance]) -> Rebalance
     if event.generation is None or event.generation < 0:
         return None
     if event.name in _OLD_GENERATION:
-        found = [row for row in own if row.generation_before == event.generation]
+        rows = [row for row in group_rows if row.generation_before == event.generation]
     else:
-        found = [row for row in own if row.generation_after == event.generation]
-    nearest = min(found, key=lambda row: abs(row.began - at), default=None)
+        rows = [row for row in group_rows if row.generation_after == event.generation]
+    nearest = min(rows, key=lambda row: abs(row.began - at), default=None)
     if nearest is None or event.name not in {"HeartbeatCompleted", "OffsetCommitCompleted"}:
         return nearest
     over = _over(nearest)
@@ -170,8 +170,8 @@ def _part(event: Event, at: int, row: Rebalance) -> tuple[str, str]:
     if event.name == "RebalanceStarted":
         return "cause", "the coordinator says that it begins, and why"
     acted = _is_behind(event, row)
-    said = f"{event.fields.get('why', '')} {event.fields.get('reason', '')}".lower()
-    if any(words in said for words in EFFECTS_OF_OTHERS):
+    reason = f"{event.fields.get('why', '')} {event.fields.get('reason', '')}".lower()
+    if any(words in reason for words in EFFECTS_OF_OTHERS):
         return "effect", "the member rejoins because the group is rebalancing already"
     in_time = row.joined_at is None or at <= row.joined_at + US_PER_SECOND
     if event.name in JOINS:

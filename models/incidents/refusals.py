@@ -64,7 +64,7 @@ KINDS = (
 FENCED = KINDS[-1]
 
 _FENCING = frozenset({"ClientFenced", "StaticMemberFenced", "ModernMemberRefused"})
-"""Events that tell of nothing else."""
+"""Events that show nothing but a refusal."""
 
 DENIED = "GroupAccessDenied"
 """What an authorizer logs: it names a principal and no client."""

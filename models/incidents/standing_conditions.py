@@ -54,7 +54,7 @@ class Condition:
     lines: list[Event] = field(default_factory=list)
     topology_state: str = ""
     detail: str | None = None
-    """What the line says of the topology."""
+    """State of the topology according to the line."""
     partition: str = ""
     offset: str = ""
     """Of the last record on its last delivery attempt."""
@@ -146,14 +146,14 @@ class StandingConditions:
     def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, Condition]]:
         """Remove and yield conditions that are over, each with its time."""
         ended, self.over = self.over, []
-        for each in ended:
-            if each.ended_at is not None and each.ended_at - each.first_at >= NOT_READY_MIN_US:
-                yield each.ended_at + 1, each
-        for partition, each in sorted(self.records.items(), key=lambda item: (item[1].last_at, item[0])):
-            over_at = each.last_at + gap_us + 1
+        for condition in ended:
+            if condition.ended_at is not None and condition.ended_at - condition.first_at >= NOT_READY_MIN_US:
+                yield condition.ended_at + 1, condition
+        for partition, condition in sorted(self.records.items(), key=lambda item: (item[1].last_at, item[0])):
+            over_at = condition.last_at + gap_us + 1
             if over_at <= until:
                 del self.records[partition]
-                yield over_at, each
+                yield over_at, condition
 
     def lasting(self, until: int) -> Iterator[Condition]:
         """Conditions that last when the logs end."""

@@ -109,16 +109,16 @@ class StaticRestarts:
 def was_kept(event: Event, kept: Sequence[Event]) -> bool:
     """Whether a line of the same broker says right afterwards that no rebalance follows."""
     at = event.time_us
-    return any(0 <= each.time_us - at <= KEPT_US and each.node == event.node for each in _near(kept, at))
+    return any(0 <= start.time_us - at <= KEPT_US and start.node == event.node for start in _near(kept, at))
 
 
 def _near(kept: Sequence[Event], at: int) -> Sequence[Event]:
-    low = bisect_left(kept, at, key=lambda each: each.time_us)
-    return kept[low : bisect_right(kept, at + KEPT_US, key=lambda each: each.time_us)]
+    low = bisect_left(kept, at, key=lambda event: event.time_us)
+    return kept[low : bisect_right(kept, at + KEPT_US, key=lambda event: event.time_us)]
 
 
 def return_incident(cluster: str, group: str, spell: ReturnSpell) -> Incident[StaticReturnFacts | StaticTakeoverFacts] | None:
-    """A spell of returns as an incident, None if refusals tell of it already."""
+    """Incident of a spell of returns, None if refusals already explain it."""
     name, times = max(Counter(spell.counts).items(), key=lambda item: (item[1], clear(item[0])))
     in_turn = times >= TAKEOVERS_MIN
     if in_turn and spell.is_fenced:

@@ -30,7 +30,7 @@ def spared(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMemb
     for change in changes:
         by_row[change.index].append(change)
     eligible = {index for index, row in enumerate(ordered) if may_be_static(row.protocol_type, row.protocol)}
-    avoided = {index for index, own in by_row.items() if index in eligible and all(id(change) in bridged for change in own)}
+    avoided = {index for index, changes in by_row.items() if index in eligible and all(id(change) in bridged for change in changes)}
     for before, index in pairwise(range(len(ordered))):
         if before in avoided and ordered[index].cause == "cooperative_followup":
             avoided.add(index)

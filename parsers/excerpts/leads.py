@@ -53,7 +53,7 @@ class Leads:
         places = self._places.get(form)
         stamp = None if places is None or places.form is None else stamp_of(places.form, text, *places.stamp)
         if places is None or stamp is None:
-            places = _found(text)
+            places = _places_in(text)
             stamp = None if places.form is None else stamp_of(places.form, text, *places.stamp)
             if stamp is not None and stamp.date.has_date and not has_false_date(text) and len(self._places) < _FORMS_MAX:
                 self._places[form] = places
@@ -61,15 +61,15 @@ class Leads:
         return Lead(stamp, places.level, text[begin:end] or None)
 
 
-def _found(text: str) -> _Places:
+def _places_in(text: str) -> _Places:
     """Places in a text; the level behind its time counts most."""
     placed = last_placed(text, 0, len(text))
     begin, end = (placed.stamp.begin, placed.stamp.end) if placed is not None else (0, 0)
-    logger = next(reversed([each.span("logger") for each in _LOGGER.finditer(text)]), (0, 0))
+    logger = next(reversed([match.span("logger") for match in _LOGGER.finditer(text)]), (0, 0))
     return _Places(None if placed is None else placed.form, (begin, end), level_in(text[end:]) or level_in(text), logger)
 
 
 def level_in(text: str) -> str | None:
     """The last level that a text names."""
-    found = next(reversed(list(_LEVEL.finditer(text))), None)
-    return None if found is None else level_named((found["plain"] or found["named"] or found["boxed"]).upper())
+    level = next(reversed(list(_LEVEL.finditer(text))), None)
+    return None if level is None else level_named((level["plain"] or level["named"] or level["boxed"]).upper())

@@ -21,7 +21,7 @@ _BEGINNINGS: tuple[tuple[str, ...], ...] = (
     ("dez", "déc", "dic", "dec", "gru", "ara", "pro", "дек"),
 )
 _NUMBERS = {beginning: number for number, names in enumerate(_BEGINNINGS, start=1) for beginning in names}
-_LONGEST_FIRST = sorted(_NUMBERS, key=lambda each: (-len(each), each))
+_LONGEST_FIRST = sorted(_NUMBERS, key=lambda name: (-len(name), name))
 MONTH_NAME = rf"(?P<local>(?:{'|'.join(_LONGEST_FIRST)})[a-zà-žа-я]{{0,8}}|1?\d(?=[月월]))[.月월]?"
 """A month by its name, or by its number as in Chinese."""
 
@@ -32,7 +32,7 @@ _AFTERNOON = re.compile(r"p|nachm|下午|午後|오후|ös|odp", re.IGNORECASE)
 def month_number(name: str) -> int:
     """The number of a month with this name."""
     low = name.lower()
-    return int(low) if low.isdecimal() else next(_NUMBERS[each] for each in _LONGEST_FIRST if low.startswith(each))
+    return int(low) if low.isdecimal() else next(_NUMBERS[name] for name in _LONGEST_FIRST if low.startswith(name))
 
 
 def is_afternoon(half: str) -> bool:

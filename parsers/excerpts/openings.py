@@ -51,8 +51,8 @@ class Openings:
 
     def has_telling(self, message: str) -> bool:
         """Whether a message holds fixed words of a known one that few others have."""
-        found = self._words.find_matches_as_indexes(message, overlapping=True)
-        return any(end - start >= _TELLING_WORDS for _, start, end in found)
+        hits = self._words.find_matches_as_indexes(message, overlapping=True)
+        return any(end - start >= _TELLING_WORDS for _, start, end in hits)
 
     @cached_property
     def _bytes_for_long(self) -> ahocorasick_rs.BytesAhoCorasick:
@@ -64,8 +64,8 @@ class Openings:
 
     def places(self, text: str) -> list[int]:
         """Places at which a message may begin, ascending."""
-        found = self._search.find_matches_as_indexes(text, overlapping=True)
-        return sorted({start for _, start, _ in found if not (start and text[start].isalpha() and text[start - 1].isalpha())})
+        hits = self._search.find_matches_as_indexes(text, overlapping=True)
+        return sorted({start for _, start, _ in hits if not (start and text[start].isalpha() and text[start - 1].isalpha())})
 
     def prefix_places(self, text: str) -> list[int]:
         """Places of prefixes; each starts a record."""
@@ -79,10 +79,10 @@ class Openings:
         """
         count, last = len(self._prefixes), len(self._texts) - 1
         search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long
-        found = search.find_matches_as_indexes(data, overlapping=True)
-        found = [each for each in found if each[0] != last] if is_telling else found
-        prefixes = [start for number, start, _ in found if number < count]
-        plain = [start for number, start, _ in found if number >= count and not _is_inside(data, start)]
+        hits = search.find_matches_as_indexes(data, overlapping=True)
+        hits = [hit for hit in hits if hit[0] != last] if is_telling else hits
+        prefixes = [start for number, start, _ in hits if number < count]
+        plain = [start for number, start, _ in hits if number >= count and not _is_inside(data, start)]
         return np.unique(np.array(prefixes, dtype=np.int64)), np.unique(np.array(plain, dtype=np.int64))
 
 

@@ -64,14 +64,14 @@ class Excerpt(NamedTuple):
     before: str
     behind: str
     between: str | None = None
-    """What stands between its time and its message; None where the time is elsewhere."""
+    """Text between its time and its message; None if the time is elsewhere."""
 
 
 @dataclass(slots=True)
 class ExcerptReader:
     """Finds records with one catalogue.
 
-    `width` is that of the terminal that wrapped the text, or 0; `tail` what stands behind each message.
+    `width` is that of the terminal that wrapped the text, or 0; `tail` the text behind each message.
     """
 
     catalogue: Catalogue
@@ -85,7 +85,7 @@ class ExcerptReader:
 
     def __post_init__(self) -> None:
         self.openings = openings_of(self.catalogue)
-        self._is_marked = bool(self.tail) and not any(each.isalnum() for each in self.tail)
+        self._is_marked = bool(self.tail) and not any(character.isalnum() for character in self.tail)
 
     def read(self, text: str) -> Iterator[Excerpt]:
         """All records of a text, in order."""
@@ -97,8 +97,8 @@ class ExcerptReader:
         starts = list(document_starts(raw)) if '":' in text else []
         yield from self._plain(raw[: starts[0]] if starts else raw, 0)
         for first, stop in pairwise([*starts, len(raw)]):
-            for each in self._document(raw[first:stop][:MAX_LINES]) or self._plain(raw[first:stop], 0):
-                yield each._replace(first_line=each.first_line + first, last_line=each.last_line + first)
+            for excerpt in self._document(raw[first:stop][:MAX_LINES]) or self._plain(raw[first:stop], 0):
+                yield excerpt._replace(first_line=excerpt.first_line + first, last_line=excerpt.last_line + first)
 
     def ordinary(self, text: str) -> Excerpt | None:
         """The only record of a line that ends with message and tail.
@@ -128,12 +128,12 @@ class ExcerptReader:
         at = begin = 0
         pending = ""
         while at < len(lines) and self._tries < _MAX_TRIES:
-            found = self._record(lines, widths, at, begin, pending)
-            if found is None:
+            opened = self._record(lines, widths, at, begin, pending)
+            if opened is None:
                 pending = f"{pending}\n{lines[at][1][begin:]}"[-_NEAR:]
                 at, begin = at + 1, 0
                 continue
-            excerpt, at, begin = found
+            excerpt, at, begin = opened
             pending = ""
             yield excerpt._replace(first_line=excerpt.first_line + first, last_line=excerpt.last_line + first)
 
@@ -152,8 +152,8 @@ class ExcerptReader:
                 match = self.catalogue.match(header.logger, None, header.message) if header is not None else None
                 if header is not None and match is not None:
                     return [Excerpt(header, match, 0, len(lines) - 1, "", "", "")]
-                if found := self._in_field(_braced(text), len(lines) - 1):
-                    return found
+                if excerpts := self._in_field(_braced(text), len(lines) - 1):
+                    return excerpts
         return []
 
     def _in_field(self, text: str, last: int) -> list[Excerpt]:
@@ -163,12 +163,12 @@ class ExcerptReader:
             return []
         stamp = first_stamp(text, 0, len(text))
         for value in filter(None, (text_field(document, path) for path in envelope_fields("json", "line"))):
-            if found := list(self._plain(value.split("\n"), 0)):
-                return [each._replace(header=_with_time(each.header, stamp), first_line=0, last_line=last) for each in found]
+            if excerpts := list(self._plain(value.split("\n"), 0)):
+                return [excerpt._replace(header=_with_time(excerpt.header, stamp), first_line=0, last_line=last) for excerpt in excerpts]
         return []
 
     def header(self, text: str) -> Header | None:
-        """What stands around the first prefix of a text that holds no known message."""
+        """Time, level and logger around the first known prefix of a text."""
         text = cleaned(text[:MAX_TEXT]).replace("\n", " ")
         start = next(iter(self.openings.prefix_places(text)), None)
         if start is None:
@@ -188,9 +188,9 @@ class ExcerptReader:
         wrapped = bool(joins) and self.width > 0 and widths[lines[at][0]] >= self.width
         alone = [(line[begin:], [len(line) - begin])]
         for text, ends in (*joins, *alone) if wrapped else (*alone, *joins):
-            found = self._first(text, ends, pending)
-            if found is not None:
-                header, match, end, lead, between = found
+            opening = self._first(text, ends, pending)
+            if opening is not None:
+                header, match, end, lead, between = opening
                 last = next((number for number, stop in enumerate(ends) if end <= stop), len(ends) - 1)
                 behind = len(lines[at + last][1]) - (ends[last] - end) if last else begin + end
                 excerpt = Excerpt(header, match, lines[at][0], lines[at + last][0], lead, text[end : ends[last]], between)
@@ -208,13 +208,13 @@ class ExcerptReader:
             return
         mark = mark_of(line) if not begin else ""
         parts = [line[begin:]]
-        told: list[str] = []
+        joined_lines: list[str] = []
         for number in range(at + 1, min(len(lines), at + MAX_LINES)):
             raw = lines[number][1]
-            told.append("" if self._is_hard(lines[number - 1], widths, raw) else " ")
+            joined_lines.append("" if self._is_hard(lines[number - 1], widths, raw) else " ")
             rest = raw[len(mark) :] if mark.strip() and raw.startswith(mark.rstrip()) else raw
-            parts.append(rest.strip() if told[-1] else rest.rstrip())
-        for glues in dict.fromkeys((tuple(told), ("",) * len(told), (" ",) * len(told))):
+            parts.append(rest.strip() if joined_lines[-1] else rest.rstrip())
+        for glues in dict.fromkeys((tuple(joined_lines), ("",) * len(joined_lines), (" ",) * len(joined_lines))):
             text, ends = parts[0].rstrip(), [len(parts[0].rstrip())]
             for glue, part in zip(glues, parts[1:], strict=True):
                 text += glue + (part.strip() if glue else part)
@@ -265,7 +265,7 @@ class ExcerptReader:
                 break
             if text.startswith("#", place):
                 token = text.rfind(" ", 0, place) + 1
-                bars = [each + 1 for each in range(token, place) if text[each] == "|"]
+                bars = [index + 1 for index in range(token, place) if text[index] == "|"]
                 begins = [text.rfind(" ", 0, max(token - 1, 0)) + 1, token, *bars]
                 starts += [(begin, place) for begin in begins]
             elif text.startswith(" ", place):
@@ -279,7 +279,7 @@ class ExcerptReader:
     ) -> Iterator[tuple[int, str]]:
         """Texts that may be the message from a place on, with their ends."""
         ends: dict[int, None] = {}
-        if self._is_marked and logger is None and (stop := next((each for each in breaks if text.endswith(self.tail, start, each)), 0)):
+        if self._is_marked and logger is None and (stop := next((end for end in breaks if text.endswith(self.tail, start, end)), 0)):
             yield stop - len(self.tail), text[start : stop - len(self.tail)]
         if logger is not None:
             ends[logger.start()] = None
@@ -310,8 +310,8 @@ class ExcerptReader:
                 tidy = _BLANKS.sub(" ", unescaped(message))
                 tidy = tidy.replace(2 * quote, quote) if quote else tidy
                 if tidy != message and not exact:
-                    for each in dict.fromkeys((tidy, tidy.rstrip(), bare_end(tidy))):
-                        yield start + len(message), each
+                    for candidate in dict.fromkeys((tidy, tidy.rstrip(), bare_end(tidy))):
+                        yield start + len(message), candidate
         for end in ends:
             bare = bare_end(text[start:end])
             exact = logger is not None and end == logger.start()
@@ -319,9 +319,9 @@ class ExcerptReader:
             yield start + len(bare), f"{bare if exact else _BLANKS.sub(' ', unescaped(bare))} "
 
     def _header(self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str) -> tuple[Header, str | None]:
-        """What stands around a message says when, how grave and by whom.
+        """Read time, level and logger from the text around a message.
 
-        With what stands between the time and the message.
+        Also returns the text between the time and the message.
         """
         before = self._leads.read(lead)
         stamp = (before.stamp, lead) if before.stamp is not None else _stamp(text[stop : stop + _NEAR], pending)
@@ -344,8 +344,8 @@ def document_starts(lines: Sequence[str]) -> Iterator[int]:
     """
     is_open = False
     for number, line in enumerate(lines):
-        found = _DOCUMENT.match(line)
-        if found is not None and ("{" in found[0] or not is_open):
+        match = _DOCUMENT.match(line)
+        if match is not None and ("{" in match[0] or not is_open):
             yield number
             is_open = True
         is_open = is_open and not bare_end(line).endswith("}")
@@ -356,15 +356,15 @@ def has_odd_time(header: Header) -> bool:
     return header.stamp is not None and header.date is not None and header.date.read(header.stamp)[0] is None
 
 
-def with_times(found: Iterable[Excerpt], header: Header | None) -> list[Excerpt]:
+def with_times(excerpts: Iterable[Excerpt], header: Header | None) -> list[Excerpt]:
     """Records of a text, without those whose time is broken.
 
     It may be in a form that the layout does not have; where only a part of it can be read, it is broken.
     """
     if header is None or header.stamp is None or not has_odd_time(header):
-        return list(found)
+        return list(excerpts)
     is_whole = is_clock(header.stamp)
-    return [each for each in found if each.header.date is not None and (is_whole or each.header.date.has_date)]
+    return [excerpt for excerpt in excerpts if excerpt.header.date is not None and (is_whole or excerpt.header.date.has_date)]
 
 
 def _braced(text: str) -> str:
@@ -378,11 +378,11 @@ def _stamp(behind: str, pending: str) -> tuple[FoundStamp, str] | None:
 
     It stands on earlier lines, or in fields behind the message.
     """
-    found = last_stamp(pending, 0, len(pending)) if pending else None
-    if found is not None:
-        return found, pending
-    found = first_stamp(behind, 0, len(behind)) if '"' in behind[:4] else None
-    return (found, behind) if found is not None else None
+    stamp = last_stamp(pending, 0, len(pending)) if pending else None
+    if stamp is not None:
+        return stamp, pending
+    stamp = first_stamp(behind, 0, len(behind)) if '"' in behind[:4] else None
+    return (stamp, behind) if stamp is not None else None
 
 
 def _named(logger: re.Match[str]) -> str:

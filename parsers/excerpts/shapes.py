@@ -39,22 +39,22 @@ class Shape:
         return "%d" in self.pattern
 
 
-def learned_shape(found: Sequence[Excerpt], lines: Sequence[str]) -> Shape:
+def learned_shape(excerpts: Sequence[Excerpt], lines: Sequence[str]) -> Shape:
     """The most frequent shape of records, ties broken by its text."""
-    shapes = Counter(_shape(each) for each in found)
-    pattern = min(shapes, key=lambda each: (-shapes[each], each)) if shapes else "%m"
+    shapes = Counter(_shape(excerpt) for excerpt in excerpts)
+    pattern = min(shapes, key=lambda shape: (-shapes[shape], shape)) if shapes else "%m"
     return Shape(pattern, wrapped_width(lines))
 
 
-def usual_tail(found: Sequence[Excerpt]) -> str:
+def usual_tail(excerpts: Sequence[Excerpt]) -> str:
     """Marks, without letters and digits, behind most messages."""
-    tails = Counter(each.behind.partition("\n")[0].rstrip() for each in found)
-    tail = min(tails, key=lambda each: (-tails[each], each))
-    return tail if _MARKS.fullmatch(tail) and 2 * tails[tail] > len(found) >= _LEAST_TAILED else ""
+    tails = Counter(excerpt.behind.partition("\n")[0].rstrip() for excerpt in excerpts)
+    tail = min(tails, key=lambda tail: (-tails[tail], tail))
+    return tail if _MARKS.fullmatch(tail) and 2 * tails[tail] > len(excerpts) >= _LEAST_TAILED else ""
 
 
 def common_tail(lines: Sequence[str]) -> str:
-    """What stands behind each message: the end that all lines share.
+    """The end that all lines share, behind their messages.
 
     Lines that begin differently must share it, from a blank or a separator on.
     """
@@ -62,7 +62,7 @@ def common_tail(lines: Sequence[str]) -> str:
     if len({text[:_LONGEST] for text in texts}) < _LEAST_TAILED:
         return ""
     first, last = min(ends := [text[::-1][:_LONGEST] for text in texts]), max(ends)
-    shared = first[: next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))][::-1]
+    shared = first[: next((at for at, (left, other) in enumerate(zip(first, last, strict=False)) if left != other), len(first))][::-1]
     begin = _SEPARATOR.search(shared)
     return shared[begin.start() :] if begin is not None else ""
 
@@ -81,28 +81,28 @@ def wrapped_width(lines: Sequence[str]) -> int:
     return widest if 2 * timed <= len(following) else 0
 
 
-def _shape(found: Excerpt) -> str:
+def _shape(excerpt: Excerpt) -> str:
     """The text around a message, with its parts by name.
 
     Other words are dots, since they may be names.
     """
-    before, stamp = found.before.rpartition("\n")[2], last_stamp(found.before, 0, len(found.before))
+    before, stamp = excerpt.before.rpartition("\n")[2], last_stamp(excerpt.before, 0, len(excerpt.before))
     if stamp is not None:
         # A header may be spread over lines: from that of the time on, all is part of it.
-        before = found.before[found.before.rfind("\n", 0, stamp.begin) + 1 :]
+        before = excerpt.before[excerpt.before.rfind("\n", 0, stamp.begin) + 1 :]
         stamp = last_stamp(before, 0, len(before))
-    front = _masked(before, found)
+    front = _masked(before, excerpt)
     if stamp is not None:
-        front = f"{_masked(before[: stamp.begin], found)}%d{_masked(before[stamp.end :], found)}"
-    elif found.header.stamp is not None:
+        front = f"{_masked(before[: stamp.begin], excerpt)}%d{_masked(before[stamp.end :], excerpt)}"
+    elif excerpt.header.stamp is not None:
         front = f"%d {front}"  # on an earlier line, or behind the message
-    named = found.header.logger is not None and found.header.logger not in before
-    text = f"{front}%m{' (%c)' if named else ''}{_masked(found.behind, found)}"
+    named = excerpt.header.logger is not None and excerpt.header.logger not in before
+    text = f"{front}%m{' (%c)' if named else ''}{_masked(excerpt.behind, excerpt)}"
     return re.sub(r"\s+", " ", text)[-_LONGEST:].strip()
 
 
-def _masked(text: str, found: Excerpt) -> str:
-    level, logger = found.header.level or "", found.header.logger or ""
+def _masked(text: str, excerpt: Excerpt) -> str:
+    level, logger = excerpt.header.level or "", excerpt.header.logger or ""
 
     def name(word: re.Match[str]) -> str:
         return "%p" if word[0].upper() in (level, f"{level}ING") else "%c" if word[0] == logger else "…"

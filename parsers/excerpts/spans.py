@@ -57,7 +57,7 @@ def _inside_documents(lines: Lines) -> Flags:
     data = bytes(lines.data)
     if b'":' not in data:
         return inside
-    begins = [found.start() for found in _DOCUMENT.finditer(data, 0, int(lines.end[-1])) if b"{" in found[0]]
+    begins = [match.start() for match in _DOCUMENT.finditer(data, 0, int(lines.end[-1])) if b"{" in match[0]]
     firsts = np.unique(_line_of(lines, np.array(begins, dtype=np.int64)))
     for first in firsts.tolist():
         for line in range(first, min(first + MAX_LINES, len(lines)) - 1):
@@ -77,8 +77,8 @@ def _soon_after(flags: Flags) -> Flags:
     """Flag lines that a record of a flagged line may reach."""
     places = np.arange(len(flags))
     last = np.maximum.accumulate(np.where(flags, places, -MAX_LINES))
-    found: Flags = (places - last < MAX_LINES) & ~flags
-    return found
+    is_soon_after: Flags = (places - last < MAX_LINES) & ~flags
+    return is_soon_after
 
 
 def opening_places(lines: Lines, openings: Openings, width: int) -> Sequence[Ints]:
@@ -123,30 +123,30 @@ def _places_without(data: bytes, left_out: Ints, openings: Openings) -> tuple[In
 def _before_breaks(data: bytes, breaks: Ints) -> Ints:
     """Places of blanks at ends of lines."""
     values = np.frombuffer(data, dtype=np.uint8)
-    found = [np.zeros(0, dtype=np.int64)]
+    places = [np.zeros(0, dtype=np.int64)]
     begins = np.concatenate(([0], breaks[:-1] + 1)) if len(breaks) else breaks
     padded = np.flatnonzero((breaks > begins) & np.isin(values[np.maximum(breaks - 1, 0)], _BLANKS))
     for begin, end in zip(begins[padded].tolist(), breaks[padded].tolist(), strict=True):
-        found.append(np.arange(begin + len(data[begin:end].rstrip(b" \t\r")), end))
-    return np.concatenate(found)
+        places.append(np.arange(begin + len(data[begin:end].rstrip(b" \t\r")), end))
+    return np.concatenate(places)
 
 
 def _behind_breaks(data: bytes) -> Ints:
     """Places of blanks and further breaks behind line breaks."""
-    found = [np.arange(each.start() + 1, each.end()) for each in _INDENTS.finditer(data)]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+    places = [np.arange(match.start() + 1, match.end()) for match in _INDENTS.finditer(data)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *places])
 
 
 def _line_of(lines: Lines, places: Ints) -> Ints:
-    found: Ints = np.searchsorted(lines.start, places, side="right") - 1
-    return found
+    line_numbers: Ints = np.searchsorted(lines.start, places, side="right") - 1
+    return line_numbers
 
 
 def _flagged(lines: Lines, places: Ints) -> Flags:
     flags = np.zeros(len(lines), dtype=bool)
     if len(places):
-        found = _line_of(lines, places)
-        flags[found[found >= 0]] = True
+        line_numbers = _line_of(lines, places)
+        flags[line_numbers[line_numbers >= 0]] = True
     return flags
 
 
@@ -156,7 +156,7 @@ def _times(lines: Lines) -> Ints:
     Only those near the beginnings of lines.
     """
     data = bytes(lines.data)
-    numbers = _near_starts(lines, np.array([found.start() for found in _NUMBER.finditer(data)], dtype=np.int64) + _DATE) - _DATE
+    numbers = _near_starts(lines, np.array([match.start() for match in _NUMBER.finditer(data)], dtype=np.int64) + _DATE) - _DATE
     begins = [begin for begin in numbers.tolist() if _MILLIS.match(data, begin)]
     millis = [begin for begin in begins if not _is_alone(data, begin, begin + _MILLIS_DIGITS)]
     return np.concatenate((_near_starts(lines, _clocks(lines)), np.array(millis, dtype=np.int64) + _DATE))
@@ -171,8 +171,8 @@ def _is_alone(data: bytes, begin: int, end: int) -> bool:
 
 def _near_starts(lines: Lines, places: Ints) -> Ints:
     places = places[places < lines.end[-1]]
-    found = _line_of(lines, places)
-    kept: Ints = places[(found >= 0) & (places - lines.start[np.maximum(found, 0)] <= _NEAR)]
+    line_numbers = _line_of(lines, places)
+    kept: Ints = places[(line_numbers >= 0) & (places - lines.start[np.maximum(line_numbers, 0)] <= _NEAR)]
     return kept
 
 

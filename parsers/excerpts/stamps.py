@@ -83,24 +83,24 @@ class PlacedStamp(NamedTuple):
 
 def last_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
     """The last time between two places, one with a date if any."""
-    found = last_placed(text, begin, end)
-    return None if found is None else found.stamp
+    stamp = last_placed(text, begin, end)
+    return None if stamp is None else stamp.stamp
 
 
 def last_placed(text: str, begin: int, end: int) -> PlacedStamp | None:
     """The last time between two places, with its form."""
     best: PlacedStamp | None = None
     for number in (*range(len(_FORMS)), _EPOCH_FORM):
-        for found in _READERS[number][0].finditer(text, begin, end):
-            if (best is None or found.start() >= best.stamp.end) and (stamp := _READERS[number][1](found)) is not None:
+        for match in _READERS[number][0].finditer(text, begin, end):
+            if (best is None or match.start() >= best.stamp.end) and (stamp := _READERS[number][1](match)) is not None:
                 best = PlacedStamp(number, stamp)
     if best is not None:
         return best
-    for found in _BARE.finditer(text, begin, end):
-        return PlacedStamp(_BARE_FORM, _epoch(found))
+    for match in _BARE.finditer(text, begin, end):
+        return PlacedStamp(_BARE_FORM, _epoch(match))
     for number in (_YEAR_FORM, _DAY_FORM):
-        for found in _READERS[number][0].finditer(text, begin, end):
-            stamp = _READERS[number][1](found)
+        for match in _READERS[number][0].finditer(text, begin, end):
+            stamp = _READERS[number][1](match)
             best = best if stamp is None else PlacedStamp(number, stamp)
         if best is not None:
             break
@@ -110,20 +110,20 @@ def last_placed(text: str, begin: int, end: int) -> PlacedStamp | None:
 def stamp_of(form: int, text: str, begin: int, end: int) -> FoundStamp | None:
     """The time of a form at a place, None if there is no such."""
     regex, read = _READERS[form]
-    found = regex.match(text, begin)
-    return read(found) if found is not None and found.span() == (begin, end) else None
+    match = regex.match(text, begin)
+    return read(match) if match is not None and match.span() == (begin, end) else None
 
 
 def has_false_date(text: str) -> bool:
     """Whether something in a text looks like a date and is none."""
-    return any(_dated(found) is None for form in _FORMS for found in form.finditer(text))
+    return any(_dated(match) is None for form in _FORMS for match in form.finditer(text))
 
 
 def first_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
     """The first time with a date between two places."""
-    found = [stamp for form in _FORMS if (match := form.search(text, begin, end)) and (stamp := _dated(match)) is not None]
-    found += [_epoch(match)] if (match := _EPOCH.search(text, begin, end)) else []
-    return min(found, key=lambda each: each.begin, default=None)
+    stamps = [stamp for form in _FORMS if (match := form.search(text, begin, end)) and (stamp := _dated(match)) is not None]
+    stamps += [_epoch(match)] if (match := _EPOCH.search(text, begin, end)) else []
+    return min(stamps, key=lambda stamp: stamp.begin, default=None)
 
 
 def is_clock(text: str) -> bool:
@@ -131,68 +131,68 @@ def is_clock(text: str) -> bool:
     return _OF_A_DAY.fullmatch(text) is not None
 
 
-def _of_a_day(found: re.Match[str]) -> FoundStamp:
+def _of_a_day(match: re.Match[str]) -> FoundStamp:
     """A time of day."""
-    return FoundStamp(found.start(), found.end(), _clock_text(found), date_format("HH:mm:ss.SSSSSS"))
+    return FoundStamp(match.start(), match.end(), _clock_text(match), date_format("HH:mm:ss.SSSSSS"))
 
 
-def _of_a_year(found: re.Match[str]) -> FoundStamp | None:
+def _of_a_year(match: re.Match[str]) -> FoundStamp | None:
     """A time with month and day."""
-    got = found.groupdict()
-    month = _MONTHS[got["name"]] if got["name"] else int(got["month"] or 0)
-    text = f"{month:02d}-{int(got['day'] or got['date'] or 0):02d} {_clock_text(found)}"
+    fields = match.groupdict()
+    month = _MONTHS[fields["name"]] if fields["name"] else int(fields["month"] or 0)
+    text = f"{month:02d}-{int(fields['day'] or fields['date'] or 0):02d} {_clock_text(match)}"
     form = date_format("MM-dd HH:mm:ss.SSSSSS")
-    return FoundStamp(found.start(), found.end(), text, form) if form.read(text).local_us is not None else None
+    return FoundStamp(match.start(), match.end(), text, form) if form.read(text).local_us is not None else None
 
 
-def _dated(found: re.Match[str]) -> FoundStamp | None:
+def _dated(match: re.Match[str]) -> FoundStamp | None:
     """A time as ISO text."""
-    got = found.groupdict()
-    month, day = _month_and_day(got)
-    year = int(got["year"])
-    clock = _clock_text(found)
-    text = f"{year + _CENTURY if year < 100 else year:04d}-{month:02d}-{day:02d} {clock}{got.get('zone') or ''}"
+    fields = match.groupdict()
+    month, day = _month_and_day(fields)
+    year = int(fields["year"])
+    clock = _clock_text(match)
+    text = f"{year + _CENTURY if year < 100 else year:04d}-{month:02d}-{day:02d} {clock}{fields.get('zone') or ''}"
     date = date_format("")
-    return FoundStamp(found.start(), found.end(), text, date) if date.read(text).local_us is not None else None
+    return FoundStamp(match.start(), match.end(), text, date) if date.read(text).local_us is not None else None
 
 
-def _month_and_day(got: dict[str, str | None]) -> tuple[int, int]:
+def _month_and_day(fields: dict[str, str | None]) -> tuple[int, int]:
     """Month and day.
 
     Of two numbers that may be either, the first is the day unless only the second can be.
     """
-    if got.get("local"):
-        return month_number(str(got["local"])), int(got["day"] or 0)
-    if got.get("name"):
-        return _MONTHS[str(got["name"])], int(got["day"] or 0)
-    if got.get("first") is None:
-        return int(got["month"] or 0), int(got["day"] or 0)
-    first, second = int(got["first"] or 0), int(got["second"] or 0)
+    if fields.get("local"):
+        return month_number(str(fields["local"])), int(fields["day"] or 0)
+    if fields.get("name"):
+        return _MONTHS[str(fields["name"])], int(fields["day"] or 0)
+    if fields.get("first") is None:
+        return int(fields["month"] or 0), int(fields["day"] or 0)
+    first, second = int(fields["first"] or 0), int(fields["second"] or 0)
     return (first, second) if second > len(_MONTHS) >= first else (second, first)
 
 
-def _clock_text(found: re.Match[str]) -> str:
+def _clock_text(match: re.Match[str]) -> str:
     """Time of day with six digits of a second."""
-    got = found.groupdict()
-    if packed := got.get("packed"):
+    fields = match.groupdict()
+    if packed := fields.get("packed"):
         hour, rest = packed[:2], f"{packed[2:4]}:{packed[4:]}"
-    elif got.get("minute"):
-        hour, rest = got["hour"], f"{int(got['minute']):02d}:{int(got['pair']):02d}"
+    elif fields.get("minute"):
+        hour, rest = fields["hour"], f"{int(fields['minute']):02d}:{int(fields['pair']):02d}"
     else:
-        hour, rest = got["clock"].split(":", 1)
+        hour, rest = fields["clock"].split(":", 1)
     number = int(hour)
-    half = got.get("half") or got.get("eastern")
+    half = fields.get("half") or fields.get("eastern")
     if half:
         number = number % _NOON + (_NOON if is_afternoon(half) else 0)
-    return f"{number:02d}:{rest}.{(found['fraction'] or '').ljust(6, '0')[:6]}"
+    return f"{number:02d}:{rest}.{(match['fraction'] or '').ljust(6, '0')[:6]}"
 
 
-def _epoch(found: re.Match[str]) -> FoundStamp:
+def _epoch(match: re.Match[str]) -> FoundStamp:
     """A count of seconds, or of smaller units, since 1970."""
-    whole, _, fraction = found["epoch"].partition(".")
+    whole, _, fraction = match["epoch"].partition(".")
     digits = (whole + fraction).ljust(_SECOND_DIGITS + 6, "0")[: _SECOND_DIGITS + 6]
     at = datetime.fromtimestamp(int(digits[:_SECOND_DIGITS]), UTC)
-    return FoundStamp(found.start(), found.end(), f"{at:%Y-%m-%d %H:%M:%S}.{digits[_SECOND_DIGITS:]}Z", date_format(""))
+    return FoundStamp(match.start(), match.end(), f"{at:%Y-%m-%d %H:%M:%S}.{digits[_SECOND_DIGITS:]}Z", date_format(""))
 
 
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], FoundStamp | None]], ...] = (

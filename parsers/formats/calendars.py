@@ -24,11 +24,11 @@ def gregorian_year(year: int) -> int:
 
 
 def calendar_of(text: str) -> str:
-    """What to say of the first year in a text, if anything."""
-    found = _YEAR.search(text)
-    if found is None:
+    """Note about the first year in a text, if it needs one."""
+    match = _YEAR.search(text)
+    if match is None:
         return ""
-    year = int(found[1] or found[4] or found[5])
+    year = int(match[1] or match[4] or match[5])
     if year in _BUDDHIST_YEARS:
         return f"Buddhist year {year} read as {gregorian_year(year)}"
     return f"year {year} of an unknown calendar, kept as written" if year in _OTHER_YEARS else ""

@@ -51,7 +51,7 @@ def cleaned(line: str) -> str:
     if "\\" in line and _PAGE_ESCAPE.search(line):
         line = _PAGE_ESCAPED.sub(r"\1", line)
     if "&" in line:
-        line = _ENTITIES.sub(lambda found: html.unescape(found[0]), line)
+        line = _ENTITIES.sub(lambda match: html.unescape(match[0]), line)
     return line if line.isascii() and line.isprintable() else line.translate(_TRANSLATION)
 
 
@@ -72,8 +72,8 @@ def unescaped(text: str) -> str:
     return _ESCAPES.sub(_character, text)
 
 
-def _character(found: re.Match[str]) -> str:
-    code = found[0].lstrip("\\")
+def _character(match: re.Match[str]) -> str:
+    code = match[0].lstrip("\\")
     if not code:
         return "\\"
     return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
@@ -86,8 +86,8 @@ def split_escaped(text: str) -> list[str]:
 
 def mark_of(line: str) -> str:
     """Comment marks, borders and list marks at the beginning of a line."""
-    found = _MARKS.match(line)
-    return found[0] if found is not None else ""
+    match = _MARKS.match(line)
+    return match[0] if match is not None else ""
 
 
 def bare_end(text: str) -> str:

@@ -61,7 +61,7 @@ class FileFormat:
     width: int = 0
     """Width at which a terminal cut such records, or 0."""
     tail: str = ""
-    """What stands behind the message of each such record."""
+    """Text behind the message of each such record."""
     newest_first: bool = False
     """Whether each record is older than the one before, as in many exports."""
     base_days: int = 0
@@ -69,7 +69,7 @@ class FileFormat:
     base_years: int = 0
     """Years from 1972 to the first record, where times have no year."""
     calendar: str = ""
-    """What to say of its years, if they are not Gregorian."""
+    """Note about its years if they are not Gregorian."""
 
     @property
     def name(self) -> str:
@@ -108,8 +108,8 @@ def tell_format(sample: bytes, *, is_complete: bool) -> FileFormat | str:
         if best.layout is None:
             best = vote(_documents(lines))
         if best.layout is not None:
-            told = encoding if encoding != "utf-8" or bom_bytes else _text_encoding(body, is_complete=is_complete)
-            return FileFormat(best.layout.name, told, bom_bytes, names)
+            encoding_name = encoding if encoding != "utf-8" or bom_bytes else _text_encoding(body, is_complete=is_complete)
+            return FileFormat(best.layout.name, encoding_name, bom_bytes, names)
     return "no header"
 
 
@@ -122,17 +122,17 @@ def _samples(text: str, *, is_complete: bool) -> Iterator[list[bytes]]:
     if not is_complete and len(lines) > 1:
         lines.pop()
     # Lines of settings and stack traces say nothing about the layout, and a file may begin with hundreds of them.
-    told = [line for line in lines if line.strip()]
+    samples = [line for line in lines if line.strip()]
     begin = 0
     for _ in range(_SAMPLES):
-        if begin == len(told):
+        if begin == len(samples):
             return
-        first, rest = told[begin : begin + _SAMPLE_LINES], range(begin + _SAMPLE_LINES, len(told))
-        more = list(islice((number for number in rest if not told[number][:1].isspace()), _SAMPLE_LINES))
-        sample = first + [told[number] for number in more]
+        first, rest = samples[begin : begin + _SAMPLE_LINES], range(begin + _SAMPLE_LINES, len(samples))
+        more_starts = list(islice((number for number in rest if not samples[number][:1].isspace()), _SAMPLE_LINES))
+        sample = first + [samples[number] for number in more_starts]
         yield [line.rstrip("\r").encode("utf-8", "replace")[:_SAMPLE_LINE_BYTES] for line in sample]
-        behind = range(more[-1] + 1 if more else len(told), len(told))
-        begin = next((number for number in behind if _DATED.search(told[number])), len(told))
+        behind = range(more_starts[-1] + 1 if more_starts else len(samples), len(samples))
+        begin = next((number for number in behind if _DATED.search(samples[number])), len(samples))
 
 
 def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vote]:
@@ -151,10 +151,10 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
         if inner == lines or depth >= _MAX_ENVELOPES:
             continue
         split = [part for line in inner for part in line.split(b"\n")]
-        deeper, found = _unwrapped(split, depth + 1)
+        deeper, samples = _unwrapped(split, depth + 1)
         # A JSON document is a record of its own unless the field holds a line with a header of its own.
-        if found.score > best.score or (not plain and 2 * found.headers > best.headers):
-            names, best = (name, *deeper), found
+        if samples.score > best.score or (not plain and 2 * samples.headers > best.headers):
+            names, best = (name, *deeper), samples
     return names, best
 
 

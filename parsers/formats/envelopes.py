@@ -37,11 +37,11 @@ class RegexWrapper:
 
     def peel(self, line: bytes) -> Unwrapped | None:
         """The line inside, as for all wrappers."""
-        found = self.regex.fullmatch(line)
-        if found is None:
+        match = self.regex.fullmatch(line)
+        if match is None:
             return None
-        got = found.groupdict()
-        return Unwrapped(got["line"], got.get("stamp"), got.get("partial") == self.partial_mark)
+        fields = match.groupdict()
+        return Unwrapped(fields["line"], fields.get("stamp"), fields.get("partial") == self.partial_mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class CsvWrapper:
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrapper:
-    """An object of an indented JSON document, which becomes one line.
+    """Turns an object of an indented JSON document into one line.
 
-    What stands in its known inner objects is lifted, so that it reads as a record.
+    Fields of known inner objects are lifted, so that it reads as a record.
     """
 
     name: str
@@ -157,12 +157,12 @@ def regex_wrappers() -> tuple[RegexWrapper, ...]:
     """Envelopes defined by a regular expression (`layouts/envelopes.yaml`)."""
     return tuple(
         RegexWrapper(
-            each["name"],
-            re.compile(each["regex"].encode("utf-8"), re.DOTALL),
-            each.get("partial_mark", "").encode() or b"\x00",
-            tuple(each["samples"]),
+            envelope["name"],
+            re.compile(envelope["regex"].encode("utf-8"), re.DOTALL),
+            envelope.get("partial_mark", "").encode() or b"\x00",
+            tuple(envelope["samples"]),
         )
-        for each in _data()["envelopes"]
+        for envelope in _data()["envelopes"]
     )
 
 
@@ -184,18 +184,20 @@ def wrapper_named(name: str) -> Wrapper:
     if kind == "csv":
         delimiter, column, stamp = rest.split(":")
         return CsvWrapper(name, "\t" if delimiter == "tab" else delimiter, int(column), int(stamp) if stamp else None)
-    return next(each for each in regex_wrappers() if each.name == name)
+    return next(wrapper for wrapper in regex_wrappers() if wrapper.name == name)
 
 
 def candidates(lines: Sequence[bytes]) -> Iterable[str]:
     """Names of wrappers that fit most of these lines."""
     if any(b"\x1b" in line for line in lines):
         yield "ansi"
-    document = next((found for line in lines if (found := json_document(line)) is not None), None)
+    document = next((candidate for line in lines if (candidate := json_document(line)) is not None), None)
     if document is not None:
         for path in envelope_fields("json", "line"):
             if text_field(document, path) is not None:
-                newline = all(str(text_field(each, path)).endswith("\n") for line in lines[:3] if (each := json_document(line)))
+                newline = all(
+                    str(text_field(line_document, path)).endswith("\n") for line in lines[:3] if (line_document := json_document(line))
+                )
                 yield f"json:{path}:newline" if newline else f"json:{path}"
     elif lines:
         yield from _csv_candidates(lines[0])

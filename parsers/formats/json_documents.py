@@ -18,11 +18,11 @@ def json_document(text: str | bytes) -> dict[str, Any] | None:
     if not raw.endswith(b"}"):
         raw = raw.rstrip(b",] \t\r\n")
     try:
-        found = orjson.loads(raw)
+        document = orjson.loads(raw)
     except orjson.JSONDecodeError:
         decoded = raw.decode("utf-8", "replace")
-        found = _lenient(_as_json(decoded) if _INSPECTED.match(decoded) else decoded)
-    return found if isinstance(found, dict) else None
+        document = _lenient(_as_json(decoded) if _INSPECTED.match(decoded) else decoded)
+    return document if isinstance(document, dict) else None
 
 
 _INSPECTED = re.compile(r"\{\s*(?:[A-Za-z_$][\w$]*|'[^'\n]*'):")
@@ -42,12 +42,12 @@ def _as_json(text: str) -> str:
     return _INSPECTED_PIECES.sub(_piece, text)
 
 
-def _piece(found: re.Match[str]) -> str:
-    if found["quoted"]:
-        return json.dumps(re.sub(r"\\(['`])", r"\1", found["quoted"][1:-1]))
-    if found["key"]:
-        return json.dumps(found["key"])
-    return "null" if found["other"] else found[0]
+def _piece(match: re.Match[str]) -> str:
+    if match["quoted"]:
+        return json.dumps(re.sub(r"\\(['`])", r"\1", match["quoted"][1:-1]))
+    if match["key"]:
+        return json.dumps(match["key"])
+    return "null" if match["other"] else match[0]
 
 
 _LENIENT = json.JSONDecoder(strict=False)
@@ -61,10 +61,10 @@ Lines below it are other output of the program: prints, stack traces.
 def _lenient(text: str) -> Any:
     """The document at a text's start, also with raw control characters."""
     try:
-        found, end = _LENIENT.raw_decode(text)
+        document, end = _LENIENT.raw_decode(text)
     except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError, too
         return None
-    return found if not text[end:].partition("\n")[0].strip(_BRACKETS) else None
+    return document if not text[end:].partition("\n")[0].strip(_BRACKETS) else None
 
 
 def field_of(document: Any, path: str) -> Any:
@@ -79,10 +79,10 @@ def field_of(document: Any, path: str) -> Any:
 
 def text_field(document: Any, path: str) -> str | None:
     """A text by its name, also one that journald gives as its bytes."""
-    found = field_of(document, path)
-    if isinstance(found, list) and found and all(isinstance(each, int) and 0 <= each <= 0xFF for each in found):
-        return bytes(found).decode("utf-8", "replace")
-    return found if isinstance(found, str) else None
+    value = field_of(document, path)
+    if isinstance(value, list) and value and all(isinstance(byte, int) and 0 <= byte <= 0xFF for byte in value):
+        return bytes(value).decode("utf-8", "replace")
+    return value if isinstance(value, str) else None
 
 
 _OPENS = re.compile(r"^( *|\t*)(?:\"[^\"\n]*\": ?)?\{\r?$", re.MULTILINE)
@@ -91,7 +91,7 @@ _MOST_DEPTHS = 8
 
 def object_depths(text: str) -> list[str]:
     """Blanks before the objects of an indented document, innermost first."""
-    return sorted({found[1] for found in _OPENS.finditer(text)}, key=len, reverse=True)[-_MOST_DEPTHS:]
+    return sorted({match[1] for match in _OPENS.finditer(text)}, key=len, reverse=True)[-_MOST_DEPTHS:]
 
 
 def opens_object(line: bytes, blanks: bytes) -> bool:

@@ -117,12 +117,12 @@ class Layout:
 
         The message may go on over further lines.
         """
-        found = self.head.match(text, 0, HEADER_BYTES)
-        if found is None:
+        match = self.head.match(text, 0, HEADER_BYTES)
+        if match is None:
             return None
-        got = found.groupdict()
-        start = found.end()
-        whole, logger, thread, stop = True, got.get("logger"), got.get("thread"), len(text)
+        fields = match.groupdict()
+        start = match.end()
+        whole, logger, thread, stop = True, fields.get("logger"), fields.get("thread"), len(text)
         if self.tail is not None:
             closing = _closing(self.tail, self.tail_mark, text, start, len(text) if end is None else end)
             whole = closing is not None
@@ -130,10 +130,10 @@ class Layout:
                 stop = closing.start()
                 after = closing.groupdict()
                 logger, thread = after.get("logger") or logger, after.get("thread") or thread
-        level = got.get("level")
+        level = fields.get("level")
         if level is not None:
             level = _LEVEL_NAMES.get(level, level)
-        return Header(got.get("stamp"), level, logger, thread and thread.strip(), text[start:stop], whole, self.date)
+        return Header(fields.get("stamp"), level, logger, thread and thread.strip(), text[start:stop], whole, self.date)
 
 
 def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first_end: int) -> re.Match[str] | None:
@@ -149,9 +149,9 @@ def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first
         for _ in range(3):  # a thread name may hold the mark
             if mark < 0:
                 break
-            found = tail.match(text, mark, bare)
-            if found is not None and found.end() == bare:
-                return found
+            match = tail.match(text, mark, bare)
+            if match is not None and match.end() == bare:
+                return match
             mark = text.rfind(tail_mark, start, mark)
         if end >= len(text):
             return None
@@ -192,10 +192,10 @@ class _Compiler:
 
     def run(self) -> None:
         at = 0
-        for found in _CONVERSION.finditer(self.pattern):
-            self._text(self.pattern[at : found.start()])
-            self._conversion(found, self.pattern[found.end() :])
-            at = found.end()
+        for match in _CONVERSION.finditer(self.pattern):
+            self._text(self.pattern[at : match.start()])
+            self._conversion(match, self.pattern[match.end() :])
+            at = match.end()
         self._text(self.pattern[at:])
 
     def _add(self, regex: str) -> None:
@@ -206,8 +206,8 @@ class _Compiler:
             self._add(_literal(text))
             self._width = None if self._width is None or " " in text else self._width + len(text)
 
-    def _conversion(self, found: re.Match[str], rest: str) -> None:
-        name = _NAMES.get(found["name"], found["name"])
+    def _conversion(self, match: re.Match[str], rest: str) -> None:
+        name = _NAMES.get(match["name"], match["name"])
         following = _CONVERSION.split(rest, maxsplit=1)[0] if rest else ""
         if name == "m":
             self.after = []
@@ -215,11 +215,11 @@ class _Compiler:
         if name == "n":
             return
         if name == "d":
-            self.date = date_format(found["argument"] or "")
+            self.date = date_format(match["argument"] or "")
             self.time_at = self._width if self.date.is_iso else None
         regex = {
             "d": f"(?P<stamp>{self.date.regex if self.date else ''})",
-            "p": f"(?P<level>{_SYSLOG_LEVEL})" if found["argument"] == "SYSLOG" else f" *(?P<level>{_LEVEL}) *",
+            "p": f"(?P<level>{_SYSLOG_LEVEL})" if match["argument"] == "SYSLOG" else f" *(?P<level>{_LEVEL}) *",
             "c": r"(?P<logger>[\w.$/]+(?:::[\w.$/]+)*)",
             "t": f"(?P<thread>{_before_message(following, rest)})",
             "C": r"(?P<logger>[\w.$/]+)" if "%c" not in self.pattern and "%logger" not in self.pattern else r"[\w.$/]+",
@@ -227,7 +227,7 @@ class _Compiler:
             "r": r"\d+",
             "pid": r"\d+",
         }.get(name, _up_to(following))
-        padded = f" *{regex} *" if found["width"] else regex
+        padded = f" *{regex} *" if match["width"] else regex
         self._add(padded)
         self.names.add(name)
         self._width = None
@@ -274,21 +274,21 @@ def compile_layout(
 @lru_cache(maxsize=1)
 def layouts() -> tuple[Layout, ...]:
     """All layouts, the more common first."""
-    found: list[Layout] = []
-    for path in sorted(files("parsers.formats").joinpath("data").iterdir(), key=lambda each: each.name):
+    loaded: list[Layout] = []
+    for path in sorted(files("parsers.formats").joinpath("data").iterdir(), key=lambda path: path.name):
         if path.name.endswith(".yaml") and path.name.startswith("records_"):
             data = load_yaml(path.read_text(encoding="utf-8"))
-            found += [
+            loaded += [
                 compile_layout(
-                    each["name"],
-                    each["pattern"],
+                    layout["name"],
+                    layout["pattern"],
                     data["product"],
-                    each["samples"],
-                    **{option: each.get(option, "") for option in ("threads", "loggers", "begins")},
+                    layout["samples"],
+                    **{option: layout.get(option, "") for option in ("threads", "loggers", "begins")},
                 )
-                for each in data["layouts"]
+                for layout in data["layouts"]
             ]
-    return tuple(found)
+    return tuple(loaded)
 
 
 def begins_record(line: str) -> bool:
@@ -298,14 +298,14 @@ def begins_record(line: str) -> bool:
     """
     if _SHAPED.search(line) is None:
         return _unshaped().match(line) is not None
-    dated = (each for each in layouts() if each.date is not None and each.date.has_date)
-    return BROKEN_STAMP.match(line) is not None or any(each.head.match(line) for each in dated)
+    dated_layouts = (layout for layout in layouts() if layout.date is not None and layout.date.has_date)
+    return BROKEN_STAMP.match(line) is not None or any(layout.head.match(line) for layout in dated_layouts)
 
 
 @lru_cache(maxsize=1)
 def _unshaped() -> re.Pattern[str]:
     """Headers with a numeric level, known by how messages begin."""
-    heads = (each.head.pattern for each in layouts() if each.begins and each.date is not None)
+    heads = (layout.head.pattern for layout in layouts() if layout.begins and layout.date is not None)
     return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", head) for head in heads), re.ASCII)
 
 
@@ -346,15 +346,15 @@ class JsonLayout:
         document = logfmt.logfmt_document(text) if self.name == LOGFMT else json_document(text)
         if document is None:
             return None
-        found = {part: self._first(document, part) for part in self.names}
-        message, level, logger = found["message"], _level_name(found["level"]), found["logger"]
+        header_fields = {part: self._first(document, part) for part in self.names}
+        message, level, logger = header_fields["message"], _level_name(header_fields["level"]), header_fields["logger"]
         if not isinstance(message, str):
             return None
-        stamp = _json_stamp(found["stamp"])
+        stamp = _json_stamp(header_fields["stamp"])
         whole_message = with_keys(self.structured, message, document)
         if (whole_message is None and (logger is None or level is None)) or (level is None and stamp is None):
             return None  # a logger that gives itself no name or no level is known by what is said only
-        thread = found["thread"]
+        thread = header_fields["thread"]
         return Header(
             stamp,
             level,
@@ -474,18 +474,18 @@ def _better(layout: AnyLayout, lines: Sequence[str], best: Vote) -> Vote | None:
 
     Gives up where the lines that are left can't make it better.
     """
-    most = _ANY_SCORE if layout.product == ANY_PRODUCT else layout.fields
+    fields_score = _ANY_SCORE if layout.product == ANY_PRODUCT else layout.fields
     headers, score = 0, 0.0
     for left, line in zip(range(len(lines), 0, -1), lines, strict=True):
-        if score + most * left <= best.score:
+        if score + fields_score * left <= best.score:
             return None
         header = layout.read(line)
         if header is not None:
             headers += 1
             score += _worth(header, layout)
     # A level at the start of a line is too little to make a log of a text.
-    few = layout.date is None and layout.name not in DOCUMENTS and headers < _UNDATED_SHARE * len(lines)
-    return None if few or score <= best.score else Vote(layout, headers, score)
+    is_undated = layout.date is None and layout.name not in DOCUMENTS and headers < _UNDATED_SHARE * len(lines)
+    return None if is_undated or score <= best.score else Vote(layout, headers, score)
 
 
 def _worth(header: Header, layout: AnyLayout) -> float:

@@ -104,8 +104,8 @@ def _newlines(values: npt.NDArray[np.uint8]) -> Ints:
     if (ones & (ones - np.uint64(1))).any():
         return np.flatnonzero(flags)
     # A power of 256, with an exact logarithm.
-    found = hot * 8 + (np.log2(ones).astype(np.int64) >> 3)
-    return np.concatenate((found, whole + np.flatnonzero(flags[whole:]))) if whole < len(flags) else found
+    places = hot * 8 + (np.log2(ones).astype(np.int64) >> 3)
+    return np.concatenate((places, whole + np.flatnonzero(flags[whole:]))) if whole < len(flags) else places
 
 
 def _pass_zeros(lines: Lines, values: npt.NDArray[np.uint8]) -> None:
@@ -139,8 +139,8 @@ def transcoded_lines(data: Buffer, offset: int, number: int, encoding: str, *, i
         return lines
     parts = raw[: int(lines.stop[-1]) - offset].split(b"\n")
     text = b"\n".join(part.decode(encoding, "backslashreplace").encode("utf-8", "backslashreplace") for part in parts)
-    told = plain_lines(text, 0, number, is_final=is_final)
-    return replace(lines, data=told.data, start=told.start, end=told.end, zeros=told.zeros)
+    text_lines = plain_lines(text, 0, number, is_final=is_final)
+    return replace(lines, data=text_lines.data, start=text_lines.start, end=text_lines.end, zeros=text_lines.zeros)
 
 
 def wide_lines(data: Buffer, offset: int, number: int, encoding: str, *, is_final: bool) -> Lines:
@@ -171,9 +171,9 @@ def find_newline(data: memoryview, encoding: str) -> int:
     if encoding not in _UNITS:
         step = 1 << 16
         for begin in range(0, len(data), step):
-            found = bytes(data[begin : begin + step]).find(b"\n")
-            if found >= 0:
-                return begin + found + 1
+            offset = bytes(data[begin : begin + step]).find(b"\n")
+            if offset >= 0:
+                return begin + offset + 1
         return -1
     width = width_of(encoding)
     units = np.frombuffer(data, dtype=_UNITS[encoding], count=len(data) // width)
@@ -192,8 +192,8 @@ def _word(shape: str) -> tuple[np.uint64, np.uint64]:
 
     `0` is a digit (or one of `:;<=>?`), `?` is anything.
     """
-    mask = bytes({"0": 0xF0, "?": 0}.get(each, 0xFF) for each in shape)
-    value = bytes({"0": 0x30, "?": 0}.get(each, ord(each)) for each in shape)
+    mask = bytes({"0": 0xF0, "?": 0}.get(character, 0xFF) for character in shape)
+    value = bytes({"0": 0x30, "?": 0}.get(character, ord(character)) for character in shape)
     return np.uint64(int.from_bytes(mask, "little")), np.uint64(int.from_bytes(value, "little"))
 
 

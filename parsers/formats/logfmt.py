@@ -27,31 +27,31 @@ def logfmt_document(text: str) -> dict[str, Any] | None:
         return _of_terminal(line, head)
     if _BEGINS.match(line) is None:
         return None
-    found = _pairs(line, 0)
-    return found if found and "msg" in found else None
+    pairs = _pairs(line, 0)
+    return pairs if pairs and "msg" in pairs else None
 
 
 def _of_terminal(line: str, head: re.Match[str]) -> dict[str, Any] | None:
     key = _FIRST_KEY.search(line, head.end())
     message = line[head.end() : key.start() if key is not None else len(line)].rstrip()
-    found = _pairs(line, key.end()) if key is not None else {}
-    if found is None or not message:
+    pairs = _pairs(line, key.end()) if key is not None else {}
+    if pairs is None or not message:
         return None
-    return {**found, "level": _LEVELS.get(head["level"], head["level"]), "msg": message}
+    return {**pairs, "level": _LEVELS.get(head["level"], head["level"]), "msg": message}
 
 
 def _pairs(line: str, at: int) -> dict[str, Any] | None:
     """All pairs of a line, None if anything else stands between them."""
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     while at < len(line):
         pair = _PAIR.match(line, at)
         if pair is None:
             return None
-        found.setdefault(pair[1], _value(pair[2]))
+        pairs.setdefault(pair[1], _value(pair[2]))
         at = pair.end()
         while at < len(line) and line[at].isspace():
             at += 1
-    return found
+    return pairs
 
 
 def _value(text: str) -> str:

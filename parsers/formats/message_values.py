@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 ABSENT = "<nil>"
-"""What stands for an absent key that a library always prints (Go's nil)."""
+"""Text for an absent key that a library always prints (Go's nil)."""
 
 _CONTAINERS = ("extra", "fields", "context", "meta", "payload", "log")
 """Objects in which loggers keep the fields of a message."""
@@ -54,20 +54,20 @@ class Structure:
             message = message if message.startswith(head) else head + message
         if self.begins is None or not self.begins.match(message):
             return None
-        found = ((key, _value(document, key)) for key in self.keys)
-        return _joined(message, ((key, _printed(value)) for key, value in found if isinstance(value, str | int | float)))
+        values_by_key = ((key, _value(document, key)) for key in self.keys)
+        return _joined(message, ((key, _printed(value)) for key, value in values_by_key if isinstance(value, str | int | float)))
 
     def _head(self, document: Mapping[str, Any]) -> str | None:
         values = {name: _value(document, name) for name in _NAMED.findall(self.before)}
         if not all(isinstance(value, str | int) for value in values.values()):
             return None
-        return _NAMED.sub(lambda found: str(values[found[1]]), self.before)
+        return _NAMED.sub(lambda match: str(values[match[1]]), self.before)
 
 
 def with_keys(structures: Sequence[Structure], message: str, document: Mapping[str, Any]) -> str | None:
     """The message with keys as its library prints it, else None."""
     bare = message.rstrip("\n")
-    return next((text for each in structures if (text := each.text(bare, document)) is not None), None)
+    return next((text for structure in structures if (text := structure.text(bare, document)) is not None), None)
 
 
 def _value(document: Mapping[str, Any], path: str) -> Any:
@@ -79,7 +79,7 @@ def _value(document: Mapping[str, Any], path: str) -> Any:
     if dot and isinstance(inner, dict):
         return _value(inner, rest)
     containers = (document.get(name) for name in _CONTAINERS)
-    return next((each[path] for each in containers if isinstance(each, dict) and path in each), None)
+    return next((container[path] for container in containers if isinstance(container, dict) and path in container), None)
 
 
 def _printed(value: Any) -> str:
@@ -92,5 +92,5 @@ def _printed(value: Any) -> str:
 
 
 def _joined(message: str, pairs: Iterator[tuple[str, str]]) -> str:
-    beside = ", ".join(f"{key}: {value}" for key, value in pairs)
-    return f"{message}; {beside}" if beside else message
+    pairs_text = ", ".join(f"{key}: {value}" for key, value in pairs)
+    return f"{message}; {pairs_text}" if pairs_text else message

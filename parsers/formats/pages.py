@@ -80,8 +80,8 @@ class BoxWrapper:
     name: str = "box"
 
     def peel(self, line: bytes) -> Unwrapped | None:
-        found = _BOXED.fullmatch(line.decode("utf-8", "replace"))
-        return None if found is None else Unwrapped(encoded(found[1].rstrip()))
+        match = _BOXED.fullmatch(line.decode("utf-8", "replace"))
+        return None if match is None else Unwrapped(encoded(match[1].rstrip()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +164,16 @@ class NestWrapper:
     name: str = "nest_values"
 
     def peel(self, line: bytes) -> Unwrapped | None:
-        found = _NEST.search(line)
-        if found is None:
+        match = _NEST.search(line)
+        if match is None:
             return None
-        message = found["message"].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-        return Unwrapped(b'{"level":"%s","message":"%s",%s' % (found["level"], message, found["values"]))
+        message = match["message"].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        return Unwrapped(b'{"level":"%s","message":"%s",%s' % (match["level"], message, match["values"]))
 
 
-def _rich(found: re.Match[str]) -> str:
+def _rich(match: re.Match[str]) -> str:
     """The character that a control word of rich text stands for."""
-    code, number, line_break, tab, escaped, _ = found.groups()
+    code, number, line_break, tab, escaped, _ = match.groups()
     if code:
         return bytes.fromhex(code).decode("cp1252", "replace")
     if number:
@@ -182,8 +182,8 @@ def _rich(found: re.Match[str]) -> str:
 
 
 PAGES: dict[str, Wrapper] = {
-    each.name: each
-    for each in (
+    wrapper.name: wrapper
+    for wrapper in (
         PageWrapper(),
         BoxWrapper(),
         MailWrapper(),

@@ -25,7 +25,7 @@ _MARCH = 60
 class PartialDates:
     """Days since 1970, or years since LEAP_YEAR, of a file's times.
 
-    `latest` is the last time as it is written, in microseconds.
+    `latest` is the last time as written, in microseconds.
     """
 
     days: int = 0

@@ -46,11 +46,11 @@ class TailWrapper:
 
     def peel(self, line: bytes) -> Unwrapped | None:
         """The line without its tail, None if it has none."""
-        found = self.regex.search(line)
-        if found is None:
+        match = self.regex.search(line)
+        if match is None:
             return None
-        time = _TIME.search(found[0])
-        return Unwrapped(line[: found.start()], time[0] if time is not None else None)
+        time = _TIME.search(match[0])
+        return Unwrapped(line[: match.start()], time[0] if time is not None else None)
 
 
 def tail_named(name: str) -> TailWrapper:
@@ -64,7 +64,7 @@ def tail_wrappers(lines: Sequence[str]) -> list[str]:
     """Names of wrappers for the tails of most lines, shortest first."""
     counts = Counter(form for line in lines for form in set(_forms(line)))
     enough = max(_LEAST, _SHARED * len(lines))
-    return [f"{TAIL}{form}" for form in sorted(counts, key=lambda each: (len(each), each)) if counts[form] >= enough]
+    return [f"{TAIL}{form}" for form in sorted(counts, key=lambda form: (len(form), form)) if counts[form] >= enough]
 
 
 def _forms(line: str) -> list[str]:
@@ -73,6 +73,6 @@ def _forms(line: str) -> list[str]:
     if _LOGGER.search(end, max(0, len(end) - _LONGEST)) is not None:
         return []
     begin = max(0, len(end) - _LONGEST)
-    starts = [found.start() for found in _SEPARATOR.finditer(end, begin)][-_MOST:]
+    starts = [match.start() for match in _SEPARATOR.finditer(end, begin)][-_MOST:]
     forms = (_WORDS.sub(_WORD, end[start:]) for start in starts if start)
     return [form for form in forms if _TELLING.search(form) is not None]

@@ -92,10 +92,10 @@ class ZoneConverter:
         Of an ambiguous time the first occurrence is used.
         """
         quarters, places = np.unique(local_us // QUARTER_US, return_inverse=True)
-        found = [self.quarter(quarter) for quarter in quarters.tolist()]
-        offsets = np.array([offset for offset, _ in found], dtype=np.int64)
-        odd = np.array([flag for _, flag in found], dtype=bool)
-        if not len(found):
+        quarter_offsets = [self.quarter(quarter) for quarter in quarters.tolist()]
+        offsets = np.array([offset for offset, _ in quarter_offsets], dtype=np.int64)
+        odd = np.array([flag for _, flag in quarter_offsets], dtype=bool)
+        if not len(quarter_offsets):
             return local_us.copy(), np.zeros(0, dtype=bool)
         return local_us - offsets[places], odd[places]
 
@@ -108,7 +108,7 @@ def path_matches(glob: str, relative: str) -> bool:
     """
     globs = (glob, glob[3:]) if glob.startswith("**/") else (glob,)
     parts = relative.split("/")
-    return any(fnmatch.fnmatchcase("/".join(parts[start:]), each) for each in globs for start in range(len(parts)))
+    return any(fnmatch.fnmatchcase("/".join(parts[start:]), glob) for glob in globs for start in range(len(parts)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,25 +165,25 @@ def _read_match(regex: re.Pattern[str], stamp: str) -> TimeStamp:
     match = regex.fullmatch(stamp)
     if match is None:
         return TimeStamp(None, None)
-    found = match.groupdict()
-    month_text = found.get("month") or "1"
+    groups = match.groupdict()
+    month_text = groups.get("month") or "1"
     month = int(month_text) if month_text.isdigit() else _MONTHS.get(month_text.lower(), 0)
-    year = int(found.get("year") or (LEAP_YEAR if found.get("month") else 1970))
-    hour = int(found.get("hour") or 0)
-    if half := found.get("half"):
+    year = int(groups.get("year") or (LEAP_YEAR if groups.get("month") else 1970))
+    hour = int(groups.get("hour") or 0)
+    if half := groups.get("half"):
         hour = hour % 12 + (12 if half.lower() == "pm" else 0)
     second = civil_us(
         year + 2000 if year < 100 else year,
         month,
-        int(found.get("day") or 1),
+        int(groups.get("day") or 1),
         hour,
-        int(found.get("minute") or 0),
-        int(found.get("second") or 0),
+        int(groups.get("minute") or 0),
+        int(groups.get("second") or 0),
     )
     if second is None:
         return TimeStamp(None, None)
-    fraction = found.get("fraction")
-    zone = found.get("zone")
+    fraction = groups.get("fraction")
+    zone = groups.get("zone")
     return TimeStamp(second + (int(fraction.ljust(6, "0")[:6]) if fraction else 0), offset_us(zone) if zone else None)
 
 
@@ -248,9 +248,11 @@ def date_format(pattern: str) -> DateFormat:
         return _zoned(pattern, offset_us("GMT" + zone))
     source = _java_regex(_NAMED.get(pattern, pattern))
     regex = re.compile(source)
-    dated = "(?P<year>" in source
-    yearless = not dated and "(?P<month>" in source
-    return DateFormat(pattern, _without_names(source), lambda stamp: _read_match(regex, stamp), dated, is_iso=False, is_yearless=yearless)
+    has_year = "(?P<year>" in source
+    yearless = not has_year and "(?P<month>" in source
+    return DateFormat(
+        pattern, _without_names(source), lambda stamp: _read_match(regex, stamp), has_year, is_iso=False, is_yearless=yearless
+    )
 
 
 def _zoned(pattern: str, offset: int | None) -> DateFormat:

@@ -30,44 +30,44 @@ DATED_FILES_MAX = 20
 """Number of dated files that are asked; the first ones by name."""
 
 
-def may_lack_date(told: FileFormat) -> bool:
+def may_lack_date(file_format: FileFormat) -> bool:
     """Whether times of this form may have no date."""
-    date = getattr(told.layout, "date", None)
-    return not (told.base_days or told.base_years) and (bool(told.shape) or (date is not None and not date.has_date))
+    date = getattr(file_format.layout, "date", None)
+    return not (file_format.base_days or file_format.base_years) and (bool(file_format.shape) or (date is not None and not date.has_date))
 
 
 Times = tuple[int, int]
 """The first and the last time in the beginning of a file (microseconds)."""
 
 
-def with_dates(found: Discovery, times_of: Callable[[SourceFile], Times | None]) -> list[str]:
+def with_dates(discovery: Discovery, times_of: Callable[[SourceFile], Times | None]) -> list[str]:
     """Date the undated files of a discovery; what was done, a line each.
 
     Ordinary files cost nothing.
     """
     undated: dict[int, Times] = {}
-    for number, source in enumerate(found.files):
+    for number, source in enumerate(discovery.files):
         times = times_of(source) if may_lack_date(source.format) else None
         if times is not None and is_undated(times[0]):
             undated[number] = times
     if not undated:
         return []
-    others = [source for number, source in enumerate(found.files) if number not in undated][:DATED_FILES_MAX]
+    others = [source for number, source in enumerate(discovery.files) if number not in undated][:DATED_FILES_MAX]
     begins = [times[0] for times in map(times_of, others) if times is not None and not is_undated(times[0])]
-    dated: dict[str, list[str]] = {}
+    names_by_date: dict[str, list[str]] = {}
     for number, (first, last) in undated.items():
-        source = found.files[number]
+        source = discovery.files[number]
         near = begins if is_undated(last) else [last]
         if _has_month(first):
             years = _years_to(first, near)
-            found.files[number] = replace(source, format=replace(source.format, base_years=years or 0))
+            discovery.files[number] = replace(source, format=replace(source.format, base_years=years or 0))
             note = _of_year(None if years is None else in_later_year(first, years))
         else:
             days = _days_to(first, near)
-            found.files[number] = replace(source, format=replace(source.format, base_days=days or 0))
+            discovery.files[number] = replace(source, format=replace(source.format, base_days=days or 0))
             note = _of_day(None if days is None else first + days * DAY_US)
-        dated.setdefault(note, []).append(source.name)
-    return [f"{names[0] if len(names) == 1 else f'{names[0]} and {len(names) - 1} more'}: {note}" for note, names in dated.items()]
+        names_by_date.setdefault(note, []).append(source.name)
+    return [f"{names[0] if len(names) == 1 else f'{names[0]} and {len(names) - 1} more'}: {note}" for note, names in names_by_date.items()]
 
 
 def _of_day(at: int | None) -> str:

@@ -77,7 +77,7 @@ def _most(counts: Mapping[str, int]) -> str | None:
 
     A broker's log also names other brokers.
     """
-    return min(counts, key=lambda each: (-counts[each], each)) if counts else None
+    return min(counts, key=lambda value: (-counts[value], value)) if counts else None
 
 
 def _kind(witnesses: Mapping[str, int]) -> str:
@@ -166,8 +166,10 @@ def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
     for name, choose in (("first_at", min), ("last_at", max)):
         row[name] = choose((part[name] for part in parts if part[name] is not None), default=None)
     row["ended_at"] = next((part["ended_at"] for part in reversed(parts) if part.get("ended_at") is not None), None)
-    row["version"] = ", ".join(dict.fromkeys(each for part in parts if part["version"] for each in part["version"].split(", "))) or None
-    row["cluster_ids"] = list(dict.fromkeys(each for part in parts for each in part["cluster_ids"] or ()))
+    row["version"] = (
+        ", ".join(dict.fromkeys(version for part in parts if part["version"] for version in part["version"].split(", "))) or None
+    )
+    row["cluster_ids"] = list(dict.fromkeys(cluster_id for part in parts for cluster_id in part["cluster_ids"] or ()))
     worst = min(parts, key=lambda part: _STATUSES.index(part["status"]))
     row["status"], row["reason"] = worst["status"], worst["reason"]
     if row["status"] == "ok":

@@ -60,41 +60,41 @@ class _Yield(NamedTuple):
 
 def tell_best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form that reads most records, or why there is none."""
-    told = _best(sample, is_complete=is_complete)
-    if told != "binary":
-        told = _improved(sample, told, code_wrappers(_whole_lines(sample)), is_complete=is_complete)
-        told = _improved(_whole_lines(sample, _TAILED_BYTES), told, _tails(sample, told), is_complete=is_complete)
-    if isinstance(told, str):
-        return told
-    return replace(told, calendar=calendar) if (calendar := calendar_of(_text(_whole_lines(sample), told))) else told
+    detected = _best(sample, is_complete=is_complete)
+    if detected != "binary":
+        detected = _improved(sample, detected, code_wrappers(_whole_lines(sample)), is_complete=is_complete)
+        detected = _improved(_whole_lines(sample, _TAILED_BYTES), detected, _tails(sample, detected), is_complete=is_complete)
+    if isinstance(detected, str):
+        return detected
+    return replace(detected, calendar=calendar) if (calendar := calendar_of(_text(_whole_lines(sample), detected))) else detected
 
 
-def _tails(sample: bytes, told: FileFormat | str) -> list[str]:
+def _tails(sample: bytes, layout: FileFormat | str) -> list[str]:
     """Names of wrappers for what may stand behind each message.
 
     None where all is read, with times and with names that end otherwise.
     """
     part, known = _whole_lines(sample, _TAILED_BYTES), catalogue()
-    opened = [line for line in _text(part, told).split("\n") if openings_of(known).places(line)]
+    opened = [line for line in _text(part, layout).split("\n") if openings_of(known).places(line)]
     names = tail_wrappers(opened)
-    if not names or not isinstance(told, FileFormat):
+    if not names or not isinstance(layout, FileFormat):
         return names
-    rows, timed, _ = _score(part, told, known)
+    rows, timed, _ = _score(part, layout, known)
     if rows < len(opened) or timed < rows:
         return names
-    groups = [group.encode() for group in _parsed(part, told, known).events.column("group").to_pylist() if group]
+    groups = [group.encode() for group in _parsed(part, layout, known).events.column("group").to_pylist() if group]
     return [name for name in names if any(tail_named(name).peel(group) for group in groups)]
 
 
-def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, is_complete: bool) -> FileFormat | str:
+def _improved(sample: bytes, layout: FileFormat | str, names: Iterable[str], *, is_complete: bool) -> FileFormat | str:
     """The form with the wrapper that makes it better, if any.
 
     More is read then, or fewer names hold the same records: what stands behind a message is not part of a group's name.
     """
     part, known = _whole_lines(sample), catalogue()
-    best, score, worse = told, None, 0
+    best, score, worse = layout, None, 0
     for name in names:
-        score = score or (_score(part, told, known) if isinstance(told, FileFormat) else (0, 0, 0))
+        score = score or (_score(part, layout, known) if isinstance(layout, FileFormat) else (0, 0, 0))
         form = _best(_peeled(sample, name), is_complete=is_complete)
         form = replace(form, wrappers=(name, *form.wrappers)) if isinstance(form, FileFormat) else form
         other = _score(part, form, known) if isinstance(form, FileFormat) else (0, 0, 0)
@@ -106,9 +106,9 @@ def _improved(sample: bytes, told: FileFormat | str, names: Iterable[str], *, is
     return best
 
 
-def _score(part: bytes, told: FileFormat, known: Catalogue) -> tuple[int, int, int]:
+def _score(part: bytes, layout: FileFormat, known: Catalogue) -> tuple[int, int, int]:
     """What a form is worth: records, times, and few groups."""
-    events = _parsed(part, told, known).events
+    events = _parsed(part, layout, known).events
     groups = set(events.column("group").to_pylist())
     return events.num_rows, events.num_rows - events.column("at").null_count, -len(groups)
 
@@ -117,40 +117,40 @@ def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form of a sample, years aside."""
     for name in page_wrappers(sample):
         inner = _peeled(sample, name)
-        told = _best(inner, is_complete=is_complete) if len(inner) < len(sample) else ""
-        if isinstance(told, FileFormat):
-            return replace(told, wrappers=(name, *told.wrappers))
-    told = tell_format(sample, is_complete=is_complete)
-    if told == "binary":
-        return told
+        detected = _best(inner, is_complete=is_complete) if len(inner) < len(sample) else ""
+        if isinstance(detected, FileFormat):
+            return replace(detected, wrappers=(name, *detected.wrappers))
+    detected = tell_format(sample, is_complete=is_complete)
+    if detected == "binary":
+        return detected
     known = catalogue()
     part = _whole_lines(sample)
-    opened = _opened(_text(part, told), known)
+    opened = _opened(_text(part, detected), known)
     # A hole of zero bytes is damage, which no layout explains.
-    is_known = isinstance(told, FileFormat) and _NO_TIME not in told.layout_name
-    if (not opened and is_known and b"\n " not in part) or (b"\0" in sample and "\0" in _text(sample, told)):
-        return told
-    before = _read(part, told, known) if isinstance(told, FileFormat) else _Yield(0, 0, 0, 0)
+    is_known = isinstance(detected, FileFormat) and _NO_TIME not in detected.layout_name
+    if (not opened and is_known and b"\n " not in part) or (b"\0" in sample and "\0" in _text(sample, detected)):
+        return detected
+    before = _read(part, detected, known) if isinstance(detected, FileFormat) else _Yield(0, 0, 0, 0)
     if not before.recognised or (b"\n " in part and len(part) <= _SMALL_BYTES):
-        opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, told))))
+        opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, detected))))
     if not opened:
-        return _unread(sample, told, known, is_complete=is_complete)
+        return _unread(sample, detected, known, is_complete=is_complete)
     # Behind tags, a first line that seems to be no record may be one.
-    counted = before._replace(rejected=0) if before.rejected and _is_page(_text(part, told)) else before
+    counted = before._replace(rejected=0) if before.rejected and _is_page(_text(part, detected)) else before
     if not _is_doubtful(len(part), opened, counted):
-        return _directed(told, before)
+        return _directed(detected, before)
     # A wrapper may have been found in what is a time: then the messages alone tell the form.
-    bases = (told, "") if isinstance(told, FileFormat) and told.wrappers and not before.timed else (told,)
+    bases = (detected, "") if isinstance(detected, FileFormat) and detected.wrappers and not before.timed else (detected,)
     forms = [form for base in bases if (form := _learned(part, base, known, is_complete=is_complete)) is not None]
-    forms += _indented(part, told)
+    forms += _indented(part, detected)
     if not forms:
-        return _unread(sample, told, known, is_complete=is_complete)
-    after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda each: each[0][:2])
+        return _unread(sample, detected, known, is_complete=is_complete)
+    after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda pair: pair[0][:2])
     # One record without a time is most often what a cut has left of a line, and has no place among others.
     is_torn = after.recognised == 1 and not after.timed
     if after[:2] > before[:2] and not is_torn:
         return _directed(learned, after)
-    return _directed(_unread(sample, told, known, is_complete=is_complete), before)
+    return _directed(_unread(sample, detected, known, is_complete=is_complete), before)
 
 
 def _peeled(sample: bytes, name: str) -> bytes:
@@ -162,9 +162,9 @@ def _peeled(sample: bytes, name: str) -> bytes:
     return joined
 
 
-def _directed(told: FileFormat | str, found: _Yield) -> FileFormat | str:
+def _directed(layout: FileFormat | str, counts: _Yield) -> FileFormat | str:
     """The form, with the direction of its records."""
-    return replace(told, newest_first=True) if found.descends and isinstance(told, FileFormat) else told
+    return replace(layout, newest_first=True) if counts.descends and isinstance(layout, FileFormat) else layout
 
 
 def _descends(times: Sequence[int | None]) -> bool:
@@ -173,14 +173,14 @@ def _descends(times: Sequence[int | None]) -> bool:
     return max(steps, default=0) <= 0 and sum(step < 0 for step in steps) >= _DESCENTS
 
 
-def _unread(sample: bytes, told: FileFormat | str, known: Catalogue, *, is_complete: bool) -> FileFormat | str:
+def _unread(sample: bytes, layout: FileFormat | str, known: Catalogue, *, is_complete: bool) -> FileFormat | str:
     """The known layout, or why known words give no record."""
-    if told != _NO_HEADER or not (is_complete or len(sample) >= _WHOLE_BYTES):
-        return told
-    data = _text(sample, told).encode()
+    if layout != _NO_HEADER or not (is_complete or len(sample) >= _WHOLE_BYTES):
+        return layout
+    data = _text(sample, layout).encode()
     places = [places[0] for places in openings_of(known).byte_places(data, is_telling=True) if len(places)]
     if not places:
-        return told
+        return layout
     number = data.count(b"\n", 0, int(min(places))) + 1
     return f"not read: no line is in a known layout, though line {number} contains known text"
 
@@ -191,8 +191,8 @@ def _whole_lines(sample: bytes, limit: int = _SAMPLE_BYTES) -> bytes:
     return part if len(sample) <= limit or b"\n" not in part else part[: part.rindex(b"\n") + 1]
 
 
-def _text(part: bytes, told: FileFormat | str) -> str:
-    encoding, bom_bytes = (told.encoding, told.bom_bytes) if isinstance(told, FileFormat) else encoding_of(part, is_complete=True)
+def _text(part: bytes, layout: FileFormat | str) -> str:
+    encoding, bom_bytes = (layout.encoding, layout.bom_bytes) if isinstance(layout, FileFormat) else encoding_of(part, is_complete=True)
     return part[bom_bytes:].decode(encoding, "replace")
 
 
@@ -221,53 +221,53 @@ def _opened(text: str, known: Catalogue) -> int:
 
 def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
     """Whether a form leaves too much unread."""
-    told = read.recognised + read.rejected + read.unknown
+    line_count = read.recognised + read.rejected + read.unknown
     if length > _SMALL_BYTES:
-        return opened > _MOST * told
+        return opened > _MOST * line_count
     # What it rejects or does not know counts only beside what it reads, which must be more.
-    counted = told if read.recognised >= 2 * read.unknown else told - read.unknown
+    counted = line_count if read.recognised >= 2 * read.unknown else line_count - read.unknown
     return (counted if 2 * read.recognised >= opened else read.recognised) < opened or 2 * read.timed < read.recognised
 
 
-def _read(part: bytes, told: FileFormat, known: Catalogue) -> _Yield:
+def _read(part: bytes, layout: FileFormat, known: Catalogue) -> _Yield:
     """What a form gives of a sample."""
-    parsed = _parsed(part, told, known)
+    parsed = _parsed(part, layout, known)
     events = parsed.events
     times = events.column("at").cast("int64").to_pylist()
     timed = sum(time is not None for time in times)
     return _Yield(events.num_rows, timed, parsed.counts.unknown, parsed.counts.rejected, _descends(times))
 
 
-def _parsed(part: bytes, told: FileFormat, known: Catalogue) -> ParsedChunk:
-    context = ChunkContext("", "", told, ZoneConverter("UTC"), byte_offset=told.bom_bytes, is_final=True)
-    return parse_chunk(part[told.bom_bytes :], context, known)
+def _parsed(part: bytes, layout: FileFormat, known: Catalogue) -> ParsedChunk:
+    context = ChunkContext("", "", layout, ZoneConverter("UTC"), byte_offset=layout.bom_bytes, is_final=True)
+    return parse_chunk(part[layout.bom_bytes :], context, known)
 
 
-def _indented(part: bytes, told: FileFormat | str) -> list[FileFormat]:
+def _indented(part: bytes, layout: FileFormat | str) -> list[FileFormat]:
     """Forms that read objects of an indented JSON document as records, innermost first."""
-    text = _text(part, told)
+    text = _text(part, layout)
     if "\n " not in text and "\n\t" not in text:
         return []
-    encoding, bom_bytes = (told.encoding, told.bom_bytes) if isinstance(told, FileFormat) else encoding_of(part, is_complete=True)
+    encoding, bom_bytes = (layout.encoding, layout.bom_bytes) if isinstance(layout, FileFormat) else encoding_of(part, is_complete=True)
     names = (f"object:t{len(blanks)}" if "\t" in blanks else f"object:{len(blanks)}" for blanks in object_depths(text))
     shapes = (("json", ""), (MESSAGES, "{%d %p %m}"))
     return [FileFormat(layout, encoding, bom_bytes, (name,), shape) for name in names for layout, shape in shapes]
 
 
-def _learned(part: bytes, told: FileFormat | str, known: Catalogue, *, is_complete: bool) -> FileFormat | None:
+def _learned(part: bytes, layout: FileFormat | str, known: Catalogue, *, is_complete: bool) -> FileFormat | None:
     """The form that messages tell, beside the known layout if any."""
-    text = _text(part, told)
+    text = _text(part, layout)
     lines = text.split("\n")
     wrappers: tuple[str, ...] = (_PAGE,) if _is_page(text) else ()
     width = wrapped_width([line.rstrip("\r") for line in lines])
     opened = [line for line in map(cleaned, lines) if openings_of(known).places(line)]
     tail = common_tail(opened)
-    found: list[Excerpt] = list(ExcerptReader(known, width, tail).read(text))
-    if not found:
+    excerpts: list[Excerpt] = list(ExcerptReader(known, width, tail).read(text))
+    if not excerpts:
         return None
-    tail = usual_tail(found) or tail
-    shape = learned_shape(found, lines)
-    if isinstance(told, FileFormat):
-        return replace(told, wrappers=(*told.wrappers, *wrappers), shape=shape.pattern, width=width, tail=tail)
+    tail = usual_tail(excerpts) or tail
+    shape = learned_shape(excerpts, lines)
+    if isinstance(layout, FileFormat):
+        return replace(layout, wrappers=(*layout.wrappers, *wrappers), shape=shape.pattern, width=width, tail=tail)
     encoding, bom_bytes = encoding_of(part, is_complete=is_complete)
     return FileFormat(MESSAGES, encoding, bom_bytes, wrappers, shape.pattern, width, tail)

@@ -74,11 +74,11 @@ class LiveReader(FileReader):
 
 def stream_source(name: str, head: bytes, *, is_complete: bool) -> SourceFile | str:
     """A stream as a source, or why it is no log."""
-    told = tell_best(head, is_complete=is_complete)
-    if isinstance(told, str):
-        return told
+    layout = tell_best(head, is_complete=is_complete)
+    if isinstance(layout, str):
+        return layout
     return SourceFile(
-        path=name, name=name, relative=name, is_named=True, compression=None, size_bytes=len(head), file_id=identity_of(head), format=told
+        path=name, name=name, relative=name, is_named=True, compression=None, size_bytes=len(head), file_id=identity_of(head), format=layout
     )
 
 
@@ -97,8 +97,8 @@ class GrowingFile:
         """Device and inode of what is read now."""
         if self._file is None:
             return None
-        found = os.fstat(self._file.fileno())
-        return found.st_dev, found.st_ino
+        status = os.fstat(self._file.fileno())
+        return status.st_dev, status.st_ino
 
     @property
     def source(self) -> SourceFile:
@@ -136,10 +136,10 @@ class GrowingFile:
         if self._file is None:
             return os.path.exists(self._source.path)
         try:
-            there = os.stat(self._source.path)
+            status = os.stat(self._source.path)
         except OSError:
             return False
-        return (there.st_dev, there.st_ino) != self.identity or there.st_size < self._file.tell()
+        return (status.st_dev, status.st_ino) != self.identity or status.st_size < self._file.tell()
 
     def _begun(self) -> list[ParsedChunk]:
         """Begin the new content, once its form is known."""
@@ -150,12 +150,12 @@ class GrowingFile:
             return []
         head = file.read(TOLD_BYTES)
         # A first line that is still being written tells nothing yet.
-        told = stream_source(self._source.name, head, is_complete=False) if b"\n" in head else ""
-        if isinstance(told, str):
+        layout = stream_source(self._source.name, head, is_complete=False) if b"\n" in head else ""
+        if isinstance(layout, str):
             file.close()
             return []
-        self._source = replace(self._source, format=told.format, file_id=told.file_id, size_bytes=told.size_bytes)
+        self._source = replace(self._source, format=layout.format, file_id=layout.file_id, size_bytes=layout.size_bytes)
         self.reader = self.reader.renewed(self._source)
         self._file = file
-        file.seek(told.format.bom_bytes)
+        file.seek(layout.format.bom_bytes)
         return self._added()

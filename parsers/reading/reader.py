@@ -58,7 +58,7 @@ _TELLING = frozenset({"KafkaVersion", "ClientStarted", "ClusterId"})
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """What options of reading say of one file.
+    """Options of reading that apply to one file.
 
     `reading` are those that determine its records.
     """
@@ -99,11 +99,11 @@ class ReadOptions:
         return rule.value if rule else None
 
     def of_files(self, sources: Iterable[SourceFile]) -> dict[str, FileOptions]:
-        """What the options say of each file, by its name."""
+        """Options by name of the file that they apply to."""
         return {source.name: self.of_file(source) for source in sources}
 
     def of_file(self, source: SourceFile) -> FileOptions:
-        """What the options say of one file."""
+        """Options that apply to one file."""
         relative = source.relative
         hidden = () if self.redaction is None else (self.redaction.facts,)
         reading = (self.zone_of(relative), self.version_of(relative), self.max_record_bytes, *hidden)
@@ -116,34 +116,34 @@ def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Disc
     With the reason, and paths that do not exist. Undated files are dated by others.
     """
     options = options or ReadOptions()
-    found = list_files(paths, options)
-    date_files(found, options)
-    return found
+    discovery = list_files(paths, options)
+    date_files(discovery, options)
+    return discovery
 
 
 def list_files(paths: Sequence[str], options: ReadOptions, before: Mapping[str, Inspection] | None = None) -> Discovery:
     """Find files as `find_files` does, without their days.
 
-    Files that are as an earlier look found them are not opened; `before` has these by name, as `Discovery.looks` gave them.
+    Files that equal an earlier inspection are not opened; `before` has these by name, as `Discovery.inspections` gave them.
     """
     check_zones(options.log_tz)
     known = before or {}
     if options.redaction is None:
         return discover(paths, include_rotated=options.include_rotated, before=known.get, tell=tell_best)
     path = options.redaction.path
-    found = discover(paths, include_rotated=options.include_rotated, before=lambda name: known.get(path(name)), tell=tell_best)
-    found.files = [replace(source, name=path(source.name)) for source in found.files]
-    found.skipped = [_hidden(skip, options.redaction) for skip in found.skipped]
+    discovery = discover(paths, include_rotated=options.include_rotated, before=lambda name: known.get(path(name)), tell=tell_best)
+    discovery.files = [replace(source, name=path(source.name)) for source in discovery.files]
+    discovery.skipped = [_hidden(skip, options.redaction) for skip in discovery.skipped]
     # What stands in archives has its names there.
-    found.looks = {path(name): None if look is None or look.has_names else look for name, look in found.looks.items()}
-    return found
+    discovery.inspections = {path(name): None if look is None or look.has_names else look for name, look in discovery.inspections.items()}
+    return discovery
 
 
-def date_files(found: Discovery, options: ReadOptions) -> list[str]:
-    """Give undated files the days of others; return what to say of dates."""
-    calendars = [f"{source.name}: {source.format.calendar}" for source in found.files if source.format.calendar]
-    found.notes = [*with_dates(found, lambda source: first_times(source, options)), *calendars]
-    return found.notes
+def date_files(discovery: Discovery, options: ReadOptions) -> list[str]:
+    """Give undated files the days of others; return notes about dates."""
+    calendars = [f"{source.name}: {source.format.calendar}" for source in discovery.files if source.format.calendar]
+    discovery.notes = [*with_dates(discovery, lambda source: first_times(source, options)), *calendars]
+    return discovery.notes
 
 
 def first_times(source: SourceFile, options: ReadOptions) -> tuple[int, int] | None:
@@ -174,13 +174,13 @@ def _reason(reason: str, redaction: Redaction | None) -> str:
 
 def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
     """Warnings about globs of options that match no file."""
-    names = [each.relative for each in discovery.files]
+    names = [file.relative for file in discovery.files]
     unmatched = []
     for rules in (options.log_tz, options.clusters, options.kafka_versions):
-        held = Rules(rules)
+        rule_set = Rules(rules)
         for name in names:
-            held.rule_for(name)
-        unmatched += [f"no file matches {glob}" for glob in held.unmatched()]
+            rule_set.rule_for(name)
+        unmatched += [f"no file matches {glob}" for glob in rule_set.unmatched()]
     return unmatched
 
 
@@ -212,13 +212,13 @@ class FileReader:
         self._catalogue = catalogue
         self._range = (start, stop)
         zone, named = options.zone_of(source.relative)
-        told = source.format
+        stated_format = source.format
         # A range begins one byte early: that byte says whether a line begins where the range does.
-        begin = told.bom_bytes if not start else start - 1
+        begin = stated_format.bom_bytes if not start else start - 1
         self._context = ChunkContext(
             file=source.name,
             file_id=source.file_id,
-            format=told,
+            format=stated_format,
             clock=ZoneConverter(zone),
             forced_zone=named,
             byte_offset=begin,
@@ -227,24 +227,24 @@ class FileReader:
             fold_runs=options.fold_runs,
             stop_offset=stop,
             open_record=OpenRecord(b"", line, begin, begins=False, mid_line=True, discard=True) if start else None,
-            partial_dates=PartialDates(told.base_days, told.base_years),
+            partial_dates=PartialDates(stated_format.base_days, stated_format.base_years),
         )
         self.report = FileReport(
             path=source.name,
             file_id=source.file_id,
             size_bytes=source.size_bytes,
-            layout=told.name,
-            encoding=told.encoding,
-            wrappers=told.wrappers,
+            layout=stated_format.name,
+            encoding=stated_format.encoding,
+            wrappers=stated_format.wrappers,
             compression=source.compression,
             time_zone=zone,
         )
         if not start:
-            self.report.counts.bytes_ignored += told.bom_bytes
+            self.report.counts.bytes_ignored += stated_format.bom_bytes
         self._newest: int | None = None
         self._reached: list[tuple[int, int]] = []  # places of some events, and the newest time by then
         self._versions: dict[str, None] = {}
-        self._ranges = VersionRanges(told.layout, catalogue)
+        self._ranges = VersionRanges(stated_format.layout, catalogue)
         self._cluster_ids: dict[str, None] = {}
 
     def __iter__(self) -> Iterator[ParsedChunk]:
@@ -321,9 +321,9 @@ class FileReader:
             if len(buffer) < len(rest) + want:
                 buffer = memoryview(bytearray(len(rest) + want))
             buffer[: len(rest)] = rest
-            got = _fill(stream, buffer[len(rest) : len(rest) + want])
-            final = got < want
-            parsed = parse_chunk(buffer[: len(rest) + got], replace(context, is_final=final), self._catalogue)
+            byte_count = _fill(stream, buffer[len(rest) : len(rest) + want])
+            final = byte_count < want
+            parsed = parse_chunk(buffer[: len(rest) + byte_count], replace(context, is_final=final), self._catalogue)
             self._note(parsed)
             parsed.events, parsed.unknown, parsed.rejected = map(masked, (parsed.events, parsed.unknown, parsed.rejected))
             self._redact(parsed)
@@ -359,7 +359,7 @@ class FileReader:
             parsed.rejected = redacted(redaction, "rejected", parsed.rejected)
 
     def _note_versions(self, events: pa.RecordBatch) -> None:
-        """Keep what events say of their file's version and cluster."""
+        """Note the version and cluster that events show for their file."""
         for event, fields in zip(events.column("event").to_pylist(), events.column("fields").to_pylist(), strict=True):
             if event in _TELLING:
                 value = orjson.loads(fields).get("cluster_id" if event == "ClusterId" else "version")
@@ -411,10 +411,10 @@ def _descending(values: Ints) -> Ints:
 
 def _fill(stream: Stream, target: memoryview) -> int:
     """Read until the target is full or the stream at its end."""
-    got = 0
-    while got < len(target):
-        count = stream.readinto(target[got:])
+    byte_count = 0
+    while byte_count < len(target):
+        count = stream.readinto(target[byte_count:])
         if not count:
             break
-        got += count
-    return got
+        byte_count += count
+    return byte_count

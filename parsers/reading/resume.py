@@ -43,10 +43,10 @@ def is_resumable(source: SourceFile) -> bool:
 
     Required are plain UTF-8 without envelopes, a layout with dates, and records from the oldest to the newest.
     """
-    told = source.format
-    dated = told.layout_name in DOCUMENTS or (told.layout.date is not None and told.layout.date.has_date)
-    is_text = source.is_plain and not told.wrappers and not told.shape and told.encoding == "utf-8"
-    return is_text and dated and not told.newest_first
+    stated_format = source.format
+    has_dates = stated_format.layout_name in DOCUMENTS or (stated_format.layout.date is not None and stated_format.layout.date.has_date)
+    is_text = source.is_plain and not stated_format.wrappers and not stated_format.shape and stated_format.encoding == "utf-8"
+    return is_text and has_dates and not stated_format.newest_first
 
 
 def settled_end(source: SourceFile, start: Start | None, block_bytes: int = FOLD_BLOCK_BYTES) -> Start | None:

@@ -70,12 +70,12 @@ def _sources(text: str) -> list[SourceFile]:
     return [
         SourceFile(
             **{
-                **each,
-                "format": FileFormat(**{**each["format"], "wrappers": tuple(each["format"]["wrappers"])}),
-                "outer": tuple(map(tuple, each["outer"])),
+                **values,
+                "format": FileFormat(**{**values["format"], "wrappers": tuple(values["format"]["wrappers"])}),
+                "outer": tuple(map(tuple, values["outer"])),
             }
         )
-        for each in json.loads(text)
+        for values in json.loads(text)
     ]
 
 
@@ -158,10 +158,10 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         sources, reports = self._find()
-        starts = {name: Start(*told) for name, told in json.loads(self._options.get("starts") or "{}").items()}
+        starts = {name: Start(*values) for name, values in json.loads(self._options.get("starts") or "{}").items()}
         lines = json.loads(self._options.get("lines") or "{}")
-        count, most = self._number("partitions", os.cpu_count() or 1), self._number("partition_bytes", PARTITION_BYTES)
-        shares = share_out([(source, starts.get(source.name)) for source in sources], count, most, lines) if sources else []
+        count, part_bytes = self._number("partitions", os.cpu_count() or 1), self._number("partition_bytes", PARTITION_BYTES)
+        shares = share_out([(source, starts.get(source.name)) for source in sources], count, part_bytes, lines) if sources else []
         return [*map(_Share, shares), *([_Share((), reports)] if reports or not shares else [])]
 
     def _find(self) -> tuple[list[SourceFile], list[dict[str, Any]]]:
@@ -174,10 +174,10 @@ class _Reader(DataSourceReader):
             paths.append(self._options["path"])
         if not paths:
             raise BadOptionError(f"{NAME} needs a path to load")
-        found = find_files(paths, self._read)
-        if found.missing:
-            raise FileNotFoundError(f"no such file or folder: {', '.join(found.missing)}")
-        return found.files, [report_row(skipped_report(skip)) for skip in found.skipped]
+        discovery = find_files(paths, self._read)
+        if discovery.missing:
+            raise FileNotFoundError(f"no such file or folder: {', '.join(discovery.missing)}")
+        return discovery.files, [report_row(skipped_report(skip)) for skip in discovery.skipped]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         configure(json.loads(self._options.get("stores_secret") or "{}"))

@@ -58,7 +58,7 @@ def share_out(sources: Sequence[Source], shares: int, share_bytes: int, lines: L
     parts: list[list[Range]] = [[] for _ in range(count)]
     heap = [(0, number) for number in range(count)]
     # The largest first, each to the task with the least work.
-    for lot_weight, lot in sorted(zip(weights, lots, strict=True), key=lambda each: (-each[0], each[1][0].source.name, each[1][0].start)):
+    for lot_weight, lot in sorted(zip(weights, lots, strict=True), key=lambda pair: (-pair[0], pair[1][0].source.name, pair[1][0].start)):
         weight, number = heapq.heappop(heap)
         parts[number] += lot
         heapq.heappush(heap, (weight + lot_weight, number))
@@ -76,8 +76,8 @@ def _lots(sources: Sequence[Source], share_bytes: int, lines: Lines) -> list[lis
         if source.archive and (source.outer or source.archive.startswith("tar+")):
             bundles.setdefault(source.path, []).append(Range(source))
         else:
-            found = _ranges(source, start, share_bytes, lines[source.name]) if source.name in lines else split(source, share_bytes, start)
-            alone += [[part] for part in found]
+            ranges = _ranges(source, start, share_bytes, lines[source.name]) if source.name in lines else split(source, share_bytes, start)
+            alone += [[part] for part in ranges]
     return [*alone, *bundles.values()]
 
 
@@ -111,10 +111,10 @@ def _ranges(source: SourceFile, start: Start | None, share_bytes: int, ends: Seq
 
 
 def _ends_between(path: str, places: Sequence[int]) -> list[int] | None:
-    found: list[int] = []
+    ends: list[int] = []
     for begin, end in pairwise(places):
         count = ends_of_lines(path, begin, end)
         if count is None:
             return None
-        found.append(count)
-    return found
+        ends.append(count)
+    return ends

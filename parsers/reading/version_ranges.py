@@ -1,4 +1,4 @@
-"""Versions that a file may be of, told from its wordings.
+"""Versions that may have written a file, derived from its wordings.
 
 Each wording has the versions in which it was seen. What the wordings of one product in a file have in common is the range
 of its version. The newest version of a product stands for all that may follow.
@@ -75,14 +75,14 @@ class VersionRanges:
         """Return the range of each product, the most frequent first."""
         return {
             product: words
-            for product, _ in sorted(self._lines.items(), key=lambda each: (-each[1], each[0]))
+            for product, _ in sorted(self._lines.items(), key=lambda pair: (-pair[1], pair[0]))
             if (words := in_words(self._ranges.get(product), self._known.newest(product))) is not None
         }
 
 
-def narrowed(one: Range, other: Range) -> Range | None:
+def narrowed(version_range: Range, other: Range) -> Range | None:
     """Intersect two ranges, None if they share nothing."""
-    low, high = max(one[0], other[0], key=version_key), min(one[1], other[1], key=_last)
+    low, high = max(version_range[0], other[0], key=version_key), min(version_range[1], other[1], key=_last)
     return (low, high) if version_key(low) <= _last(high) else None
 
 
@@ -91,11 +91,11 @@ def _last(version: str) -> tuple[int, ...]:
     return (*version_key(version), _ANY)
 
 
-def in_words(found: Range | None, newest: str) -> str | None:
+def in_words(version_range: Range | None, newest: str) -> str | None:
     """Write a range, such as `3.8 to 4.1` or `4.2 or later`."""
-    if found is None:
+    if version_range is None:
         return None
-    low, high = found
+    low, high = version_range
     if version_key(high) >= version_key(newest):
         return f"{low} or later"
     return low if low == high else f"{low} to {high}"
@@ -110,8 +110,8 @@ def of_parts(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return {product: words for product, words in merged.items() if words}
 
 
-def _common(one: str, other: str) -> str:
-    both = narrowed(_range_of(one), _range_of(other))
+def _common(name: str, other: str) -> str:
+    both = narrowed(_range_of(name), _range_of(other))
     if both is None:
         return ""
     low, high = both
@@ -125,5 +125,5 @@ def _range_of(words: str) -> Range:
 
 def range_of_file(kind: str, ranges: Mapping[str, str]) -> str | None:
     """Return the range of the product that wrote the file, if known."""
-    own = [words for product, words in ranges.items() if (product in SERVERS) is (kind != "client")]
-    return own[0] if own else None
+    server_ranges = [words for product, words in ranges.items() if (product in SERVERS) is (kind != "client")]
+    return server_ranges[0] if server_ranges else None

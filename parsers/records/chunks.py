@@ -131,12 +131,12 @@ class _Chunk:
 
     def _begins(self, lines: Lines) -> Flags:
         """Flag lines that begin a record, by their headers or by their messages."""
-        told = self.context.format
-        if not told.shape:
-            return record_starts(lines, told.layout)
-        by_messages = told.layout_name == MESSAGES
-        found = excerpt_heads(lines, openings_of(self.catalogue), told.width, has_time=by_messages and "%d" in told.shape)
-        return found if by_messages else found | record_starts(lines, told.layout)
+        layout = self.context.format
+        if not layout.shape:
+            return record_starts(lines, layout.layout)
+        by_messages = layout.layout_name == MESSAGES
+        heads = excerpt_heads(lines, openings_of(self.catalogue), layout.width, has_time=by_messages and "%d" in layout.shape)
+        return heads if by_messages else heads | record_starts(lines, layout.layout)
 
     def _pass_zeros(self, hole: RecordSpan) -> bool:
         """Continue in a hole of zero bytes; return False if it fills the chunk."""
@@ -176,29 +176,29 @@ class _Chunk:
         returned separately, because its end is not known yet.
         """
         context = self.context
-        told = context.format
+        layout = context.format
         data = self.data[skipped:]
         offset = context.byte_offset + skipped
-        enough = context.max_record_bytes if told.wrappers else HEADER_BYTES
+        enough = context.max_record_bytes if layout.wrappers else HEADER_BYTES
         lines = self._split(data, offset, number, is_final=context.is_final)
         if len(data) - (int(lines.stop[-1]) - offset if len(lines) else 0) >= enough:
             lines = self._split(data, offset, number, is_final=True)
         hole = None
-        waits = lines.open_end and not context.is_final and not told.wrappers
+        waits = lines.open_end and not context.is_final and not layout.wrappers
         if waits and lines.zeros.get(len(lines) - 1) and lines.start[-1] == lines.end[-1]:
             if lines.zeros[len(lines) - 1] >= ZERO_RUN_BYTES:
                 hole = RecordSpan(int(lines.number[-1]), int(lines.offset[-1]), int(lines.stop[-1] - lines.offset[-1]))
             lines = lines.without_last()
-        if told.wrappers and len(lines):
-            lines = unwrap(lines, told.wrappers, context.max_record_bytes, is_final=context.is_final)
+        if layout.wrappers and len(lines):
+            lines = unwrap(lines, layout.wrappers, context.max_record_bytes, is_final=context.is_final)
         return lines, hole
 
     def _split(self, data: memoryview, offset: int, number: int, *, is_final: bool) -> Lines:
         encoding = self.context.format.encoding
         if encoding == "utf-8":
             return plain_lines(data, offset, number, is_final=is_final)
-        told = wide_lines if width_of(encoding) > 1 else transcoded_lines
-        return told(data, offset, number, encoding, is_final=is_final)
+        split_lines = wide_lines if width_of(encoding) > 1 else transcoded_lines
+        return split_lines(data, offset, number, encoding, is_final=is_final)
 
     def _units(
         self, lines: Lines, first: Ints, orphans: set[int], opened: OpenRecord | None, hole: RecordSpan | None, skipped: int

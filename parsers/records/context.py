@@ -105,7 +105,7 @@ class Counts:
     def add(self, other: Counts) -> None:
         """Add the counts of another part."""
         hint = self.first_hint or other.first_hint
-        for name in (each.name for each in fields(self)):
+        for name in (counter.name for counter in fields(self)):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first_hint = hint
 

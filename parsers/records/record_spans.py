@@ -44,8 +44,8 @@ class Prefilter:
 
     def places(self, data: Buffer) -> Ints:
         """Positions of literals, ascending."""
-        found = self._words.find_matches_as_indexes(data)
-        return np.fromiter((start for _, start, _ in found), dtype=np.int64, count=len(found))
+        hits = self._words.find_matches_as_indexes(data)
+        return np.fromiter((start for _, start, _ in hits), dtype=np.int64, count=len(hits))
 
     def hit(self, data: Buffer) -> bool:
         """Return True if any literal occurs."""
@@ -134,9 +134,9 @@ def _searched(units: RecordSpans, starts: Ints, ends: Ints, records: RecordReade
     data = memoryview(units.lines.data)[int(starts[0]) : int(ends[-1])]
     if records.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
         return np.ones(len(starts), dtype=bool)  # escapes may hide a literal
-    found = np.zeros(len(starts), dtype=bool)
-    found[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
-    return found
+    flags_by_record = np.zeros(len(starts), dtype=bool)
+    flags_by_record[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
+    return flags_by_record
 
 
 def _opened(units: RecordSpans, starts: Ints, left: Flags, records: RecordReader) -> Flags:
@@ -144,20 +144,20 @@ def _opened(units: RecordSpans, starts: Ints, left: Flags, records: RecordReader
 
     Blanks, line breaks and escapes in the message may hide its literal; other records without one are `left` out.
     """
-    found = np.zeros(len(units), dtype=bool)
+    flags_by_record = np.zeros(len(units), dtype=bool)
     firsts: dict[int, int] = {}
     lines, openings = units.lines, openings_of(records.catalogue)
     width = records.context.format.width
     for places in opening_places(lines, openings, width):
         places = places[places < int(units.ends[-1])]
         at = np.searchsorted(starts, places, side="right") - 1
-        found[at[at >= 0]] = True
+        flags_by_record[at[at >= 0]] = True
         firsts.update(zip(at[::-1].tolist(), places[::-1].tolist(), strict=True))
     data, ends = units.lines.data, units.ends
-    for unit in np.flatnonzero(found & ~left & (units.after - units.first == 1)).tolist():
+    for unit in np.flatnonzero(flags_by_record & ~left & (units.after - units.first == 1)).tolist():
         message = bytes(data[firsts[unit] : int(ends[unit])])
-        found[unit] = any(mark in message for mark in _HIDING) or openings.may_know(str(message, "utf-8", "replace"))
-    return found
+        flags_by_record[unit] = any(mark in message for mark in _HIDING) or openings.may_know(str(message, "utf-8", "replace"))
+    return flags_by_record
 
 
 def _match_after_unwrapping(units: RecordSpans, left: Flags, prefilter: Prefilter) -> Flags:
@@ -166,7 +166,7 @@ def _match_after_unwrapping(units: RecordSpans, left: Flags, prefilter: Prefilte
     A terminal may have wrapped the line within the literal.
     """
     lines = units.lines
-    found = np.zeros(len(units), dtype=bool)
+    flags_by_record = np.zeros(len(units), dtype=bool)
     several = np.flatnonzero(~left & (units.after - units.first > 1))
     if len(several):
         values = np.frombuffer(lines.data, dtype=np.uint8)
@@ -177,9 +177,9 @@ def _match_after_unwrapping(units: RecordSpans, left: Flags, prefilter: Prefilte
         for unit in several[open_end].tolist():
             line = int(units.first[unit])
             last = min(int(units.after[unit]), line + MAX_FOLDS)
-            pieces = [lines.text(each)[:HEADER_BYTES] for each in range(line, last)]
-            found[unit] = any(prefilter.hit(glue.join(pieces)) for glue in (b"", b" "))
-    return found
+            pieces = [lines.text(number)[:HEADER_BYTES] for number in range(line, last)]
+            flags_by_record[unit] = any(prefilter.hit(glue.join(pieces)) for glue in (b"", b" "))
+    return flags_by_record
 
 
 def _read_vectorised(
@@ -207,8 +207,10 @@ def _read_vectorised(
         ordinary[np.searchsorted(units.first, line)] = False
     chosen = np.flatnonzero(ordinary)
     try:
-        found = ordinary_records(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
-        columns = _read_messages(units, found, records) if found is not None and len(found.messages) else None
+        candidates = (
+            ordinary_records(lines, chosen, starts[chosen], ends[chosen], codes[chosen], records.context.clock) if len(chosen) else None
+        )
+        columns = _read_messages(units, candidates, records) if candidates is not None and len(candidates.messages) else None
     except Exception as problem:  # one record may be the cause: each is read separately, and that one is rejected
         raised(problem)
         columns = None
@@ -223,26 +225,26 @@ def _read_vectorised(
     return taken, left
 
 
-def _columns(found: Sequence[MessageValues], order: Ints) -> dict[str, pa.Array]:
+def _columns(message_values: Sequence[MessageValues], order: Ints) -> dict[str, pa.Array]:
     """Columns derived from messages, in the given order.
 
     Values of a wording are constant or given as a list.
     """
-    counts = [each.count for each in found]
-    codes = np.repeat(np.arange(len(found)), counts)[order]
+    counts = [values.count for values in message_values]
+    codes = np.repeat(np.arange(len(message_values)), counts)[order]
     made: dict[str, pa.Array] = {}
     for name, values in (
-        ("system", [each.message.system for each in found]),
-        ("message", [each.message.id for each in found]),
-        ("event", [each.message.emits for each in found]),
-        ("witness", [each.message.witness for each in found]),
+        ("system", [values.message.system for values in message_values]),
+        ("message", [values.message.id for values in message_values]),
+        ("event", [values.message.emits for values in message_values]),
+        ("witness", [values.message.witness for values in message_values]),
     ):
         made[name] = picked_names(values, codes)
     for name in COMMON_FIELDS:
         kind = EVENT_SCHEMA.field(name).type
-        parts = [each.common.get(name) for each in found]
+        parts = [values.common.get(name) for values in message_values]
         made[name] = _ordered([part or () for part in parts], counts, order, kind)
-    made["fields"] = strings([text for each in found for text in each.json()]).take(numbers(order))
+    made["fields"] = strings([text for values in message_values for text in values.json()]).take(numbers(order))
     return made
 
 
@@ -264,14 +266,14 @@ def _ordered(parts: Sequence[Sequence[Any]], counts: Sequence[int], order: Ints,
 
 def _named(catalogue: Catalogue) -> tuple[Flags, Flags]:
     """Flags of known loggers: named by the catalogue, and counted if unknown."""
-    loggers = [each.logger for each in tails().known]
-    named = np.array([catalogue.names_logger(each) for each in loggers], dtype=bool)
-    return named, np.array([catalogue.concerns_groups(each) for each in loggers], dtype=bool)
+    loggers = [suffix.logger for suffix in tails().known]
+    named = np.array([catalogue.names_logger(logger) for logger in loggers], dtype=bool)
+    return named, np.array([catalogue.concerns_groups(logger) for logger in loggers], dtype=bool)
 
 
 def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> Flags:
     """Flag records that contain a literal, with one search over all of them."""
-    found = np.zeros(len(starts), dtype=bool)
+    flags_by_record = np.zeros(len(starts), dtype=bool)
     if len(starts):
         edges = np.empty(2 * len(starts), dtype=np.int64)
         edges[0::2], edges[1::2] = starts, ends
@@ -279,28 +281,28 @@ def _hits(data: memoryview, starts: Ints, ends: Ints, prefilter: Prefilter) -> F
         joined = pieces.take(numbers(np.arange(0, len(edges) - 1, 2)))
         begins = np.frombuffer(joined.buffers()[1], dtype=np.int64)[: len(starts) + 1]
         places = prefilter.places(memoryview(joined.buffers()[2]).cast("B"))
-        found[np.searchsorted(begins, places, side="right") - 1] = True
-    return found
+        flags_by_record[np.searchsorted(begins, places, side="right") - 1] = True
+    return flags_by_record
 
 
-def _read_messages(units: RecordSpans, found: Candidates, records: RecordReader) -> tuple[Ints, pa.Array]:
+def _read_messages(units: RecordSpans, candidates: Candidates, records: RecordReader) -> tuple[Ints, pa.Array]:
     """Read messages with a quick form into a batch.
 
     Returns their records and the group of each.
     """
     catalogue = records.catalogue
     known = tails().known
-    loggers = {code: known[code].logger for code in np.unique(found.tail).tolist()}
+    loggers = {code: known[code].logger for code in np.unique(candidates.tail).tolist()}
     segments = np.array([catalogue.segment(loggers[code]) if code in loggers else "" for code in range(len(known))], dtype=object)
     reader = QuickReader(catalogue)
-    reader.read(found.messages, segments[found.tail].tolist())
-    meant = [each for each in reader.found() if each.rows]
+    reader.read(candidates.messages, segments[candidates.tail].tolist())
+    meant = [wording for wording in reader.values_by_wording() if wording.rows]
     if not meant:
         return np.zeros(0, dtype=np.int64), strings([])
-    rows = np.concatenate([np.array(each.rows, dtype=np.int64) for each in meant])
+    rows = np.concatenate([np.array(wording.rows, dtype=np.int64) for wording in meant])
     order = np.argsort(rows)
     picked = rows[order]
-    unit = found.unit[picked]
+    unit = candidates.unit[picked]
     lines, context = units.lines, records.context
     line = units.first[unit]
     offset, stop = lines.offset[line], lines.stop[units.after[unit] - 1]
@@ -312,17 +314,17 @@ def _read_messages(units: RecordSpans, found: Candidates, records: RecordReader)
         "line": numbers(lines.number[line]),
         "byte_offset": numbers(offset),
         "byte_length": numbers(stop - offset),
-        "at": numbers(found.at[picked], TIME),
+        "at": numbers(candidates.at[picked], TIME),
         "file_time_max_at": pa.nulls(count, TIME),
-        "ambiguous_time": flags(found.odd[picked]),
-        "level": picked_names(HeaderColumns.levels(), found.level[picked]),
-        "logger": picked_names([loggers.get(code) for code in range(len(known))], found.tail[picked]),
+        "ambiguous_time": flags(candidates.odd[picked]),
+        "level": picked_names(HeaderColumns.levels(), candidates.level[picked]),
+        "logger": picked_names([loggers.get(code) for code in range(len(known))], candidates.tail[picked]),
         "thread": pa.nulls(count, pa.string()),
-        "text": found.text if count == len(found.text) else found.text.take(numbers(picked)),
+        "text": candidates.text if count == len(candidates.text) else candidates.text.take(numbers(picked)),
         "truncated": flags(np.zeros(count, dtype=bool)),
     }
     shared = np.maximum(np.where(line > 0, lines.stop[line - 1], 0) - offset, 0)
     records.add_batch(
-        pa.RecordBatch.from_arrays([values[each.name] for each in EVENT_SCHEMA], schema=EVENT_SCHEMA), int((stop - offset - shared).sum())
+        pa.RecordBatch.from_arrays([values[field.name] for field in EVENT_SCHEMA], schema=EVENT_SCHEMA), int((stop - offset - shared).sum())
     )
     return unit, values["group"]

@@ -22,8 +22,8 @@ def escaped(text: str) -> str:
     return _CONTROL.sub(_visible, text[:REJECTED_TEXT_CHARACTERS])
 
 
-def _visible(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
@@ -81,11 +81,11 @@ class EventRows:
     def _batch(self, file: str, file_id: str, runs: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
         count = len(self.line)
         matches = self.match
-        told = list(self.fields)
+        names = list(self.fields)
         for row, times, last_at in runs:
-            told[row] = canonical_json({**matches[row].fields, "count": times, "last_at_us": last_at})
+            names[row] = canonical_json({**matches[row].fields, "count": times, "last_at_us": last_at})
         columns = [match.columns for match in matches]
-        common = {name: [each.get(name) for each in columns] for name in COMMON_FIELDS}
+        common = {name: [column.get(name) for column in columns] for name in COMMON_FIELDS}
         values: dict[str, Any] = {
             "file": repeated(file, count),
             "file_id": repeated(file_id, count),
@@ -103,14 +103,14 @@ class EventRows:
             "logger": self.logger,
             "thread": self.thread,
             **common,
-            "fields": told,
+            "fields": names,
             "text": self.text,
             "truncated": self.cut,
         }
         return _batch(EVENT_SCHEMA, values)
 
 
-_ROWS = tuple(each.name for each in fields(EventRows) if each.name != "ready")
+_ROWS = tuple(column.name for column in fields(EventRows) if column.name != "ready")
 
 
 @dataclass(slots=True)
@@ -181,4 +181,4 @@ def _array(values: Any, kind: pa.DataType) -> pa.Array:
 
 
 def _batch(schema: pa.Schema, values: dict[str, Any]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([_array(values[each.name], each.type) for each in schema], schema=schema)
+    return pa.RecordBatch.from_arrays([_array(values[field.name], field.type) for field in schema], schema=schema)

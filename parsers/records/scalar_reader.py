@@ -125,16 +125,16 @@ class RecordReader:
             self.reject(place, raised(problem), text)
 
     def _read_whole(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
-        header, found = self._understand(text)
+        header, match = self._understand(text)
         if header is None:
             self.reject(place, BAD_TIME if BROKEN_STAMP.match(text) else "header not understood", text)
             return
         at, odd = self._time(header, stamp)
         if header.stamp is not None and at is None:
             self.reject(place, BAD_TIME, text)
-        elif found is not None:
-            found = self.catalogue.with_exception(found, text.partition("\n")[2])
-            self.recognise(place, header.level, header.logger, header.thread, text, at, odd, found, is_cut=not header.is_whole)
+        elif match is not None:
+            match = self.catalogue.with_exception(match, text.partition("\n")[2])
+            self.recognise(place, header.level, header.logger, header.thread, text, at, odd, match, is_cut=not header.is_whole)
         else:
             self._unmatched(place, header, text, at)
 
@@ -146,8 +146,8 @@ class RecordReader:
                 if not self._is_quoted(ordinary):
                     self._keep_excerpt(ordinary, text, place, stamp)
                 return
-            header, found = self._understand(text) if known else (None, None)
-            if header is None or found is None or not self._tells_all(text, header):
+            header, match = self._understand(text) if known else (None, None)
+            if header is None or match is None or not self._tells_all(text, header):
                 excerpts = with_times(self._excerpts.read(text), header)
                 if excerpts:
                     self._keep_excerpts(text, place, stamp, excerpts)
@@ -171,38 +171,38 @@ class RecordReader:
 
         Each has the lines from its own to that of the next.
         """
-        kept = [each for each in excerpts if not self._is_quoted(each)]
+        kept = [excerpt for excerpt in excerpts if not self._is_quoted(excerpt)]
         if not kept:
             return
         if len(excerpts) == 1 and "\n" not in text:
             self._keep_excerpt(kept[0], text, place, stamp)
             return
-        ends = [0, *(found.end() for found in _LINE_ENDS.finditer(text)), len(text)]
+        ends = [0, *(match.end() for match in _LINE_ENDS.finditer(text)), len(text)]
         bytes_at = [len(text[:end].encode("utf-8", "replace")) for end in ends]
         exact = not self.context.format.wrappers and self.context.format.encoding == "utf-8"
-        begins = [0, *(bytes_at[each.first_line] if exact else 0 for each in kept[1:])]
+        begins = [0, *(bytes_at[excerpt.first_line] if exact else 0 for excerpt in kept[1:])]
         stops = [*begins[1:], place.length]
         self.counts.records += len(kept) - 1
-        for each, begin, stop in zip(kept, begins, stops, strict=True):
-            length = max(stop - begin, min(bytes_at[min(each.last_line + 1, len(bytes_at) - 1)], place.length) - begin)
+        for excerpt, begin, stop in zip(kept, begins, stops, strict=True):
+            length = max(stop - begin, min(bytes_at[min(excerpt.last_line + 1, len(bytes_at) - 1)], place.length) - begin)
             shared = length - (stop - begin) + (place.shared if not begin and stop else 0)
-            where = RecordSpan(place.line + (each.first_line if exact else 0), place.offset + begin, length, place.is_cut, shared)
-            lines = text.split("\n")[each.first_line : each.last_line + 1]
-            self._keep_excerpt(each, "\n".join(lines), where, stamp)
+            where = RecordSpan(place.line + (excerpt.first_line if exact else 0), place.offset + begin, length, place.is_cut, shared)
+            lines = text.split("\n")[excerpt.first_line : excerpt.last_line + 1]
+            self._keep_excerpt(excerpt, "\n".join(lines), where, stamp)
 
     def _keep_excerpt(self, excerpt: Excerpt, text: str, where: RecordSpan, stamp: bytes | None) -> None:
         header = excerpt.header
         at, odd = self._time(header, stamp)
         self.recognise(where, header.level, header.logger, header.thread, text, at, odd, excerpt.match, is_cut=not header.is_whole)
 
-    def _is_quoted(self, found: Excerpt) -> bool:
+    def _is_quoted(self, excerpt: Excerpt) -> bool:
         """Whether the file already has the record, quoted now."""
-        header = found.header
-        key = (header.stamp, header.message, found.between)
+        header = excerpt.header
+        key = (header.stamp, header.message, excerpt.between)
         if header.stamp is None:
             if not self.shape_is_timed:
                 return False
-            quoted = _PROSE.search(found.before) is not None or header.message in self._messages
+            quoted = _PROSE.search(excerpt.before) is not None or header.message in self._messages
         else:
             quoted = key in self.seen
         if not quoted and len(self.seen) < MAX_SEEN:
@@ -229,20 +229,20 @@ class RecordReader:
         first_end = text.find("\n")
         first_end = len(text) if first_end < 0 else first_end
         header = self.layout.read(text, first_end)
-        found = self._match(header)
+        match = self._match(header)
         if header is not None and (not header.is_whole or "\n" in header.message) and _may_be_wrapped(text, first_end):
             joined, meant = self._unfolded(text, header)
             if meant is not None:
                 return joined, meant
-        if found is not None and header is not None:
-            return header, found
+        if match is not None and header is not None:
+            return header, match
         if header is None or not header.is_whole or self.layout.product == ANY_PRODUCT:
-            header, found = self._in_another_layout(text, first_end, header)
-        if found is None and header is not None and first_end < len(text):
-            header, found = self._unfolded(text, header)
-        if found is None and header is not None and not header.is_whole:
-            header, found = self._without_logger(text, header)
-        return header, found
+            header, match = self._in_another_layout(text, first_end, header)
+        if match is None and header is not None and first_end < len(text):
+            header, match = self._unfolded(text, header)
+        if match is None and header is not None and not header.is_whole:
+            header, match = self._without_logger(text, header)
+        return header, match
 
     def _match(self, header: Header | None) -> Match | None:
         if header is None:
@@ -251,8 +251,8 @@ class RecordReader:
         if "\n" not in message:
             return (_PADDING in message and self._without_padding(header)) or self.catalogue.match(header.logger, header.level, message)
         stack = _STACK.search(message)
-        found = self.catalogue.match(header.logger, header.level, message[: stack.start()] if stack else message)
-        return found or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
+        match = self.catalogue.match(header.logger, header.level, message[: stack.start()] if stack else message)
+        return match or self.catalogue.match(header.logger, header.level, message[: message.index("\n")].rstrip())
 
     def _without_padding(self, header: Header) -> Match | None:
         """Match a line that was copied with the blanks of its window.
@@ -260,7 +260,7 @@ class RecordReader:
         They may stand within a word or between two.
         """
         tries = (self.catalogue.match(header.logger, header.level, _PADDED.sub(glue, header.message)) for glue in ("", " "))
-        return next((found for found in tries if found is not None), None)
+        return next((header for header in tries if header is not None), None)
 
     def _in_another_layout(self, text: str, first_end: int, header: Header | None) -> tuple[Header | None, Match | None]:
         for layout in layouts():
@@ -269,9 +269,9 @@ class RecordReader:
             other = layout.read(text, first_end)
             if other is None or not other.is_whole:
                 continue
-            found = self._match(other)
-            if found is not None:
-                return other, found
+            match = self._match(other)
+            if match is not None:
+                return other, match
             header = header or other
         return header, None
 
@@ -284,21 +284,21 @@ class RecordReader:
         for glue in ("", " "):
             for count in range(2, len(pieces) + 1):
                 joined = self.layout.read(glue.join(pieces[:count]).rstrip())
-                if joined is not None and joined.is_whole and (found := self._match(joined)) is not None:
-                    return (joined, found) if glue else self._with_rest(pieces, count, joined, found)
+                if joined is not None and joined.is_whole and (match := self._match(joined)) is not None:
+                    return (joined, match) if glue else self._with_rest(pieces, count, joined, match)
         return header, None
 
-    def _with_rest(self, pieces: Sequence[str], count: int, joined: Header, found: Match) -> tuple[Header, Match]:
+    def _with_rest(self, pieces: Sequence[str], count: int, joined: Header, match: Match) -> tuple[Header, Match]:
         """Add the next line if it holds the rest of the last word.
 
         A name cut in two is worse than none.
         """
         rest = pieces[count] if count < len(pieces) else ""
         if _REST_OF_WORD.fullmatch(rest) is None or len(pieces[count - 1]) < _FULL * max(map(len, pieces)):
-            return joined, found
+            return joined, match
         longer = self.layout.read("".join(pieces[: count + 1]))
-        more = self._match(longer)
-        return (longer, more) if longer is not None and more is not None else (joined, found)
+        longer_match = self._match(longer)
+        return (longer, longer_match) if longer is not None and longer_match is not None else (joined, match)
 
     def _without_logger(self, text: str, header: Header) -> tuple[Header, Match | None]:
         """Match a line that was cut within its last brackets.
@@ -309,9 +309,9 @@ class RecordReader:
         for _ in range(MAX_CUTS):
             line = line[: max(line.rfind(" ("), 0)]
             bare = self.layout.read(line) if line else None
-            found = self._match(bare)
-            if bare is not None and found is not None and not self.catalogue.swallows(found):
-                return bare, found
+            match = self._match(bare)
+            if bare is not None and match is not None and not self.catalogue.swallows(match):
+                return bare, match
         return header, None
 
     def _torn_at(self, text: str) -> int:
@@ -322,8 +322,8 @@ class RecordReader:
         day = _DAY.match(text)
         if day is None or text.find(day[1], day.end()) < 0:
             return 0
-        found = TORN_HEADER.search(text, day.end())
-        return found.start() if found is not None and "\n" not in text[: found.start()] else 0
+        match = TORN_HEADER.search(text, day.end())
+        return match.start() if match is not None and "\n" not in text[: match.start()] else 0
 
     def _read_torn(self, text: str, torn: int, place: RecordSpan, stamp: bytes | None) -> None:
         """Read both halves of a torn line as separate records.
@@ -338,11 +338,11 @@ class RecordReader:
         )
         for part, where in halves:
             try:
-                header, found = self._understand(part)
+                header, match = self._understand(part)
             except Exception as problem:
                 self.reject(where, raised(problem), part)
                 continue
-            if header is None or (found is None and not header.is_whole):
+            if header is None or (match is None and not header.is_whole):
                 self.reject(where, TORN, part)
             else:
                 self.read_text(part, where, stamp)
@@ -387,14 +387,14 @@ class RecordReader:
         text: str,
         at: int | None,
         is_odd: bool,
-        found: Match,
+        match: Match,
         *,
         is_cut: bool,
     ) -> None:
         """Keep an event, unless it is added to an open run."""
         rows = self.events
-        fields = canonical_json(found.fields)  # before any counting, because it may raise
-        in_run = self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, found.event, found.columns, found.fields)
+        fields = canonical_json(match.fields)  # before any counting, because it may raise
+        in_run = self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, match.event, match.columns, match.fields)
         self.counts.recognised += 1
         self.counts.bytes_recognised += place.length - place.shared
         if in_run:
@@ -409,7 +409,7 @@ class RecordReader:
         rows.level.append(level)
         rows.logger.append(logger)
         rows.thread.append(thread)
-        rows.match.append(found)
+        rows.match.append(match)
         rows.text.append(text)
         rows.cut.append(is_cut or place.is_cut)
 
@@ -465,7 +465,7 @@ class RecordReader:
                 self.counts.bytes_recognised -= place.length - place.shared
                 self.reject(place, raised(problem), rows.text[row])
                 rows.drop(row)
-                runs = [(each - (each > row), count, last) for each, count, last in runs if each != row]
+                runs = [(index - (index > row), count, last) for index, count, last in runs if index != row]
             return rows.batch(context.file, context.file_id, runs)
 
     def reject_stray(self, place: RecordSpan, reason: str, text: str) -> None:

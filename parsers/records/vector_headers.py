@@ -227,9 +227,9 @@ def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> Head
     start = np.zeros(len(starts), dtype=np.int64)
     word = words[safe + _LEVEL_AT]
     for number, (name, mask, value) in enumerate(_LEVEL_WORDS):
-        here = (word & mask) == value
-        level[here] = number
-        start[here] = safe[here] + _LEVEL_AT + len(name) + 1
+        is_equal = (word & mask) == value
+        level[is_equal] = number
+        start[is_equal] = safe[is_equal] + _LEVEL_AT + len(name) + 1
     ordinary &= level >= 0
     ordinary &= values[np.minimum(start, len(values) - 1)] != ord(" ")
     return HeaderColumns(ordinary, local, level, start)
@@ -243,9 +243,9 @@ def _local_us(digits: npt.NDArray[np.uint8]) -> Ints:
     pairs = digits[:, :-1] * np.uint8(10) + digits[:, 1:]
     century, year, month, day, hour, minute, second, hundredths = (pairs[:, at].astype(np.int64) for at in _PAIRS)
     date = ((century * 100 + year) * 100 + month) * 100 + day
-    alike = len(date) and (date == date[0]).all()  # true for most chunks, and sorting would take long
-    days, where = (date[:1], np.zeros(len(date), dtype=np.int64)) if alike else np.unique(date, return_inverse=True)
-    starts = np.array([_day_us(each) for each in days.tolist()], dtype=np.int64)[where] if len(days) else np.zeros(0, dtype=np.int64)
+    is_one_day = len(date) and (date == date[0]).all()  # true for most chunks, and sorting would take long
+    days, where = (date[:1], np.zeros(len(date), dtype=np.int64)) if is_one_day else np.unique(date, return_inverse=True)
+    starts = np.array([_day_us(day) for day in days.tolist()], dtype=np.int64)[where] if len(days) else np.zeros(0, dtype=np.int64)
     local: Ints = starts + ((hour * 60 + minute) * 60 + second) * 1_000_000 + (hundredths * 10 + digits[:, 22]) * 1000
     wrong = (starts < 0) | (starts >= CALENDAR_US.stop) | (hour > 23) | (minute > 59) | (second > 60)
     local[wrong] = -1
@@ -253,8 +253,8 @@ def _local_us(digits: npt.NDArray[np.uint8]) -> Ints:
 
 
 def _day_us(date: int) -> int:
-    found = civil_us(date // 10_000, date // 100 % 100, date % 100, 0, 0, 0)
-    return -1 if found is None else found
+    day_us = civil_us(date // 10_000, date // 100 % 100, date % 100, 0, 0, 0)
+    return -1 if day_us is None else day_us
 
 
 @dataclass(slots=True)
@@ -283,7 +283,7 @@ def ordinary_records(lines: Lines, units: Ints, starts: Ints, ends: Ints, codes:
     read = read_heads(data, words, starts, ends)
     keep = np.flatnonzero(read.ordinary & tails().agree(words, codes, ends))
     units, starts, ends, codes = units[keep], starts[keep], ends[keep], codes[keep]
-    lengths = np.array([len(each.text) for each in tails().known], dtype=np.int64)
+    lengths = np.array([len(suffix.text) for suffix in tails().known], dtype=np.int64)
     begins, stops = read.start[keep], ends - lengths[codes]
     edges = np.empty(2 * len(keep), dtype=np.int64)
     edges[0::2], edges[1::2] = starts, ends

@@ -59,8 +59,8 @@ class Wording:
             return plan
         slot, _, template = self.reason
         after = len(self.pattern.template.slots)
-        own = tuple(step for step in plan if step[0] != slot)
-        return (*own, (slot, "reason", None, False), *((after + step[0], *step[1:]) for step in template.plan))
+        other_steps = tuple(step for step in plan if step[0] != slot)
+        return (*other_steps, (slot, "reason", None, False), *((after + step[0], *step[1:]) for step in template.plan))
 
     def constants(self) -> dict[str, Any]:
         """Values common to all records of the wording."""
@@ -105,8 +105,8 @@ class QuickReader:
             head = message[:_HEAD]
             queue = queues.get(head)
             if queue is None:
-                queue, told = self._queue(message, every, prefixes, left)
-                if told <= len(head) and len(queues) < _MAX_HEADS:
+                queue, message_rows = self._queue(message, every, prefixes, left)
+                if message_rows <= len(head) and len(queues) < _MAX_HEADS:
                     queues[head] = queue
             queue.append(row)
         return every
@@ -120,17 +120,17 @@ class QuickReader:
         if message.startswith("["):
             key = message[: message.find("]") + 2]
             if key in prefixes:
-                found = prefixes[key]
+                prefix = prefixes[key]
             else:
-                found, final = self._open(message, plain)
+                prefix, final = self._open(message, plain)
                 sure = final and key[-1] != "["
                 if sure:
-                    prefixes[key] = found
-                if found is not None and found is not plain:
-                    every.append(found)
-            if found is None:
+                    prefixes[key] = prefix
+                if prefix is not None and prefix is not plain:
+                    every.append(prefix)
+            if prefix is None:
                 return left, len(key) if sure else len(message) + 1
-            opened = found
+            opened = prefix
         elif message.startswith(REQUESTS):
             return left, 0
         space = message.find(" ", opened.at)
@@ -199,14 +199,14 @@ class QuickReader:
         left += rows
 
     def _take(self, pattern: Pattern, prefix: dict[str, Any], rows: Sequence[int], pieces: Sequence[Any]) -> None:
-        slot = next((at for at, each in enumerate(pattern.template.slots) if each.kind == "reason"), None)
+        slot = next((at for at, slot in enumerate(pattern.template.slots) if slot.kind == "reason"), None)
         if slot is None:
             self._wording(pattern, None).add(rows, prefix, pieces)
             return
-        for alike in self._catalogue.reasons.alike([piece[slot] for piece in pieces]):
-            reason = None if alike.id is None or alike.template is None else _Reason(slot, alike.id, alike.template)
-            own = [(*pieces[at], *inner) for at, inner in zip(alike.texts, alike.pieces, strict=True)]
-            self._wording(pattern, reason).add([rows[at] for at in alike.texts], prefix, own)
+        for same_texts in self._catalogue.reasons.alike([piece[slot] for piece in pieces]):
+            reason = None if same_texts.id is None or same_texts.template is None else _Reason(slot, same_texts.id, same_texts.template)
+            pieces_of_texts = [(*pieces[at], *inner) for at, inner in zip(same_texts.texts, same_texts.pieces, strict=True)]
+            self._wording(pattern, reason).add([rows[at] for at in same_texts.texts], prefix, pieces_of_texts)
 
     def _wording(self, pattern: Pattern, reason: _Reason | None) -> Wording:
         key = (id(pattern), 0 if reason is None else id(reason.template))
@@ -214,7 +214,7 @@ class QuickReader:
             self._wordings[key] = Wording(pattern, reason)
         return self._wordings[key]
 
-    def found(self) -> list[MessageValues]:
+    def values_by_wording(self) -> list[MessageValues]:
         """The results by wording.
 
         Messages with a value of the wrong type are omitted.
@@ -230,7 +230,7 @@ class MessageValues:
     rows: list[int]  # indexes of the messages
     constants: dict[str, Any]
     common: dict[str, list[Any]] = field(default_factory=dict)
-    own: dict[str, list[Any]] = field(default_factory=dict)
+    per_record: dict[str, list[Any]] = field(default_factory=dict)
     several: list[list[dict[str, Any]]] = field(default_factory=list)
 
     @property
@@ -242,17 +242,19 @@ class MessageValues:
         """Canonical JSON of the fields of each record."""
         if self.several:
             return [self._document(row) for row in range(self.count)]
-        if not self.own:
+        if not self.per_record:
             return [_dumps(self.constants)] * self.count
-        names = sorted({*self.constants, *self.own})
+        names = sorted({*self.constants, *self.per_record})
         # keys come from the catalogue, so only values may need escapes
         form = "{" + ",".join(f'"{name}":%s' for name in names) + "}"
-        columns = [_rendered(self.own[name]) if name in self.own else [_dumps(self.constants[name])] * self.count for name in names]
+        columns = [
+            _rendered(self.per_record[name]) if name in self.per_record else [_dumps(self.constants[name])] * self.count for name in names
+        ]
         return [form % values for values in zip(*columns, strict=True)]
 
     def _document(self, row: int) -> str:
         fields = dict(self.constants)
-        for name, values in self.own.items():
+        for name, values in self.per_record.items():
             fields[name] = values[row]
         for items in self.several:
             fields.update({name: value for name, value in items[row].items() if name not in _COMMON})
@@ -290,13 +292,13 @@ def _values(wording: Wording) -> MessageValues:
     result = MessageValues(wording.pattern.message, wording.rows, wording.constants())
     distinct = _distinct(wording.prefixes)
     for name in {name for prefix in distinct for name in prefix}:
-        one = len(distinct) == 1
-        result.common[name] = [distinct[0][name]] * result.count if one else [prefix.get(name) for prefix in wording.prefixes]
+        is_constant = len(distinct) == 1
+        result.common[name] = [distinct[0][name]] * result.count if is_constant else [prefix.get(name) for prefix in wording.prefixes]
     for (_, name, _, is_column), values in zip(plan, parsed, strict=True):
         if is_column:
             result.common[name] = values
         elif name:
-            result.own[name] = values
+            result.per_record[name] = values
         else:
             result.several.append(values)
             for column in _COMMON.intersection(set().union(*values)):
@@ -319,5 +321,5 @@ def _torn(texts: Sequence[str]) -> set[int]:
 
 def _distinct(prefixes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     first = prefixes[:1]
-    alike = not first or prefixes.count(first[0]) == len(prefixes)
-    return first if alike else list({id(prefix): prefix for prefix in prefixes}.values())
+    is_one_prefix = not first or prefixes.count(first[0]) == len(prefixes)
+    return first if is_one_prefix else list({id(prefix): prefix for prefix in prefixes}.values())

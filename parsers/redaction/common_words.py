@@ -153,7 +153,7 @@ class Words:
 
     def __init__(self, name: Callable[[str], str]) -> None:
         self._made = name
-        self._held: dict[str, str] = {}
+        self._replacements: dict[str, str] = {}
 
     def _name(self, token: str) -> str:
         """Replacement of a word.
@@ -185,7 +185,7 @@ class Words:
         """
         if _RANDOM.fullmatch(token) or _CLASS.fullmatch(token) or _INTERNAL.fullmatch(token):
             return True
-        if _DASHED.search(token) and any(found["dashed"] for found in _IN_A_PATH.finditer(token)):
+        if _DASHED.search(token) and any(match["dashed"] for match in _IN_A_PATH.finditer(token)):
             return False
         parts = _PART.findall(token)
         if len(parts) > 1 and any(len(part) == 1 and part.isalpha() for part in parts):
@@ -203,7 +203,7 @@ class Words:
     def kept(self, text: str, *, strict: bool = False) -> str:
         """Replace all words that are not ordinary, with `strict` all that are not plain."""
         if strict:
-            return _TOKEN.sub(lambda found: found[0] if self.is_common(found[0]) else self._name(found[0]), text)
+            return _TOKEN.sub(lambda match: match[0] if self.is_common(match[0]) else self._name(match[0]), text)
         return _TOKEN.sub(self._kept, text)
 
     @classmethod
@@ -211,20 +211,20 @@ class Words:
         """Return True for a plain word that is no compound (`user.events`, `UserService`)."""
         return token in _compounds() or (cls.is_plain(token) and (_known_as_one(token) or len(_words(token)) < 2))
 
-    def _kept(self, found: re.Match[str]) -> str:
-        token = found[0]
+    def _kept(self, match: re.Match[str]) -> str:
+        token = match[0]
         if (
-            found.string.startswith(" = ", found.end())
-            and found.string[found.start() - 1 : found.start()] == "\t"
+            match.string.startswith(" = ", match.end())
+            and match.string[match.start() - 1 : match.start()] == "\t"
             and _SETTING.fullmatch(token)
         ):
             return token  # name of a setting in a block of settings
-        told = self._held.get(token)
-        if told is None:
-            if len(self._held) >= _HELD_MAX:
-                self._held.clear()
-            told = self._held[token] = token if self._is_mild(token) else self._name(token)
-        return told
+        is_kept = self._replacements.get(token)
+        if is_kept is None:
+            if len(self._replacements) >= _HELD_MAX:
+                self._replacements.clear()
+            is_kept = self._replacements[token] = token if self._is_mild(token) else self._name(token)
+        return is_kept
 
     @classmethod
     def _is_mild(cls, token: str) -> bool:
@@ -243,15 +243,15 @@ class Words:
 
         Unchanged except for addresses if all of it is ordinary, else a pseudonym with the file's extension.
         """
-        told = [found for found in _IN_A_PATH.finditer(part) if found.lastgroup is not None]
-        ending = _ENDING.search(part, max(told[-1].end() if told else 0, len(part) - _ENDING_MAX))
+        matches = [match for match in _IN_A_PATH.finditer(part) if match.lastgroup is not None]
+        ending = _ENDING.search(part, max(matches[-1].end() if matches else 0, len(part) - _ENDING_MAX))
         stem, tail = (part[: ending.start()], ending[0]) if ending is not None else (part, "")
         pieces, begun = [], 0
-        for found in told:
-            if found["dashed"] or not self._stays(stem[begun : found.start()]):
+        for match in matches:
+            if match["dashed"] or not self._stays(stem[begun : match.start()]):
                 return self._name(stem) + tail  # the address is part of a host name
-            pieces += [stem[begun : found.start()], found[0] if found["done"] else self._made(shortest(found[0]))]
-            begun = found.end()
+            pieces += [stem[begun : match.start()], match[0] if match["done"] else self._made(shortest(match[0]))]
+            begun = match.end()
         rest = stem[begun:]
         if not self._stays(rest):
             return self._name(stem) + tail

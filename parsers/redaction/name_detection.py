@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from parsers.redaction.common_words import IPV4, IPV6, Words
 
-Own = dict[str, str]
+Replacements = dict[str, str]
 """Names in a record's fields, with replacements.
 
 Names of kinds that are not redacted replace themselves.
@@ -17,7 +17,7 @@ Names of kinds that are not redacted replace themselves.
 Place = tuple[int, int, str]
 """Start and end of a name in a text, and its replacement."""
 
-Told = Callable[[str, Own], str]
+PseudonymOf = Callable[[str, Replacements], str]
 
 
 class Pseudonyms(Protocol):
@@ -34,19 +34,19 @@ class Pseudonyms(Protocol):
     def words(self) -> Words:
         """Words that are no names."""
 
-    def group(self, name: str, own: Own, /) -> str:
+    def group(self, name: str, names: Replacements, /) -> str:
         """Replacement of a group."""
 
-    def topic(self, name: str, own: Own, /) -> str:
+    def topic(self, name: str, names: Replacements, /) -> str:
         """Replacement of a topic."""
 
-    def topic_partition(self, name: str, own: Own, /) -> str:
+    def topic_partition(self, name: str, names: Replacements, /) -> str:
         """Replacement of a partition's topic; the number stays."""
 
-    def client(self, name: str, own: Own, /) -> str:
+    def client(self, name: str, names: Replacements, /) -> str:
         """Replacement of a client id."""
 
-    def member(self, name: str, own: Own, /) -> str:
+    def member(self, name: str, names: Replacements, /) -> str:
         """Replacement of a member id."""
 
     def address(self, name: str, /) -> str:
@@ -102,68 +102,73 @@ _LOCAL = "localhost"
 _IN_A_LIST = re.compile(r"(?:\w+://)?([^\s,:/@\[\]]+)")
 
 
-class _Found:
+class _Mentions:
     """Names found in a text.
 
     `names` are replaced everywhere in it, `places` only at their positions.
     """
 
-    def __init__(self, redaction: Pseudonyms, own: Own) -> None:
+    def __init__(self, redaction: Pseudonyms, names: Replacements) -> None:
         self.redaction = redaction
-        self.own = own
-        self.names: Own = {}
+        self.field_names = names
+        self.names: Replacements = {}
         self.places: list[Place] = []
 
-    def add(self, told: Told, match: re.Match[str], group: int = 1) -> None:
+    def add(self, pseudonym_of: PseudonymOf, match: re.Match[str], group: int = 1) -> None:
         """Add the name in a match."""
         name = match[group]
         if _NUMBER.fullmatch(name):
             return
         if self.redaction.words.is_bare(name):
-            by = told(name, {})
+            by = pseudonym_of(name, {})
             if by != name:
                 self.places.append((*match.span(group), by))
         elif self.stays(name):
-            told(name, self.names)
+            pseudonym_of(name, self.names)
 
     def stays(self, name: str) -> bool:
         """Return True if the record does not hide a name.
 
         A name may also be one of another kind that is hidden.
         """
-        return self.own.get(name, name) == name
+        return self.field_names.get(name, name) == name
 
-    def host(self, name: str, found: Own) -> str:
-        found[name] = self.redaction.address(name)
-        return found[name]
+    def host(self, name: str, pseudonyms: Replacements) -> str:
+        pseudonyms[name] = self.redaction.address(name)
+        return pseudonyms[name]
 
 
-def told_names(redaction: Pseudonyms, text: str, own: Own) -> tuple[Own, list[Place]]:
+def told_names(redaction: Pseudonyms, text: str, names: Replacements) -> tuple[Replacements, list[Place]]:
     """Find names identified by the text itself, with replacements.
 
-    Returns those to be replaced everywhere, besides `own`, and single words by position.
+    Returns those to be replaced everywhere, besides `names`, and single words by position.
     """
-    found = _Found(redaction, own)
-    for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member), (_GROUP, redaction.group), (_TOPIC, redaction.topic)):
+    mentions = _Mentions(redaction, names)
+    for pattern, pseudonym_of in (
+        (_CLIENT, redaction.client),
+        (_MEMBER, redaction.member),
+        (_GROUP, redaction.group),
+        (_TOPIC, redaction.topic),
+    ):
         for match in pattern.finditer(text):
-            found.add(told, match)
+            mentions.add(pseudonym_of, match)
     for match in _ASSIGNED.finditer(text):
-        redaction.member(match[1], found.names)
+        redaction.member(match[1], mentions.names)
     for match in _UUID.finditer(text):
         owner = _BETWEEN.split(text[max(0, match.start() - _OWNER_MAX) : match.start()])[-1]
-        if owner and (redaction.words.is_bare(owner) or found.stays(owner)):
-            redaction.member(owner + match[0], found.names)
-    _groups(found, text)
-    _topics(found, text)
-    _letters(found, text)
+        if owner and (redaction.words.is_bare(owner) or mentions.stays(owner)):
+            redaction.member(owner + match[0], mentions.names)
+    _groups(mentions, text)
+    _topics(mentions, text)
+    _letters(mentions, text)
     if "hosts" in redaction.kinds:
-        _addresses(found, text)
+        _addresses(mentions, text)
     if "users" in redaction.kinds:
-        _users(found, text)
-    return {name: by for name, by in found.names.items() if found.stays(name)}, found.places
+        _users(mentions, text)
+    return {name: by for name, by in mentions.names.items() if mentions.stays(name)}, mentions.places
 
 
-def _groups(found: _Found, text: str) -> None:
+def _groups(mentions: _Mentions, text: str) -> None:
     """Groups in bodies of requests.
 
     FindCoordinator may also name the id of a transactional producer.
@@ -172,16 +177,16 @@ def _groups(found: _Found, text: str) -> None:
     for pattern in (_GROUP_LISTS, _COORDINATOR_KEYS) if of_groups else (_GROUP_LISTS,):
         for listed in pattern.finditer(text):
             for match in _LISTED.finditer(text, *listed.span(1)):
-                found.add(found.redaction.group, match)
+                mentions.add(mentions.redaction.group, match)
     for match in _COORDINATOR_KEY.finditer(text) if of_groups else ():
-        found.add(found.redaction.group, match, 1 if match[1] else 2)
+        mentions.add(mentions.redaction.group, match, 1 if match[1] else 2)
 
 
-def _letters(found: _Found, text: str) -> None:
+def _letters(mentions: _Mentions, text: str) -> None:
     for match in _LETTERS.finditer(text):
-        told = spelt(found.redaction, match[1][::3])
-        if told is not None:
-            found.places.append((*match.span(1), ", ".join(told)))
+        pseudonym = spelt(mentions.redaction, match[1][::3])
+        if pseudonym is not None:
+            mentions.places.append((*match.span(1), ", ".join(pseudonym)))
 
 
 def spelt(redaction: Pseudonyms, letters: Sequence[Any]) -> str | None:
@@ -197,105 +202,105 @@ def spelt(redaction: Pseudonyms, letters: Sequence[Any]) -> str | None:
     return _LISTED.sub(lambda named: redaction.topic_partition(named[0], {}), text)
 
 
-def clients_in(redaction: Pseudonyms, text: str, own: Own) -> frozenset[str]:
+def clients_in(redaction: Pseudonyms, text: str, pseudonyms: Replacements) -> frozenset[str]:
     """Names after keys of clients and members, which are recorded.
 
     Some look like partitions (`groupInstanceId=in-2`).
     """
     names = set()
-    for pattern, told in ((_CLIENT, redaction.client), (_MEMBER, redaction.member)):
+    for pattern, pseudonym_of in ((_CLIENT, redaction.client), (_MEMBER, redaction.member)):
         for match in pattern.finditer(text):
             if not _NUMBER.fullmatch(match[1]):
-                told(match[1], own)
+                pseudonym_of(match[1], pseudonyms)
                 names.add(match[1])
     return frozenset(names)
 
 
-def _topics(found: _Found, text: str) -> None:
-    _topics_after_keys(found, text)
-    _topics_in_lists(found, text)
-    _partitions(found, text)
+def _topics(mentions: _Mentions, text: str) -> None:
+    _topics_after_keys(mentions, text)
+    _topics_in_lists(mentions, text)
+    _partitions(mentions, text)
 
 
-def _topics_after_keys(found: _Found, text: str) -> None:
-    redaction = found.redaction
+def _topics_after_keys(mentions: _Mentions, text: str) -> None:
+    redaction = mentions.redaction
     if "requestApiKey" in text or "partitions" in text or "TopicMetadata" in text:
         for match in _QUOTED.finditer(text):
             if "TopicMetadata" in text or not redaction.words.is_common(match[1]):
-                found.add(redaction.topic, match)
+                mentions.add(redaction.topic, match)
     for sign, pattern in (("metadata has changed", _METADATA), ("=TopicMetadata(", _TOPIC_METADATA)):
         for match in pattern.finditer(text) if sign in text else ():
-            found.add(redaction.topic, match)
+            mentions.add(redaction.topic, match)
     for match in _KEY.finditer(text):
-        found.add(redaction.topic, match)
-        found.add(redaction.group, match, 2)
+        mentions.add(redaction.topic, match)
+        mentions.add(redaction.group, match, 2)
 
 
-def _topics_in_lists(found: _Found, text: str) -> None:
+def _topics_in_lists(mentions: _Mentions, text: str) -> None:
     spans = [listed.span(1) for listed in _TOPICS.finditer(text)]
     spans += [listed.span(group) for listed in _CHANGED.finditer(text) for group in (1, 2) if listed[group] is not None]
     for span in spans:
         for match in _LISTED.finditer(text, *span):
-            found.add(found.redaction.topic, match)
+            mentions.add(mentions.redaction.topic, match)
 
 
-def _partitions(found: _Found, text: str) -> None:
-    redaction = found.redaction
-    for pattern, told in ((_PARTITIONS, False), (_TOLD_PARTITIONS, True)):
+def _partitions(mentions: _Mentions, text: str) -> None:
+    redaction = mentions.redaction
+    for pattern, is_stated in ((_PARTITIONS, False), (_TOLD_PARTITIONS, True)):
         for listed in pattern.finditer(text):
             for part in _BETWEEN.split(listed[1]):
                 named = _PARTITION.fullmatch(part)
-                if named is not None and (told or not redaction.words.is_common(named[1])) and not named[1].isdigit():
-                    redaction.topic_partition(part, found.names)
+                if named is not None and (is_stated or not redaction.words.is_common(named[1])) and not named[1].isdigit():
+                    redaction.topic_partition(part, mentions.names)
 
 
-def _users(found: _Found, text: str) -> None:
+def _users(mentions: _Mentions, text: str) -> None:
     for match in _USER.finditer(text):
         group = 1 if match[1] else 2
         if match[group] not in {"ANONYMOUS", "*", "null"}:
-            found.add(found.host, match, group)
+            mentions.add(mentions.host, match, group)
     for match in _KERBEROS.finditer(text):
         for group in (2, 3):
             if match[group]:
-                found.add(found.host, match, group)
+                mentions.add(mentions.host, match, group)
     for match in _DISTINGUISHED.finditer(text):
         end = match.start(1)
-        for each in _ATTRIBUTE.finditer(match[1]):
-            if each.start() != end - match.start(1):
+        for attribute in _ATTRIBUTE.finditer(match[1]):
+            if attribute.start() != end - match.start(1):
                 break
-            end += len(each[0])
+            end += len(attribute[0])
         if text.endswith(('"', "principal:"), 0, match.start()):  # nothing follows, and the last value may contain spaces
             end = match.end(1)
-        found.places.append((match.start(1), end, found.host(text[match.start(1) : end], {})))
+        mentions.places.append((match.start(1), end, mentions.host(text[match.start(1) : end], {})))
 
 
-def _addresses(found: _Found, text: str) -> None:
+def _addresses(mentions: _Mentions, text: str) -> None:
     for pattern in (IPV4, IPV6, _IP_HOST):
         for match in pattern.finditer(text):
             if match[0] != "::":
-                found.names[match[0]] = found.redaction.address(match[0])
-    _hosts(found, text)
-    _hosts_in_lists(found, text)
+                mentions.names[match[0]] = mentions.redaction.address(match[0])
+    _hosts(mentions, text)
+    _hosts_in_lists(mentions, text)
 
 
-def _hosts(found: _Found, text: str) -> None:
-    bare = found.redaction.words.is_bare
+def _hosts(mentions: _Mentions, text: str) -> None:
+    bare = mentions.redaction.words.is_bare
     for match in _HOST.finditer(text):
-        found.add(found.host, match)
+        mentions.add(mentions.host, match)
     for match in _AT_END_POINT.finditer(text):
-        found.add(found.host, match, 1 if match[1] else 2)
+        mentions.add(mentions.host, match, 1 if match[1] else 2)
     for pattern in (_WITH_PORT, _WITH_ADDRESS):
         for match in pattern.finditer(text):
             # A single word before a port may be anything (`line:12`), unless a scheme or an address is next to it.
-            told = pattern is _WITH_ADDRESS or text.endswith("//", 0, match.start())
-            if match[1] != _LOCAL and not _SOURCE.fullmatch(match[1]) and (told or not bare(match[1])):
-                found.add(found.host, match)
+            has_address = pattern is _WITH_ADDRESS or text.endswith("//", 0, match.start())
+            if match[1] != _LOCAL and not _SOURCE.fullmatch(match[1]) and (has_address or not bare(match[1])):
+                mentions.add(mentions.host, match)
 
 
-def _hosts_in_lists(found: _Found, text: str) -> None:
-    bare = found.redaction.words.is_bare
+def _hosts_in_lists(mentions: _Mentions, text: str) -> None:
+    bare = mentions.redaction.words.is_bare
     for listed in _HOSTS.finditer(text):
         for match in _IN_A_LIST.finditer(text, *listed.span(1)):
             port = text.startswith(":", match.end()) and text[match.end() + 1 : match.end() + 2].isdigit()
             if match[1] != _LOCAL and (port or not bare(match[1])):
-                found.add(found.host, match)
+                mentions.add(mentions.host, match)

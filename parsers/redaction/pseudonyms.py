@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from parsers.redaction.common_words import INTERNAL, IPV4, IPV6, Words, shortest
-from parsers.redaction.name_detection import Own, Place, told_names
+from parsers.redaction.name_detection import Place, Replacements, told_names
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -45,7 +45,7 @@ _INNER_TOPIC = re.compile(
     r"__(?:consumer_offsets|transaction_state|share_group_state|cluster_metadata|remote_log_metadata)$|RMQ_SYS_|SCHEDULE_TOPIC|TBW102$|OFFSET_MOVED_EVENT$|SELF_TEST_TOPIC$|BenchmarkTest$"
 )
 _OF_A_GROUP = re.compile(r"(%(?:RETRY|DLQ)%)(.*)", re.DOTALL)
-_FEW = 50
+_NAMES_EACH_SEARCHED = 50
 _WORD = re.compile(r"[\w.%-]+")
 _TAIL = re.compile(r"-(?:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 _NO_NAMES = frozenset({"", "-1", "None", "null", "*", "-", "unknown", "ANONYMOUS", "Optional", "Optional.empty"})
@@ -70,7 +70,7 @@ class Redaction:
             raise BadKeyError(f"a key has at least {KEY_BYTES_MIN} bytes, this one {len(key)}")
         self._root = key
         self._names = self._derived("names")
-        self._held: dict[str, str] = {}
+        self._pseudonyms: dict[str, str] = {}
         self._sealed: dict[tuple[str, ...], str] = {}
         self.clear: dict[str, str] = {}
         """Names by pseudonym, as met by this process; never stored."""
@@ -106,30 +106,30 @@ class Redaction:
 
     def name(self, name: str) -> str:
         """Return the pseudonym of a name, and remember the name."""
-        found = self.pseudonym(name)
-        self.clear[found] = name
-        return found
+        pseudonym = self.pseudonym(name)
+        self.clear[pseudonym] = name
+        return pseudonym
 
     def pseudonym(self, name: str) -> str:
         """Return the pseudonym of a name or word."""
-        found = self._held.get(name)
-        if found is None:
-            if len(self._held) >= _HELD_MAX:
-                self._held.clear()
+        pseudonym = self._pseudonyms.get(name)
+        if pseudonym is None:
+            if len(self._pseudonyms) >= _HELD_MAX:
+                self._pseudonyms.clear()
             digest = hmac.digest(self._names, name.encode("utf-8", "surrogatepass"), "sha256")
-            found = self._held[name] = PREFIX + b32encode(digest)[:12].decode().lower()
-        return found
+            pseudonym = self._pseudonyms[name] = PREFIX + b32encode(digest)[:12].decode().lower()
+        return pseudonym
 
     def _chosen(self, kind: str, name: str) -> str:
         return self.name(name) if kind in self.kinds else name
 
-    def group(self, name: str, own: Own) -> str:
+    def group(self, name: str, names: Replacements) -> str:
         """Replace a group id."""
         if name in _NO_NAMES:
             return name
-        return _noted(own, name, self._chosen("groups", name))
+        return _noted(names, name, self._chosen("groups", name))
 
-    def topic(self, name: str, own: Own) -> str:
+    def topic(self, name: str, names: Replacements) -> str:
         """Replace a topic.
 
         Topics of the products stay, and RocketMQ's retry topics contain their groups.
@@ -138,22 +138,22 @@ class Redaction:
             return name
         of_group = _OF_A_GROUP.fullmatch(name)
         if of_group is not None:
-            return _noted(own, name, of_group[1] + (self.name(of_group[2]) if self.kinds & {"groups", "topics"} else of_group[2]))
+            return _noted(names, name, of_group[1] + (self.name(of_group[2]) if self.kinds & {"groups", "topics"} else of_group[2]))
         if name.startswith(INTERNAL):  # models recognise internal topics by this prefix
-            return _noted(own, name, INTERNAL + self._chosen("topics", name.removeprefix(INTERNAL)))
-        return _noted(own, name, self._chosen("topics", name))
+            return _noted(names, name, INTERNAL + self._chosen("topics", name.removeprefix(INTERNAL)))
+        return _noted(names, name, self._chosen("topics", name))
 
-    def topic_partition(self, name: str, own: Own) -> str:
+    def topic_partition(self, name: str, names: Replacements) -> str:
         """Replace the topic in `TOPIC-PARTITION` or a topic alone."""
         topic, dash, number = name.rpartition("-")
         if not dash or not number.isdigit():
-            return self.topic(name, own)
-        told = f"{self.topic(topic, own)}-{number}"
+            return self.topic(name, names)
+        pseudonym = f"{self.topic(topic, names)}-{number}"
         if Words.is_bare(topic):
-            own[name] = told
-        return told
+            names[name] = pseudonym
+        return pseudonym
 
-    def client(self, name: str, own: Own) -> str:
+    def client(self, name: str, names: Replacements) -> str:
         """Replace a client id or the id of a static member.
 
         If client ids stay, groups and addresses within ids made by libraries are still replaced.
@@ -161,43 +161,43 @@ class Redaction:
         if name in _NO_NAMES:
             return name
         if "client_ids" in self.kinds:
-            return _noted(own, name, self.name(name))
+            return _noted(names, name, self.name(name))
         made = _OWN_CLIENT.fullmatch(name) or _OF_STREAMS.fullmatch(name)
-        told = f"{made['before']}{self._chosen('groups', made['group'])}{made['after']}" if made is not None else name
+        pseudonym = f"{made['before']}{self._chosen('groups', made['group'])}{made['after']}" if made is not None else name
         if "hosts" in self.kinds:
-            for pattern in (IPV4, IPV6) if ":" in told else (IPV4,):
-                told = pattern.sub(lambda found: self.address(found[0]), told)
-        return _noted(own, name, told)
+            for pattern in (IPV4, IPV6) if ":" in pseudonym else (IPV4,):
+                pseudonym = pattern.sub(lambda match: self.address(match[0]), pseudonym)
+        return _noted(names, name, pseudonym)
 
-    def member(self, name: str, own: Own) -> str:
+    def member(self, name: str, names: Replacements) -> str:
         """Replace a member id: the owner's id and a random part, or the latter."""
         if name in _NO_NAMES or _RANDOM.fullmatch(name):
             if name not in _NO_NAMES:
-                _noted(own, name, name)
+                _noted(names, name, name)
             return name
         tail = _UUID.search(name)
         if tail is None:
-            return self.client(name, own)
+            return self.client(name, names)
         owner = name[: tail.start()]
-        told = self.client(owner, own) + tail[0]
+        pseudonym = self.client(owner, names) + tail[0]
         if Words.is_bare(owner):
-            own[name] = told
-        return told
+            names[name] = pseudonym
+        return pseudonym
 
-    def host(self, name: str, own: Own) -> str:
+    def host(self, name: str, names: Replacements) -> str:
         """Replace a host or address, with or without a port.
 
         A broker's number is neither.
         """
-        found = _BARE_HOST.fullmatch(name)
+        match = _BARE_HOST.fullmatch(name)
         if name in _NO_NAMES or name.isdigit() or "hosts" not in self.kinds:
-            if found is not None and not found["host"].isdigit() and name not in _NO_NAMES:
-                _noted(own, found["host"], found["host"])
+            if match is not None and not match["host"].isdigit() and name not in _NO_NAMES:
+                _noted(names, match["host"], match["host"])
             return name
-        if found is None:
-            return IPV4.sub(lambda address: own.setdefault(address[0], self.name(address[0])), self.text(name, own))
-        own[found["host"]] = self.address(found["host"])
-        return found["before"] + own[found["host"]] + found["after"]
+        if match is None:
+            return IPV4.sub(lambda address: names.setdefault(address[0], self.name(address[0])), self.text(name, names))
+        names[match["host"]] = self.address(match["host"])
+        return match["before"] + names[match["host"]] + match["after"]
 
     def address(self, name: str) -> str:
         """Return the pseudonym of a host or address, the same for all its forms."""
@@ -205,24 +205,24 @@ class Redaction:
 
     # -- texts ---------------------------------------------------------------------------------------------
 
-    def text(self, text: str, own: Own, *, strict: bool | None = None) -> str:
+    def text(self, text: str, names: Replacements, *, strict: bool | None = None) -> str:
         """Replace names in a text.
 
-        These are the names of its record (`own`), names after known keys, and addresses. If all kinds are chosen, only
+        These are the names of its record (`names`), names after known keys, and addresses. If all kinds are chosen, only
         ordinary words stay; with `strict` only plain ones, with False all others too.
         """
-        told, places = told_names(self, text, own)
+        pseudonyms, places = told_names(self, text, names)
         # Single words and numbers occur in any text, so they are names only if something identifies them.
-        found = {name: by for name, by in own.items() if not Words.is_bare(name)} | told
+        replacements = {name: by for name, by in names.items() if not Words.is_bare(name)} | pseudonyms
         pieces = _cut(text, places)
-        if len(found) > _FEW:
-            pieces = [piece for each in pieces for piece in _known_words(each, found)]
-            found = {name: by for name, by in found.items() if not _WORD.fullmatch(name)}
+        if len(replacements) > _NAMES_EACH_SEARCHED:
+            pieces = [piece for part in pieces for piece in _known_words(part, replacements)]
+            replacements = {name: by for name, by in replacements.items() if not _WORD.fullmatch(name)}
             if "hosts" in self.kinds:
-                pieces = [piece for each in pieces for piece in self._addressed(each)]
-        for name in sorted(found, key=len, reverse=True):
+                pieces = [piece for part in pieces for piece in self._addressed(part)]
+        for name in sorted(replacements, key=len, reverse=True):
             if name and name in text:
-                pieces = [piece for each in pieces for piece in _replaced(each, name, found[name])]
+                pieces = [piece for part in pieces for piece in _replaced(part, name, replacements[name])]
         deny = self.covers_everything if strict is None else strict
         return "".join(piece if done or not deny else self.words.kept(piece, strict=bool(strict)) for piece, done in pieces)
 
@@ -230,10 +230,10 @@ class Redaction:
         """Split a piece at its addresses, which may be within words."""
         text, done = piece
         begun = 0
-        for found in () if done else IPV4.finditer(text):
-            yield text[begun : found.start()], False
-            yield self.name(found[0]), True
-            begun = found.end()
+        for match in () if done else IPV4.finditer(text):
+            yield text[begun : match.start()], False
+            yield self.name(match[0]), True
+            begun = match.end()
         yield text[begun:], done
 
     def path(self, path: str) -> str:
@@ -251,14 +251,14 @@ class Redaction:
         It needs no nonce, so equal names give equal texts.
         """
         key = tuple(names)
-        found = self._sealed.get(key)
-        if found is None:
+        sealed = self._sealed.get(key)
+        if sealed is None:
             if len(self._sealed) >= _HELD_MAX:
                 self._sealed.clear()
             plain = json.dumps(key).encode()
             plain += b" " * (-len(plain) % _BLOCK_BYTES)  # hides the length of the name
-            found = self._sealed[key] = urlsafe_b64encode(self._cipher.encrypt(plain, None)).decode()
-        return found
+            sealed = self._sealed[key] = urlsafe_b64encode(self._cipher.encrypt(plain, None)).decode()
+        return sealed
 
     @property
     def secret(self) -> str:
@@ -285,13 +285,13 @@ class Redaction:
         return AESSIV(hmac.digest(self._root, b"groupscope seal", "sha512"))
 
 
-def _noted(own: Own, name: str, by: str) -> str:
+def _noted(names: Replacements, name: str, by: str) -> str:
     """Record the replacement of a name.
 
     A name of two kinds is replaced in texts if one of them is.
     """
-    if by != name or name not in own:
-        own[name] = by
+    if by != name or name not in names:
+        names[name] = by
     return by
 
 
@@ -305,7 +305,7 @@ def _cut(text: str, places: Iterable[Place]) -> list[Piece]:
     return [*pieces, (text[begun:], False)]
 
 
-def _known_words(piece: Piece, names: Own) -> list[Piece]:
+def _known_words(piece: Piece, names: Replacements) -> list[Piece]:
     """Split a text at its words, for records with many names.
 
     A word may end with a partition number or a random id.
@@ -313,12 +313,12 @@ def _known_words(piece: Piece, names: Own) -> list[Piece]:
     text, done = piece
     pieces: list[Piece] = []
     begun = 0
-    for found in () if done else _WORD.finditer(text):
-        tail = _TAIL.search(found[0])
-        for name, rest in ((found[0], ""), (found[0][: tail.start()], tail[0]) if tail is not None else (found[0], "")):
+    for match in () if done else _WORD.finditer(text):
+        tail = _TAIL.search(match[0])
+        for name, rest in ((match[0], ""), (match[0][: tail.start()], tail[0]) if tail is not None else (match[0], "")):
             if name in names:
-                pieces += [(text[begun : found.start()], False), (names[name] + rest, True)]
-                begun = found.end()
+                pieces += [(text[begun : match.start()], False), (names[name] + rest, True)]
+                begun = match.end()
                 break
     return [*pieces, (text[begun:], done)]
 
@@ -358,8 +358,8 @@ def _address_stands_alone(text: str, start: int, end: int) -> bool:
 
     Letters may touch it (`10.0.3.17_9092`).
     """
-    found = IPV4.match(text, start, end + 2)
-    return found is not None and found.end() == end
+    match = IPV4.match(text, start, end + 2)
+    return match is not None and match.end() == end
 
 
 def _is_word(character: str) -> bool:

@@ -6,20 +6,18 @@ Each record is redacted separately, so the result does not depend on splits or o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
 from parsers.records.row_builders import canonical_json
-from parsers.redaction.name_detection import Own, clients_in, spelt
+from parsers.redaction.name_detection import PseudonymOf, Replacements, clients_in, spelt
 from parsers.redaction.pseudonyms import PSEUDONYM, Redaction
 
 SEALED = "sealed"
 """The field of an event with the encrypted names that verdicts need."""
-
-Told = Callable[[str, Own], str]
 
 _CLIENTS = ("client_id", "instance_id", "reason_instance_id", "holder", "listed")
 _MEMBERS = (
@@ -46,7 +44,7 @@ _LOGGER = "logger"
 _TEXTS = ("thread", "text")
 
 
-def _makers(redaction: Redaction) -> dict[str, Told]:
+def _makers(redaction: Redaction) -> dict[str, PseudonymOf]:
     """Functions that replace names in fields with nothing but names."""
     return {
         **dict.fromkeys(("group", "groups"), redaction.group),
@@ -91,39 +89,41 @@ def _events(redaction: Redaction, batch: pa.RecordBatch) -> dict[str, list[Any]]
     return done
 
 
-def _record(redaction: Redaction, makers: Mapping[str, Told], values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    own: Own = {}
+def _record(redaction: Redaction, makers: Mapping[str, PseudonymOf], values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    names: Replacements = {}
     for name in _COLUMNS:
         value = values[name]
-        yield name, value if value is None else makers[name](value, own)
+        yield name, value if value is None else makers[name](value, names)
     fields: dict[str, Any] = orjson.loads(values["fields"]) if values["fields"] else {}
     # Fields with names first, because the others may mention them.
-    told = {name: _named(makers[name], value, own) for name, value in fields.items() if name in makers}
+    replaced_fields = {name: _named(makers[name], value, names) for name, value in fields.items() if name in makers}
     free = _FREE if redaction.covers_everything else frozenset[str]()
     for name in (name for name in fields if name in _TOPICS):
         read = redaction.topic if name == _OF_TOPICS else redaction.topic_partition
-        told[name] = _listed(read, redaction, fields[name], own, strict=name in free)
-    told |= {name: _mentions(redaction, value, own, strict=name in free) for name, value in fields.items() if name not in told}
-    if redaction.covers_everything and isinstance(told.get(_FOLDER), str):
-        told[_FOLDER] = redaction.path(fields[_FOLDER])
-    sealed = _sealed(redaction, own, values)
+        replaced_fields[name] = _listed(read, redaction, fields[name], names, strict=name in free)
+    replaced_fields |= {
+        name: _mentions(redaction, value, names, strict=name in free) for name, value in fields.items() if name not in replaced_fields
+    }
+    if redaction.covers_everything and isinstance(replaced_fields.get(_FOLDER), str):
+        replaced_fields[_FOLDER] = redaction.path(fields[_FOLDER])
+    sealed = _sealed(redaction, names, values)
     if sealed:
-        told[SEALED] = redaction.seal(sealed)
-    yield "fields", canonical_json(told)
+        replaced_fields[SEALED] = redaction.seal(sealed)
+    yield "fields", canonical_json(replaced_fields)
     for name in _TEXTS:
         text = values[name]
-        yield name, text if text is None else redaction.text(text, own)
+        yield name, text if text is None else redaction.text(text, names)
 
 
-def _named(told: Told, value: Any, own: Own) -> Any:
+def _named(pseudonym_of: PseudonymOf, value: Any, names: Replacements) -> Any:
     if isinstance(value, str):
-        return told(value, own)
+        return pseudonym_of(value, names)
     if isinstance(value, list):
-        return [_named(told, each, own) for each in value]
+        return [_named(pseudonym_of, item, names) for item in value]
     return value
 
 
-def _listed(read: Told, redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
+def _listed(read: PseudonymOf, redaction: Redaction, value: Any, names: Replacements, *, strict: bool) -> Any:
     """Redact topics or partitions in a list or text, with `read`.
 
     Other values may be among them.
@@ -132,54 +132,58 @@ def _listed(read: Told, redaction: Redaction, value: Any, own: Own, *, strict: b
         letters = spelt(redaction, value)
         if letters is not None:
             return list(letters)
-        return [_listed(read, redaction, each, own, strict=strict) if isinstance(each, list) else _one(read, each, own) for each in value]
+        return [
+            _listed(read, redaction, item, names, strict=strict) if isinstance(item, list) else _redacted_text(read, item, names)
+            for item in value
+        ]
     if isinstance(value, dict):
-        return {_one(read, name, own): _mentions(redaction, each, own, strict=strict) for name, each in value.items()}
+        return {_redacted_text(read, name, names): _mentions(redaction, item, names, strict=strict) for name, item in value.items()}
     if isinstance(value, str):
-        others = clients_in(redaction, value, own)
+        others = clients_in(redaction, value, names)
         for part in _PARTS.split(value):
             if _PARTITION.fullmatch(part) and part not in others:
-                read(part, own)
-    return _mentions(redaction, value, own, strict=strict)
+                read(part, names)
+    return _mentions(redaction, value, names, strict=strict)
 
 
-def _one(read: Told, value: Any, own: Own) -> Any:
-    return read(value, own) if isinstance(value, str) and not value.isdigit() else value
+def _redacted_text(read: PseudonymOf, value: Any, names: Replacements) -> Any:
+    return read(value, names) if isinstance(value, str) and not value.isdigit() else value
 
 
-def _mentions(redaction: Redaction, value: Any, own: Own, *, strict: bool) -> Any:
+def _mentions(redaction: Redaction, value: Any, names: Replacements, *, strict: bool) -> Any:
     """Redact any other field: known names, and in free text possible ones.
 
     Models compare the remaining words.
     """
     if isinstance(value, str):
-        return redaction.text(value, own, strict=strict)
+        return redaction.text(value, names, strict=strict)
     if isinstance(value, list):
-        return [_mentions(redaction, each, own, strict=strict) for each in value]
+        return [_mentions(redaction, item, names, strict=strict) for item in value]
     if isinstance(value, dict):
         return {
-            _mentions(redaction, name, own, strict=strict): _mentions(redaction, each, own, strict=strict) for name, each in value.items()
+            _mentions(redaction, name, names, strict=strict): _mentions(redaction, item, names, strict=strict)
+            for name, item in value.items()
         }
     return value
 
 
-def _sealed(redaction: Redaction, own: Own, values: Mapping[str, Any]) -> list[str]:
+def _sealed(redaction: Redaction, names: Replacements, values: Mapping[str, Any]) -> list[str]:
     """Names that verdicts need.
 
     Kafka hashes a group to a partition, and RocketMQ's clients share queues in the order of names.
     """
     if values["system"] == "rocketmq":
-        return sorted({redaction.clear.get(by, by) for by in own.values() if PSEUDONYM.fullmatch(by)})
+        return sorted({redaction.clear.get(by, by) for by in names.values() if PSEUDONYM.fullmatch(by)})
     group = values["group"]
-    return [group] if group and PSEUDONYM.fullmatch(own.get(group, "")) else []
+    return [group] if group and PSEUDONYM.fullmatch(names.get(group, "")) else []
 
 
 def opened(redaction: Redaction, batch: pa.RecordBatch) -> dict[str, str]:
     """Decrypt the sealed names in a batch of events, by pseudonym."""
-    found: dict[str, str] = {}
-    for sealed in {orjson.loads(each)[SEALED] for each in set(batch["fields"].to_pylist()) if each and f'"{SEALED}":' in each}:
-        found.update((redaction.name(name), name) for name in redaction.open_sealed(sealed))
-    return found
+    names: dict[str, str] = {}
+    for sealed in {orjson.loads(text)[SEALED] for text in set(batch["fields"].to_pylist()) if text and f'"{SEALED}":' in text}:
+        names.update((redaction.name(name), name) for name in redaction.open_sealed(sealed))
+    return names
 
 
 def _with(batch: pa.RecordBatch, columns: Mapping[str, list[Any]]) -> pa.RecordBatch:

@@ -129,8 +129,8 @@ def _is_suspicious(column: pa.Array) -> bool:
 
 def mask(text: str) -> str:
     """Mask credentials in one text."""
-    told: str = _masked(pa.array([text], pa.string()))[0].as_py()
-    return told
+    masked: str = _masked(pa.array([text], pa.string()))[0].as_py()
+    return masked
 
 
 def _masked(column: pa.Array) -> pa.Array:
@@ -142,23 +142,23 @@ def _masked(column: pa.Array) -> pa.Array:
 def _fields_masked(column: pa.Array) -> pa.Array:
     """Mask texts within JSON objects, which stay valid."""
     values = column.to_pylist()
-    told = {
+    masked_fields = {
         value: canonical_json(_within(orjson.loads(value)))
         for value in set(values)
         if value and _signs().find_matches_as_indexes(value.lower().encode())
     }
-    return pa.array([told.get(value, value) for value in values], column.type)
+    return pa.array([masked_fields.get(value, value) for value in values], column.type)
 
 
 def _within(value: Any) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, list):
-        return [_within(each) for each in value]
+        return [_within(item) for item in value]
     if isinstance(value, dict):
         return {
-            name: MASK if isinstance(each, str) and _is_credential(name) and each not in _KEPT else _within(each)
-            for name, each in value.items()
+            name: MASK if isinstance(item, str) and _is_credential(name) and item not in _KEPT else _within(item)
+            for name, item in value.items()
         }
     return value
 

@@ -139,18 +139,18 @@ def spooled(file: BinaryIO, budget: Budget | None = None) -> BinaryIO:
 
     Raises OSError.
     """
-    held = tempfile.SpooledTemporaryFile(_SPOOLED_MEMORY)  # noqa: SIM115 - the caller closes it
+    spool = tempfile.SpooledTemporaryFile(_SPOOLED_MEMORY)  # noqa: SIM115 - the caller closes it
     try:
         with file:
             while block := file.read(_DRAIN):
                 if budget is not None:
                     budget.take_bytes(len(block))
-                held.write(block)
-        held.seek(0)
+                spool.write(block)
+        spool.seek(0)
     except BaseException:
-        held.close()
+        spool.close()
         raise
-    return cast("BinaryIO", held)
+    return cast("BinaryIO", spool)
 
 
 def zip_entries(file: BinaryIO) -> Iterator[tuple[Entry, Opener]]:
@@ -215,9 +215,9 @@ class _Forward:
 
     def read(self, size: int) -> bytes:
         block = read_up_to(self._stream, size)
-        told = block.rstrip(b"\x00")
-        if told:
-            self.content_end = self._stream.position - len(block) + len(told)
+        text = block.rstrip(b"\x00")
+        if text:
+            self.content_end = self._stream.position - len(block) + len(text)
         return block
 
 
@@ -281,8 +281,8 @@ class _Cursor:
     def stands_in(self, key: _Key) -> bool:
         """Return True if this archive is nested in another one, which it keeps open."""
         path, outer, archive = key
-        mine = self.key[1]
-        return self.key[0] == path and mine[: len(outer)] == outer and len(mine) > len(outer) and mine[len(outer)][0] == archive
+        identity = self.key[1]
+        return self.key[0] == path and identity[: len(outer)] == outer and len(identity) > len(outer) and identity[len(outer)][0] == archive
 
     def close(self) -> None:
         """Close this archive; enclosing ones stay open."""
@@ -301,18 +301,18 @@ def _state(path: str) -> tuple[int, int]:
 
 def _cursor(key: _Key, start: int) -> _Cursor:
     state = _state(key[0])
-    found = _taken(key, state, start)
-    if found is None:
-        for cursor in [each for each in _parked if each.stands_in(key)]:
+    parked = _taken(key, state, start)
+    if parked is None:
+        for cursor in [parked for parked in _parked if parked.stands_in(key)]:
             _parked.remove(cursor)
             cursor.close()
-        found = _taken(key, state, start)
-    return found or _opened(key, state)
+        parked = _taken(key, state, start)
+    return parked or _opened(key, state)
 
 
 def _taken(key: _Key, state: tuple[int, int], start: int) -> _Cursor | None:
     """Take an idle archive if the entry can be read with it."""
-    for cursor in [each for each in _parked if each.key == key]:
+    for cursor in [parked for parked in _parked if parked.key == key]:
         _parked.remove(cursor)
         if cursor.state == state and cursor.reaches(start):
             return cursor
@@ -373,11 +373,11 @@ class _TarEntry(io.RawIOBase):
 
     def readinto(self, target: memoryview) -> int:  # type: ignore[override]
         stream = self._stream
-        got = stream.readinto(memoryview(target)[: self._left]) if self._left else 0
-        if not got and self._left:
+        byte_count = stream.readinto(memoryview(target)[: self._left]) if self._left else 0
+        if not byte_count and self._left:
             raise OSError(stream.problem or "the tar archive ends early")
-        self._left -= got
-        return got
+        self._left -= byte_count
+        return byte_count
 
     def close(self) -> None:
         if not self.closed:

@@ -41,7 +41,7 @@ class MarkedStream:
         self._places = iter(_places() if places is None else sorted(places))
         self._next = next(self._places, None)
         self._head, self._tail = b"", b""
-        self._found: dict[int, str] = {}
+        self._fingerprints: dict[int, str] = {}
         self.position = stream.position
         self.problem, self.damaged_from = stream.problem, stream.damaged_from
 
@@ -60,22 +60,22 @@ class MarkedStream:
 
         Empty if the identity covers the whole content.
         """
-        return self._found | {self.position: _hash(self._tail)} if self.position >= IDENTITY_BYTES else {}
+        return self._fingerprints | {self.position: _hash(self._tail)} if self.position >= IDENTITY_BYTES else {}
 
     def readinto(self, target: memoryview) -> int:
         """Read as `Stream` does."""
         begin = self.position
-        got = self._stream.readinto(target)
+        byte_count = self._stream.readinto(target)
         self.position, self.problem, self.damaged_from = self._stream.position, self._stream.problem, self._stream.damaged_from
-        data = target[:got]
+        data = target[:byte_count]
         if len(self._head) < IDENTITY_BYTES:
             self._head += bytes(data[max(0, self._zeros - begin) :][: IDENTITY_BYTES - len(self._head)])
-        while self._next is not None and self._next <= begin + got:
+        while self._next is not None and self._next <= begin + byte_count:
             at = self._next - begin
-            self._found[self._next] = _hash((self._tail + bytes(data[max(0, at - IDENTITY_BYTES) : at]))[-IDENTITY_BYTES:])
+            self._fingerprints[self._next] = _hash((self._tail + bytes(data[max(0, at - IDENTITY_BYTES) : at]))[-IDENTITY_BYTES:])
             self._next = next(self._places, None)
         self._tail = (self._tail + bytes(data[-IDENTITY_BYTES:]))[-IDENTITY_BYTES:]
-        return got
+        return byte_count
 
     def skip(self, count: int) -> bool:
         """Skip bytes; return False if there are fewer."""
@@ -93,13 +93,13 @@ def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = (
     """
     if length < IDENTITY_BYTES:
         return []
-    told = dict(known)
+    prints = dict(known)
     try:
         # The file that was read may have another name by now.
         if identity_of(head_of(source), source.zeros) == source.file_id:
             with open_file(source.path) as file:
                 ends = _ends(length)
-                return [(at, told[at] if at in told and at != length else _hash(read_at(file, *_before(at)))) for at in ends]
+                return [(at, prints[at] if at in prints and at != length else _hash(read_at(file, *_before(at)))) for at in ends]
     except OSError:
         pass
     return list(known)
@@ -137,7 +137,7 @@ def length_if_begins_as(source: SourceFile, known: Sequence[Checkpoint], *, are_
                 break
     finally:
         stream.close()
-    agreed = [told == wanted[at] for at, told in sorted(stream.checkpoints().items()) if at in wanted]
+    agreed = [fingerprint == wanted[at] for at, fingerprint in sorted(stream.checkpoints().items()) if at in wanted]
     return stream.position if not agreed or agreed[-1] else None
 
 

@@ -84,7 +84,7 @@ class _Decoder(Protocol):
     def eof(self) -> bool: ...
     @property
     def unused_data(self) -> bytes: ...
-    def give(self, data: bytes, most: int = _DECODE) -> bytes: ...
+    def give(self, data: bytes, bytes_max: int = _DECODE) -> bytes: ...
     def wants_input(self) -> bool: ...
 
 
@@ -104,12 +104,12 @@ class PlainStream:
         if self._end is not None:
             target = target[: max(0, self._end - self.position)]
         try:
-            got = self._fill(target)
+            byte_count = self._fill(target)
         except OSError as problem:
             self.problem = f"{READ_ERROR} at byte {self.position}: {problem.strerror or problem}"
             return 0
-        self.position += got or 0
-        return got or 0
+        self.position += byte_count or 0
+        return byte_count or 0
 
     def skip(self, count: int) -> bool:
         """Skip bytes; return False if there are fewer."""
@@ -146,8 +146,8 @@ class _Gzip:
     def unused_data(self) -> bytes:
         return self._object.unused_data
 
-    def give(self, data: bytes, most: int = _DECODE) -> bytes:
-        return self._object.decompress(self._object.unconsumed_tail + data, most)
+    def give(self, data: bytes, bytes_max: int = _DECODE) -> bytes:
+        return self._object.decompress(self._object.unconsumed_tail + data, bytes_max)
 
     def wants_input(self) -> bool:
         return not self._object.unconsumed_tail
@@ -179,8 +179,8 @@ class _Blockwise:
     def unused_data(self) -> bytes:
         return self._object.unused_data
 
-    def give(self, data: bytes, most: int = _DECODE) -> bytes:
-        return self._object.decompress(data, most)
+    def give(self, data: bytes, bytes_max: int = _DECODE) -> bytes:
+        return self._object.decompress(data, bytes_max)
 
     def wants_input(self) -> bool:
         return self._object.needs_input
@@ -272,17 +272,17 @@ class CompressedStream:
         """What a small member holds before its damage and was not given yet."""
         if len(self._fed) > _KEPT:
             return b""
-        decoder, found, left = self._make(), bytearray(), bytes(self._fed)
+        decoder, output, left = self._make(), bytearray(), bytes(self._fed)
         try:
             while not decoder.eof:
                 data, left = (left[:_STEP], left[_STEP:]) if decoder.wants_input() else (b"", left)
                 given = decoder.give(data, _STEP)
                 if not (given or data or left):
                     break
-                found += given
+                output += given
         except Exception:  # noqa: S110 - the damage that the first pass met
             pass
-        return bytes(found[self._decoded :])
+        return bytes(output[self._decoded :])
 
     def _read(self) -> bytes:
         try:
@@ -346,15 +346,15 @@ class BegunStream:
     def readinto(self, target: memoryview) -> int:
         """Read as `Stream` does."""
         if self._ahead:
-            got = min(len(target), len(self._ahead))
-            target[:got] = self._ahead[:got]
-            self._ahead = self._ahead[got:]
+            byte_count = min(len(target), len(self._ahead))
+            target[:byte_count] = self._ahead[:byte_count]
+            self._ahead = self._ahead[byte_count:]
         else:
-            got = self._stream.readinto(target)
-            self._counted(got)
+            byte_count = self._stream.readinto(target)
+            self._counted(byte_count)
             self.problem, self.damaged_from = self._stream.problem, self._stream.damaged_from
-        self.position += got
-        return got
+        self.position += byte_count
+        return byte_count
 
     def skip(self, count: int) -> bool:
         """Skip bytes; return False if there are fewer."""
@@ -379,22 +379,22 @@ def read_up_to(stream: Stream, size: int) -> bytes:
     """Read up to `size` bytes, fewer only at the end."""
     target = bytearray(size)
     view = memoryview(target)
-    got = 0
-    while got < size:
-        count = stream.readinto(view[got:])
+    byte_count = 0
+    while byte_count < size:
+        count = stream.readinto(view[byte_count:])
         if not count:
             break
-        got += count
+        byte_count += count
     view.release()
-    return bytes(target[:got])
+    return bytes(target[:byte_count])
 
 
 def read_over(stream: Stream, count: int) -> bool:
     """Skip bytes by reading them; return False if there are fewer."""
     scratch = memoryview(bytearray(min(count, _GIVE)))
     while count > 0:
-        got = stream.readinto(scratch[:count])
-        if not got:
+        byte_count = stream.readinto(scratch[:count])
+        if not byte_count:
             return False
-        count -= got
+        count -= byte_count
     return True

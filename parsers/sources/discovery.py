@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 class Discovery:
     """The result: files to read, other files, and arguments without files.
 
-    `looks` holds the inspection of each file on disk, by name, None if later runs may not rely on it.
+    `inspections` holds the inspection of each file on disk, by name, None if later runs may not rely on it.
     """
 
     files: list[SourceFile] = field(default_factory=list)
     skipped: list[SkippedFile] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    looks: dict[str, Inspection | None] = field(default_factory=dict)
+    inspections: dict[str, Inspection | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What a reader should know of how files are read."""
 
@@ -84,12 +84,12 @@ def discover(
     for argument in paths:
         candidates = list(_candidates(argument, include_rotated=include_rotated))
         if not candidates:
-            search.found.missing.append(argument)
+            search.discovery.missing.append(argument)
         search.look_ahead(candidates)
         for candidate in candidates:
             search.take(candidate)
     search.conclude()
-    return search.found
+    return search.discovery
 
 
 def _candidates(argument: str, *, include_rotated: bool) -> Iterator[_Candidate]:
@@ -147,16 +147,16 @@ def _walk(folder: str) -> Iterator[tuple[str, OSError | None]]:
     once, and parents of the given one never.
     """
     troubles: list[OSError] = []
-    listed = {_folder_id(each) for each in Path(folder).resolve().parents}
+    listed = {_folder_id(parent) for parent in Path(folder).resolve().parents}
     waiting = deque([folder])
     while waiting:
         for root, folders, names in os.walk(waiting.popleft(), onerror=troubles.append):
             folders.sort()
-            one = _folder_id(root)
-            if one in listed:
+            folder_id = _folder_id(root)
+            if folder_id in listed:
                 folders.clear()
                 continue
-            listed.add(one)
+            listed.add(folder_id)
             waiting.extend(path for path in (os.path.join(root, name) for name in folders) if os.path.islink(path))
             for name in sorted(names):
                 yield os.path.join(root, name), None
@@ -182,12 +182,12 @@ def _siblings(path: str) -> list[str]:
     """
     folder, name = os.path.split(path)
     stem, extension = os.path.splitext(name)
-    found = []
+    siblings = []
     for other in sorted(os.listdir(folder or ".")):
         starts = [start for start in (name, stem) if start and other.startswith(start)]
         if other != name and extension in other and any(_ROTATED.fullmatch(other[len(start) :]) for start in starts):
-            found.append(os.path.join(folder, other))
-    return found
+            siblings.append(os.path.join(folder, other))
+    return siblings
 
 
 def _spool(descriptor: int) -> str:
@@ -229,7 +229,7 @@ class _Search:
 
     before: Callable[[str], Inspection | None]
     tell: Teller
-    found: Discovery = field(default_factory=Discovery)
+    discovery: Discovery = field(default_factory=Discovery)
     parts: dict[str, ContentPart] = field(default_factory=dict)
     taken: dict[str, Inspection] = field(default_factory=dict)
     seen: set[object] = field(default_factory=set)
@@ -238,10 +238,14 @@ class _Search:
 
     def look_ahead(self, candidates: Sequence[_Candidate]) -> None:
         """Inspect listed files of a store concurrently."""
-        listed = {each.path: (each, each.state) for each in candidates if each.state is not None and each.path not in self.seen}
-        new = [(path, state) for path, (each, state) in listed.items() if self._known(each, path, state) is None]
-        found = stores.map_concurrently(partial(_inside, tell=self.tell), new, itemgetter(0))
-        self.ahead = {path: inside for (path, _), inside in zip(new, found, strict=True)}
+        listed = {
+            candidate.path: (candidate, candidate.state)
+            for candidate in candidates
+            if candidate.state is not None and candidate.path not in self.seen
+        }
+        new = [(path, state) for path, (candidate, state) in listed.items() if self._known(candidate, path, state) is None]
+        inspections = stores.map_concurrently(partial(_inside, tell=self.tell), new, itemgetter(0))
+        self.ahead = {path: inside for (path, _), inside in zip(new, inspections, strict=True)}
 
     def _known(self, candidate: _Candidate, path: str, state: State) -> Inspection | None:
         """An earlier run's inspection of an unchanged file."""
@@ -250,16 +254,16 @@ class _Search:
 
     def take(self, candidate: _Candidate) -> None:
         size = 0
-        self.found.looks.setdefault(candidate.name, None)
+        self.discovery.inspections.setdefault(candidate.name, None)
         try:
             if candidate.trouble is not None:
                 raise candidate.trouble
-            path, state, one = _regular(candidate)
+            path, state, folder_id = _regular(candidate)
             modified, size = state
-            if one in self.seen:
+            if folder_id in self.seen:
                 self._skip(candidate.name, "the same file was named before", size)
                 return
-            self.seen.add(one)
+            self.seen.add(folder_id)
             known = self._known(candidate, path, state)
             if known is not None:
                 self._place(candidate, path, known.parts, is_unchanged=True)
@@ -275,7 +279,7 @@ class _Search:
             self._skip(candidate.name, str(other), size, is_named=candidate.is_named)
         except DamagedArchiveError as damage:
             # A damaged archive of logs is reported even if it was not named.
-            named = candidate.is_named or any(source.path == candidate.path for source in self.found.files)
+            named = candidate.is_named or any(source.path == candidate.path for source in self.discovery.files)
             self._skip(candidate.name, str(damage), size, is_named=named)
         except OSError as failure:
             self._skip(candidate.name, f"{UNREADABLE}: {failure.strerror or failure}", size, is_named=candidate.is_named)
@@ -290,23 +294,32 @@ class _Search:
                 continue
             relative = part.name if part.archive and candidate.is_named else f"{candidate.relative}{inner}"
             named = candidate.is_named and part.archive is None
-            told = (part.compression, part.size_bytes, part.file_id, part.format, part.archive, part.start, is_unchanged, part.zeros)
-            self.found.files.append(SourceFile(path, name, relative, named, *told, outer=part.outer))
+            place_fields = (
+                part.compression,
+                part.size_bytes,
+                part.file_id,
+                part.format,
+                part.archive,
+                part.start,
+                is_unchanged,
+                part.zeros,
+            )
+            self.discovery.files.append(SourceFile(path, name, relative, named, *place_fields, outer=part.outer))
             self.parts[name] = part
 
     def _skip(self, name: str, reason: str, size: int, *, is_named: bool = False) -> None:
-        self.found.skipped.append(SkippedFile(name, reason, is_named=is_named, size_bytes=size))
+        self.discovery.skipped.append(SkippedFile(name, reason, is_named=is_named, size_bytes=size))
 
     def conclude(self) -> None:
         """Remove copies of the same content, and mark what later runs may rely on."""
-        found = self.found
-        copies = copies_among(found.files, self.parts)
-        for source in found.files:
+        discovery = self.discovery
+        copies = copies_among(discovery.files, self.parts)
+        for source in discovery.files:
             if source.name in copies:
                 original = copies[source.name]
-                found.skipped.append(SkippedFile(source.name, f"{COPY} {original}", False, source.size_bytes, original))
-        found.files = [source for source in found.files if source.name not in copies]
-        found.looks |= {name: look for name, look in self.taken.items() if look.holds(self.began)}
+                discovery.skipped.append(SkippedFile(source.name, f"{COPY} {original}", False, source.size_bytes, original))
+        discovery.files = [source for source in discovery.files if source.name not in copies]
+        discovery.inspections |= {name: look for name, look in self.taken.items() if look.holds(self.began)}
 
 
 class _NotRegularError(Exception):

@@ -27,39 +27,39 @@ def copies_among(sources: Sequence[SourceFile], parts: Mapping[str, ContentPart]
     by_identity: dict[str, list[SourceFile]] = {}
     for source in sources:
         by_identity.setdefault(source.file_id, []).append(source)
-    found: dict[str, str] = {}
-    for alike in by_identity.values():
-        if len(alike) > 1:
-            found |= _repeated(alike, measures)
+    copies: dict[str, str] = {}
+    for same_content in by_identity.values():
+        if len(same_content) > 1:
+            copies |= _repeated(same_content, measures)
     by_begin: dict[int, list[SourceFile]] = {}
     for source in sources:
-        if source.name not in found:
+        if source.name not in copies:
             by_begin.setdefault(parts[source.name].begins, []).append(source)
-    for alike in by_begin.values():
-        if len(alike) > 1:
-            found |= _short(alike, measures)
-    for each in measures.values():
-        each.keep_asked()
-    return found
+    for same_content in by_begin.values():
+        if len(same_content) > 1:
+            copies |= _short(same_content, measures)
+    for measure in measures.values():
+        measure.keep_asked()
+    return copies
 
 
-def _repeated(alike: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dict[str, str]:
+def _repeated(sources: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dict[str, str]:
     """Copies among contents with the same beginning."""
     lengths: dict[str, int] = {}
-    for source in alike:
+    for source in sources:
         with suppress(OSError):  # the file may be gone, which its reader will report
             lengths[source.name] = _length(source, measures[source.name])
-    kept = sorted((source for source in alike if source.name in lengths), key=lambda source: -lengths[source.name])
+    kept = sorted((source for source in sources if source.name in lengths), key=lambda source: -lengths[source.name])
     # The whole of the longest content is never needed.
     wanted = {upto for source in kept[1:] for upto in (min(lengths[source.name], BLOCK_BYTES), lengths[source.name])}
-    found: dict[str, str] = {}
+    copies: dict[str, str] = {}
     for place, source in enumerate(kept):
         length = lengths[source.name]
         for other in kept[:place]:
-            if other.name not in found and _begins_with(other, source, length, measures, wanted):
-                found[source.name] = other.name
+            if other.name not in copies and _begins_with(other, source, length, measures, wanted):
+                copies[source.name] = other.name
                 break
-    return found
+    return copies
 
 
 def _length(source: SourceFile, measures: Measures) -> int:
@@ -88,9 +88,9 @@ def _begins_with(longer: SourceFile, shorter: SourceFile, length: int, measures:
     One block is compared first.
     """
     for upto in sorted({min(length, BLOCK_BYTES), length}):
-        some = [each for each in wanted if (each > BLOCK_BYTES) == (upto > BLOCK_BYTES)]
-        told = [_beginning(source, upto, measures[source.name], some) for source in (longer, shorter)]
-        if None in told or told[0] != told[1]:
+        same_kind = [length for length in wanted if (length > BLOCK_BYTES) == (upto > BLOCK_BYTES)]
+        beginnings = [_beginning(source, upto, measures[source.name], same_kind) for source in (longer, shorter)]
+        if None in beginnings or beginnings[0] != beginnings[1]:
             return False
     return True
 
@@ -109,7 +109,7 @@ def _beginning(source: SourceFile, upto: int, measures: Measures, wanted: Iterab
 
 def _fingerprints(blocks: Iterator[bytes], lengths: Sequence[int]) -> dict[int, str]:
     """Fingerprints of beginnings by length, empty if the content is shorter."""
-    found = dict.fromkeys(lengths, "")
+    fingerprints = dict.fromkeys(lengths, "")
     digest, at, block = hashlib.sha256(), 0, b""
     for length in lengths:
         while at + len(block) < length:
@@ -117,43 +117,43 @@ def _fingerprints(blocks: Iterator[bytes], lengths: Sequence[int]) -> dict[int, 
             at += len(block)
             block = next(blocks, b"")
             if not block:
-                return found
+                return fingerprints
         digest.update(block[: length - at])
         at, block = length, block[length - at :]
-        found[length] = digest.hexdigest()[:32]
-    return found
+        fingerprints[length] = digest.hexdigest()[:32]
+    return fingerprints
 
 
-def _short(alike: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dict[str, str]:
+def _short(sources: Sequence[SourceFile], measures: Mapping[str, Measures]) -> dict[str, str]:
     """Files shorter than an identity that are the beginning of a longer one.
 
     By name, with the longer one's name. Equal files were found before.
     """
     lengths: dict[str, int] = {}
-    for source in alike:
+    for source in sources:
         if source.size_bytes <= IDENTITY_BYTES + _PACKING_BYTES:
             with suppress(OSError):
                 lengths[source.name] = _length(source, measures[source.name])
     wanted = {length for length in lengths.values() if length < IDENTITY_BYTES}
-    found: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
     for length in sorted(wanted):
         begun: dict[str, list[SourceFile]] = {}
-        for source in alike:
-            told = _beginning(source, length, measures[source.name], wanted)
-            if told is not None:
-                begun.setdefault(told, []).append(source)
+        for source in sources:
+            beginning = _beginning(source, length, measures[source.name], wanted)
+            if beginning is not None:
+                begun.setdefault(beginning, []).append(source)
         for same in begun.values():
             shorter = next((source.name for source in same if lengths.get(source.name) == length), None)
             longer = min(
-                (source for source in same if source.name != shorter), key=lambda each: (-each.size_bytes, each.name), default=None
+                (source for source in same if source.name != shorter), key=lambda source: (-source.size_bytes, source.name), default=None
             )
             if shorter is not None and longer is not None:
-                found[shorter] = longer.name
-    return {name: _last(found, name) for name in found}
+                fingerprints[shorter] = longer.name
+    return {name: _last(fingerprints, name) for name in fingerprints}
 
 
-def _last(found: Mapping[str, str], name: str) -> str:
+def _last(originals: Mapping[str, str], name: str) -> str:
     """Follow a chain of copies to the file that is read."""
-    while name in found:
-        name = found[name]
+    while name in originals:
+        name = originals[name]
     return name

@@ -130,20 +130,20 @@ def content_length(source: SourceFile) -> int:
 def read_places(source: SourceFile, places: Iterable[tuple[int, int]]) -> dict[int, bytes]:
     """Bytes at (byte_offset, byte_length) of the decompressed content, in one pass."""
     wanted = sorted(set(places))
-    found: dict[int, bytes] = {}
+    contents: dict[int, bytes] = {}
     if source.is_plain:
         with stores.open_file(source.path) as file:
             for offset, length in wanted:
                 file.seek(offset)
-                found[offset] = file.read(length)
-        return found
+                contents[offset] = file.read(length)
+        return contents
     stream = source.open()
     try:
         for offset, length in wanted:
             while stream.position < offset:
                 if not read_up_to(stream, min(BLOCK_BYTES, offset - stream.position)):
-                    return found
-            found[offset] = read_up_to(stream, length)
+                    return contents
+            contents[offset] = read_up_to(stream, length)
     finally:
         stream.close()
-    return found
+    return contents

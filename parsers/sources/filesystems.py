@@ -136,8 +136,8 @@ def _waits(place: str) -> bool:
 
 def scheme_of(place: str) -> str | None:
     """The scheme of a URI, None for a local path."""
-    found = _SCHEME.match(place)
-    return found["scheme"].lower() if found else None
+    match = _SCHEME.match(place)
+    return match["scheme"].lower() if match else None
 
 
 def local_path(place: str) -> str | None:
@@ -145,8 +145,8 @@ def local_path(place: str) -> str | None:
     scheme = scheme_of(place)
     if scheme != "file":
         return place if scheme is None else None
-    found = _LOCAL.fullmatch(place)
-    return found["path"] if found else None
+    match = _LOCAL.fullmatch(place)
+    return match["path"] if match else None
 
 
 @cache
@@ -155,13 +155,13 @@ def _store(scheme: str, authority: str) -> Any:
     from pyarrow import fs
 
     kind = _KINDS.get(scheme)
-    told = _settings_of(kind or scheme, authority)
+    settings = _settings_of(kind or scheme, authority)
     if kind == "s3":
-        return fs.S3FileSystem(**told)
+        return fs.S3FileSystem(**settings)
     if kind == "azure":
-        return fs.AzureFileSystem(**{"account_name": _account(authority), **told})
+        return fs.AzureFileSystem(**{"account_name": _account(authority), **settings})
     if kind == "gs":
-        return fs.GcsFileSystem(**told)
+        return fs.GcsFileSystem(**settings)
     if kind == "hdfs":
         return fs.HadoopFileSystem.from_uri(f"{scheme}://{authority}/")
     raise OSError(f"no driver reads {scheme}: URIs")
@@ -266,7 +266,7 @@ def holds(place: str) -> bool:
         return True
     if exists(place):
         return True
-    parents = [place[: found.start()] for found in re.finditer("(?<=[^/])/(?=[^/])", place)][1:]
+    parents = [place[: match.start()] for match in re.finditer("(?<=[^/])/(?=[^/])", place)][1:]
     return any(_kind(parent) == "file" for parent in reversed(parents))
 
 
@@ -280,8 +280,8 @@ def _kind(place: str) -> str | None:
     from pyarrow import fs
 
     store, inner = _opened(place)
-    told = store.get_file_info(inner).type
-    return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(told)
+    file_type = store.get_file_info(inner).type
+    return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(file_type)
 
 
 def state_of(place: str) -> State:
@@ -306,7 +306,7 @@ def walk(place: str) -> Iterator[tuple[str, State]]:
     listed = store.get_file_info(fs.FileSelector(inner, recursive=True))
     # Some stores also list the marker object of a folder as a file.
     folders = {info.path for info in listed if info.type == fs.FileType.Directory}
-    for info in sorted(listed, key=lambda each: each.path):
+    for info in sorted(listed, key=lambda info: info.path):
         if info.is_file and info.path not in folders:
             yield f"{prefix}/{info.path[len(inner) :].lstrip('/')}", (info.mtime_ns or 0, info.size)
 
@@ -318,9 +318,9 @@ def matches(pattern: str) -> Iterator[tuple[str, State]]:
     """
     magic = _MAGIC.search(pattern)
     base = pattern[: magic.start()] if magic else pattern
-    for found, state in walk(base.rpartition("/")[0]):
-        if fnmatch.fnmatchcase(found, pattern):
-            yield found, state
+    for path, state in walk(base.rpartition("/")[0]):
+        if fnmatch.fnmatchcase(path, pattern):
+            yield path, state
 
 
 def absolute(place: str) -> str:

@@ -29,26 +29,26 @@ def office_document() -> str:
 @lru_cache(maxsize=1)
 def advised_reasons() -> frozenset[str]:
     """Reasons that this module gives, which hold nothing of a file."""
-    kinds = {f"{BINARY}, {each['what']}: {each['advice']}" for each in _data()["files"]}
+    kinds = {f"{BINARY}, {entry['what']}: {entry['advice']}" for entry in _data()["files"]}
     return frozenset({*kinds, office_document(), f"{_NO_LOG}; {_data()['document']}"})
 
 
 def foreign_kind(sample: bytes) -> str | None:
     """What a file is by its first bytes, and what to do."""
-    for each in _data()["files"]:
-        magic, at = bytes.fromhex(each["magic"]), int(each.get("at", 0))
-        begins = sample.startswith(bytes.fromhex(each.get("after", "")))
+    for entry in _data()["files"]:
+        magic, at = bytes.fromhex(entry["magic"]), int(entry.get("at", 0))
+        begins = sample.startswith(bytes.fromhex(entry.get("after", "")))
         if begins and sample.startswith(magic, at) and (at <= 8 or len(sample) >= _LEAST_BYTES):
-            return f"{each['what']}: {each['advice']}"
+            return f"{entry['what']}: {entry['advice']}"
     return None
 
 
-def reason_of(told: str, sample: bytes) -> str:
+def reason_of(file_format: str, sample: bytes) -> str:
     """Why a content is not read, and what to do."""
-    if told not in {BINARY, NO_HEADER}:
-        return told
+    if file_format not in {BINARY, NO_HEADER}:
+        return file_format
     known = foreign_kind(sample)
-    if told == BINARY or known is not None:
+    if file_format == BINARY or known is not None:
         return BINARY if known is None else f"{BINARY}, {known}"
     return f"{_NO_LOG}; {_data()['document']}" if sample.lstrip()[:1] in (b"{", b"[") and _is_document(sample) else _NO_LOG
 

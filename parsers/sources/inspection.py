@@ -58,7 +58,7 @@ class Measures:
 
     def keep_asked(self) -> None:
         """Discard fingerprints that are no longer used."""
-        self.beginnings = {upto: told for upto, told in self.beginnings.items() if upto in self.asked}
+        self.beginnings = {upto: fingerprint for upto, fingerprint in self.beginnings.items() if upto in self.asked}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +113,29 @@ class Inspection:
 
     def to_json(self) -> list[dict[str, Any]]:
         """The parts as JSON."""
-        return [_told(part) for part in self.parts]
+        return [_part_values(part) for part in self.parts]
 
     @staticmethod
-    def from_json(modified: int, size_bytes: int, told: Iterable[Mapping[str, Any]]) -> Inspection:
+    def from_json(modified: int, size_bytes: int, contents: Iterable[Mapping[str, Any]]) -> Inspection:
         """Restore an inspection from the result of `to_json`."""
-        return Inspection(modified, size_bytes, tuple(map(_part, told)))
+        return Inspection(modified, size_bytes, tuple(map(_part, contents)))
 
 
 _PLAIN = ContentPart(0)
 
 
-def _told(part: ContentPart) -> dict[str, Any]:
-    told = {each.name: getattr(part, each.name) for each in fields(ContentPart)}
-    told = {name: value for name, value in told.items() if name == "size_bytes" or value != getattr(_PLAIN, name)}
+def _part_values(part: ContentPart) -> dict[str, Any]:
+    values = {field.name: getattr(part, field.name) for field in fields(ContentPart)}
+    values = {name: value for name, value in values.items() if name == "size_bytes" or value != getattr(_PLAIN, name)}
     if part.format is not None:
-        told["format"] = asdict(part.format) | {"wrappers": list(part.format.wrappers)}
-    if "measures" in told:
-        told["measures"] = {"length": part.measures.length, "beginnings": sorted(map(list, part.measures.beginnings.items()))}
-    return told
+        values["format"] = asdict(part.format) | {"wrappers": list(part.format.wrappers)}
+    if "measures" in values:
+        values["measures"] = {"length": part.measures.length, "beginnings": sorted(map(list, part.measures.beginnings.items()))}
+    return values
 
 
-def _part(told: Mapping[str, Any]) -> ContentPart:
-    values = dict(told)
+def _part(stored: Mapping[str, Any]) -> ContentPart:
+    values = dict(stored)
     if "format" in values:
         values["format"] = FileFormat(**values["format"] | {"wrappers": tuple(values["format"]["wrappers"])})
     values["outer"] = tuple(map(tuple, values.get("outer", ())))
@@ -173,20 +173,20 @@ class _Bundle:
     named: Counter[str] = field(default_factory=Counter)
 
     def parts(
-        self, found: Iterator[tuple[Entry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()
+        self, entries: Iterator[tuple[Entry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()
     ) -> Iterator[ContentPart]:
         """Contents of an archive, which may be nested."""
-        for entry, opener in found:
+        for entry, opener in entries:
             self.budget.take_entry()
             name = prefix + printable(entry.name.removeprefix("./").lstrip("/"))
             self.named[name] += 1
-            told = ContentPart(entry.size, name, self.named[name], archive=archive, start=entry.start, is_excused=True, outer=outer)
+            inner_part = ContentPart(entry.size, name, self.named[name], archive=archive, start=entry.start, is_excused=True, outer=outer)
             try:
                 with opener() as file:
-                    yield from self._entry(file, told)
+                    yield from self._entry(file, inner_part)
             except OSError as problem:
                 # Damage of the archive itself is permanent; errors of the system have numbers.
-                yield replace(told, reason=str(problem), is_passing=problem.errno is not None)
+                yield replace(inner_part, reason=str(problem), is_passing=problem.errno is not None)
 
     def _entry(self, file: BinaryIO, part: ContentPart) -> Iterator[ContentPart]:
         compression = compression_of(file.peek(_HEAD_BYTES)[:_HEAD_BYTES])  # type: ignore[attr-defined]
@@ -202,16 +202,18 @@ class _Bundle:
         else:
             yield _content(BegunStream(head, stream), replace(part, compression=compression), self.tell)
 
-    def _nested(self, part: ContentPart, archive: str, found: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[ContentPart]:
+    def _nested(self, part: ContentPart, archive: str, entries: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[ContentPart]:
         """Contents of an archive nested in this one."""
         if len(part.outer) >= self.budget.depth - 1:
             yield replace(part, reason=f"an archive in {self.budget.depth} others is not read: unpack the outer one first")
             return
         logs = False
         try:
-            for each in self.parts(found(), archive, f"{part.name}/", (*part.outer, (str(part.archive), part.start, part.size_bytes))):
-                logs = logs or each.format is not None
-                yield each
+            for part_inside in self.parts(
+                entries(), archive, f"{part.name}/", (*part.outer, (str(part.archive), part.start, part.size_bytes))
+            ):
+                logs = logs or part_inside.format is not None
+                yield part_inside
         except LimitError:
             raise
         except NoBundleError as problem:
@@ -224,36 +226,36 @@ def _content(stream: Stream, part: ContentPart, tell: Teller) -> ContentPart:
     """Identity and format of a content, from the smallest sufficient sample."""
     try:
         sample, begin, hole, zeros = b"", b"", 0, 0
-        told: FileFormat | str = "empty"
+        file_format: FileFormat | str = "empty"
         for step in _SAMPLE_STEPS:
-            more = read_up_to(stream, step - len(sample))
-            while more and not more.strip(b"\x00"):
+            following = read_up_to(stream, step - len(sample))
+            while following and not following.strip(b"\x00"):
                 # A sparse hole, for example after a power cut: the log begins after it.
-                hole += len(more)
-                more = read_up_to(stream, step)
+                hole += len(following)
+                following = read_up_to(stream, step)
             if not sample:
-                text = more.lstrip(b"\x00")
-                if hole + len(more) - len(text) >= IDENTITY_BYTES:
-                    zeros = hole + len(more) - len(text)
-                    more = text + read_up_to(stream, step - len(text))
-                begin = more[:IDENTITY_BYTES]
-            sample += more
+                text = following.lstrip(b"\x00")
+                if hole + len(following) - len(text) >= IDENTITY_BYTES:
+                    zeros = hole + len(following) - len(text)
+                    following = text + read_up_to(stream, step - len(text))
+                begin = following[:IDENTITY_BYTES]
+            sample += following
             if not sample:
-                told = BINARY if hole else "empty"
+                file_format = BINARY if hole else "empty"
             else:
-                told = BINARY if sample.startswith(_DATABASE) else tell(sample, is_complete=len(sample) < step)
-            if isinstance(told, FileFormat) or told != NO_HEADER or len(sample) < step:
+                file_format = BINARY if sample.startswith(_DATABASE) else tell(sample, is_complete=len(sample) < step)
+            if isinstance(file_format, FileFormat) or file_format != NO_HEADER or len(sample) < step:
                 break
         problem = stream.problem
         part = replace(part, is_passing=problem is not None and problem.startswith(READ_ERROR))
         if problem and not sample:
             return replace(part, reason=problem)
-        if problem and isinstance(told, str) and told != BINARY:
+        if problem and isinstance(file_format, str) and file_format != BINARY:
             # A damaged block of bzip2 is unpacked to scrambled text, whose layout says nothing of the log.
             return replace(part, reason=problem)
-        if isinstance(told, str):
-            return replace(part, reason=reason_of(told, sample))
+        if isinstance(file_format, str):
+            return replace(part, reason=reason_of(file_format, sample))
         identity = identity_of(begin, zeros)
-        return replace(part, file_id=identity, format=told, begins=zlib.crc32(begin[:TELLING_BYTES]), zeros=zeros)
+        return replace(part, file_id=identity, format=file_format, begins=zlib.crc32(begin[:TELLING_BYTES]), zeros=zeros)
     finally:
         stream.close()

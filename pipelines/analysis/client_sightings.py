@@ -46,8 +46,8 @@ class EventsPerFileLimit:
     Those beyond the limit are left out.
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self._most = WITHOUT_GROUP_MAX if most is None else most
+    def __init__(self, files_max: int | None = None) -> None:
+        self._most = WITHOUT_GROUP_MAX if files_max is None else files_max
         self._taken: Counter[str] = Counter()
 
     def fitting(self, events_without_group: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
@@ -79,14 +79,16 @@ def sightings_in(batches: Iterable[pa.RecordBatch]) -> Iterator[ClientSighting]:
     Equal lines of a batch give one sighting.
     """
     for batch in batches:
-        told = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
-        kept = batch.filter(told)
+        has_group = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
+        kept = batch.filter(has_group)
         columns = {name: kept[name] for name in ("file", "witness", "group", "client_id", "file_time_max_at")}
         columns["client_number"] = _extracted(kept["fields"], CLIENT_NUMBER)
         member = pc.coalesce(kept["member_id"], _extracted(kept["fields"], REASON_MEMBER))
-        own = pc.is_in(columns["witness"], value_set=_CLIENT)  # an array, because Arrow asks pandas about values of Python
-        columns["client_id"] = pc.if_else(own, columns["client_id"], pc.coalesce(columns["client_id"], _extracted(member, MEMBER_OWNER)))
-        columns["member_id"] = pc.if_else(own, member, pa.nulls(len(member), member.type))
+        is_client_line = pc.is_in(columns["witness"], value_set=_CLIENT)  # an array, because Arrow asks pandas about values of Python
+        columns["client_id"] = pc.if_else(
+            is_client_line, columns["client_id"], pc.coalesce(columns["client_id"], _extracted(member, MEMBER_OWNER))
+        )
+        columns["member_id"] = pc.if_else(is_client_line, member, pa.nulls(len(member), member.type))
         firsts, group = alike([columns[name] for name in _KEYS])
         at = columns["file_time_max_at"]
         times = np.where(known_of(at), integers_of(at), 0)  # 0 before the first time of a file

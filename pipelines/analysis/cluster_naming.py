@@ -43,10 +43,10 @@ def name_clusters(hints: Iterable[ClusterHint]) -> ClusterNames:
             by_folder.setdefault(folder, set()).update(hint.ids)
     every = {cluster_id for hint in listed for cluster_id in hint.ids}
     only = next(iter(every)) if len(every) == 1 else DEFAULT_CLUSTER
-    return ClusterNames({hint.path: hint.named or _own(hint) or _neighbours(hint.path, by_folder) or only for hint in listed})
+    return ClusterNames({hint.path: hint.named or _single_id(hint) or _neighbours(hint.path, by_folder) or only for hint in listed})
 
 
-def _own(hint: ClusterHint) -> str | None:
+def _single_id(hint: ClusterHint) -> str | None:
     return hint.ids[0] if len(hint.ids) == 1 else None
 
 

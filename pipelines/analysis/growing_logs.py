@@ -37,7 +37,7 @@ _CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
 
 
 @dataclass(slots=True)
-class _Held:
+class _GroupBatches:
     """Batches of one group, oldest first."""
 
     batches: deque[pa.RecordBatch] = field(default_factory=deque)
@@ -58,7 +58,7 @@ class LiveReplay:
     options: AnalyzeOptions
     rocketmq_seen: bool = False
     failures: list[str] = field(default_factory=list)
-    _groups: dict[str, _Held] = field(default_factory=dict)
+    _groups: dict[str, _GroupBatches] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
     _cluster_events: deque[Event] = field(default_factory=lambda: deque(maxlen=SHARED_EVENTS_MAX))
     _events_without_group: deque[Event] = field(default_factory=lambda: deque(maxlen=SHARED_EVENTS_MAX))
@@ -79,7 +79,7 @@ class LiveReplay:
             self._changed.update(self._groups)
         grouped = batch.filter(pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"])))
         for group in grouped["group"].unique().to_pylist():
-            self._groups.setdefault(group, _Held()).add(grouped.filter(pc.equal(grouped["group"], group)))
+            self._groups.setdefault(group, _GroupBatches()).add(grouped.filter(pc.equal(grouped["group"], group)))
             self._changed.add(group)
 
     def replay_new_events(self, files: Iterable[Mapping[str, Any]]) -> list[Any]:
@@ -99,7 +99,7 @@ class LiveReplay:
             logs_end_of({**row, "cluster": names.cluster_of(row["path"])} for row in listed),
             self.options.assume,
             list(self._events_without_group),
-            lambda: sightings_in(chain.from_iterable(held.batches for held in self._groups.values())),
+            lambda: sightings_in(chain.from_iterable(store.batches for store in self._groups.values())),
             self.failures,
         )
         with EventStore() as store:

@@ -189,19 +189,19 @@ class _Reading:
 
     def read(self, paths: Sequence[str], progress: Progress | None) -> None:
         options = self.options.read
-        found = find_files(paths, options)
-        self.analysis.missing = list(found.missing)
-        self.analysis.warnings += [*unmatched_globs(found, options), *found.notes]
-        total = sum(source.size_bytes for source in found.files)
-        pool = self.workers.begin(found.files) if options.redaction is None else None  # one process gives all pseudonyms
+        discovery = find_files(paths, options)
+        self.analysis.missing = list(discovery.missing)
+        self.analysis.warnings += [*unmatched_globs(discovery, options), *discovery.notes]
+        total = sum(source.size_bytes for source in discovery.files)
+        pool = self.workers.begin(discovery.files) if options.redaction is None else None  # one process gives all pseudonyms
         if pool is not None:
-            self._read_all(pool, found.files, total, progress)
+            self._read_all(pool, discovery.files, total, progress)
         else:
             done = 0
-            for source in found.files:
+            for source in discovery.files:
                 self._read_one(source, done, total, progress)
                 done += source.size_bytes
-        self.analysis.log_files += map(refused_row, found.skipped)
+        self.analysis.log_files += map(refused_row, discovery.skipped)
         self._finish()
 
     def _read_one(self, source: SourceFile, done: int, total: int, progress: Progress | None) -> None:
@@ -219,13 +219,13 @@ class _Reading:
         """Let worker processes read the files, and take their rows in order."""
         done = 0
 
-        def told(part: tuple[str, int]) -> None:
+        def report_progress(part: tuple[str, int]) -> None:
             nonlocal done
             done += part[1]
             if progress is not None:
                 progress(part[0], done, total)
 
-        for source, parts in read_parts(pool, sources, replace(self.options.read, fold_runs=True), self.workers.folder, told):
+        for source, parts in read_parts(pool, sources, replace(self.options.read, fold_runs=True), self.workers.folder, report_progress):
             expiries: list[pa.RecordBatch] = []
             reports = []
             times = TimesSoFar()
@@ -251,10 +251,10 @@ class _Reading:
         if not batch.num_rows:
             return []
         expired = expiries_in(batch)
-        ours = pc.equal(batch["system"], _ROCKETMQ)
-        if pc.any(ours).as_py():
-            self.rocket.add(batch.filter(ours))
-            batch = batch.filter(pc.invert(ours))
+        is_rocketmq = pc.equal(batch["system"], _ROCKETMQ)
+        if pc.any(is_rocketmq).as_py():
+            self.rocket.add(batch.filter(is_rocketmq))
+            batch = batch.filter(pc.invert(is_rocketmq))
         wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
         self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
@@ -365,8 +365,8 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
 
 def _add(analysis: Analysis, rows: Mapping[str, Sequence[Any]]) -> None:
     """Add rows by table."""
-    for table, own in rows.items():
-        getattr(analysis, _ATTRIBUTES.get(table, table)).extend(own)
+    for table, table_rows in rows.items():
+        getattr(analysis, _ATTRIBUTES.get(table, table)).extend(table_rows)
 
 
 def _take(done: ReplayedFiles, analysis: Analysis, readers: dict[str, Readers]) -> None:

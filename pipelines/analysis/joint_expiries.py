@@ -39,9 +39,9 @@ def joint(expiries: pa.RecordBatch | pa.Table) -> pa.Array:
             seen[file, moment].add(group)
     none: set[str] = set()
     crowded = {
-        (file, each)
+        (file, second)
         for file, moment in seen
         if len(seen[file, moment] | seen.get((file, moment + 1), none)) >= GROUPS_MIN
-        for each in (moment, moment + 1)
+        for second in (moment, moment + 1)
     }
     return flags([(file, moment) in crowded for file, moment in zip(files, moments, strict=True)])

@@ -64,24 +64,24 @@ class RocketStore:
         if self._held_bytes > self._held_bytes_max:
             self._spill()
 
-    def _hold(self, held: list[pa.RecordBatch], batch: pa.RecordBatch) -> None:
+    def _hold(self, batches: list[pa.RecordBatch], batch: pa.RecordBatch) -> None:
         if batch.num_rows:
-            held.append(batch)
+            batches.append(batch)
             self._held_bytes += batch.nbytes
 
     def _firsts(self, batch: pa.RecordBatch, by_topic: pa.Array) -> pa.Array:
         """Mark each client file's first row about a group's topics."""
-        told = pc.and_(by_topic, pc.invert(pc.is_in(batch["event"], value_set=_LOCKS)))
-        rows = np.flatnonzero(np.asarray(told.to_pylist(), dtype=bool))
+        by_subscription = pc.and_(by_topic, pc.invert(pc.is_in(batch["event"], value_set=_LOCKS)))
+        rows = np.flatnonzero(np.asarray(by_subscription.to_pylist(), dtype=bool))
         firsts = rows[alike([batch[name].take(numbers(rows)) for name in ("file", "group")])[0]]
-        found = np.zeros(batch.num_rows, dtype=bool)
+        is_first = np.zeros(batch.num_rows, dtype=bool)
         for row, file, group in zip(
             firsts.tolist(), *(batch[name].take(numbers(firsts)).to_pylist() for name in ("file", "group")), strict=True
         ):
             if (file, group) not in self._met:
                 self._met.add((file, group))
-                found[row] = True
-        return flags(found)
+                is_first[row] = True
+        return flags(is_first)
 
     def _spill(self) -> None:
         if self._folder is None:
@@ -107,8 +107,8 @@ class RocketStore:
         files: dict[str, list[str]] = {}
         for file in sorted(self._files):
             files.setdefault(cluster_of(file), []).append(file)
-        held = dict(_by_key(self._topics))
-        return [(name, ClusterParts(self, held, None if len(files) == 1 else strings(files[name]))) for name in sorted(files)]
+        by_key = dict(_by_key(self._topics))
+        return [(name, ClusterParts(self, by_key, None if len(files) == 1 else strings(files[name]))) for name in sorted(files)]
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """All events not read by topic, and the first ones of each topic."""
@@ -150,7 +150,7 @@ class ClusterParts:
     """
 
     store: RocketStore
-    held: dict[Key, pa.RecordBatch]
+    topic_batches: dict[Key, pa.RecordBatch]
     files: pa.Array | None
 
     def rest(self, files: Collection[str] | None = None) -> Iterator[Event]:
@@ -160,19 +160,19 @@ class ClusterParts:
 
     def topics(self) -> Sequence[Key]:
         """Keys of all parts, sorted."""
-        return sorted({*self.held, *self.store.spilled_keys()})
+        return sorted({*self.topic_batches, *self.store.spilled_keys()})
 
     def events_of(self, key: Key) -> Iterator[Event]:
         """Events of one part."""
         yield from self._events(self.store.spilled(key))
-        if key in self.held:
-            yield from self._events([self.held[key]])
+        if key in self.topic_batches:
+            yield from self._events([self.topic_batches[key]])
 
     def _events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:
         for batch in batches:
-            mine = batch if self.files is None else _of_files(batch, self.files)
-            for start in range(0, mine.num_rows, ROWS_AT_ONCE):
-                yield from events_of(mine.slice(start, ROWS_AT_ONCE))
+            cluster_batch = batch if self.files is None else _of_files(batch, self.files)
+            for start in range(0, cluster_batch.num_rows, ROWS_AT_ONCE):
+                yield from events_of(cluster_batch.slice(start, ROWS_AT_ONCE))
 
 
 def _of_files(batch: pa.RecordBatch, files: pa.Array) -> pa.RecordBatch:

@@ -1,6 +1,6 @@
 """Stores for events and rows that spill to disk beyond a limit.
 
-This bounds the memory of `analyze`, whatever the size of the logs.
+This bounds the memory of `analyze` for logs of any size.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EventStore:
     """Collects event batches in any order, and returns sorted events of each group."""
 
     def __init__(self, held_bytes_max: int = HELD_BYTES_MAX) -> None:
-        self._held: list[pa.RecordBatch] = []
+        self._in_memory: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._held_bytes_max = held_bytes_max
         self._runs: list[Path] = []
@@ -57,7 +57,7 @@ class EventStore:
         """Add a batch of events with a group."""
         if not batch.num_rows:
             return
-        self._held.append(batch)
+        self._in_memory.append(batch)
         self._held_bytes += batch.nbytes
         if self._held_bytes > self._held_bytes_max:
             self._spill()
@@ -71,17 +71,17 @@ class EventStore:
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table, max_chunksize=RUN_BATCH_ROWS)
         self._runs.append(path)
-        self._held, self._held_bytes = [], 0
+        self._in_memory, self._held_bytes = [], 0
 
     def _sorted(self) -> pa.Table:
-        return _in_order(pa.Table.from_batches(self._held))
+        return _in_order(pa.Table.from_batches(self._in_memory))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All events, unordered."""
         for path in self._runs:
             with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source) as reader:
                 yield from reader
-        yield from self._held
+        yield from self._in_memory
 
     def groups(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
         """Return each group with its sorted events, as batches.
@@ -91,14 +91,14 @@ class EventStore:
         if not self._runs:
             yield from self._groups_in_memory()
             return
-        if self._held:
+        if self._in_memory:
             self._spill()
         pieces = itertools.chain.from_iterable(map(_by_group, _merged(self._runs)))
         for group, batches in itertools.groupby(pieces, key=itemgetter(0)):
             yield group, map(itemgetter(1), batches)
 
     def _groups_in_memory(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-        if not self._held:
+        if not self._in_memory:
             return
         # One batch, unless its texts are too many: a slice of it costs a group of a few rows much less than one of a table.
         pieces = itertools.chain.from_iterable(map(_by_group, self._sorted().combine_chunks().to_batches()))
@@ -125,7 +125,7 @@ class BatchStore:
     """
 
     def __init__(self, held_bytes_max: int = HELD_BYTES_MAX) -> None:
-        self._held: list[pa.RecordBatch] = []
+        self._in_memory: list[pa.RecordBatch] = []
         self._left = held_bytes_max
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._path: Path | None = None
@@ -138,7 +138,7 @@ class BatchStore:
         """
         self._left -= batch.nbytes
         if self._left >= 0:
-            self._held.append(batch)
+            self._in_memory.append(batch)
             return
         if self._writer is None:
             self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
@@ -150,7 +150,7 @@ class BatchStore:
         """Return all batches."""
         if self._writer is not None:
             self._writer.close()
-        yield from self._held
+        yield from self._in_memory
         if self._path is not None:
             with pa.OSFile(str(self._path), "rb") as source, pa.ipc.open_stream(source) as reader:
                 yield from reader
@@ -226,37 +226,37 @@ class RowStore:
 
     def __init__(self, table: str, held_max: int = ROWS_HELD_MAX) -> None:
         self.table = table
-        self._held: list[Any] = []
+        self._in_memory: list[Any] = []
         self._held_max = held_max
         self._parts: list[tuple[Path, int]] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def extend(self, rows: Iterable[Any]) -> None:
         """Add rows."""
-        self._held.extend(rows)
-        if len(self._held) > self._held_max:
+        self._in_memory.extend(rows)
+        if len(self._in_memory) > self._held_max:
             self._spill()
 
     def _spill(self) -> None:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
         path = Path(self._folder.name) / f"{self.table}-{len(self._parts)}.arrow"
-        write_rows(self.table, self._held, path)
-        self._parts.append((path, len(self._held)))
-        self._held = []
+        write_rows(self.table, self._in_memory, path)
+        self._parts.append((path, len(self._in_memory)))
+        self._in_memory = []
 
     def adopt(self, path: Path, count: int) -> None:
         """Add the rows of a file that `write_rows` wrote; it is moved away."""
-        if self._held:
+        if self._in_memory:
             self._spill()
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
-        own = Path(self._folder.name) / f"{self.table}-{len(self._parts)}.arrow"
-        path.replace(own)
-        self._parts.append((own, count))
+        part_path = Path(self._folder.name) / f"{self.table}-{len(self._parts)}.arrow"
+        path.replace(part_path)
+        self._parts.append((part_path, count))
 
     def __len__(self) -> int:
-        return sum(count for _, count in self._parts) + len(self._held)
+        return sum(count for _, count in self._parts) + len(self._in_memory)
 
     def __iter__(self) -> Iterator[Any]:
         for path, _ in self._parts:
@@ -264,7 +264,7 @@ class RowStore:
                 reader = pa.ipc.open_file(source)
                 for index in range(reader.num_record_batches):
                     yield from from_batch(self.table, reader.get_batch(index))
-        yield from self._held
+        yield from self._in_memory
 
     def __getitem__(self, index: int) -> Any:
         """Return one row; negative indexes count from the end."""

@@ -129,11 +129,11 @@ def cluster_facts(
         known.logs_end = logs_end.get(cluster)
         for name, value in assume.items():
             setattr(known, name, value)
-    found = _attributed(events_without_group, sightings, cluster_of)
-    for cluster, by_group in found.items():
+    home_groups = _attributed(events_without_group, sightings, cluster_of)
+    for cluster, by_group in home_groups.items():
         facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).attributed_events = by_group
     if notes is not None:
-        attributed = {event.place for by_group in found.values() for events in by_group.values() for event in events}
+        attributed = {event.place for by_group in home_groups.values() for events in by_group.values() for event in events}
         notes += troubles_of_nobody(event for event in events_without_group if event.place not in attributed)
     return facts
 
@@ -143,8 +143,8 @@ def _attributed(
 ) -> dict[str, dict[str, list[Event]]]:
     """Attribute clients' lines without a group, by cluster and group."""
     seen: dict[str, Sightings] = {}
-    for each in sightings() if events_without_group else ():
-        seen.setdefault(cluster_of(each.file), Sightings()).note(each)
+    for sighting in sightings() if events_without_group else ():
+        seen.setdefault(cluster_of(sighting.file), Sightings()).note(sighting)
     by_cluster: dict[str, list[Event]] = {}
     for event in events_without_group:
         by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
@@ -264,8 +264,8 @@ def cluster_outages(
     """
     files = {file for batch in batches() for file in batch["file"].unique().to_pylist()}
     for cluster in sorted({cluster_of(file) for file in files}):
-        own = strings(sorted(file for file in files if cluster_of(file) == cluster))
-        events = partial(events_in, partial(_of_files, batches, own), node_of)
+        cluster_files = strings(sorted(file for file in files if cluster_of(file) == cluster))
+        events = partial(events_in, partial(_of_files, batches, cluster_files), node_of)
         known = facts.get(cluster) or ClusterFacts(cluster), node_of, readers.get(cluster) or Readers(), gap_seconds
         yield from guarded(_outages_of(cluster, events, *known), partial(failed_outages, cluster))
 

@@ -127,10 +127,10 @@ class RunRecipients:
             return
         # Values in a traceback may be names that must stay hidden.
         lines = traceback.format_exception(error) if self.redaction is None else traceback.format_tb(error.__traceback__)
-        told = " ".join(f"{type(error).__name__}: {self._shown(error)}".split())
-        self._log("unexpected error", exit_code=codes.OUR_BUG, error=told, traceback="".join(lines))
+        message = " ".join(f"{type(error).__name__}: {self._shown(error)}".split())
+        self._log("unexpected error", exit_code=codes.OUR_BUG, error=message, traceback="".join(lines))
         if not self.log_json:
-            self.talk.fail("\n".join([f"{told}; the next run tries again", *lines]))
+            self.talk.fail("\n".join([f"{message}; the next run tries again", *lines]))
 
     def _raise_gravest(self, troubles: list[Exception]) -> NoReturn:
         """Raise the gravest error, and warn about the others."""
@@ -151,7 +151,7 @@ class RunRecipients:
             return {"alerts": 0, "alerts_failed": 0}
         from pipelines.jobs.operations.alerts import send_new
 
-        told = send_new(
+        sent_count = send_new(
             self.place,
             outcome.table_versions,
             outcome.run_id,
@@ -159,9 +159,9 @@ class RunRecipients:
             self.send,
             broken_rules=broken_rules(self.place, self.rules),
         )
-        if told.sent:
-            self._log("alerts sent", incidents=told.sent)
-        return {"alerts": told.sent, "alerts_failed": told.failed}
+        if sent_count.sent:
+            self._log("alerts sent", incidents=sent_count.sent)
+        return {"alerts": sent_count.sent, "alerts_failed": sent_count.failed}
 
     def _publish_pages(self, _: RunOutcome) -> dict[str, int]:
         if self.report is not None:
@@ -181,7 +181,7 @@ class RunRecipients:
         facts = lineage.RunFacts(
             run_id=outcome.run_id if outcome is not None else now.isoformat(),
             warehouse=self.place,
-            inputs=[shown(each) for each in self.inputs],
+            inputs=[shown(name) for name in self.inputs],
             started_at=now - timedelta(seconds=sum(outcome.timings.values()) if outcome is not None else 0.0),
             ended_at=now,
             rows_written=written,

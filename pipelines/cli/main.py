@@ -52,7 +52,7 @@ def _command(arguments: Sequence[str]) -> int:
         # Typer exits if the reader of its help closes the pipe.
         result = codes.GOOD
     except typer.TyperException as error:
-        return _say(_told(error), error.exit_code or codes.USAGE)
+        return _say(_usage_text(error), error.exit_code or codes.USAGE)
     except Exception as error:
         return _failed(_cause_of(error))
     if result == codes.INTERRUPTED:
@@ -75,7 +75,7 @@ def _cause_of(error: Exception) -> BaseException:
     return error
 
 
-def _told(error: Any) -> str:
+def _usage_text(error: Any) -> str:
     """Usage error in one sentence, with a reference to --help."""
     text = error.format_message().replace("Value error, ", "").rstrip(".")
     context = getattr(error, "ctx", None)
@@ -92,21 +92,21 @@ def _failed(error: BaseException) -> int:
     code = getattr(error, "exit_code", None)
     if isinstance(code, int) and code != codes.OUR_BUG:
         return _say(str(error), code)
-    told = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     hint = (
         "this is a bug of groupscope"
         + ("" if Messenger.verbose else "; run again with -v for the traceback")
         + ", and report it with that and the version"
     )
-    return _say(f"{type(error).__name__}: {told}\n{hint}", codes.OUR_BUG, error if Messenger.verbose else None)
+    return _say(f"{type(error).__name__}: {message}\n{hint}", codes.OUR_BUG, error if Messenger.verbose else None)
 
 
 def _say(text: str, code: int, error: BaseException | None = None) -> int:
     """Write an escaped message to standard error, with the traceback of `error`."""
     trace = "" if error is None else "".join(traced(error))
     if LogEvents.active:
-        told = {"traceback": trace} if trace else {}
-        write("interrupted" if code == codes.INTERRUPTED else "error", exit_code=code, error=LogEvents.shown(text), **told)
+        fields = {"traceback": trace} if trace else {}
+        write("interrupted" if code == codes.INTERRUPTED else "error", exit_code=code, error=LogEvents.shown(text), **fields)
         return code
     from dashboards.wording.escaping import visible
 

@@ -77,7 +77,7 @@ def fingerprints(warehouse: WarehouseReader, excerpts: Sequence[Excerpt]) -> lis
     if not excerpts:
         return []
     rejected = _rejected(warehouse)
-    found = [[*_files(warehouse, excerpt, rejected)] for excerpt in excerpts]
+    file_rows = [[*_files(warehouse, excerpt, rejected)] for excerpt in excerpts]
     with_pages, since = _relations(excerpts), min(excerpt.bounds[0] for excerpt in excerpts)
     clusters = any_of("cluster", sorted({excerpt.cluster for excerpt in excerpts}))
     of_rows, of_members = _shown("rebalances", "rebalance_id"), "join rebalance_members m on m.rebalance_id = x.what"
@@ -86,10 +86,10 @@ def fingerprints(warehouse: WarehouseReader, excerpts: Sequence[Excerpt]) -> lis
     queries["rebalance_members"] = f"select x.page, m.run_id as what from ({of_rows}) x {of_members}"  # noqa: S608 - declared names
     for key, rows in queries.items():
         tables = ("rebalances", key) if key == "rebalance_members" else (key,)
-        wheres = {CONTRACT.get(each, each): clusters + _not_before(each, since) for each in tables}
-        for page, what, count in warehouse.ask(wheres, f", {with_pages} {_COUNTED.format(rows=rows)}"):
-            found[page].append((key, what, count))
-    return [fingerprint_of(sorted(map(repr, [excerpt, *parts]))) for excerpt, parts in zip(excerpts, found, strict=True)]
+        wheres = {CONTRACT.get(table, table): clusters + _not_before(table, since) for table in tables}
+        for page, page_kind, count in warehouse.ask(wheres, f", {with_pages} {_COUNTED.format(rows=rows)}"):
+            file_rows[page].append((key, page_kind, count))
+    return [fingerprint_of(sorted(map(repr, [excerpt, *parts]))) for excerpt, parts in zip(excerpts, file_rows, strict=True)]
 
 
 def _files(warehouse: WarehouseReader, excerpt: Excerpt, rejected: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[Any, ...]]:
@@ -101,48 +101,48 @@ def _files(warehouse: WarehouseReader, excerpt: Excerpt, rejected: Mapping[str, 
     known = {row["path"]: row["last_at"] for row in warehouse.inputs["log_files"]}
     for row in files_within(warehouse.inputs["log_files"], excerpt.cluster, excerpt.since, excerpt.until):
         path, bad = row["path"], rejected.get(row["path"], {})
-        told = tuple(row[name] for name in _FILE)
+        values = tuple(row[name] for name in _FILE)
         if known[path] is not None and known[path] <= excerpt.bounds[1]:
-            yield (*told, *(row[name] for name in _GROWING), tuple(sorted(bad.items())))
+            yield (*values, *(row[name] for name in _GROWING), tuple(sorted(bad.items())))
         else:
-            yield (*told, bool(row["recognised"]), sum(bad.values()))
+            yield (*values, bool(row["recognised"]), sum(bad.values()))
 
 
 def _rejected(warehouse: WarehouseReader) -> Mapping[str, Mapping[str, int]]:
     """Number of rejected records by file and run."""
-    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    rejected: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for path, run_id, count in warehouse.ask({"rejected_records": ""}, "select file, run_id, count(*) from rejected_records group by 1, 2"):
-        found[path][run_id] = count
-    return found
+        rejected[path][run_id] = count
+    return rejected
 
 
 def _relations(excerpts: Sequence[Excerpt]) -> str:
     """Excerpts as SQL relations: one row each, and one per group."""
     pages, named = [], []
-    for number, each in enumerate(excerpts):
-        since, until = each.bounds
-        groups = f"make_array({', '.join(map(text, each.groups))})" if each.groups else "null"
-        pages.append(f"({number}, {text(each.cluster)}, {groups}, {since}, {until})")
-        named += [f"({number}, {text(each.cluster)}, {text(group)}, {since}, {until})" for group in each.groups]
+    for number, excerpt in enumerate(excerpts):
+        since, until = excerpt.bounds
+        groups = f"make_array({', '.join(map(text, excerpt.groups))})" if excerpt.groups else "null"
+        pages.append(f"({number}, {text(excerpt.cluster)}, {groups}, {since}, {until})")
+        named += [f"({number}, {text(excerpt.cluster)}, {text(group)}, {since}, {until})" for group in excerpt.groups]
     pages.append(f"(-1, '', make_array(''), {_NEVER}, {_NEVER})")  # it gives the columns their types
     return _PAGES.format(pages=", ".join(pages), named=", ".join(named or [f"(-1, '', '', {_NEVER}, {_NEVER})"]))
 
 
-def _shown(key: str, what: str) -> str:
+def _shown(key: str, page_kind: str) -> str:
     """Query for a value of the rows on each page.
 
     Selects the same rows as `Selection`.
     """
-    table, met = CONTRACT[key], f"t.cluster = p.cluster and {_in_time(key)}"
+    table, conditions = CONTRACT[key], f"t.cluster = p.cluster and {_in_time(key)}"
     columns = TABLES[table].column_names
     if "groups" in columns:
-        met += " and (p.groups is null or array_has_any(t.groups, p.groups))"
+        conditions += " and (p.groups is null or array_has_any(t.groups, p.groups))"
     elif "group" in columns:
-        met += ' and (p.groups is null or t."group" is null)'
-    rows = f"select page, {what} as what from {table} t, pages p where {met}"  # noqa: S608 - declared names
+        conditions += ' and (p.groups is null or t."group" is null)'
+    rows = f"select page, {page_kind} as what from {table} t, pages p where {conditions}"  # noqa: S608 - declared names
     if "group" in columns:  # joined by equality, because there may be millions
         of_group = f't.cluster = p.cluster and t."group" = p.name and {_in_time(key)}'
-        rows += f" union all select page, {what} as what from {table} t, named p where {of_group}"  # noqa: S608 - declared names
+        rows += f" union all select page, {page_kind} as what from {table} t, named p where {of_group}"  # noqa: S608 - declared names
     return rows
 
 

@@ -46,7 +46,7 @@ def publish_reports(place: str, folder: Path, zone: str, drawn_max: int) -> int:
     known, made_of = _known(folder), _made_of(warehouse, zone, drawn_max)
     pages: Mapping[str, str] = known.get("pages", {})
     written = 0
-    if known.get("made_of") != made_of or not (folder / INDEX).is_file() or not all(_page(folder, each).is_file() for each in pages):
+    if known.get("made_of") != made_of or not (folder / INDEX).is_file() or not all(_page(folder, page).is_file() for page in pages):
         same = known.get("made_of", {}).get("shown") == made_of["shown"]
         pages, written = _brought_up_to_date(warehouse, folder, zone, drawn_max, pages if same else {}, made_of)
     for path in folder.glob("incident-*.html"):
@@ -76,8 +76,8 @@ def _brought_up_to_date(
 
     wanted = _wanted(warehouse)
     prints = fingerprints(warehouse, list(map(excerpt_of, wanted)))
-    now = {incident.incident_id: each for incident, each in zip(wanted, prints, strict=True)}
-    stay = {key for key, each in now.items() if known.get(key) == each and _page(folder, key).is_file()}
+    now = {incident.incident_id: digest for incident, digest in zip(wanted, prints, strict=True)}
+    stay = {key for key, digest in now.items() if known.get(key) == digest and _page(folder, key).is_file()}
     changed = [incident for incident in wanted if incident.incident_id not in stay]
     clock = Clock(zone)
     for incident in changed:
@@ -105,11 +105,11 @@ def _page(folder: Path, incident_id: str) -> Path:
 def _known(folder: Path) -> dict[str, Any]:
     """Record of the existing pages; empty if unreadable or outdated."""
     try:
-        found = json.loads((folder / KNOWN).read_text(encoding="utf-8"))
+        stored = json.loads((folder / KNOWN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    whole = isinstance(found, dict) and all(isinstance(found.get(name), dict) for name in ("made_of", "pages"))
-    return found if whole else {}
+    whole = isinstance(stored, dict) and all(isinstance(stored.get(name), dict) for name in ("made_of", "pages"))
+    return stored if whole else {}
 
 
 def _write_page(warehouse: Any, incident: Any, path: Path, clock: Clock, drawn_max: int) -> None:
@@ -137,10 +137,10 @@ def index_page(incidents: Iterable[Any]) -> str:
     from pipelines.schema.tables import instant_text
 
     rows = [
-        f'<tr class="{escape(each.severity)}"><td class="time">{escape(instant_text(each.started_at) or "?")}</td>'
-        f"<td>{escape(each.severity)}</td><td>{escape(visible(each.cluster))}</td>"
-        f'<td><a href="incident-{escape(each.incident_id)}.html">{escape(visible(each.headline))}</a></td></tr>'
-        for each in incidents
+        f'<tr class="{escape(incident.severity)}"><td class="time">{escape(instant_text(incident.started_at) or "?")}</td>'
+        f"<td>{escape(incident.severity)}</td><td>{escape(visible(incident.cluster))}</td>"
+        f'<td><a href="incident-{escape(incident.incident_id)}.html">{escape(visible(incident.headline))}</a></td></tr>'
+        for incident in incidents
     ]
     body = "\n".join(rows) or '<tr><td colspan="4">No incident needs attention.</td></tr>'
     return (

@@ -47,7 +47,7 @@ def episode(facts: EpisodeFacts) -> str:
     count = counted(facts.rebalance_count, "rebalance")
     span = f" in {duration(facts.span_seconds)}" if facts.rebalance_count > 1 else ""
     before = "after its coordinator moved, " if facts.has_new_coordinator else ""
-    return f"{facts.group}: {count}{span}, {_harm(facts)}; {before}{_told(facts.story)}"
+    return f"{facts.group}: {count}{span}, {_harm(facts)}; {before}{_story_clause(facts.story)}"
 
 
 def _harm(facts: EpisodeFacts) -> str:
@@ -56,7 +56,7 @@ def _harm(facts: EpisodeFacts) -> str:
     return "nobody stopped" if facts.moving_seconds is None else f"partitions on the move for {duration(facts.moving_seconds)}"
 
 
-def _told(story: EpisodeStory) -> str:
+def _story_clause(story: EpisodeStory) -> str:
     """What happened, as a clause."""
     match story:
         case TurnRestarts():

@@ -48,7 +48,7 @@ def headline(facts: HeadlineFacts) -> str:
 
 def in_words(incidents: Iterable[Incident[HeadlineFacts]]) -> list[Incident[str]]:
     """The rows of these incidents."""
-    return [_in_words(each) for each in incidents]
+    return [_in_words(incident) for incident in incidents]
 
 
 def _in_words(incident: Incident[HeadlineFacts]) -> Incident[str]:

@@ -24,20 +24,20 @@ REPLICAS_NAMED_MAX = 3
 def outage(facts: OutageFacts) -> str:
     """What went, which partitions had no leader, and what followed."""
     [*named] = facts.partitions
-    what = _replica_name(named[0]) if len(named) == 1 else f"{len(named)} partitions"
+    subject = _replica_name(named[0]) if len(named) == 1 else f"{len(named)} partitions"
     lasted = "still open" if facts.longest_seconds is None else f"up to {duration(facts.longest_seconds)}"
-    told = [f"{_what_went(facts)}: {what} without leader, {lasted}"]
-    told += [f"{facts.at_risk_count} elected with records at risk"] if facts.at_risk_count else []
-    told += [f"{facts.coordinator_count} of them held coordinators"] if facts.coordinator_count else []
-    return "; ".join([*told, *_what_followed(facts.consequences)])
+    clauses = [f"{_what_went(facts)}: {subject} without leader, {lasted}"]
+    clauses += [f"{facts.at_risk_count} elected with records at risk"] if facts.at_risk_count else []
+    clauses += [f"{facts.coordinator_count} of them held coordinators"] if facts.coordinator_count else []
+    return "; ".join([*clauses, *_what_followed(facts.consequences)])
 
 
 def _what_went(facts: OutageFacts) -> str:
     """Brokers that went, and brokers that lost a directory only."""
-    went = [f"{brokers_named(facts.brokers) if facts.brokers else 'a broker'} went"]
+    clauses = [f"{brokers_named(facts.brokers) if facts.brokers else 'a broker'} went"]
     if not facts.directory_brokers:
-        return went[0]
-    return " and ".join([*(went if facts.brokers else []), f"a log directory of {brokers_named(facts.directory_brokers)} failed"])
+        return clauses[0]
+    return " and ".join([*(clauses if facts.brokers else []), f"a log directory of {brokers_named(facts.directory_brokers)} failed"])
 
 
 def _what_followed(consequences: LossConsequences) -> Iterator[str]:
@@ -53,12 +53,12 @@ def absence(facts: AbsenceFacts) -> str:
     how = "went" if facts.shutdown_kind is None else SHUTDOWN_WORDS[facts.shutdown_kind]
     if len(facts.brokers) > 1:
         how = how.replace("was ", "were ", 1).replace(" its ", " their ")
-    told = [f"{brokers_named(facts.brokers)} {how}{_away(facts)}"]
+    clauses = [f"{brokers_named(facts.brokers)} {how}{_away(facts)}"]
     moved = facts.moved_leaderships
-    told += [f"{counted(moved, 'leadership')} moved"] if moved else []
+    clauses += [f"{counted(moved, 'leadership')} moved"] if moved else []
     # Without a word of any leader, nobody knows which partitions the brokers led.
-    told += ["no partition was without leader" if moved else "no partition without leader is told"]
-    return "; ".join([*told, *_what_followed(facts.consequences)])
+    clauses += ["no partition was without leader" if moved else "no partition without leader is told"]
+    return "; ".join([*clauses, *_what_followed(facts.consequences)])
 
 
 def _away(facts: AbsenceFacts) -> str:

@@ -22,8 +22,8 @@ def cause_words(cause: str) -> str:
 
 def first_names(names: Sequence[str], limit: int) -> str:
     """The first names, and the number of further ones."""
-    more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+    hidden_count = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {hidden_count} more" if hidden_count > 0 else "")
 
 
 def brokers_named(nodes: Sequence[str]) -> str:

@@ -26,8 +26,8 @@ TOPICS_NAMED_MAX = 3
 
 def queue_episode(facts: QueueFacts) -> str:
     """Count, harm to queues, and who caused it."""
-    told = [counted(facts.rebalance_count, "rebalance"), *map(_harm, facts.harms)]
-    return f"{facts.group}: {', '.join(told)}; {_told(facts.story)}"
+    clauses = [counted(facts.rebalance_count, "rebalance"), *map(_harm, facts.harms)]
+    return f"{facts.group}: {', '.join(clauses)}; {_story_clause(facts.story)}"
 
 
 def _harm(harm: QueueHarm) -> str:
@@ -35,7 +35,7 @@ def _harm(harm: QueueHarm) -> str:
     return f"{queues} {HARM_WORDS[harm.kind]} for {duration(harm.seconds)}"
 
 
-def _told(story: QueueStory) -> str:
+def _story_clause(story: QueueStory) -> str:
     """What happened, as a clause."""
     match story:
         case StandingQuarrel():

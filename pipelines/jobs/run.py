@@ -139,47 +139,49 @@ def _attempt(options: RunOptions) -> RunOutcome:
     options.on_stage("look")
     read = dataclasses.replace(options.read, fold_runs=True)
     seen = seen_before(options.warehouse, read.redaction)
-    found = list_files(list(options.inputs), read, {} if options.rebuild else seen.known)
-    if found.missing:
-        raise NothingReadable(nothing_at(found.missing[0]))
-    if not found.files:
-        raise NothingReadable(_nothing(options.inputs, found))
+    discovery = list_files(list(options.inputs), read, {} if options.rebuild else seen.known)
+    if discovery.missing:
+        raise NothingReadable(nothing_at(discovery.missing[0]))
+    if not discovery.files:
+        raise NothingReadable(_nothing(options.inputs, discovery))
     _writable(options.warehouse)
-    outcome = RunOutcome(uuid.uuid4().hex, on_stage=options.on_stage, warnings=unmatched_globs(found, read))
+    outcome = RunOutcome(uuid.uuid4().hex, on_stage=options.on_stage, warnings=unmatched_globs(discovery, read))
     outcome.timings["look"] = round(time.monotonic() - began, 3)
     entry = _entry(options, read, outcome.run_id)
-    new = bytes_of((source, None) for source in found.files) if options.rebuild else _new_bytes(options, found, read, entry, outcome)
+    files = ((source, None) for source in discovery.files)
+    new = bytes_of(files) if options.rebuild else _new_bytes(options, discovery, read, entry, outcome)
     if new is None:
         if seen.has_names:  # a run that was to hide the names failed before this step
-            note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id)
+            note_looks(options.warehouse, seen, discovery.inspections, read.redaction, outcome.run_id)
         return outcome
-    outcome.warnings += date_files(found, read)
+    outcome.warnings += date_files(discovery, read)
     from pipelines.spark.session import import_spark
 
     import_spark()
-    with ThreadPoolExecutor(1) as beside:
-        checker = beside.submit(_load_gates)
+    with ThreadPoolExecutor(1) as executor:
+        checker = executor.submit(_load_gates)
         with _timed(outcome, "session"), disk_named(options.warehouse):
             outcome.warnings += _register_anew(options)
             warehouse, register = _open(options, new)
             register.start(entry)
-        told = partial(shown, redaction=read.redaction)
-        closed = closed_on_error(register, entry, options.warehouse, told, outcome.counts, outcome.timings)
+        show = partial(shown, redaction=read.redaction)
+        closed = closed_on_error(register, entry, options.warehouse, show, outcome.counts, outcome.timings)
         with _documented(options, outcome) as validations, closed:
             job = _Job(options, read, warehouse, register, entry, outcome, checker, validations)
             with register.alive(entry):
-                job.work(found)
+                job.work(discovery)
             job.publish()
-    note_looks(options.warehouse, seen, found.looks, read.redaction, outcome.run_id, job.missed)
+    note_looks(options.warehouse, seen, discovery.inspections, read.redaction, outcome.run_id, job.missed)
     return outcome
 
 
-def _new_bytes(options: RunOptions, found: Discovery, read: ReadOptions, entry: RunEntry, outcome: RunOutcome) -> int | None:
+def _new_bytes(options: RunOptions, discovery: Discovery, read: ReadOptions, entry: RunEntry, outcome: RunOutcome) -> int | None:
     """Bytes to read; None after writing the entry if nothing is new."""
     from pipelines.jobs.ingest.idle_runs import nothing_new, record_idle_run
 
     with _timed(outcome, "compare"):
-        unchanged = nothing_new(options.warehouse, found, read.of_files(found.files), entry, options.stale_after, _oldest(options, entry))
+        file_options, oldest = read.of_files(discovery.files), _oldest(options, entry)
+        unchanged = nothing_new(options.warehouse, discovery, file_options, entry, options.stale_after, oldest)
     if isinstance(unchanged, int):
         return unchanged
     note_files(outcome, unchanged.files, entry.inputs, [])
@@ -212,10 +214,10 @@ def _load_gates() -> None:
     prepare()
 
 
-def _nothing(inputs: Sequence[str], found: Discovery) -> str:
-    reasons = [f"{skip.name}: {skip.reason}" for skip in found.skipped]
-    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-    return f"no log could be read; {reasons[0]}{more}" if reasons else f"no log file in {', '.join(inputs)}"
+def _nothing(inputs: Sequence[str], discovery: Discovery) -> str:
+    reasons = [f"{skip.name}: {skip.reason}" for skip in discovery.skipped]
+    and_more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"no log could be read; {reasons[0]}{and_more}" if reasons else f"no log file in {', '.join(inputs)}"
 
 
 def _writable(place: str) -> None:
@@ -248,18 +250,14 @@ def _register_anew(options: RunOptions) -> list[str]:
 
 
 def _limits(limits: Limits) -> dict[str, float]:
-    """Limits by name, without switches that are off.
-
-    Thus tables of older versions need no rebuild.
-    """
-    told = dataclasses.asdict(limits)
-    return {name: value for name, value in told.items() if value is not False}
+    """Limits by name, without switches that are off, so older tables need no rebuild."""
+    return {name: value for name, value in dataclasses.asdict(limits).items() if value is not False}
 
 
 def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> RunEntry:
     redaction = read.redaction
-    told = {
-        "read": _told(read),
+    values = {
+        "read": _option_values(read),
         "assume": dict(options.assume),
         "limits": _limits(options.limits),
         "thresholds": dict(options.thresholds),
@@ -267,19 +265,19 @@ def _entry(options: RunOptions, read: ReadOptions, run_id: str) -> RunEntry:
     }
     inputs = list(map(printable, options.inputs))
     if redaction is None:
-        return RunEntry(run_id, inputs, told, product_version(), catalogue_version(), model_version())
-    told["redact"] = redaction.facts
+        return RunEntry(run_id, inputs, values, product_version(), catalogue_version(), model_version())
+    values["redact"] = redaction.facts
     host = redaction.host(socket.gethostname(), {})
-    return RunEntry(run_id, list(map(redaction.path, inputs)), told, product_version(), catalogue_version(), model_version(), host=host)
+    return RunEntry(run_id, list(map(redaction.path, inputs)), values, product_version(), catalogue_version(), model_version(), host=host)
 
 
-def _told(read: ReadOptions) -> dict[str, Any]:
+def _option_values(read: ReadOptions) -> dict[str, Any]:
     """Options of reading for the entry: no key, and globs without names."""
-    told = dataclasses.asdict(dataclasses.replace(read, redaction=None))
-    del told["redaction"]
+    values = dataclasses.asdict(dataclasses.replace(read, redaction=None))
+    del values["redaction"]
     for name in ("log_tz", "clusters", "kafka_versions") if read.redaction is not None else ():
-        told[name] = [(glob and read.redaction.path(glob), value) for glob, value in told[name]]  # type: ignore[union-attr]
-    return told
+        values[name] = [(glob and read.redaction.path(glob), value) for glob, value in values[name]]  # type: ignore[union-attr]
+    return values
 
 
 @contextmanager
@@ -335,15 +333,15 @@ class _Job:
     missed: frozenset[str] = frozenset()
     """Files that changed before they were read."""
 
-    def work(self, found: Discovery) -> None:
+    def work(self, discovery: Discovery) -> None:
         """Update the tables from the files found."""
         try:
-            self._work(found)
+            self._work(discovery)
         except GateFailed:
             self.warehouse.current_versions()  # the failing rows may be those of a run presumed dead
             raise
 
-    def _work(self, found: Discovery) -> None:
+    def _work(self, discovery: Discovery) -> None:
         from pipelines.jobs.ingest.idle_runs import check_versions, models_have_changed
         from pipelines.jobs.ingest.ingest import ingest
 
@@ -365,7 +363,7 @@ class _Job:
         with _timed(self.outcome, "ingest"):
             ingested = ingest(
                 self.warehouse,
-                found,
+                discovery,
                 self.read,
                 stamp,
                 block_bytes=self.options.block_bytes,
@@ -419,9 +417,9 @@ class _Job:
             if not covers_all and name not in ingested.scopes:
                 continue
             scope = None if covers_all else ingested.scopes[name]
-            here = self.warehouse.local_rows(name, scope)
-            frames[name] = self.warehouse.read_frame(name, scope) if here is None else arrow_diff.to_frame(spark, here)
-            counts[name] = frames[name].count() if here is None else here.num_rows
+            local_rows = self.warehouse.local_rows(name, scope)
+            frames[name] = self.warehouse.read_frame(name, scope) if local_rows is None else arrow_diff.to_frame(spark, local_rows)
+            counts[name] = frames[name].count() if local_rows is None else local_rows.num_rows
         if not frames:
             return
         self.checker.result()
@@ -467,8 +465,8 @@ class _Job:
         failures = list(of_clusters)
         if not self.warehouse.is_empty("divergences"):
             columns = ("cluster", "system", "group", "observed")
-            told = self.warehouse.read_arrow("divergences", equals("expected", FAILED), columns)
-            failures += [warning(*(row[name] for name in columns)) for row in told.to_pylist()]
+            stored = self.warehouse.read_arrow("divergences", equals("expected", FAILED), columns).to_pylist()
+            failures += [warning(*(row[name] for name in columns)) for row in stored]
         self.outcome.warnings += failures
         if failures:
             self.outcome.exit_code = codes.SOME_REJECTED

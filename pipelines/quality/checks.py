@@ -54,13 +54,13 @@ def checked_tables() -> list[str]:
     return list(_suites()["tables"])
 
 
-def thresholds(own: Mapping[str, float] | None = None) -> dict[str, float]:
-    """The thresholds in force: `own` over the defaults."""
+def thresholds(overrides: Mapping[str, float] | None = None) -> dict[str, float]:
+    """The thresholds in force: `overrides` over the defaults."""
     known: dict[str, float] = dataclasses.asdict(default_settings().quality)
-    strange = set(own or ()) - set(known)
+    strange = set(overrides or ()) - set(known)
     if strange:
         raise UsageError(f"{sorted(strange)[0]} is not a threshold of a quality gate; known are {', '.join(known)}")
-    return known | dict(own or {})
+    return known | dict(overrides or {})
 
 
 def checks_of(table: Table, limits: Mapping[str, float] | None = None) -> list[Check]:

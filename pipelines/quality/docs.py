@@ -36,19 +36,19 @@ def write_docs(folder: Path, seen: Sequence[Validation]) -> None:
 
     Each page is replaced as a whole, then the index; unlisted pages are removed last. Raises CannotWrite.
     """
-    told = [each for each in seen if each.found is not None]
+    checked = [validation for validation in seen if validation.result is not None]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for each in told:
-            _write(folder / _name(each), _page(each))
-        _write(folder / "index.html", _index(told))
-        _remove_others(folder, set(map(_name, told)))
+        for validation in checked:
+            _write(folder / _name(validation), _page(validation))
+        _write(folder / "index.html", _index(checked))
+        _remove_others(folder, set(map(_name, checked)))
     except OSError as error:
         raise CannotWrite(f"{folder}: the pages of the quality gates can't be written: {error.strerror or error}") from error
 
 
-def _name(each: Validation) -> str:
-    return f"{each.gate}-{each.table}.html"
+def _name(validation: Validation) -> str:
+    return f"{validation.gate}-{validation.table}.html"
 
 
 def _remove_others(folder: Path, named: Collection[str]) -> None:
@@ -63,34 +63,36 @@ def _remove_others(folder: Path, named: Collection[str]) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        beside.replace(path)
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+        temporary.replace(path)
     except OSError:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def _page(each: Validation) -> str:
+def _page(validation: Validation) -> str:
     from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
     from great_expectations.render.view.view import DefaultJinjaPageView
 
     view: Any = DefaultJinjaPageView()
-    text: str = view.render(ValidationResultsPageRenderer(run_info_at_end=True).render(each.found))
+    text: str = view.render(ValidationResultsPageRenderer(run_info_at_end=True).render(validation.result))
     text = _FETCHED.sub("", _SCRIPT.sub("", text))
-    for column, rule in each.rules.items():
+    for column, rule in validation.rules.items():
         text = text.replace(column, html.escape(rule))
     return text.replace(_HEAD_END, _MADE_BY + _STYLE + _HEAD_END, 1)
 
 
 def _index(seen: Sequence[Validation]) -> str:
     rows = []
-    for each in seen:
-        failed = [answer.expectation_config.meta["name"] for answer in each.found.results if not answer.success]
-        told = html.escape("; ".join(failed)) if failed else "all met"
-        link = f'<a href="{html.escape(_name(each))}">{html.escape(each.table)}</a>'
-        rows.append(f"<tr><td>{html.escape(each.gate)}</td><td>{link}</td><td>{len(each.found.results)}</td><td>{told}</td></tr>")
+    for validation in seen:
+        failed = [answer.expectation_config.meta["name"] for answer in validation.result.results if not answer.success]
+        verdict = html.escape("; ".join(failed)) if failed else "all met"
+        link = f'<a href="{html.escape(_name(validation))}">{html.escape(validation.table)}</a>'
+        rows.append(
+            f"<tr><td>{html.escape(validation.gate)}</td><td>{link}</td><td>{len(validation.result.results)}</td><td>{verdict}</td></tr>"
+        )
     head = "<tr><th>gate</th><th>table</th><th>expectations</th><th>not met</th></tr>"
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Quality of the tables</title>{_MADE_BY}{_STYLE}</head>'

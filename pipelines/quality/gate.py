@@ -40,7 +40,7 @@ _QUICK = {"result_format": "BOOLEAN_ONLY"}
 # Queries return their rows only with the format COMPLETE (200 at most); for other checks it would return all rows.
 _QUERY = "UnexpectedRowsExpectation"
 _DETAILS = ("SUMMARY", "COMPLETE")
-_THERE = "ExpectColumnValuesToNotBeNull"
+_NOT_NULL = "ExpectColumnValuesToNotBeNull"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class Result:
         }
 
     def _arguments(self) -> dict[str, Any]:
-        own = {"holds": self.check.holds} if self.check.holds else self.check.arguments
-        return {"kind": self.check.kind, **own}
+        arguments = {"holds": self.check.holds} if self.check.holds else self.check.arguments
+        return {"kind": self.check.kind, **arguments}
 
     def line(self) -> str:
         """The failure in one line, with sample rows."""
@@ -96,7 +96,7 @@ class Validation:
 
     gate: str
     table: str
-    found: Any
+    result: Any
     rules: Mapping[str, str]
 
 
@@ -181,11 +181,11 @@ def prepare() -> None:
 
 def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: list[Check], seen: list[Validation]) -> list[Result]:
     frame = _with_rules(frame, checks)
-    here = [check for check in checks if check.kind != _QUERY] if count <= arrow_diff.LOCAL_ROWS_MAX else []
-    there = [check for check in checks if check.kind == _QUERY] if here else checks
-    asked = [_ask(table, _brought(frame, here), here, _QUICK)] if here else []
-    asked += [_ask(table, frame, there, _QUICK)] if there else []
-    answers = {name: answer for _, found in asked for name, answer in found.items()}
+    arrow_checks = [check for check in checks if check.kind != _QUERY] if count <= arrow_diff.LOCAL_ROWS_MAX else []
+    chosen_checks = [check for check in checks if check.kind == _QUERY] if arrow_checks else checks
+    result_sets = [_ask(table, _brought(frame, arrow_checks), arrow_checks, _QUICK)] if arrow_checks else []
+    result_sets += [_ask(table, frame, chosen_checks, _QUICK)] if chosen_checks else []
+    answers = {name: answer for _, results in result_sets for name, answer in results.items()}
     failed = [check for check in checks if not answers[check.name].success]
     details = {name: answer for form in _DETAILS for name, answer in _again(table, frame, failed, form).items()}
     results = []
@@ -193,7 +193,7 @@ def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: lis
         answer = details.get(check.name)
         unexpected, sample = (0, ()) if answer is None else (_unexpected(answer.result), _sample(table, answer))
         results.append(Result(table.name, gate, check, answer is None, count, unexpected, sample))
-    validated = _joined([validated for validated, _ in asked], [details.get(check.name, answers[check.name]) for check in checks])
+    validated = _joined([validated for validated, _ in result_sets], [details.get(check.name, answers[check.name]) for check in checks])
     seen.append(Validation(gate, table.name, validated, {_rule_column(check): check.name for check in checks if check.holds}))
     return results
 
@@ -201,13 +201,13 @@ def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: lis
 def _joined(validated: Sequence[Any], answers: list[Any]) -> Any:
     """Combine the library's results of several validations of a table."""
     whole = validated[0]
-    met = sum(answer.success for answer in answers)
-    whole.results, whole.success = answers, met == len(answers)
+    success_count = sum(answer.success for answer in answers)
+    whole.results, whole.success = answers, success_count == len(answers)
     whole.statistics = {
         "evaluated_expectations": len(answers),
-        "successful_expectations": met,
-        "unsuccessful_expectations": len(answers) - met,
-        "success_percent": 100 * met / len(answers),
+        "successful_expectations": success_count,
+        "unsuccessful_expectations": len(answers) - success_count,
+        "success_percent": 100 * success_count / len(answers),
     }
     return whole
 
@@ -216,16 +216,16 @@ def _brought(frame: DataFrame, checks: list[Check]) -> pd.DataFrame:
     """Fetch the columns needed by these checks to this process."""
     from pyspark.sql import functions as F
 
-    asked: dict[str, set[str]] = {}
+    wanted_columns: dict[str, set[str]] = {}
     for check in checks:
         for name in _looked_at(check):
-            asked.setdefault(name, set()).add(check.kind)
+            wanted_columns.setdefault(name, set()).add(check.kind)
 
     def wanted(name: str, kinds: set[str]) -> Column:
         # Texts may be long, and most checks only need to know whether they are null.
-        return F.when(F.col(name).isNotNull(), True) if kinds == {_THERE} else _comparable(frame, name)
+        return F.when(F.col(name).isNotNull(), True) if kinds == {_NOT_NULL} else _comparable(frame, name)
 
-    columns = (wanted(name, kinds).alias(name) for name, kinds in asked.items())
+    columns = (wanted(name, kinds).alias(name) for name, kinds in wanted_columns.items())
     return frame.select(*columns).toArrow().to_pandas(integer_object_nulls=True)
 
 
@@ -260,8 +260,8 @@ def _with_rules(frame: DataFrame, checks: list[Check]) -> DataFrame:
 
 
 def _expectation(library: Any, check: Check) -> Any:
-    own = {"column": _rule_column(check)} if check.holds else {}
-    return getattr(library, check.kind)(**check.arguments, **own, meta={"name": check.name})
+    column_argument = {"column": _rule_column(check)} if check.holds else {}
+    return getattr(library, check.kind)(**check.arguments, **column_argument, meta={"name": check.name})
 
 
 def _again(table: Table, frame: DataFrame, failed: list[Check], form: str) -> dict[str, Any]:
@@ -310,9 +310,9 @@ def _unexpected(result: Mapping[str, Any]) -> int | None:
 def _sample(table: Table, answer: Any) -> tuple[str, ...]:
     rows = answer.result.get("partial_unexpected_index_list")
     if rows is None:
-        found = answer.result.get("details", {}).get("unexpected_rows", [])
+        samples = answer.result.get("details", {}).get("unexpected_rows", [])
         keep = [*table.key, *(name for name in table.slice if name not in table.key)]
-        rows = [{name: row[name] for name in keep} for row in found]
+        rows = [{name: row[name] for name in keep} for row in samples]
     shown = [{key: _shown(value) for key, value in row.items() if not key.startswith("_rule_")} for row in rows[:SAMPLE_ROWS]]
     return tuple(json.dumps(row, ensure_ascii=False) for row in shown)
 

@@ -67,9 +67,12 @@ class Column:
         name = f"`{self.name}`"
         words = ", ".join(f"'{value}'" for value in self.values)
         bounds = [(">=", self.least), ("<=", self.greatest)]
-        met = [f"{name} IN ({words})"] if words else []
-        met += [f"{name} {sign} {bound}" for sign, bound in bounds if bound is not None]
-        return " AND ".join(met if self.is_required or not met else [f"({name} IS NULL OR ({' AND '.join(met)}))"]) or None
+        conditions = [f"{name} IN ({words})"] if words else []
+        conditions += [f"{name} {sign} {bound}" for sign, bound in bounds if bound is not None]
+        return (
+            " AND ".join(conditions if self.is_required or not conditions else [f"({name} IS NULL OR ({' AND '.join(conditions)}))"])
+            or None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class Table:
 
     def stored_names(self, stored: Collection[str]) -> list[tuple[str, str | None]]:
         """Each column with its name among those stored, None if it is not."""
-        return [(each.name, next((name for name in (each.name, each.former) if name in stored), None)) for each in self.columns]
+        return [(column.name, next((name for name in (column.name, column.former) if name in stored), None)) for column in self.columns]
 
     @property
     def former_names(self) -> dict[str, str]:

@@ -38,8 +38,8 @@ _NO_FIELDS: Mapping[str, object] = {}
 
 def micros(column: pa.ChunkedArray | pa.Array) -> list[int | None]:
     """Convert a timestamp column to microseconds since 1970."""
-    found = column if column.type == _INSTANT else column.cast(_INSTANT)  # a cast imports `pyarrow.compute`, slow for short commands
-    parts = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+    instants = column if column.type == _INSTANT else column.cast(_INSTANT)  # a cast imports `pyarrow.compute`, slow for short commands
+    parts = instants.chunks if isinstance(instants, pa.ChunkedArray) else [instants]
     return [value for part in parts for value in part.view(pa.int64()).to_pylist()]
 
 
@@ -93,7 +93,7 @@ _SIMPLE = frozenset({str, int, float, bool, type(None)})
 
 @lru_cache(maxsize=64)
 def _field_names(kind: Hashable) -> tuple[str, ...]:
-    return tuple(each.name for each in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
+    return tuple(field.name for field in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
 
 
 def row_values(row: Any) -> dict[str, Any]:
@@ -141,9 +141,9 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 def _structs_array(values: list[Any], kind: pa.StructType) -> pa.Array:
     missing = [value is None for value in values]
     if any(missing):
-        parts = [_array([None if value is None else getattr(value, each.name) for value in values], each.type) for each in kind]
+        parts = [_array([None if value is None else getattr(value, field.name) for value in values], field.type) for field in kind]
     else:
-        parts = [_array(list(map(attrgetter(each.name), values)), each.type) for each in kind]
+        parts = [_array(list(map(attrgetter(field.name), values)), field.type) for field in kind]
     return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pa.array(missing, pa.bool_()))
 
 
@@ -175,7 +175,7 @@ def _objects(of: type, structs: pa.StructArray) -> list[Any]:
 
     Field by field, because Arrow takes several times longer for structs.
     """
-    names = [each.name for each in structs.type]
+    names = [field.name for field in structs.type]
     return _made(of, names, (structs.field(name).to_pylist() for name in names))
 
 

@@ -125,19 +125,19 @@ def json_writer(table: str | Table) -> Callable[[object], dict[str, Any]]:
         values = row if isinstance(row, Mapping) else {name: getattr(row, name) for name in _names_of(row.__class__)}
         if not values.keys() <= names:
             raise ValueError(f"{declared.name} has no column {sorted(values.keys() - names)}")
-        found = object_of(members, values.get)
+        document = object_of(members, values.get)
         for old, new in former.items():
-            found[old] = found[new]
+            document[old] = document[new]
         if "run_id" not in values:
-            found.pop("run_id", None)
-        return found
+            document.pop("run_id", None)
+        return document
 
     return ready
 
 
 @cache
 def _names_of(kind: Hashable) -> tuple[str, ...]:
-    return tuple(each.name for each in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
+    return tuple(field.name for field in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
 
 
 def to_json(row: object) -> dict[str, Any]:

@@ -63,8 +63,8 @@ class RequestLines:
         api_version = self._api_version(name)
         body = self._request(served.request, api_version)
         answer = self._response(served.request, served.response)
-        told = self._json if self._version >= JSON_SINCE else self._text
-        return f"[{stamp(served.at_ms)}] DEBUG Completed request:{told(served, name, api_version, body, answer)} (kafka.request.logger)"
+        line_of = self._json if self._version >= JSON_SINCE else self._text
+        return f"[{stamp(served.at_ms)}] DEBUG Completed request:{line_of(served, name, api_version, body, answer)} (kafka.request.logger)"
 
     def _api_version(self, name: str) -> int:
         return max(number for since, number in API_VERSIONS[name] if parse_version(since) <= self._version)
@@ -123,7 +123,7 @@ class RequestLines:
         if isinstance(request, Join):
             fields |= {"sessionTimeoutMs": request.session_ms, "rebalanceTimeoutMs": request.rebalance_ms, "memberId": request.member}
             fields |= {**self._instance(request.instance), "protocolType": request.protocol_type}
-            fields["protocols"] = [self._protocol(each) for each in request.protocols]
+            fields["protocols"] = [self._protocol(protocol) for protocol in request.protocols]
             fields |= {"reason": request.reason} if api_version >= REASON_VERSIONS["JOIN_GROUP"] else {}
         elif isinstance(request, ConsumerHeartbeat):
             fields |= heartbeat_fields(request)
@@ -152,9 +152,9 @@ class RequestLines:
             "members": [
                 self._named(
                     "member",
-                    {"memberId": each.member, "groupInstanceId": each.instance, **({"reason": each.reason} if reasons else {})},
+                    {"memberId": member.member, "groupInstanceId": member.instance, **({"reason": member.reason} if reasons else {})},
                 )
-                for each in request.members
+                for member in request.members
             ]
         }
 
@@ -171,7 +171,7 @@ class RequestLines:
             fields |= {"generationId": response.generation}
             fields |= {"protocolType": response.protocol_type} if self._version >= TYPES_SINCE else {}
             fields |= {"protocolName": response.protocol or "", "leader": response.leader or "", "memberId": response.member}
-            fields["members"] = [self._joined(each) for each in response.members]
+            fields["members"] = [self._joined(member) for member in response.members]
         elif isinstance(response, HeartbeatResponse):
             given = None if response.assignment is None else {"topicPartitions": topic_partitions(by_topic(response.assignment))}
             fields |= {"errorMessage": None, "memberId": response.member or None, "memberEpoch": response.epoch}
@@ -180,8 +180,10 @@ class RequestLines:
             fields["assignment"] = self._packed(response.assignment)
         elif isinstance(response, LeaveResponse) and self._version >= BATCH_SINCE:
             fields["members"] = [
-                self._named("member", {"memberId": each.member, "groupInstanceId": each.instance, "errorCode": CODES[each.error.value]})
-                for each in response.members
+                self._named(
+                    "member", {"memberId": member.member, "groupInstanceId": member.instance, "errorCode": CODES[member.error.value]}
+                )
+                for member in response.members
             ]
         elif isinstance(request, Commit):
             code = fields.pop("errorCode")
@@ -257,7 +259,7 @@ def _snake(name: str) -> str:
 def struct_text(value: Any) -> str:
     """A body in the format of Struct.toString."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{key}={struct_text(each)}" for key, each in value.items()) + "}"
+        return "{" + ",".join(f"{key}={struct_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(struct_text, value)) + "]"
     return "null" if value is None else str(value)

@@ -36,10 +36,10 @@ FOLDER = "scenarios"
 
 def bundled() -> Mapping[str, str]:
     """The bundled scenarios: description by name."""
-    found = (entry for entry in files(conf_package).joinpath(FOLDER).iterdir() if entry.name.endswith(".toml"))
+    scenarios = (entry for entry in files(conf_package).joinpath(FOLDER).iterdir() if entry.name.endswith(".toml"))
     return {
         entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8")).get("description", "")
-        for entry in sorted(found, key=lambda entry: entry.name)
+        for entry in sorted(scenarios, key=lambda entry: entry.name)
     }
 
 
@@ -137,11 +137,11 @@ class _TruthFile:
     def parts(self, *, request_log: bool) -> Iterator[bytes]:
         """The whole file, in parts."""
         yield orjson.dumps(self._head(request_log), option=orjson.OPT_INDENT_2)[:-2]
-        for name, held in (("rebalances", self._rows), ("state_timeline", self._steps)):
+        for name, rows in (("rebalances", self._rows), ("state_timeline", self._steps)):
             yield f',\n  "{name}": [\n'.encode()
-            held.seek(0)
+            rows.seek(0)
             before = b""
-            for line in held:
+            for line in rows:
                 yield before + b"    " + line.rstrip()
                 before = b",\n"
             yield b"\n  ]"

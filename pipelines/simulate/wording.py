@@ -83,20 +83,20 @@ class Wording:
         self._patterns: dict[tuple[str, frozenset[str]], list[Pattern]] = {}
         self._others = OLD_PREFIXES | (SCALA_PREFIXES if policy.is_java else JAVA_PREFIXES)
 
-    def line(self, said: WrittenLine) -> str | None:
+    def line(self, written: WrittenLine) -> str | None:
         """The line of a message, None if the version has no wording for it."""
-        fields = {**FILLERS, **self._defaults(said), **said.fields}
+        fields = {**FILLERS, **self._defaults(written), **written.fields}
         if "reason_id" in fields:
             fields["reason"] = self._reason(fields)
-        pattern = self._pattern(said, fields)
+        pattern = self._pattern(written, fields)
         if pattern is None:
             return None
-        level = said.level or pattern.level
+        level = written.level or pattern.level
         text = self._catalogue.write(pattern, fields).replace("[Consumer instanceId=None, ", "[Consumer ", 1)  # prefix of a dynamic member
-        return f"[{stamp(said.at_ms)}] {level} {text} ({self._logger(said.message, pattern)})"
+        return f"[{stamp(written.at_ms)}] {level} {text} ({self._logger(written.message, pattern)})"
 
-    def _defaults(self, said: WrittenLine) -> Mapping[str, Any]:
-        return {"_group": said.fields.get("group"), "_max_size": 0, "_size": 0}
+    def _defaults(self, written: WrittenLine) -> Mapping[str, Any]:
+        return {"_group": written.fields.get("group"), "_max_size": 0, "_size": 0}
 
     def _reason(self, fields: Mapping[str, Any]) -> str:
         """The text of a reason: the version's wording with the most known fields."""
@@ -113,12 +113,12 @@ class Wording:
         wanted = [template for template in fitting if template.literals[-1].endswith(".") == bool(ends)] or fitting
         return max(wanted, key=lambda template: len(template.needs())).render(fields)  # the first of equals
 
-    def _pattern(self, said: WrittenLine, fields: Mapping[str, Any]) -> Pattern | None:
+    def _pattern(self, written: WrittenLine, fields: Mapping[str, Any]) -> Pattern | None:
         """The most specific wording.
 
         Fixed values take precedence over fields; of a client's wordings the one with the given level.
         """
-        message, given = said.message, frozenset(fields)
+        message, given = written.message, frozenset(fields)
         known = self._patterns.get((message, given))
         if known is None:
             known = [
@@ -129,7 +129,7 @@ class Wording:
             known.sort(key=lambda pattern: (-len(pattern.constants), -len(self._catalogue.needs(pattern, given))))
             self._patterns[message, given] = known
         fitting = [pattern for pattern in known if self._catalogue.fits(pattern, fields)]
-        of_level = [pattern for pattern in fitting if pattern.level == said.level] if isinstance(said.source, str) else []
+        of_level = [pattern for pattern in fitting if pattern.level == written.level] if isinstance(written.source, str) else []
         return next(iter(of_level or fitting), None)
 
     def _logger(self, message: str, pattern: Pattern) -> str:

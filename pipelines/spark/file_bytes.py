@@ -82,8 +82,8 @@ def whole(spark: SparkSession, largest: int) -> AbstractContextManager[None]:
     Small files share tasks, large ones have one each.
     """
     # Room for files that grow while they are listed.
-    most = max(_PACKED_BYTES, 2 * largest)
-    return conf_overridden(spark, _cutting(most, most if largest > LARGE_BYTES else _OPEN_BYTES))
+    split_bytes = max(_PACKED_BYTES, 2 * largest)
+    return conf_overridden(spark, _cutting(split_bytes, split_bytes if largest > LARGE_BYTES else _OPEN_BYTES))
 
 
 def cut_at(spark: SparkSession, step: int) -> AbstractContextManager[None]:
@@ -91,9 +91,9 @@ def cut_at(spark: SparkSession, step: int) -> AbstractContextManager[None]:
     return conf_overridden(spark, _cutting(step, step))
 
 
-def _cutting(most: int, opening: int) -> dict[str, int]:
+def _cutting(split_bytes: int, opening: int) -> dict[str, int]:
     return {
-        "spark.sql.files.maxPartitionBytes": most,
+        "spark.sql.files.maxPartitionBytes": split_bytes,
         "spark.sql.files.openCostInBytes": opening,
         "spark.sql.files.minPartitionNum": 1,
         # If a cluster sets a maximum, Spark merges parts until there are no more tasks than that.
@@ -147,11 +147,11 @@ def cut_out(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Callable[[Iterab
 
 
 def parse(
-    sources: Mapping[str, Sequence[SourceFile]], told: Mapping[str, str], options: ReadOptions
+    sources: Mapping[str, Sequence[SourceFile]], reader_options: Mapping[str, str], options: ReadOptions
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Parse rows of `lines` to records of all kinds.
 
-    `sources` are keyed by the file as Spark writes it; `told` are options of the data source.
+    `sources` are keyed by the file as Spark writes it; `reader_options` are options of the data source.
     """
 
     def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -160,7 +160,7 @@ def parse(
             with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=scratch()) as copy:
                 marked = any(source.is_plain and source.format.bom_bytes == len(_MARK) for source in inside)
                 problem = _write(copy, ((size, data) for _, size, data in parts), is_marked=marked)
-                yield from _refused(inside, options, problem) if problem else _read(copy.name, inside, told)
+                yield from _refused(inside, options, problem) if problem else _read(copy.name, inside, reader_options)
 
     return records
 
@@ -176,13 +176,13 @@ def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, is_marked
     for size, data in parts:
         expected = size
         copy.write(data)
-    got = copy.tell()
-    if got == expected + 1:  # the last line has no end
+    position = copy.tell()
+    if position == expected + 1:  # the last line has no end
         copy.truncate(expected)
     copy.flush()
-    if got - expected in (-len(_MARK), 1 - len(_MARK)):
+    if position - expected in (-len(_MARK), 1 - len(_MARK)):
         return "begins with a byte order mark, which Spark's reader drops"
-    return None if got in (expected, expected + 1) else f"Spark's reader gives {got} bytes of {expected}"
+    return None if position in (expected, expected + 1) else f"Spark's reader gives {position} bytes of {expected}"
 
 
 def _refused(sources: Iterable[SourceFile], options: ReadOptions, problem: str) -> Iterator[pa.RecordBatch]:
@@ -193,9 +193,9 @@ def _refused(sources: Iterable[SourceFile], options: ReadOptions, problem: str) 
     yield tagged("files", pa.RecordBatch.from_pylist([report_row(report) for report in reports], schema=FILE_REPORT_SCHEMA))
 
 
-def _read(path: str, sources: Iterable[SourceFile], told: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+def _read(path: str, sources: Iterable[SourceFile], options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Records of the files in a copy."""
-    here = sources_json([replace(source, path=path) for source in sources])
-    reader = BrokerLogs({**told, "sources": here, "partitions": "1", "partition_bytes": str(1 << 62)}).reader(StructType())
+    sources_text = sources_json([replace(source, path=path) for source in sources])
+    reader = BrokerLogs({**options, "sources": sources_text, "partitions": "1", "partition_bytes": str(1 << 62)}).reader(StructType())
     for share in reader.partitions():
         yield from reader.read(share)

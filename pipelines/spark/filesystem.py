@@ -51,7 +51,7 @@ _READS = ("PATH_NOT_FOUND",)
 class _File:
     """A listed file.
 
-    `url` is its name in Spark's rows, `held` the ranges present in the copy, as [begin, end).
+    `url` is its name in Spark's rows, `present_ranges` the ranges present in the copy, as [begin, end).
     """
 
     place: str
@@ -59,12 +59,12 @@ class _File:
     size: int
     changed_ns: int
     copy: Path
-    held: list[tuple[int, int]] = field(default_factory=list)
+    present_ranges: list[tuple[int, int]] = field(default_factory=list)
     window: int = _WINDOW_BYTES
 
     def upto(self, position: int) -> int:
         """End of the present range that contains a position."""
-        return next((end for begin, end in self.held if begin <= position < end), position)
+        return next((end for begin, end in self.present_ranges if begin <= position < end), position)
 
     def hold(self, offset: int, data: bytes) -> None:
         if not data:
@@ -73,12 +73,12 @@ class _File:
             copy.seek(offset)
             copy.write(data)
         merged: list[tuple[int, int]] = []
-        for begin, end in sorted([*self.held, (offset, offset + len(data))]):
+        for begin, end in sorted([*self.present_ranges, (offset, offset + len(data))]):
             if merged and begin <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:
                 merged.append((begin, end))
-        self.held = merged
+        self.present_ranges = merged
 
 
 class SparkFiles:
@@ -129,19 +129,19 @@ class SparkFiles:
                 [] if file is None else [(begin, min(end, file.size)) for begin, end in parts if file.upto(begin) < min(end, file.size)]
             )
             if file is not None and missing:
-                more = file.size <= SMALL_BYTES and max(end for _, end in missing) > HEAD_BYTES
-                lacking[place] = [(0, file.size)] if more else missing
-        for some in _in_lots(lacking):
-            self._bring(some)
+                is_small_tail = file.size <= SMALL_BYTES and max(end for _, end in missing) > HEAD_BYTES
+                lacking[place] = [(0, file.size)] if is_small_tail else missing
+        for lot in _in_lots(lacking):
+            self._bring(lot)
 
     def bring(self, file: _File, position: int) -> None:
         """Fetch the bytes at a position, and more.
 
         Raises OSError if the file no longer exists.
         """
-        if position < HEAD_BYTES and not file.held:
-            others = [other for other in self._files.values() if not other.held and other is not file]
-            self.ahead({each.place: [(0, HEAD_BYTES)] for each in [file, *others]})
+        if position < HEAD_BYTES and not file.present_ranges:
+            others = [other for other in self._files.values() if not other.present_ranges and other is not file]
+            self.ahead({other.place: [(0, HEAD_BYTES)] for other in [file, *others]})
         else:
             self.ahead({file.place: [(position, position + file.window)]})
             file.window *= _WINDOW_GROWTH
@@ -166,7 +166,7 @@ class SparkFiles:
         except Exception as error:  # file systems report errors in any class
             raise NothingReadable(f"{place}: Spark can't list it: {_said(error)}") from error
         base = _path_of(place)
-        found = []
+        statuses = []
         for row in rows.to_pylist():
             path = _path_of(row["path"])
             name = place if path == base else f"{place.rstrip('/')}/{path[len(base.rstrip('/')) + 1 :]}"
@@ -174,8 +174,8 @@ class SparkFiles:
                 file = _File(name, row["url"], row["length"], row["changed"] * 1000, Path(self._folder.name) / str(next(self._number)))
                 before = self._before.get(name)
                 self._files[name] = before if before is not None and _info(before) == _info(file) else file
-            found.append(_info(self._files[name]))
-        return found
+            statuses.append(_info(self._files[name]))
+        return statuses
 
     def url_of(self, place: str) -> str:
         """Name of a file in Spark's rows."""
@@ -189,8 +189,8 @@ class SparkFiles:
         parts: list[pa.Table] = []
         try:
             for size in (HEAD_BYTES, SMALL_BYTES):
-                some = [file.place for file in small if (wanted[file.place][0][1] > HEAD_BYTES) == (size > HEAD_BYTES)]
-                parts += [self._beginnings(some, size)] if some else []
+                same_size = [file.place for file in small if (wanted[file.place][0][1] > HEAD_BYTES) == (size > HEAD_BYTES)]
+                parts += [self._beginnings(same_size, size)] if same_size else []
             if large:
                 with whole(self.spark, max(LARGE_BYTES + 1, *(file.size for file in large))):
                     parts += self._of_large(large, wanted)
@@ -211,13 +211,13 @@ class SparkFiles:
 
         The first lines need no worker, because starting one for each file would take longer.
         """
-        heads = [file for file in files if not file.held and max(end for _, end in wanted[file.place]) <= HEAD_BYTES]
-        told = {file.url: list(wanted[file.place]) for file in files if file not in heads}
+        heads = [file for file in files if not file.present_ranges and max(end for _, end in wanted[file.place]) <= HEAD_BYTES]
+        measures = {file.url: list(wanted[file.place]) for file in files if file not in heads}
         with ThreadPoolExecutor(_THREADS) as pool:
             parts = list(pool.map(self._first_lines, heads))
-        if told:
-            some = lines(self.spark, [file.place for file in files if file.url in told])
-            parts.append(some.mapInArrow(cut_out(told), from_arrow_schema(PIECE_SCHEMA)).toArrow())
+        if measures:
+            file_lines = lines(self.spark, [file.place for file in files if file.url in measures])
+            parts.append(file_lines.mapInArrow(cut_out(measures), from_arrow_schema(PIECE_SCHEMA)).toArrow())
         return parts
 
     def _first_lines(self, file: _File) -> pa.Table:
@@ -273,28 +273,28 @@ def _info(file: _File) -> FileInfo:
 
 def _path_of(uri: str) -> str:
     """Path of a URI in Hadoop's form: without scheme and authority, with single slashes."""
-    found = _PATH.fullmatch(uri)
-    path = (found["path"] if found else uri) or "/"
+    match = _PATH.fullmatch(uri)
+    path = (match["path"] if match else uri) or "/"
     return _SLASHES.sub("/", path).rstrip("/") or "/"
 
 
 def _in_lots(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Iterator[dict[str, Sequence[tuple[int, int]]]]:
     """Group the wanted ranges into lots that fit into memory."""
     lot: dict[str, Sequence[tuple[int, int]]] = {}
-    held = 0
+    size_bytes = 0
     for place, parts in wanted.items():
         size = sum(end - begin for begin, end in parts)
-        if lot and held + size > _AT_ONCE:
+        if lot and size_bytes + size > _AT_ONCE:
             yield lot
-            lot, held = {}, 0
+            lot, size_bytes = {}, 0
         lot[place] = parts
-        held += size
+        size_bytes += size
     if lot:
         yield lot
 
 
 def _said(error: BaseException) -> str:
     """The informative line of an error, without its stack trace."""
-    told: Iterable[str] = (line.strip() for line in str(error).splitlines())
-    plain = [line for line in told if line and not line.startswith(("at ", "An error occurred"))]
+    lines: Iterable[str] = (line.strip() for line in str(error).splitlines())
+    plain = [line for line in lines if line and not line.startswith(("at ", "An error occurred"))]
     return (plain or [type(error).__name__])[0].removeprefix(": ")

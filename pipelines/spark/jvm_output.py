@@ -87,12 +87,12 @@ def _pass_on(source: int, target: int, copying: threading.Lock) -> None:
     with open(source, "rb", buffering=0) as lines, open(target, "wb", buffering=0) as out:
         rest = b""
         while True:
-            more = select.select([source], [], [], _MORE_SECONDS if rest else None)[0]
+            is_ready = select.select([source], [], [], _MORE_SECONDS if rest else None)[0]
             with copying:
-                data = lines.read(1 << 16) if more else b""
+                data = lines.read(1 << 16) if is_ready else b""
                 *whole, rest = (rest + data).split(b"\n") if data else [rest, b""]
                 kept = b"".join(line + b"\n" for line in whole if not _EXPECTED.fullmatch(line.rstrip()))
                 with suppress(OSError):  # a closed standard error must not block the JVM
                     out.write(kept if data else kept.removesuffix(b"\n"))
-            if more and not data:
+            if is_ready and not data:
                 return

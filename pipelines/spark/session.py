@@ -132,14 +132,14 @@ def jar_folders() -> list[Path]:
     The user's choice first, then the caches of Ivy and Maven.
     """
     home = Path.home()
-    own = os.environ.get("GROUPSCOPE_JARS")
-    return [*([Path(own)] if own else []), *sorted(home.glob(".ivy2*/jars"), reverse=True), home / ".m2" / "repository"]
+    folders_text = os.environ.get("GROUPSCOPE_JARS")
+    return [*([Path(folders_text)] if folders_text else []), *sorted(home.glob(".ivy2*/jars"), reverse=True), home / ".m2" / "repository"]
 
 
 def find_delta_jars(folders: list[Path] | None = None) -> list[Path]:
     """Delta's jars on this machine, empty unless all are present."""
-    found = [_find_jar(coordinates, jar_folders() if folders is None else folders) for coordinates in delta_artifacts()]
-    return [jar for jar in found if jar is not None] if all(found) else []
+    jars = [_find_jar(coordinates, jar_folders() if folders is None else folders) for coordinates in delta_artifacts()]
+    return [jar for jar in jars if jar is not None] if all(jars) else []
 
 
 def _find_jar(coordinates: str, folders: list[Path]) -> Path | None:
@@ -159,7 +159,7 @@ def delta_settings(configured: Mapping[str, str], spark_home: Path) -> dict[str,
     """
     packages = _listed(configured, "spark.jars.packages")
     named = [*packages, configured.get("spark.jars", "")]
-    if any("delta" in each for each in named) or any(spark_home.glob("jars/delta-spark*.jar")):
+    if any("delta" in name for name in named) or any(spark_home.glob("jars/delta-spark*.jar")):
         return {}
     jars = find_delta_jars()
     if not jars:
@@ -170,7 +170,7 @@ def delta_settings(configured: Mapping[str, str], spark_home: Path) -> dict[str,
 
 def _listed(configured: Mapping[str, str], name: str) -> list[str]:
     """Elements of a setting that is a list."""
-    return [each.strip() for each in configured.get(name, "").split(",") if each.strip()]
+    return [name.strip() for name in configured.get(name, "").split(",") if name.strip()]
 
 
 def read_defaults(text: str) -> dict[str, str]:
@@ -180,7 +180,7 @@ def read_defaults(text: str) -> dict[str, str]:
 
 
 def _configured(conf: Mapping[str, str], spark_home: Path) -> dict[str, str]:
-    """All that the user has set, from the weakest to the strongest place."""
+    """The user's settings, in increasing precedence."""
     defaults = _conf_dir(spark_home) / "spark-defaults.conf"
     settings = read_defaults(defaults.read_text(encoding="utf-8")) if defaults.is_file() else {}
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # below spark-submit the JVM is there and knows
@@ -208,15 +208,15 @@ def session_settings(
     `conf` is unchanged; our own apply only if the user has set nothing.
     """
     master = configured.get("spark.master", "local[*]")
-    ours = {"spark.master": master, "spark.app.name": "groupscope", **_ALWAYS}
+    settings = {"spark.master": master, "spark.app.name": "groupscope", **_ALWAYS}
     if master.startswith("local"):
         partitions = max(2, min(os.cpu_count() or 2, _MAX_LOCAL_SHUFFLE_PARTITIONS))
-        ours |= {**_LOCAL, **_COMPILING[work], "spark.sql.shuffle.partitions": str(partitions)}
+        settings |= {**_LOCAL, **_COMPILING[work], "spark.sql.shuffle.partitions": str(partitions)}
     extensions = configured.get("spark.sql.extensions", "")
     if DELTA_EXTENSION not in extensions:
         extensions = ",".join(filter(None, [extensions, DELTA_EXTENSION]))
     needed = {"spark.sql.extensions": extensions, **delta_settings(configured, spark_home)}
-    return {key: value for key, value in ours.items() if key not in configured} | dict(conf) | needed
+    return {key: value for key, value in settings.items() if key not in configured} | dict(conf) | needed
 
 
 def _prepare_workers() -> None:

@@ -12,5 +12,5 @@ def partitions_of(spark: SparkSession) -> int:
 
     Spark's default if the platform decides, as with `auto` on Databricks.
     """
-    told = spark.conf.get("spark.sql.shuffle.partitions", None) or ""
-    return max(1, int(told)) if told.isdigit() else _USUAL
+    setting = spark.conf.get("spark.sql.shuffle.partitions", None) or ""
+    return max(1, int(setting)) if setting.isdigit() else _USUAL

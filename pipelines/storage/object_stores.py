@@ -88,7 +88,9 @@ def _warn(*names: str) -> None:
 def untranslated(settings: Mapping[str, str], used: Sequence[str]) -> list[str]:
     """Names of settings for these stores that only Spark understands."""
     patterns = [_ELSEWHERE[kind] for kind in {places.kind_of(place) or "" for place in used} if kind in _ELSEWHERE]
-    return sorted(name for name, value in _told(settings).items() if any(each.fullmatch(f"{name}={value}") for each in patterns))
+    return sorted(
+        name for name, value in _hadoop_settings(settings).items() if any(pattern.fullmatch(f"{name}={value}") for pattern in patterns)
+    )
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:
@@ -114,34 +116,34 @@ def arrow_settings(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
     Keyed by kind of store, by bucket (`s3/BUCKET`) and by account (`azure/ACCOUNT`).
     """
-    told = _told(settings)
-    found = [("s3", _s3(told)), *_azure(told)]
-    own: dict[str, dict[str, str]] = {}
-    for name, value in told.items():
+    arrow_options = _hadoop_settings(settings)
+    stores = [("s3", _s3(arrow_options)), *_azure(arrow_options)]
+    settings_by_store: dict[str, dict[str, str]] = {}
+    for name, value in arrow_options.items():
         if of := _BUCKET.fullmatch(name):
-            own.setdefault(of["bucket"], {})[f"fs.s3a.{of['option']}"] = value
-    found += [(f"s3/{bucket}", _s3({**told, **values})) for bucket, values in own.items()]
-    return {kind: values for kind, values in found if values}
+            settings_by_store.setdefault(of["bucket"], {})[f"fs.s3a.{of['option']}"] = value
+    stores += [(f"s3/{bucket}", _s3({**arrow_options, **values})) for bucket, values in settings_by_store.items()]
+    return {kind: values for kind, values in stores if values}
 
 
-def _s3(told: Mapping[str, str]) -> dict[str, Any]:
+def _s3(settings: Mapping[str, str]) -> dict[str, Any]:
     """Arguments for S3 or for one bucket."""
-    s3: dict[str, Any] = {ours: told[name] for name, ours in _S3.items() if name in told}
-    if "fs.s3a.endpoint" in told:
-        scheme, _, address = told["fs.s3a.endpoint"].rstrip("/").rpartition("://")
-        secure = told.get(_SECURE, "true").lower() != "false"
+    s3: dict[str, Any] = {option: settings[name] for name, option in _S3.items() if name in settings}
+    if "fs.s3a.endpoint" in settings:
+        scheme, _, address = settings["fs.s3a.endpoint"].rstrip("/").rpartition("://")
+        secure = settings.get(_SECURE, "true").lower() != "false"
         s3 |= {"endpoint_override": address, "scheme": scheme or ("https" if secure else "http")}
         at_aws = _AWS_HOST.fullmatch(address.partition(":")[0])
         # A store outside AWS has no regions, but signatures need one.
         s3.setdefault("region", at_aws["region"].lower() if at_aws else "us-east-1")
-        s3["force_virtual_addressing"] = told.get(_PATH_STYLE, "false").lower() != "true"
-    providers = told.get(_PROVIDERS, "").split(",")
-    if _ANONYMOUS in providers[0] or ("access_key" not in s3 and any(_ANONYMOUS in each for each in providers)):
+        s3["force_virtual_addressing"] = settings.get(_PATH_STYLE, "false").lower() != "true"
+    providers = settings.get(_PROVIDERS, "").split(",")
+    if _ANONYMOUS in providers[0] or ("access_key" not in s3 and any(_ANONYMOUS in provider for provider in providers)):
         s3 = {name: value for name, value in s3.items() if name not in _SECRETS} | {"anonymous": True}
     return s3
 
 
-def _told(settings: Mapping[str, str]) -> dict[str, str]:
+def _hadoop_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Settings under Hadoop's names.
 
     Direct settings take precedence over those with Spark's prefix.
@@ -150,27 +152,27 @@ def _told(settings: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix(_HADOOP): settings[name] for name in names if settings[name]}
 
 
-def _azure(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _azure(settings: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Keys of accounts; a key without an account applies to all others."""
-    for name, key in sorted(told.items()):
-        if found := _AZURE_KEY.fullmatch(name):
-            account = found["account"]
+    for name, key in sorted(settings.items()):
+        if match := _AZURE_KEY.fullmatch(name):
+            account = match["account"]
             yield (f"azure/{account}", {"account_name": account, "account_key": key}) if account else ("azure", {"account_key": key})
 
 
 def delta_options(place: str) -> dict[str, str] | None:
     """Options of delta-rs for a warehouse's store, None if it needs none."""
-    told = places.settings_of(place) if places.scheme_of(place) else {}
-    if not told:
+    settings = places.settings_of(place) if places.scheme_of(place) else {}
+    if not settings:
         return None
-    options = {theirs: str(told[ours]) for ours, theirs in _DELTA.items() if ours in told}
-    if told.get("anonymous"):
+    options = {theirs: str(settings[option]) for option, theirs in _DELTA.items() if option in settings}
+    if settings.get("anonymous"):
         options["aws_skip_signature"] = "true"
-    if "endpoint_override" in told:
-        address, bucket = told["endpoint_override"], places.authority_of(place)
+    if "endpoint_override" in settings:
+        address, bucket = settings["endpoint_override"], places.authority_of(place)
         # As in the vendors' SDKs, a bucket with an invalid host name, or a server without a name, is addressed by path.
-        in_host = told["force_virtual_addressing"] and bool(_LABEL.fullmatch(bucket)) and not _NUMERIC.match(address)
-        options["aws_endpoint_url"] = f"{told['scheme']}://{f'{bucket}.' if in_host else ''}{address}"
-        options["aws_allow_http"] = str(told["scheme"] == "http").lower()
+        in_host = settings["force_virtual_addressing"] and bool(_LABEL.fullmatch(bucket)) and not _NUMERIC.match(address)
+        options["aws_endpoint_url"] = f"{settings['scheme']}://{f'{bucket}.' if in_host else ''}{address}"
+        options["aws_allow_http"] = str(settings["scheme"] == "http").lower()
         options["aws_virtual_hosted_style_request"] = str(in_host).lower()
     return options

@@ -122,7 +122,7 @@ class CheckpointRecorder:
     _due: deque[CheckpointBoundary] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._due = deque(sorted(self.boundaries, key=lambda each: each.upto))
+        self._due = deque(sorted(self.boundaries, key=lambda boundary: boundary.upto))
 
     def feed(self, stage: GroupStage, event: Event) -> None:
         """Replay the next event, after the checkpoints that are due before it."""
@@ -146,8 +146,8 @@ class CheckpointRecorder:
             return
         self._fed = 0
         key = make_id("state", self.cluster, self.group, boundary.upto)
-        told = (boundary.facts_until, boundary.facts, state, boundary.catalogue_version, boundary.model_version)
-        self.taken.append(GroupCheckpoint(self.cluster, key, self.group, boundary.upto, *told))
+        columns = (boundary.facts_until, boundary.facts, state, boundary.catalogue_version, boundary.model_version)
+        self.taken.append(GroupCheckpoint(self.cluster, key, self.group, boundary.upto, *columns))
 
 
 def prepend_checkpoints(events: DataFrame, snapshots: DataFrame, keys: Sequence[str] = ("cluster", "group")) -> DataFrame:

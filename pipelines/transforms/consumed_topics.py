@@ -25,15 +25,15 @@ def _topics_by_arrow(rows: pa.Table) -> pa.Table:
 
     Equal fields are parsed once, because most of them repeat.
     """
-    found: dict[tuple[str, str, str], int] = {}
+    topics: dict[tuple[str, str, str], int] = {}
     columns = (column.to_pylist() for column in firsts_of(rows, EVENT_COLUMNS).columns)
     for cluster, group, fields, at in zip(*columns, strict=True):
         for topic in topics_in(orjson.loads(fields)) if fields else ():
             key = (cluster, group, topic)
-            found[key] = min(at, found.get(key, at))
-    names = zip(*found, strict=True) if found else ((),) * len(TOPIC_COLUMNS)
+            topics[key] = min(at, topics.get(key, at))
+    names = zip(*topics, strict=True) if topics else ((),) * len(TOPIC_COLUMNS)
     texts = {name: pa.array(values, pa.string()) for name, values in zip(TOPIC_COLUMNS, names, strict=True)}
-    return pa.table(texts | {FIRST: pa.array(found.values(), pa.int64())})
+    return pa.table(texts | {FIRST: pa.array(topics.values(), pa.int64())})
 
 
 def _topics_by_spark(rows: DataFrame) -> DataFrame:

@@ -119,9 +119,9 @@ def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
     )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
+        rows = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
         with gc_throttled():
-            yield from tagged_runs(found, STAGE_TABLES)
+            yield from tagged_runs(rows, STAGE_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))
 
@@ -152,7 +152,7 @@ def rocket_replayed(
     clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
     ordered = clustered.sortWithinPartitions("cluster", "file", "byte_offset")
 
-    def found(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+    def rows_by_cluster(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
             with RocketStore() as store:
                 for part in _opened(parts, redaction):
@@ -162,7 +162,7 @@ def rocket_replayed(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with gc_throttled():
-            yield from tagged_runs(found(batches), ROCKET_TABLES)
+            yield from tagged_runs(rows_by_cluster(batches), ROCKET_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(ROCKET_TABLES))
 
@@ -196,23 +196,23 @@ def _uniform(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterato
 
 
 def _struct(table: str) -> pa.StructType:
-    return pa.struct([each.remove_metadata() for each in TABLES[table].arrow_schema() if each.name != "run_id"])
+    return pa.struct([field.remove_metadata() for field in TABLES[table].arrow_schema() if field.name != "run_id"])
 
 
-def tagged_runs(found: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def tagged_runs(results: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Combine rows of several groups to batches of one table each.
 
     Checkpoints are large, so they are output at once.
     """
-    held: dict[str, list[object]] = {}
-    for history in found:
+    pending: dict[str, list[object]] = {}
+    for history in results:
         for table, rows in history.items():
-            own = held.setdefault(table, [])
-            own.extend(rows)
-            if len(own) >= ROWS_IN_A_RUN or table in STATES:
-                yield from _tagged_batches(table, held.pop(table), tables)
-    for table, own in held.items():
-        yield from _tagged_batches(table, own, tables)
+            rows_of_table = pending.setdefault(table, [])
+            rows_of_table.extend(rows)
+            if len(rows_of_table) >= ROWS_IN_A_RUN or table in STATES:
+                yield from _tagged_batches(table, pending.pop(table), tables)
+    for table, rows_of_table in pending.items():
+        yield from _tagged_batches(table, rows_of_table, tables)
 
 
 def _tagged_batches(table: str, rows: Sequence[object], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -234,6 +234,6 @@ def tagged_schema(tables: Sequence[str]) -> StructType:
     """Columns of a frame with rows of several tables."""
     structs = []
     for name in tables:
-        fields = [StructField(each.name, each.dataType) for each in TABLES[name].spark_schema() if each.name != "run_id"]
+        fields = [StructField(field.name, field.dataType) for field in TABLES[name].spark_schema() if field.name != "run_id"]
         structs.append(StructField(name, StructType(fields)))
     return StructType([StructField("table", StringType()), *structs])

@@ -73,7 +73,7 @@ class OutageReplay:
                 store.add(batch)
             events = partial(events_in, store.batches, self.node_of)
             facts, readers = self.facts.get(cluster) or ClusterFacts(cluster), self.readers.get(cluster) or Readers()
-            boundaries = sorted(self.boundaries.get(cluster, ()), key=lambda each: each.upto)
+            boundaries = sorted(self.boundaries.get(cluster, ()), key=lambda boundary: boundary.upto)
             stage = self._resumed(cluster, state, facts, readers)
             if stage is None and state is not None:
                 yield {CLUSTER_SNAPSHOTS: [_checkpoint(cluster, NEVER, HOLDS_NO_MORE)]}
@@ -127,8 +127,8 @@ class OutageReplay:
 
 def _checkpoint(cluster: str, boundary: CheckpointBoundary, state: str) -> ClusterCheckpoint:
     key = make_id("cluster state", cluster, boundary.upto)
-    told = (boundary.facts, state, boundary.catalogue_version, boundary.model_version)
-    return ClusterCheckpoint(cluster, key, boundary.upto, *told)
+    columns = (boundary.facts, state, boundary.catalogue_version, boundary.model_version)
+    return ClusterCheckpoint(cluster, key, boundary.upto, *columns)
 
 
 def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[CheckpointBoundary]) -> tuple[list[str], list[Skew]]:
@@ -163,8 +163,8 @@ def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -
     )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found = (rows for (cluster,), parts in cut_at_keys(batches, ("cluster",)) for rows in replay(cluster, parts))
+        rows = (rows for (cluster,), parts in cut_at_keys(batches, ("cluster",)) for rows in replay(cluster, parts))
         with gc_throttled():
-            yield from tagged_runs(found, STAGE_TABLES)
+            yield from tagged_runs(rows, STAGE_TABLES)
 
     return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))

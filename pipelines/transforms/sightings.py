@@ -17,16 +17,16 @@ def sightings_of_all(events: DataFrame) -> Iterator[ClientSighting]:
 
     They are few, so they are collected in the driver.
     """
-    told = events.where(F.col("group").isNotNull() & F.col("event").isNotNull())
+    has_group = events.where(F.col("group").isNotNull() & F.col("event").isNotNull())
     member = F.coalesce("member_id", _extracted("fields", REASON_MEMBER))
-    own = F.col("witness") == Witness.CLIENT.value
-    named = told.select(
+    by_client = F.col("witness") == Witness.CLIENT.value
+    named = has_group.select(
         "file",
         "witness",
         "group",
-        F.when(own, F.col("client_id")).otherwise(F.coalesce("client_id", _extracted(member, MEMBER_OWNER))).alias("client_id"),
+        F.when(by_client, F.col("client_id")).otherwise(F.coalesce("client_id", _extracted(member, MEMBER_OWNER))).alias("client_id"),
         _extracted("fields", CLIENT_NUMBER).alias("client_number"),
-        F.when(own, member).alias("member_id"),
+        F.when(by_client, member).alias("member_id"),
         F.coalesce("file_time_max_at", F.timestamp_micros(F.lit(0))).alias("seen_at"),  # before the first time of a file
     )
     keys = [name for name in named.columns if name != "seen_at"]

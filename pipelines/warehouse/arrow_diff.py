@@ -89,10 +89,10 @@ def read_local(
         parts = _worth_reading(dataset, condition)
         if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > bytes_max:
             return None
-        found = _restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(LOCAL_ROWS_MAX + 1)
+        table = _restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(LOCAL_ROWS_MAX + 1)
     except (DeltaError, OSError):
         return None
-    return found if found.num_rows <= LOCAL_ROWS_MAX else None
+    return table if table.num_rows <= LOCAL_ROWS_MAX else None
 
 
 def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:
@@ -161,15 +161,15 @@ def _read_once(
         if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > _LOOKED_AT:
             return None
         scanner = dataset.scanner(columns=columns, filter=condition, **_SPARING)
-        found = summed(drawn(scanner.projected_schema.empty_table()))
+        sums = summed(drawn(scanner.projected_schema.empty_table()))
         for batch in scanner.to_batches():
-            own = summed(drawn(pa.Table.from_batches([batch])))
-            found = summed(pa.concat_tables([found, own]))
-            if found.num_rows > LOCAL_ROWS_MAX:
+            batch_sums = summed(drawn(pa.Table.from_batches([batch])))
+            sums = summed(pa.concat_tables([sums, batch_sums]))
+            if sums.num_rows > LOCAL_ROWS_MAX:
                 return None
     except (DeltaError, OSError):
         return None
-    return found
+    return sums
 
 
 def to_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
@@ -226,13 +226,13 @@ def distinct(tables: Iterable[pa.Table], columns: Sequence[str], least: str) -> 
 
     Microseconds; None if a row has no time.
     """
-    found: dict[Key, int | None] = {}
+    values: dict[Key, int | None] = {}
     for rows in tables:
         times = rows[least].cast(pa.int64()).to_pylist()
         for key, at in zip(zip(*(rows[name].to_pylist() for name in columns), strict=True), times, strict=True):
-            before = found.get(key, at)
-            found[key] = None if at is None or before is None else min(at, before)
-    return [(*key, at) for key, at in found.items()]
+            before = values.get(key, at)
+            values[key] = None if at is None or before is None else min(at, before)
+    return [(*key, at) for key, at in values.items()]
 
 
 def _taken(rows: pa.Table, places: list[int]) -> pa.Table:

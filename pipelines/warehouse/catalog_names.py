@@ -29,7 +29,7 @@ _OF_METASTORE = ("_LEGACY_ERROR_TEMP_3065", "UNABLE_TO_FETCH_HIVE_TABLES")
 """Error conditions of an unavailable metastore (HiveExternalCatalog.withClient)."""
 
 _THREADS = 4
-_OWN = "spark_catalog"
+_SESSION_CATALOG = "spark_catalog"
 
 
 def name_of(table: Table) -> str:
@@ -80,12 +80,12 @@ def _name(warehouse: Warehouse, schema: str, table: Table) -> None:
 def _check(warehouse: Warehouse, schema: str, table: Table) -> None:
     """Raise UsageError if a name refers to anything but this warehouse's table."""
     name, path = f"{schema}.{delta.quoted(name_of(table))}", warehouse.path(table.name)
-    there = _location(warehouse.spark, name)
+    location = _location(warehouse.spark, name)
     # Only Spark can normalise its paths (escapes, default stores), so it is asked if the texts differ.
-    if there is None or (_plain(there) != _plain(path) and there != _location(warehouse.spark, delta.table_at(path))):
+    if location is None or (_plain(location) != _plain(path) and location != _location(warehouse.spark, delta.table_at(path))):
+        other = "something that is no Delta table" if location is None else f"the table at {location}"
         raise UsageError(
-            f"{name.replace('`', '')} is taken by {'something that is no Delta table' if there is None else f'the table at {there}'}: "
-            f"drop it, or name another schema; the table of this warehouse is at {path}"
+            f"{name.replace('`', '')} is taken by {other}: drop it, or name another schema; the table of this warehouse is at {path}"
         )
 
 
@@ -104,8 +104,8 @@ def _plain(location: str) -> str:
 
 def _warnings(spark: SparkSession, catalog: str) -> list[str]:
     parts = catalog_parts(catalog)
-    own = parts[0] if len(parts) > 1 else spark.catalog.currentCatalog()
-    if own == _OWN and spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory":
+    session_catalog = parts[0] if len(parts) > 1 else spark.catalog.currentCatalog()
+    if session_catalog == _SESSION_CATALOG and spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory":
         return [f"{catalog}: this session's catalog is in memory, and its names end with it: set spark.sql.catalogImplementation=hive"]
     return []
 

@@ -63,12 +63,12 @@ class Tables(Protocol):
 class TableVersion(NamedTuple):
     """One version of a table.
 
-    `told` is the writer's `userMetadata`; writes of this product set it to the run's id.
+    `user_metadata` is the writer's `userMetadata`; writes of this product set it to the run's id.
     """
 
     version: int
     operation: str
-    told: str | None
+    user_metadata: str | None
 
 
 def commits_since(warehouse: Tables, name: str, version: int) -> list[TableVersion]:
@@ -76,8 +76,8 @@ def commits_since(warehouse: Tables, name: str, version: int) -> list[TableVersi
     log = warehouse.log(name)
     if log is not None:
         later = log.version() - version
-        found = log.history(later) if later > 0 else []
-        return [TableVersion(entry["version"], entry.get("operation", ""), entry.get("userMetadata")) for entry in found]
+        entries = log.history(later) if later > 0 else []
+        return [TableVersion(entry["version"], entry.get("operation", ""), entry.get("userMetadata")) for entry in entries]
     later = warehouse.latest(name) - version
     if later <= 0:
         return []

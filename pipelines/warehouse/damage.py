@@ -63,53 +63,56 @@ def damage_behind(error: BaseException, place: str | None) -> DamagedWarehouse |
     if place is None or is_uri(place) or isinstance(error, (JobError, *_PASSING)) or isinstance(getattr(error, "exit_code", None), int):
         return None
     try:
-        found = list(islice(damages(place, str(error)), _COUNTED))
+        damages_found = list(islice(damages(place, str(error)), _COUNTED))
     except Exception as trouble:
         _log.debug("what is broken in the warehouse can't be told: %s", trouble)
         return None
-    return damaged(place, found) if found else None
+    return damaged(place, damages_found) if damages_found else None
 
 
-def damaged(place: str, found: list[Damage]) -> DamagedWarehouse:
+def damaged(place: str, damages_found: list[Damage]) -> DamagedWarehouse:
     """The error that names broken files and the remedy."""
-    found = [each for each in found if not each.is_passing] or found
-    named, more = "; ".join(map(str, found[:_NAMED])), f" (and {len(found) - _NAMED} more)" if len(found) > _NAMED else ""
-    if found[0].is_passing:
-        return DamagedWarehouse(f"{place}: damaged: {named}{more}; the next groupscope run mends that")
-    tables = ", ".join(dict.fromkeys(TABLES[each.table].path for each in found))
+    damages_found = [damage for damage in damages_found if not damage.is_passing] or damages_found
+    named, others = (
+        "; ".join(map(str, damages_found[:_NAMED])),
+        f" (and {len(damages_found) - _NAMED} more)" if len(damages_found) > _NAMED else "",
+    )
+    if damages_found[0].is_passing:
+        return DamagedWarehouse(f"{place}: damaged: {named}{others}; the next groupscope run mends that")
+    tables = ", ".join(dict.fromkeys(TABLES[damage.table].path for damage in damages_found))
     return DamagedWarehouse(
-        f"{place}: damaged: {named}{more}; bring {'it' if len(found) == 1 else 'them'} back from a copy of the warehouse, or run "
+        f"{place}: damaged: {named}{others}; bring {'it' if len(damages_found) == 1 else 'them'} back from a copy of the warehouse, or run "
         f"groupscope run once with --rebuild, which sets {tables} aside and makes anew what the logs that are still there tell"
     )
 
 
-def damages(place: str, told: str = "", tables: Iterable[str] = TABLES) -> Iterator[Damage]:
+def damages(place: str, reason: str = "", tables: Iterable[str] = TABLES) -> Iterator[Damage]:
     """Broken files of these tables.
 
-    Files named in `told`, for example in an error, are read completely.
+    Files named in `reason`, for example in an error, are read completely.
     """
     root = Path(warehouse_uri(place))
     for name in tables:
         files = DeltaFiles(root / TABLES[name].path)
-        if not files.folder.exists() and str(files.folder) in told:
+        if not files.folder.exists() and str(files.folder) in reason:
             yield Damage(name, TABLES[name].path, "is missing")
         if not files.folder.is_dir() or files.never_made:
             continue
         needless = files.needless_checkpoints()
-        broken = [Damage(name, str(path.relative_to(root)), what, path in needless) for path, what in files.troubles()]
-        yield from broken or _of_rows(root, name, files, told)
+        broken = [Damage(name, str(path.relative_to(root)), problem, path in needless) for path, problem in files.troubles()]
+        yield from broken or _of_rows(root, name, files, reason)
 
 
-def _of_rows(root: Path, name: str, files: DeltaFiles, told: str) -> Iterator[Damage]:
+def _of_rows(root: Path, name: str, files: DeltaFiles, reason: str) -> Iterator[Damage]:
     """Missing or torn data files in the latest version of a table."""
     from deltalake import DeltaTable
 
     actions = DeltaTable(str(files.folder)).get_add_actions()
     for path, size in zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True):
         file = files.folder / urllib.parse.unquote(path)
-        what = why_no_parquet(file, size) or (_why_unread(file) if name == REGISTER or file.name in told else None)
-        if what is not None:
-            yield Damage(name, str(file.relative_to(root)), what)
+        problem = why_no_parquet(file, size) or (_why_unread(file) if name == REGISTER or file.name in reason else None)
+        if problem is not None:
+            yield Damage(name, str(file.relative_to(root)), problem)
 
 
 def _why_unread(file: Path) -> str | None:
@@ -157,22 +160,26 @@ def check(place: str, table: str, published: int) -> None:
         return
     root = Path(warehouse_uri(place))
     files = DeltaFiles(root / TABLES[table].path)
-    found = [Damage(table, str(path.relative_to(root)), what) for path, what in files.hollows(published)] if files.has_versions else []
+    damages_found = (
+        [Damage(table, str(path.relative_to(root)), problem) for path, problem in files.hollows(published)] if files.has_versions else []
+    )
     if not files.has_versions and (published > 0 or (files.folder.is_dir() and files.holds_rows)):
-        found = [Damage(table, f"{TABLES[table].path}/{LOG_FOLDER}", "holds no commit")]
-    if found:
-        raise damaged(place, found)
+        damages_found = [Damage(table, f"{TABLES[table].path}/{LOG_FOLDER}", "holds no commit")]
+    if damages_found:
+        raise damaged(place, damages_found)
 
 
 def set_damaged_aside(place: str, tables: Iterable[str]) -> list[str]:
     """Rename broken tables, so that they are created anew; return messages."""
     if is_uri(place):
         return []
-    root, said = Path(warehouse_uri(place)), []
-    found: Mapping[str, Damage] = {each.table: each for each in damages(place, tables=tables)}
-    for name, damage in found.items():
-        said.append(f"{damage}; {TABLES[name].path} is made anew, and what it held is kept as {set_aside(root / TABLES[name].path).name}")
-    return said
+    root, messages = Path(warehouse_uri(place)), []
+    by_table: Mapping[str, Damage] = {damage.table: damage for damage in damages(place, tables=tables)}
+    for name, damage in by_table.items():
+        messages.append(
+            f"{damage}; {TABLES[name].path} is made anew, and what it held is kept as {set_aside(root / TABLES[name].path).name}"
+        )
+    return messages
 
 
 __all__ = ["Damage", "check", "damage_behind", "damage_named", "damages", "mend", "set_damaged_aside"]

@@ -45,8 +45,8 @@ class DeltaFiles:
     def _numbered(self, pattern: re.Pattern[str]) -> dict[int, Path]:
         if not self.log.is_dir():
             return {}
-        found = ((pattern.fullmatch(path.name), path) for path in sorted(self.log.iterdir()))
-        return {int(match[1]): path for match, path in found if match}
+        numbered = ((pattern.fullmatch(path.name), path) for path in sorted(self.log.iterdir()))
+        return {int(match[1]): path for match, path in numbered if match}
 
     @property
     def holds_rows(self) -> bool:
@@ -84,11 +84,11 @@ class DeltaFiles:
 
         Readers skip these without an error.
         """
-        begin = max((each + 1 for each in self.checkpoints if each <= version), default=0)
-        for each in range(begin, version + 1):
-            path = self.commits.get(each)
+        begin = max((checkpoint + 1 for checkpoint in self.checkpoints if checkpoint <= version), default=0)
+        for number in range(begin, version + 1):
+            path = self.commits.get(number)
             if path is None:
-                yield self.log / f"{each:020}.json", "is missing"
+                yield self.log / f"{number:020}.json", "is missing"
             elif not path.stat().st_size:
                 yield path, "is empty"
 
@@ -137,8 +137,8 @@ def set_aside(path: Path) -> Path:
 
 def set_commit_aside(path: Path) -> Path:
     """Rename a commit as `set_aside` does, and delete its checksums."""
-    for beside in path.parent.glob(f"*{path.stem}.*crc"):
-        beside.unlink()
+    for checksum in path.parent.glob(f"*{path.stem}.*crc"):
+        checksum.unlink()
     return set_aside(path)
 
 

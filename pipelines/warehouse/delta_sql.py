@@ -62,7 +62,7 @@ def literal(value: object) -> str:
     if isinstance(value, datetime):
         return f"timestamp_micros({micros_of(value)})"
     if isinstance(value, Mapping):
-        pairs = [part for name, each in sorted(value.items()) for part in (text(name), literal(each))]
+        pairs = [part for name, item in sorted(value.items()) for part in (text(name), literal(item))]
         return f"map({', '.join(pairs)})" if pairs else "NULL"
     if isinstance(value, float):
         return f"CAST('{value!r}' AS DOUBLE)"
@@ -89,8 +89,8 @@ def create(
     """Create an empty table unless it exists."""
     columns = []
     for field in schema:
-        told = (field.metadata or {}).get("comment")
-        empty, about = "" if field.nullable else " NOT NULL", f" COMMENT {_plain(told)}" if told else ""
+        comment = (field.metadata or {}).get("comment")
+        empty, about = "" if field.nullable else " NOT NULL", f" COMMENT {_plain(comment)}" if comment else ""
         columns.append(f"{quoted(field.name)} {field.dataType.simpleString()}{empty}{about}")
     order = f" CLUSTER BY ({', '.join(map(quoted, clustering))})" if clustering else ""
     spark.sql(
@@ -120,8 +120,8 @@ def identity(spark: SparkSession, path: str) -> str:
 
     It differs even between successive tables at the same path.
     """
-    [[found]] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("id").collect()
-    return str(found)
+    [[table_id]] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("id").collect()
+    return str(table_id)
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
@@ -134,8 +134,8 @@ def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]
 
 def comment(spark: SparkSession, path: str, comments: Mapping[str, str]) -> None:
     """Set comments of columns, in one commit."""
-    each = ", ".join(f"{quoted(name)} COMMENT {_plain(told)}" for name, told in comments.items())
-    spark.sql(f"ALTER TABLE {table_at(path)} ALTER COLUMN {each}")
+    comments_text = ", ".join(f"{quoted(name)} COMMENT {_plain(comment)}" for name, comment in comments.items())
+    spark.sql(f"ALTER TABLE {table_at(path)} ALTER COLUMN {comments_text}")
 
 
 def cluster(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
@@ -159,12 +159,12 @@ def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> t
     return considered, considered + int(metrics["numFilesAdded"] or 0) - int(metrics["numFilesRemoved"] or 0)
 
 
-def restore(spark: SparkSession, path: str, version: int, told: str) -> None:
+def restore(spark: SparkSession, path: str, version: int, user_metadata: str) -> None:
     """Restore a table to a version.
 
-    Later versions stay in its history; `told` becomes the `userMetadata` of the commit.
+    Later versions stay in its history; `user_metadata` becomes the `userMetadata` of the commit.
     """
-    with conf_overridden(spark, {USER_METADATA: told}):
+    with conf_overridden(spark, {USER_METADATA: user_metadata}):
         spark.sql(f"RESTORE TABLE {table_at(path)} TO VERSION AS OF {version}").collect()
 
 
@@ -182,12 +182,12 @@ def update(spark: SparkSession, path: str, condition: str, values: Mapping[str, 
     spark.sql(f"UPDATE {table_at(path)} SET {sets} WHERE {condition}")  # noqa: S608 - built from literals
 
 
-def delete(spark: SparkSession, path: str, condition: str, told: str | None = None) -> None:
+def delete(spark: SparkSession, path: str, condition: str, user_metadata: str | None = None) -> None:
     """Delete rows that meet an SQL condition.
 
-    `told` becomes the `userMetadata` of the commit.
+    `user_metadata` becomes the `userMetadata` of the commit.
     """
-    with conf_overridden(spark, {} if told is None else {USER_METADATA: told}):
+    with conf_overridden(spark, {} if user_metadata is None else {USER_METADATA: user_metadata}):
         spark.sql(f"DELETE FROM {table_at(path)} WHERE {condition}")  # noqa: S608 - built from literals
 
 

@@ -33,19 +33,19 @@ def time_of(times: Sequence[str]) -> pc.Expression:
 
     0 if all are null, as in `row_conversion.events_of`.
     """
-    held = pc.coalesce(*map(pc.field, times)).cast(INSTANT).cast(pa.int64())
-    return pc.coalesce(held, pc.scalar(0))
+    time = pc.coalesce(*map(pc.field, times)).cast(INSTANT).cast(pa.int64())
+    return pc.coalesce(time, pc.scalar(0))
 
 
 def firsts_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Distinct values of columns with their least FIRST."""
-    found = rows.group_by(list(columns)).aggregate([(FIRST, "min")])
-    return found.rename_columns({f"{FIRST}_min": FIRST}).select([*columns, FIRST])
+    firsts = rows.group_by(list(columns)).aggregate([(FIRST, "min")])
+    return firsts.rename_columns({f"{FIRST}_min": FIRST}).select([*columns, FIRST])
 
 
 def firsts_by_spark(rows: DataFrame, columns: Sequence[str], times: Sequence[str], drawn: DerivedColumns | None = None) -> DataFrame:
     """Distinct values as `arrow_diff.read_first`, for any number of rows."""
     at = F.coalesce(F.unix_micros(F.coalesce(*times)), F.lit(0)).alias(FIRST)
-    told = rows.select(*columns, at)
+    first_times = rows.select(*columns, at)
     names = columns if drawn is None else drawn.columns
-    return (told if drawn is None else drawn.spark(told)).groupBy(*names).agg(F.min(FIRST).alias(FIRST))
+    return (first_times if drawn is None else drawn.spark(first_times)).groupBy(*names).agg(F.min(FIRST).alias(FIRST))

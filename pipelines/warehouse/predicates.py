@@ -74,8 +74,8 @@ def any_of(scopes: Iterable[Scope]) -> Scope:
 
     Neither SQL nor Arrow accepts hundreds of nested conditions: SQL gets a flat list, Arrow a balanced tree.
     """
-    each = list(scopes)
-    return Scope(f"({' OR '.join(scope.condition for scope in each)})", _any(each)) if each else nothing()
+    scope_list = list(scopes)
+    return Scope(f"({' OR '.join(scope.condition for scope in scope_list)})", _any(scope_list)) if scope_list else nothing()
 
 
 def _any(scopes: Sequence[Scope]) -> pc.Expression:

@@ -42,12 +42,12 @@ class StoredRows:
         self._where = where
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in self._warehouse.found(self._table, self._where):
+        for batch in self._warehouse.raw_batches(self._table, self._where):
             yield from rows_of(self._table, batch)
 
     def where(self, condition: str) -> StoredRows:
         """The rows that also meet an SQL condition."""
-        return StoredRows(self._warehouse, self._table, " and ".join(f"({each})" for each in (self._where, condition) if each))
+        return StoredRows(self._warehouse, self._table, " and ".join(f"({clause})" for clause in (self._where, condition) if clause))
 
     def query(self, sql: str) -> list[dict[str, Any]]:
         """Return the result of an SQL query on these rows, named `chosen`.
@@ -62,18 +62,18 @@ class StoredRows:
         Microseconds, both ends inclusive. `starts` and `ends` are columns; the first non-null one is the start or end
         of a row.
         """
-        met = []
+        conditions = []
         words = ", ".join(map(text, sorted(groups)))
         named = TABLES[self._table].column_names
         if words and "groups" in named:
-            met.append(f'array_has_any("groups", make_array({words}))')
+            conditions.append(f'array_has_any("groups", make_array({words}))')
         elif words and "group" in named:
-            met.append(f'("group" is null or "group" in ({words}))')
+            conditions.append(f'("group" is null or "group" in ({words}))')
         if starts and (since is not None or until is not None):
-            met.append(f"{_first([*starts, *ends])} {'is not null' if until is None else f'<= {instant(until)}'}")
+            conditions.append(f"{_first([*starts, *ends])} {'is not null' if until is None else f'<= {instant(until)}'}")
         if starts and since is not None:
-            met.append(f"({_first(ends)} is null or {_first(ends)} >= {instant(since)})")
-        return self.where(" and ".join(met))
+            conditions.append(f"({_first(ends)} is null or {_first(ends)} >= {instant(since)})")
+        return self.where(" and ".join(conditions))
 
 
 class WarehouseReader:
@@ -110,7 +110,7 @@ class WarehouseReader:
 
         return layouts_of(StoredRows(self, "partition_placements"), StoredRows(self, "brokers"))
 
-    def found(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
+    def raw_batches(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
         """Read a table as published, with the types of delta-rs.
 
         `where` and `order` are SQL; the default order is time, then key.
@@ -125,9 +125,9 @@ class WarehouseReader:
         yield from pa.RecordBatchReader.from_stream(QueryBuilder().register("stored", self._open(table)).execute(query))
 
     def batches(self, table: str, where: str = "", order: str = "") -> Iterator[pa.RecordBatch]:
-        """Read a table as `found` does, with its declared types."""
+        """Read a table as `raw_batches` does, with its declared types."""
         wanted = TABLES[table].arrow_schema()
-        return (_as_declared(batch, wanted) for batch in self.found(table, where, order))
+        return (_as_declared(batch, wanted) for batch in self.raw_batches(table, where, order))
 
     def query(self, table: str, where: str, sql: str) -> list[dict[str, Any]]:
         """Return the result of an SQL query on one published table.
@@ -154,8 +154,8 @@ class WarehouseReader:
         for table, where in tables.items():
             builder.register(f"stored_{table}", self._open(table))
             known.append(f"{table} as ({self._chosen(table, where, f'stored_{table}')})")
-        found = _plain_table(builder.execute(f"with {', '.join(known)} {sql}").read_all())
-        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        answer = _plain_table(builder.execute(f"with {', '.join(known)} {sql}").read_all())
+        return list(zip(*(column.to_pylist() for column in answer.columns), strict=True))
 
     def _chosen(self, table: str, where: str, stored: str = "stored") -> str:
         """A query for all columns of a table known as `stored`.
@@ -186,8 +186,8 @@ class WarehouseReader:
 
     def record_at(self, file: str, line: int) -> pa.RecordBatch | None:
         """The last recognised record of a file at or before a line."""
-        found = self.batches("events", f"file = {text(file)} and line <= {line}", "line desc limit 1")
-        return next((batch for batch in found if batch.num_rows), None)
+        records = self.batches("events", f"file = {text(file)} and line <= {line}", "line desc limit 1")
+        return next((batch for batch in records if batch.num_rows), None)
 
     def _open(self, table: str) -> DeltaTable:
         """Open a table at the version of the last published run.
@@ -220,8 +220,8 @@ class WarehouseReader:
                 f"{place}: the table of runs can't be opened: {' '.join(str(error).split())}"
             ) from error
         query = f"select run_number, table_versions, options from stored where status = '{PUBLISHED}' order by run_number desc limit 1"  # noqa: S608 - a constant
-        found = QueryBuilder().register("stored", runs).execute(query).read_all()
-        rows = _plain_table(found).to_pylist()
+        last_runs = QueryBuilder().register("stored", runs).execute(query).read_all()
+        rows = _plain_table(last_runs).to_pylist()
         if not rows:
             raise NothingReadable(f"{self.uri}: no run has been published yet; see why with groupscope run")
         self.identity, self.options = str(runs.metadata().id), json.loads(rows[0]["options"] or "{}")
@@ -282,7 +282,7 @@ def rows_of(table: str, batch: pa.RecordBatch) -> list[Any]:
     return rows
 
 
-def _mappings(found: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
+def _mappings(table: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     """Rows as mappings, without `run_id`.
 
     Times stay numbers (microseconds since 1970), because Arrow uses pandas to make objects of them, and its import
@@ -292,8 +292,8 @@ def _mappings(found: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
 
     from pipelines.schema.row_conversion import micros
 
-    names = [name for name in found.schema.names if name != "run_id"]
-    columns = [micros(found[name]) if pa.types.is_timestamp(found[name].type) else found[name].to_pylist() for name in names]
+    names = [name for name in table.schema.names if name != "run_id"]
+    columns = [micros(table[name]) if pa.types.is_timestamp(table[name].type) else table[name].to_pylist() for name in names]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
@@ -323,7 +323,7 @@ def _as_declared(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
-def _plain_table(found: Any) -> pa.Table:
+def _plain_table(table: Any) -> pa.Table:
     import pyarrow as pa
 
-    return pa.RecordBatchReader.from_stream(found).read_all()  # `pa.table` would import pandas to check for DataFrames
+    return pa.RecordBatchReader.from_stream(table).read_all()  # `pa.table` would import pandas to check for DataFrames

@@ -62,36 +62,38 @@ def create(spark: SparkSession, path: str, table: Table) -> None:
     delta.create(spark, path, schema, table.description, properties, table.clustering)
 
 
-def brought_up_to_date(spark: SparkSession, path: str, table: Table, found: ExistingTable) -> bool:
+def brought_up_to_date(spark: SparkSession, path: str, table: Table, existing: ExistingTable) -> bool:
     """Upgrade a table to its declaration; return True if anything was written.
 
     Raises TableMismatch for a difference that cannot be migrated.
     """
-    if found.tables_version > TABLES_VERSION:
+    if existing.tables_version > TABLES_VERSION:
         raise TableMismatch(f"{path} was made by a newer version of groupscope: install that version or a later one")
     wanted = table.spark_schema()
-    steps = list(steps_of(table.name, found.tables_version))
+    steps = list(steps_of(table.name, existing.tables_version))
     if any(step.remake for step in steps):
         _remake(spark, path, table, wanted)
     else:
-        found = _rename_columns(spark, path, table, found)
-        _add_columns(spark, path, found.schema, wanted)
+        existing = _rename_columns(spark, path, table, existing)
+        _add_columns(spark, path, existing.schema, wanted)
     for column, value in (pair for step in steps for pair in step.fill):
         delta.update(spark, path, f"{delta.quoted(column)} IS NULL", {column: value})
     for column, before in (pair for step in steps for pair in step.move):
         spark.sql(f"ALTER TABLE {delta.table_at(path)} ALTER COLUMN {delta.quoted(column)} AFTER {delta.quoted(before)}")
-    if found.tables_version < TABLES_VERSION:
+    if existing.tables_version < TABLES_VERSION:
         delta.set_properties(spark, path, {_INDEXED: _indexed(table), VERSION_PROPERTY: str(TABLES_VERSION)})
-    rechecked = _recheck(spark, path, table, found)
-    described = _describe(spark, path, table, found.schema, found.description)
-    return found.tables_version < TABLES_VERSION or len(found.schema) < len(wanted) or rechecked or described
+    rechecked = _recheck(spark, path, table, existing)
+    described = _describe(spark, path, table, existing.schema, existing.description)
+    return existing.tables_version < TABLES_VERSION or len(existing.schema) < len(wanted) or rechecked or described
 
 
-def _describe(spark: SparkSession, path: str, table: Table, found: StructType, description: str | None) -> bool:
+def _describe(spark: SparkSession, path: str, table: Table, schema: StructType, description: str | None) -> bool:
     """Update the descriptions of table and columns; return True if any changed."""
-    told = {field.name: field.metadata.get("comment") for field in found}
+    comments = {field.name: field.metadata.get("comment") for field in schema}
     # New columns were added with their comments.
-    other = {each.name: each.description for each in table.columns if told.get(each.name, each.description) != each.description}
+    other = {
+        column.name: column.description for column in table.columns if comments.get(column.name, column.description) != column.description
+    }
     if other:
         delta.comment(spark, path, other)
     if description != table.description:
@@ -99,9 +101,9 @@ def _describe(spark: SparkSession, path: str, table: Table, found: StructType, d
     return bool(other) or description != table.description
 
 
-def _recheck(spark: SparkSession, path: str, table: Table, found: ExistingTable) -> bool:
+def _recheck(spark: SparkSession, path: str, table: Table, existing: ExistingTable) -> bool:
     """Update the table's check constraint; return True if it changed."""
-    check, present = _checked(table), found.properties.get(_CHECK)
+    check, present = _checked(table), existing.properties.get(_CHECK)
     if (check and _packed(check)) == (present and _packed(present)):
         return False
     at = delta.table_at(path)
@@ -130,15 +132,15 @@ def _remake(spark: SparkSession, path: str, table: Table, wanted: StructType) ->
     delta.set_properties(spark, path, {_INDEXED: _indexed(table)})
 
 
-def _rename_columns(spark: SparkSession, path: str, table: Table, found: ExistingTable) -> ExistingTable:
+def _rename_columns(spark: SparkSession, path: str, table: Table, existing: ExistingTable) -> ExistingTable:
     """Rewrite a table if columns have former names; return its new form.
 
     One commit holds all rows, so a crash leaves either the old table or the new one. Delta's own renaming needs a
     protocol that other readers may lack. A rewritten table has no NOT NULL, which Delta can't set again; the quality
     gate looks for nulls in all tables.
     """
-    if not table.former_names.keys() & set(found.schema.names):
-        return found
+    if not table.former_names.keys() & set(existing.schema.names):
+        return existing
     at = delta.table_at(path)
     # Both name columns, which must exist. What they are to be is set after the last step.
     spark.sql(f"ALTER TABLE {at} UNSET TBLPROPERTIES IF EXISTS ('{_INDEXED}')")
@@ -146,8 +148,8 @@ def _rename_columns(spark: SparkSession, path: str, table: Table, found: Existin
     rows = spark.read.format("delta").load(path)
     rows = rows.select(*_with_present_names(table, rows.schema))
     rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
-    properties = {name: value for name, value in found.properties.items() if name != _CHECK}
-    return replace(found, schema=rows.schema, properties=properties)
+    properties = {name: value for name, value in existing.properties.items() if name != _CHECK}
+    return replace(existing, schema=rows.schema, properties=properties)
 
 
 def _with_present_names(table: Table, stored: StructType) -> Iterator[Column]:
@@ -162,12 +164,12 @@ def _with_present_names(table: Table, stored: StructType) -> Iterator[Column]:
         if name != field.name and name in stored.names:
             continue
         former = [old for old, new in table.former_names.items() if new == name and old in stored.names]
-        value = F.coalesce(*(F.col(delta.quoted(each)) for each in dict.fromkeys([field.name, *former])))
+        value = F.coalesce(*(F.col(delta.quoted(name)) for name in dict.fromkeys([field.name, *former])))
         yield value.alias(name, metadata=field.metadata)
 
 
-def _add_columns(spark: SparkSession, path: str, found: StructType, wanted: StructType) -> None:
-    old = {field.name: field.dataType.simpleString() for field in found}
+def _add_columns(spark: SparkSession, path: str, schema: StructType, wanted: StructType) -> None:
+    old = {field.name: field.dataType.simpleString() for field in schema}
     new = {field.name: field.dataType.simpleString() for field in wanted}
     other = [f"{name}: {old[name]} instead of {new.get(name, 'nothing')}" for name in old if new.get(name) != old[name]]
     if other:

@@ -22,13 +22,13 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 class Watch:
     """Receiver of the changes made by a replacement.
 
-    `told` gets the values of `columns` in changed rows, before and after, with the least time (microseconds) of such
+    `report` receives the values of `columns` in changed rows, before and after, with the least time (microseconds) of such
     rows in column `least`; None if a row has no time.
     """
 
     columns: Sequence[str]
     least: str
-    told: Callable[[Iterable[tuple[Any, ...]]], None]
+    report: Callable[[Iterable[tuple[Any, ...]]], None]
 
 
 def difference(table: Table, wanted: DataFrame, present: DataFrame, *, is_old: bool = False) -> DataFrame:
@@ -75,8 +75,8 @@ def changes_of(differing: DataFrame, watch: Watch) -> DataFrame:
 
 def counted(differing: DataFrame, actions: tuple[str, ...]) -> list[int]:
     """Number of rows for each action."""
-    found = {row[ACTION]: row["count"] for row in differing.groupBy(ACTION).count().collect()}
-    return [found.get(action, 0) for action in actions]
+    counts = {row[ACTION]: row["count"] for row in differing.groupBy(ACTION).count().collect()}
+    return [counts.get(action, 0) for action in actions]
 
 
 def unstamped(table: Table) -> StructType:
@@ -93,7 +93,7 @@ def as_declared(rows: DataFrame, schema: StructType) -> DataFrame:
     kinds = {field.name: field.dataType.simpleString() for field in rows.schema}
 
     def column(field: StructField) -> Column:
-        found = F.col(quoted(field.name))
-        return found if kinds[field.name] == field.dataType.simpleString() else found.cast(field.dataType)
+        column = F.col(quoted(field.name))
+        return column if kinds[field.name] == field.dataType.simpleString() else column.cast(field.dataType)
 
     return rows.select(*map(column, schema))

@@ -142,11 +142,11 @@ class Warehouse:
 
     def _open_table(self, table: Table) -> int:
         mend(self.uri, table.name, self._published.get(table.name, -1))
-        found = self._look_or_spare(table.name)
-        if found is None:
+        table_state = self._look_or_spare(table.name)
+        if table_state is None:
             self._create(table)
             return 0
-        return self.latest(table.name) if brought_up_to_date(self.spark, self.path(table.name), table, found) else found.version
+        return self.latest(table.name) if brought_up_to_date(self.spark, self.path(table.name), table, table_state) else table_state.version
 
     def _look_or_spare(self, name: str) -> ExistingTable | None:
         """Inspect a table; None for a damaged one that can be rebuilt."""
@@ -163,8 +163,8 @@ class Warehouse:
         """Inspect a table, None if missing. Local tables need no Spark query."""
         path = self.path(name)
         if not self._local:
-            told = delta.told_of(self.spark, path)
-            return None if told is None else ExistingTable(self.read(name).schema, self.latest(name), *told)
+            description = delta.told_of(self.spark, path)
+            return None if description is None else ExistingTable(self.read(name).schema, self.latest(name), *description)
         log = _log_of(path)
         if log is None:
             return None
@@ -217,7 +217,7 @@ class Warehouse:
     def _own_version(self, name: str) -> int:
         """Latest version of a table; raises Overtaken if others changed its rows."""
         commits = commits_since(self, name, self._versions[name])
-        if any(commit.told not in self._writers for commit in changing(commits)):
+        if any(commit.user_metadata not in self._writers for commit in changing(commits)):
             raise ConcurrentWrite(f"{self.path(name)}: somebody else writes to this table, too; nothing is published")
         return max((commit.version for commit in commits), default=self._versions[name])
 
@@ -248,10 +248,10 @@ class Warehouse:
     def distinct(self, name: str, scope: Scope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return distinct values of columns in the current rows."""
         log = self.log(name)
-        found = None if log is None else arrow_diff.read_distinct(log, columns, scope.arrow)
-        if found is None:
+        values = None if log is None else arrow_diff.read_distinct(log, columns, scope.arrow)
+        if values is None:
             return map(tuple, self._within(name, scope).select(*columns).distinct().toLocalIterator())
-        return zip(*(found[column].to_pylist() for column in columns), strict=True)
+        return zip(*(values[column].to_pylist() for column in columns), strict=True)
 
     def first_seen(
         self, name: str, scope: Scope, columns: Sequence[str], times: Sequence[str], drawn: DerivedColumns | None = None
@@ -261,10 +261,10 @@ class Warehouse:
         The time, in microseconds, is the first non-null of the columns `times`, or 0. `drawn` derives the values.
         """
         log = self.log(name)
-        found = None if log is None else arrow_diff.read_first(log, columns, scope.arrow, times, drawn)
-        if found is None:
+        values = None if log is None else arrow_diff.read_first(log, columns, scope.arrow, times, drawn)
+        if values is None:
             return map(tuple, firsts_by_spark(self._within(name, scope), columns, times, drawn).toLocalIterator())
-        return zip(*(column.to_pylist() for column in found.columns), strict=True)
+        return zip(*(column.to_pylist() for column in values.columns), strict=True)
 
     def _within(self, name: str, scope: Scope | None) -> DataFrame:
         return self.read(name) if scope is None else self.read(name).where(scope.column)
@@ -360,7 +360,7 @@ class Warehouse:
         if not change:
             return change
         if watch is not None:
-            watch.told(arrow_diff.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
+            watch.report(arrow_diff.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
         whole = None if differing.only_new else _local_rows_of(table, log, None)
         if differing.only_new:
             self._write_locally(log, name, differing.rows, stamp, part)
@@ -411,7 +411,7 @@ class Warehouse:
         try:
             change = RowChanges(*counted(differing, (INSERT, UPDATE, DELETE)))
             if change and watch is not None:
-                watch.told(map(tuple, changes_of(differing, watch).toLocalIterator()))
+                watch.report(map(tuple, changes_of(differing, watch).toLocalIterator()))
             if change:
                 self._apply(table, differing.drop(OLD), change, stamp, part, scope)
         finally:
@@ -424,11 +424,11 @@ class Warehouse:
             if count:
                 self.append(name, self._in_order_of_time(name, rows, count), stamp, part)
             return count
-        held = persist_on_disk(rows)
+        persisted = persist_on_disk(rows)
         try:
-            return self._fill(name, held, stamp, part, held.count())
+            return self._fill(name, persisted, stamp, part, persisted.count())
         finally:
-            held.unpersist()
+            persisted.unpersist()
 
     def _in_order_of_time(self, name: str, rows: DataFrame, count: int) -> DataFrame:
         """Sort rows by time into files, small ones for rows that will change."""

@@ -1,4 +1,4 @@
-"""How groups fare over time: waiting, profiles, periods, deployments.
+"""History of groups: waiting, profiles, periods, deployments.
 
 `blocker_ranking` shares out the seconds that others waited among the blockers that `models.kafka.verdicts.blockers` names. Pure
 functions over rebalances and rows. Imports `dashboards.view` and the sums beside it. Start with `trends`.

@@ -67,14 +67,14 @@ def breaches(rules: Sequence[AlertRule], rebalances: Iterable[Rebalance], logs_e
     for item in rebalances:
         if item.started_at is not None:
             by_group[item.cluster, item.system, item.group].append(item)
-    found: list[Breach] = []
+    breaches_of_rules: list[Breach] = []
     for key, items in by_group.items():
         items.sort(key=lambda item: (item.started_at or 0, item.id))
         end = max(logs_end or 0, items[-1].started_at or 0)
         for rule in rules:
             if fnmatchcase(key[2], rule.groups):
-                found += _slower(rule, key, items, end) if rule.measure == "duration" else _above(rule, key, items, end)
-    return sorted(found, key=lambda one: (one.started_at, one.cluster, one.group, one.rule.text))
+                breaches_of_rules += _slower(rule, key, items, end) if rule.measure == "duration" else _above(rule, key, items, end)
+    return sorted(breaches_of_rules, key=lambda breach: (breach.started_at, breach.cluster, breach.group, breach.rule.text))
 
 
 def _above(rule: AlertRule, key: tuple[str, str, str], items: Sequence[Rebalance], end: int) -> Iterator[Breach]:
@@ -110,10 +110,10 @@ def _sums(rule: AlertRule, items: Sequence[Rebalance]) -> Iterator[tuple[int, in
     for at, share in [*starts, (starts[-1][0] + span + 1, None)]:
         while inside and inside[0][0] + span < at:
             left_at = inside.popleft()[0] + span
-            yield left_at, inside[0][0] if inside else left_at, sum(each for _, each in inside)
+            yield left_at, inside[0][0] if inside else left_at, sum(amount for _, amount in inside)
         if share is not None:
             inside.append((at, share))
-            yield at, inside[0][0], sum(each for _, each in inside)
+            yield at, inside[0][0], sum(amount for _, amount in inside)
 
 
 def _share(measure: str, item: Rebalance) -> float:

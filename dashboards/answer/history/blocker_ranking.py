@@ -57,11 +57,11 @@ def blockers(items: Iterable[Rebalance], ranked_by: str = "client") -> list[Bloc
         begin = item.started_at if item.started_at is not None else item.joined_at
         group = (item.cluster, item.system, item.group)
         for name in set(map(named, item.blockers)):
-            one = members[*group, name]
-            one.hosts.update(person.host for person in item.blockers if person.host and named(person) == name)
-            one.causes[item.cause] += 1
-            one.longest = max(one.longest, item.held_up_seconds)
-            one.times += [] if begin is None else [begin]
+            member = members[*group, name]
+            member.hosts.update(person.host for person in item.blockers if person.host and named(person) == name)
+            member.causes[item.cause] += 1
+            member.longest = max(member.longest, item.held_up_seconds)
+            member.times += [] if begin is None else [begin]
         waits.add(item, partial(_doer, group, named))
     for doer, seconds in waits.seconds().items():
         members[doer].seconds += seconds
@@ -74,20 +74,20 @@ def _doer(group: tuple[str, str, str], named: Callable[[Person], str], person: P
 
 def _ranked(members: Mapping[Offender, _WaitingSums]) -> list[Blocker]:
     totals: defaultdict[tuple[str, ...], float] = defaultdict(float)
-    for key, one in members.items():
-        totals[key[:3]] += one.seconds
-    found = [
+    for key, member in members.items():
+        totals[key[:3]] += member.seconds
+    blockers = [
         Blocker(
             *key,
-            hosts=tuple(sorted(one.hosts)),
-            rebalances=one.causes.total(),
-            seconds=round(one.seconds, 6),
-            group_share=round(one.seconds / totals[key[:3]], 6) if totals[key[:3]] else 0.0,
-            longest_seconds=round(one.longest, 6),
-            causes=tuple(sorted(one.causes.items(), key=lambda pair: (-pair[1], pair[0]))),
-            first_at=min(one.times, default=None),
-            last_at=max(one.times, default=None),
+            hosts=tuple(sorted(member.hosts)),
+            rebalances=member.causes.total(),
+            seconds=round(member.seconds, 6),
+            group_share=round(member.seconds / totals[key[:3]], 6) if totals[key[:3]] else 0.0,
+            longest_seconds=round(member.longest, 6),
+            causes=tuple(sorted(member.causes.items(), key=lambda pair: (-pair[1], pair[0]))),
+            first_at=min(member.times, default=None),
+            last_at=max(member.times, default=None),
         )
-        for key, one in members.items()
+        for key, member in members.items()
     ]
-    return sorted(found, key=lambda one: (-one.seconds, -one.rebalances, one.cluster, one.group, one.name))
+    return sorted(blockers, key=lambda blocker: (-blocker.seconds, -blocker.rebalances, blocker.cluster, blocker.group, blocker.name))

@@ -31,20 +31,20 @@ class ChangePoint:
 
 def change_points(values: Sequence[float], level: float = LEVEL) -> list[ChangePoint]:
     """Changes of level in a series, in order."""
-    found: list[ChangePoint] = []
-    _part(list(values), 0, level, found)
-    return sorted(found, key=lambda point: point.place)
+    points: list[ChangePoint] = []
+    _part(list(values), 0, level, points)
+    return sorted(points, key=lambda point: point.place)
 
 
-def _part(values: Sequence[float], offset: int, level: float, found: list[ChangePoint]) -> None:
+def _part(values: Sequence[float], offset: int, level: float, points: list[ChangePoint]) -> None:
     if len(values) < 2 * SHORTEST or min(values) == max(values) or level * (ORDERS + 1) < 1:
         return
     place, p_value = _strongest(values)
     if p_value > level:
         return
-    found.append(ChangePoint(offset + place, p_value))
-    _part(values[:place], offset, level / 2, found)
-    _part(values[place:], offset + place, level / 2, found)
+    points.append(ChangePoint(offset + place, p_value))
+    _part(values[:place], offset, level / 2, points)
+    _part(values[place:], offset + place, level / 2, points)
 
 
 def _strongest(values: Sequence[float]) -> tuple[int, float]:

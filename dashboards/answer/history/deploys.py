@@ -32,14 +32,14 @@ class Deploy:
 
 def deploys(incidents: Iterable[Any], rebalances: Mapping[str, Rebalance]) -> list[Deploy]:
     """Deployments by time; `rebalances` are those of the incidents, by id."""
-    found = []
+    deploys_of_groups = []
     for row in incidents:
         if ROLLING_RESTART not in (column(row, "kind"), column(row, "root_cause")):
             continue
-        items = [rebalances[each] for each in column(row, "rebalance_ids") or () if each in rebalances]
+        items = [rebalances[rebalance_id] for rebalance_id in column(row, "rebalance_ids") or () if rebalance_id in rebalances]
         members = [item.member_seconds_stopped for item in items if item.member_seconds_stopped is not None]
         spared = (column(row, "static_membership_effect") or {}).get("static_avoided")
-        found.append(
+        deploys_of_groups.append(
             Deploy(
                 cluster=column(row, "cluster"),
                 system=column(row, "system"),
@@ -54,4 +54,4 @@ def deploys(incidents: Iterable[Any], rebalances: Mapping[str, Rebalance]) -> li
                 spared_rebalances=None if spared is None else round(spared),
             )
         )
-    return sorted(found, key=lambda one: (one.started_at is None, one.started_at or 0, one.cluster, one.group))
+    return sorted(deploys_of_groups, key=lambda deploy: (deploy.started_at is None, deploy.started_at or 0, deploy.cluster, deploy.group))

@@ -104,7 +104,7 @@ def files_of(rows: Iterable[Any]) -> Files:
                 clients[column(row, "path")] = version
             elif kind in ("server", "controller", "state_change"):
                 brokers[column(row, "cluster") or ""].update(version.split(", "))
-    return Files({cluster: sorted(found, key=numbers) for cluster, found in brokers.items()}, clients)
+    return Files({cluster: sorted(files, key=numbers) for cluster, files in brokers.items()}, clients)
 
 
 def profiles(
@@ -121,30 +121,30 @@ def profiles(
     for row, item in pairs:
         _add(groups[item.cluster, item.system, item.group], row, item, files)
     for session in sessions:
-        one = groups[column(session, "cluster"), column(session, "system"), column(session, "group")]
+        group = groups[column(session, "cluster"), column(session, "system"), column(session, "group")]
         name = column(session, "instance_id") or name_of(session)
-        one.clients[name] = one.clients.get(name, False) or bool(column(session, "instance_id"))
+        group.clients[name] = group.clients.get(name, False) or bool(column(session, "instance_id"))
         if version := column(session, "client_version"):
-            one.running[name] = max(one.running.get(name, (0, "")), (column(session, "first_seen_at") or 0, version))
+            group.running[name] = max(group.running.get(name, (0, "")), (column(session, "first_seen_at") or 0, version))
     for state in client_states:
-        one = groups[column(state, "cluster"), column(state, "system"), column(state, "group")]
-        one.versions.update(_versions(state, files))
-    found = [_profile(key, one, files, cover.get(key[0], ())) for key, one in groups.items()]
-    return sorted(found, key=lambda one: (-one.stopped_seconds, -one.rebalances, one.cluster, one.group))
+        group = groups[column(state, "cluster"), column(state, "system"), column(state, "group")]
+        group.versions.update(_versions(state, files))
+    profiles_of_groups = [_profile(key, group, files, cover.get(key[0], ())) for key, group in groups.items()]
+    return sorted(profiles_of_groups, key=lambda profile: (-profile.stopped_seconds, -profile.rebalances, profile.cluster, profile.group))
 
 
-def _add(one: _Group, row: Any, item: Rebalance, files: Files) -> None:
-    one.rebalances += 1
-    one.stopped += item.stopped_seconds
-    one.protocols[item.protocol] += 1
-    one.versions.update(_versions(row, files))
+def _add(group: _Group, row: Any, item: Rebalance, files: Files) -> None:
+    group.rebalances += 1
+    group.stopped += item.stopped_seconds
+    group.protocols[item.protocol] += 1
+    group.versions.update(_versions(row, files))
     when = next((at for at in (item.started_at, item.joined_at, item.ended_at) if at is not None), 0)
-    if one.last is None or (when, item.id) >= one.last[:2]:
-        one.last = (when, item.id, row, item)
+    if group.last is None or (when, item.id) >= group.last[:2]:
+        group.last = (when, item.id, row, item)
     if item.protocol != CLASSIC:
-        one.switched_at = when if one.switched_at is None else min(one.switched_at, when)
-    one.protocol_type = column(row, "protocol_type") or one.protocol_type
-    one.assignor = item.assignor or one.assignor
+        group.switched_at = when if group.switched_at is None else min(group.switched_at, when)
+    group.protocol_type = column(row, "protocol_type") or group.protocol_type
+    group.assignor = item.assignor or group.assignor
 
 
 def _versions(row: Any, files: Files) -> Iterable[str]:
@@ -154,24 +154,24 @@ def _versions(row: Any, files: Files) -> Iterable[str]:
             yield from version.split(", ")
 
 
-def _profile(key: tuple[str, str, str], one: _Group, files: Files, stretches: Sequence[tuple[int, int]]) -> GroupProfile:
+def _profile(key: tuple[str, str, str], group: _Group, files: Files, stretches: Sequence[tuple[int, int]]) -> GroupProfile:
     covered = covered_seconds(stretches, 0, _ALWAYS)
-    last = one.last[3] if one.last is not None else None
+    last = group.last[3] if group.last is not None else None
     return GroupProfile(
         *key,
         protocol=last.protocol if last is not None else None,
-        protocol_type=one.protocol_type,
-        assignor=one.assignor,
+        protocol_type=group.protocol_type,
+        assignor=group.assignor,
         members=last.members_after if last is not None else None,
-        clients=len(one.clients),
-        static_members=sum(one.clients.values()),
-        client_versions=tuple(sorted(one.versions, key=numbers)),
-        clients_by_version=_counted(one.running),
-        rebalances=one.rebalances,
-        stopped_seconds=round(one.stopped, 6),
+        clients=len(group.clients),
+        static_members=sum(group.clients.values()),
+        client_versions=tuple(sorted(group.versions, key=numbers)),
+        clients_by_version=_counted(group.running),
+        rebalances=group.rebalances,
+        stopped_seconds=round(group.stopped, 6),
         covered_seconds=round(covered, 6),
-        stopped_seconds_per_week=round(one.stopped / covered * WEEK, 6) if covered >= SHORTEST_COVER else None,
-        migration=_migration(key[1], one, last, files.broker_versions.get(key[0], ())),
+        stopped_seconds_per_week=round(group.stopped / covered * WEEK, 6) if covered >= SHORTEST_COVER else None,
+        migration=_migration(key[1], group, last, files.broker_versions.get(key[0], ())),
     )
 
 
@@ -180,32 +180,32 @@ def _counted(running: Mapping[str, tuple[int, str]]) -> dict[str, int]:
     return {version: counts[version] for version in sorted(counts, key=numbers)}
 
 
-def _migration(system: str, one: _Group, last: Rebalance | None, brokers: Sequence[str]) -> Migration:
-    classic, consumer = one.protocols[CLASSIC], one.protocols["consumer"]
+def _migration(system: str, group: _Group, last: Rebalance | None, brokers: Sequence[str]) -> Migration:
+    classic, consumer = group.protocols[CLASSIC], group.protocols["consumer"]
     if system != "kafka" or (last is not None and last.protocol not in (CLASSIC, "consumer")):
         return Migration("other", (), (), None, classic, consumer)
     if last is not None and last.protocol == "consumer":
-        return Migration("migrated", (), (), one.switched_at if classic else None, classic, consumer)
-    reasons, unknown = _obstacles(one, brokers)
+        return Migration("migrated", (), (), group.switched_at if classic else None, classic, consumer)
+    reasons, unknown = _obstacles(group, brokers)
     status = "blocked" if reasons else "unknown" if unknown else "ready"
     return Migration(status, tuple(reasons), tuple(unknown), None, classic, consumer)
 
 
-def _obstacles(one: _Group, brokers: Sequence[str]) -> tuple[list[str], list[str]]:
+def _obstacles(group: _Group, brokers: Sequence[str]) -> tuple[list[str], list[str]]:
     """What is in the way, and what the logs do not tell."""
     needed, reasons, unknown = readiness(), [], []
-    for what, versions, since in (("brokers", brokers, needed.brokers_since), ("clients", one.versions, needed.java_clients_since)):
+    for kind, versions, since in (("brokers", brokers, needed.brokers_since), ("clients", group.versions, needed.java_clients_since)):
         old = sorted((version for version in versions if numbers(version) < numbers(since)), key=numbers)
         if old:
-            reasons.append(f"{what} of {listed(old)}; {since} or later is needed")
+            reasons.append(f"{kind} of {listed(old)}; {since} or later is needed")
         elif not versions:
-            unknown.append(f"the version of the {what}")
-    if one.protocol_type in needed.other_protocols:
-        reasons.append(needed.other_protocols[one.protocol_type or ""])
-    if one.assignor == needed.streams_assignor:
+            unknown.append(f"the version of the {kind}")
+    if group.protocol_type in needed.other_protocols:
+        reasons.append(needed.other_protocols[group.protocol_type or ""])
+    if group.assignor == needed.streams_assignor:
         reasons.append("Kafka Streams has a protocol of its own (KIP-1071)")
-    elif one.assignor is None:
+    elif group.assignor is None:
         unknown.append("the assignor")
-    elif one.assignor not in needed.assignors and not reasons:
-        reasons.append(f"assignor {one.assignor} is the clients' own, which the consumer protocol does not run")
+    elif group.assignor not in needed.assignors and not reasons:
+        reasons.append(f"assignor {group.assignor} is the clients' own, which the consumer protocol does not run")
     return reasons, unknown

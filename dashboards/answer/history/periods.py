@@ -33,12 +33,12 @@ def periods(begin: int, end: int, step: str, clock: Clock) -> list[Period]:
     if step == "week":
         at -= timedelta(days=at.weekday())
     lengths = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
-    found = []
+    spans = []
     while _micros(at) <= end:
         after = at + lengths[step]
-        found.append(Period(f"{at:%Y-%m-%d %H:%M}" if step == "hour" else f"{at:%Y-%m-%d}", _micros(at), _micros(after)))
+        spans.append(Period(f"{at:%Y-%m-%d %H:%M}" if step == "hour" else f"{at:%Y-%m-%d}", _micros(at), _micros(after)))
         at = after
-    return found
+    return spans
 
 
 def between(begin: int, end: int, cuts: Iterable[int], clock: Clock) -> list[Period]:
@@ -54,7 +54,7 @@ def cover_of(files: Iterable[Any]) -> dict[str, list[tuple[int, int]]]:
         first, last = column(row, "first_at"), column(row, "last_at")
         if column(row, "recognised") and first is not None and last is not None:
             stretches.setdefault(column(row, "cluster") or "", []).append((first, last))
-    return {cluster: _merged(found) for cluster, found in stretches.items()}
+    return {cluster: _merged(spans) for cluster, spans in stretches.items()}
 
 
 def covered_seconds(stretches: Sequence[tuple[int, int]], begin: int, end: int) -> float:
@@ -63,13 +63,13 @@ def covered_seconds(stretches: Sequence[tuple[int, int]], begin: int, end: int) 
 
 
 def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for first, last in sorted(stretches):
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
-            found.append((first, last))
-    return found
+            merged.append((first, last))
+    return merged
 
 
 def _micros(at: datetime) -> int:

@@ -106,8 +106,8 @@ def trends(items: Iterable[Rebalance], spans: Sequence[Period], cover: Mapping[s
         place = next((number for number, span in enumerate(spans) if when is not None and span.begin <= when < span.end), None)
         if place is not None:
             groups[item.cluster, item.system, item.group].sums[place].add(item)
-    found = [_trend(key, group.sums, spans, cover.get(key[0], ())) for key, group in groups.items()]
-    return sorted(found, key=lambda one: (101 if one.score is None else one.score, one.cluster, one.group))
+    trends_of_groups = [_trend(key, group.sums, spans, cover.get(key[0], ())) for key, group in groups.items()]
+    return sorted(trends_of_groups, key=lambda trend: (101 if trend.score is None else trend.score, trend.cluster, trend.group))
 
 
 def _trend(
@@ -115,9 +115,9 @@ def _trend(
 ) -> GroupTrend:
     rows = []
     for number, span in enumerate(spans):
-        one, covered = sums.get(number) or _Sum(), covered_seconds(stretches, span.begin, span.end)
-        score = stability(one.stopped, one.unexpected, covered)
-        totals = (one.rebalances, one.unexpected, round(one.stopped, 6), round(one.member_seconds, 6))
+        total, covered = sums.get(number) or _Sum(), covered_seconds(stretches, span.begin, span.end)
+        score = stability(total.stopped, total.unexpected, covered)
+        totals = (total.rebalances, total.unexpected, round(total.stopped, 6), round(total.member_seconds, 6))
         rows.append(GroupPeriod(span, round(covered, 6), *totals, score))
     whole = sum(row.covered_seconds for row in rows)
     score = stability(sum(row.stopped_seconds for row in rows), sum(row.unexpected for row in rows), whole)

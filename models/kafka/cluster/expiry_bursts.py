@@ -76,8 +76,8 @@ def bursts_of(expiries: Iterable[Event], loaded: Sequence[tuple[int, str | None]
         if event.group is not None and event.at_us is not None and is_expiry(event):
             place = event.place
             by_node.setdefault(event.node, {})[event.at_us, place.file, place.byte_offset] = event
-    found = [burst for node, events in by_node.items() for burst in _of_node(node, [events[key] for key in sorted(events)], loaded)]
-    return sorted(found, key=lambda burst: (burst.at, burst.node or "", burst.groups))
+    bursts = [burst for node, events in by_node.items() for burst in _of_node(node, [events[key] for key in sorted(events)], loaded)]
+    return sorted(bursts, key=lambda burst: (burst.at, burst.node or "", burst.groups))
 
 
 def is_expiry(event: Event) -> bool:
@@ -121,5 +121,5 @@ def _shown(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def _follows_load(node: str | None, at: int, loaded: Sequence[tuple[int, str | None]]) -> bool:
-    low = bisect_left(loaded, at - LOAD_US, key=lambda each: each[0])
-    return any(node in {None, each[1]} for each in loaded[low : bisect_left(loaded, at + 1, key=lambda each: each[0])])
+    low = bisect_left(loaded, at - LOAD_US, key=lambda load: load[0])
+    return any(node in {None, load[1]} for load in loaded[low : bisect_left(loaded, at + 1, key=lambda load: load[0])])

@@ -27,15 +27,15 @@ class FactFingerprints(TimeFingerprints):
 def fingerprint_facts(facts: ClusterFacts) -> FactFingerprints:
     """Fingerprints of a cluster's facts, by time."""
     in_force = [(name, getattr(facts, name)) for name in _IN_FORCE]
-    return FactFingerprints.from_facts([*in_force, ("capped", sorted(facts.capped.items(), key=lambda each: each[0]))], _timed(facts))
+    return FactFingerprints.from_facts([*in_force, ("capped", sorted(facts.capped.items(), key=lambda item: item[0]))], _timed(facts))
 
 
 def _timed(facts: ClusterFacts) -> Iterator[TimedFact]:
     """All facts with a time, each with its time and kind."""
     for name in _TIMED:
-        yield from ((each.at, name, each) for each in getattr(facts, name))
+        yield from ((fact.at, name, fact) for fact in getattr(facts, name))
     for name in ("leaders_replaced", "kept", "expiries"):
         yield from ((event.time_us, name, event) for event in getattr(facts, name))
-    yield from ((each[0], "deletions", each) for each in facts.deletions)
+    yield from ((deletion[0], "deletions", deletion) for deletion in facts.deletions)
     for group, events in sorted(facts.attributed_events.items()):
         yield from ((event.order_us, f"events_without_group {group}", event) for event in events)

@@ -195,13 +195,13 @@ class ClusterFacts:
     def expiry_near(self, at: int, reach_us: int) -> Event | None:
         """Line about expired offsets within `reach_us` of a time."""
         index = bisect_left(self.expiries, at - reach_us, key=lambda event: event.time_us)
-        found = self.expiries[index] if index < len(self.expiries) else None
-        return found if found is not None and found.time_us <= at + reach_us else None
+        expiry = self.expiries[index] if index < len(self.expiries) else None
+        return expiry if expiry is not None and expiry.time_us <= at + reach_us else None
 
     def session_ms_of(self, group: str | None) -> int | None:
         """Session timeout in force for a group whose own is out of bounds."""
-        told = (event for (named, setting), event in self.capped.items() if named == group and setting.endswith(SESSION_TIMEOUT))
-        return next((_int(event.fields.get("effective")) for event in told), None)
+        settings = (event for (named, setting), event in self.capped.items() if named == group and setting.endswith(SESSION_TIMEOUT))
+        return next((_int(event.fields.get("effective")) for event in settings), None)
 
     def partition_of(self, group: str) -> int | None:
         """The offsets partition of a group, None while the partition count is unknown."""
@@ -299,8 +299,8 @@ def _unannounced_departures(lists: list[Event]) -> Iterator[BrokerDeparture]:
         named = event.fields.get("live")
         if isinstance(named, (list, tuple)):
             now = {str(node) for node in named}
-            said = {*_nodes(event.fields.get("removed")), *_nodes(event.fields.get("bounced"))}
-            yield from (BrokerDeparture(event.time_us, node, event) for node in sorted(live - now - said))
+            named_nodes = {*_nodes(event.fields.get("removed")), *_nodes(event.fields.get("bounced"))}
+            yield from (BrokerDeparture(event.time_us, node, event) for node in sorted(live - now - named_nodes))
             live = now
 
 
@@ -320,7 +320,7 @@ def _order(place: LogPosition) -> tuple[str, int]:
 
 def _takeovers(loads: Iterable[Load]) -> list[Load]:
     holders: dict[int, str | None] = {}
-    found = []
+    takeovers = []
     for load in loads:
         holder = holders.get(load.partition)
         if not load.is_loaded:
@@ -328,9 +328,9 @@ def _takeovers(loads: Iterable[Load]) -> list[Load]:
                 holders.pop(load.partition, None)
             continue
         if holder is not None and load.node is not None and load.node != holder:
-            found.append(load)
+            takeovers.append(load)
         holders[load.partition] = load.node
-    return found
+    return takeovers
 
 
 def _learn_load(facts: ClusterFacts, event: Event) -> None:
@@ -449,10 +449,10 @@ def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:
     ]
     rows += [
         row("timeout", group or "broker", f"{setting}={event.fields.get('effective')}", event.time_us, [event])
-        for (group, setting), event in sorted(facts.capped.items(), key=lambda each: each[0])
+        for (group, setting), event in sorted(facts.capped.items(), key=lambda item: item[0])
     ]
     rows += [row("version", file, version, None, []) for file, version in sorted(facts.versions.items())]
     rows += [row("outage", change.node or "?", change.kind, change.at, [change.event]) for change in facts.node_changes]
     rows += [row("gap", damage.file, damage.event.text, damage.at, [damage.event]) for damage in facts.damaged]
-    unique = {each.learned_fact_id: each for each in rows}
+    unique = {row.learned_fact_id: row for row in rows}
     return list(unique.values())

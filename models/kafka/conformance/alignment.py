@@ -45,12 +45,12 @@ def align(expected: Iterable[ExpectedLine], seen: Sequence[Event]) -> Alignment:
     place = missing = matched = 0
     differing: list[str] = []
     for line in expected:
-        found = next((number for number in range(place, len(seen)) if seen[number].name == line.event), None)
-        if found is None or not all(is_aside(each) for each in seen[place:found]):
+        index = next((number for number in range(place, len(seen)) if seen[number].name == line.event), None)
+        if index is None or not all(is_aside(line) for line in seen[place:index]):
             missing += not line.is_optional
             continue
-        differing += differences(line, seen[found])
-        place = found + 1
+        differing += differences(line, seen[index])
+        place = index + 1
         matched += 1
     return Alignment(matched, missing, tuple(differing))
 
@@ -78,26 +78,26 @@ def _member(fields: Mapping[str, Any], event: Event) -> bool:
 
 
 def _count(fields: Mapping[str, Any], event: Event) -> bool:
-    told = int_field(event, "member_count")
-    return told is not None and "member_count" in fields and told != fields["member_count"]
+    member_count = int_field(event, "member_count")
+    return member_count is not None and "member_count" in fields and member_count != fields["member_count"]
 
 
 def _members(fields: Mapping[str, Any], event: Event) -> bool:
-    told = names_field(event, "members")
-    return bool(told) and "members" in fields and set(told) != {each for each in fields["members"] if is_named(each)}
+    member_names = names_field(event, "members")
+    return bool(member_names) and "members" in fields and set(member_names) != {name for name in fields["members"] if is_named(name)}
 
 
 def _reason(fields: Mapping[str, Any], event: Event) -> bool:
-    told, expected = text_field(event, "reason_id"), fields.get("reason_id")
-    if told is None or expected is None or told == "other":
+    reason_id, expected = text_field(event, "reason_id"), fields.get("reason_id")
+    if reason_id is None or expected is None or reason_id == "other":
         return False
     expected = SAME_REASONS.get(expected, expected)
-    return told != expected and not {told, expected} <= UNTOLD_REASONS
+    return reason_id != expected and not {reason_id, expected} <= UNTOLD_REASONS
 
 
 def _reason_member(fields: Mapping[str, Any], event: Event) -> bool:
-    told, expected = text_field(event, "reason_member_id"), fields.get("reason_member_id")
-    return bool(told and expected) and is_named(str(expected)) and told != expected
+    reason_member, expected = text_field(event, "reason_member_id"), fields.get("reason_member_id")
+    return bool(reason_member and expected) and is_named(str(expected)) and reason_member != expected
 
 
 TELLING_GENERATION = frozenset({"RebalanceStarted", "GenerationStarted", "GroupEmptied", "AssignmentReceived"})

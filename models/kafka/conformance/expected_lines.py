@@ -87,7 +87,7 @@ def expected_lines(
             continue
         if change.group not in ("", group_id):
             continue
-        told = announce(sight.policy, change, 0, 0)
-        if told is not None and told.level in sight.levels:
+        line = announce(sight.policy, change, 0, 0)
+        if line is not None and line.level in sight.levels:
             shown = State.EMPTY if state is None and change.group else state
-            yield ExpectedLine(change.event, told.at_ms, told.fields, shown, change.generation if change.group else generation)
+            yield ExpectedLine(change.event, line.at_ms, line.fields, shown, change.generation if change.group else generation)

@@ -42,8 +42,8 @@ class Guesses:
 
     def make_member_id(self, prefix: str) -> str:  # noqa: ARG002
         """The id that a line tells, or one that stands for it."""
-        told, self.member_id = self.member_id, ""
-        return told or self.new_id()
+        member_id, self.member_id = self.member_id, ""
+        return member_id or self.new_id()
 
     def new_id(self) -> str:
         """An id for a member that no line has named."""
@@ -233,7 +233,7 @@ class Explanation:
         return self.requests
 
     def signature(self) -> tuple[object, ...]:
-        """What two explanations have in common that nothing later can tell apart."""
+        """Key of explanations that no later line can distinguish."""
         group = self.group
         if group is None:
             return (None, len(self.announced))

@@ -96,7 +96,7 @@ def _rejoin(explanation: Explanation, hidden: HiddenInput) -> None:
             return
         protocols = member.protocols
         if hidden.has_changed:
-            protocols = tuple(Protocol(each.name, each.metadata + b"+") for each in protocols)
+            protocols = tuple(Protocol(protocol.name, protocol.metadata + b"+") for protocol in protocols)
         _joining(explanation, member_id, member.instance, protocols, asks=True)
 
 
@@ -218,7 +218,7 @@ def _be_member(explanation: Explanation, hidden: HiddenInput) -> None:
         group.pending_join.discard(member_id)
         if member_id in group.members:
             continue
-        unnamed = next((each for each in group.members.values() if not is_named(each.id)), None)
+        unnamed = next((member for member in group.members.values() if not is_named(member.id)), None)
         if unnamed is not None:
             _rename(group, unnamed, member_id)
             continue
@@ -283,7 +283,7 @@ def _adopt_loaded(explanation: Explanation, hidden: HiddenInput) -> None:
 def _rename(group: Group, member: Member, member_id: str) -> None:
     """Call a member by the id that a line tells at last."""
     before = member.id
-    group.members = {member_id if each == before else each: known for each, known in group.members.items()}
+    group.members = {member_id if member == before else member: known for member, known in group.members.items()}
     member.id = member_id
     if member.instance is not None:
         group.static[member.instance] = member_id
@@ -343,7 +343,7 @@ def _join_unseen(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa
 
 def _unnamed_pending(group: Group) -> str | None:
     """An id handed out that no line has told, if any."""
-    return next((each for each in sorted(group.pending_join) if not is_named(each) and each != HELD_BY), None)
+    return next((name for name in sorted(group.pending_join) if not is_named(name) and name != HELD_BY), None)
 
 
 def _forget_pending(explanation: Explanation, hidden: HiddenInput) -> None:

@@ -50,8 +50,8 @@ class Scene:
     @property
     def told_state(self) -> State | None:
         """The state that the line prints."""
-        told = text_field(self.line, "state")
-        return State(told) if told in set(State) else None
+        state = text_field(self.line, "state")
+        return State(state) if state in set(State) else None
 
     def next(self, *events: str) -> Event | None:
         """The line directly behind this one, if of one of these events.

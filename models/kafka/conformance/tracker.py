@@ -89,7 +89,7 @@ class Tracker:
         """Follow a line by a given script and return their likelihood."""
         alignment = _tried(self.best, script, line, ahead)
         announced = self.best.announced
-        if announced and all(each.event != line.name for each in announced):
+        if announced and all(expected.event != line.name for expected in announced):
             self.best.note(line, announced.popleft(), ("event",))
         else:
             self.line, self.matched = line, _adopted(self.best, script, alignment, line)
@@ -127,8 +127,8 @@ def bursts(lines: Iterable[Event]) -> Iterator[list[Event]]:
 def _best_of(followed: list[tuple[Explanation, ExpectedLine | None]]) -> list[tuple[Explanation, ExpectedLine | None]]:
     """The best few, of equal ones the heavier."""
     kept: dict[tuple[object, ...], tuple[Explanation, ExpectedLine | None]] = {}
-    for each in sorted(followed, key=lambda one: -one[0].weight):
-        kept.setdefault(each[0].signature(), each)
+    for pair in sorted(followed, key=lambda pair: -pair[0].weight):
+        kept.setdefault(pair[0].signature(), pair)
     return list(islice(kept.values(), BEAM))
 
 
@@ -136,11 +136,11 @@ def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> 
     """The explanations that one becomes by a line."""
     if _is_repeated(explanation, line) or _is_elsewhere(explanation, line):
         return [(explanation, None)]
-    said = _announced(explanation, line)
-    if said is not None:
+    expected_line = _announced(explanation, line)
+    if expected_line is not None:
         explanation.accounted += 1
-        explanation.note(line, said)
-        return [(explanation, said)]
+        explanation.note(line, expected_line)
+        return [(explanation, expected_line)]
     explanation.coordinator.shard.now_ms = line.time_us // US_PER_MS
     scene = Scene(explanation, line, ahead)
     known = standing(scene)
@@ -195,16 +195,18 @@ def _announced(explanation: Explanation, line: Event) -> ExpectedLine | None:
     What it should have said before that is missing.
     """
     waiting = explanation.announced
-    place = next((number for number, each in enumerate(waiting) if each.event == line.name and not differences(each, line)), None)
+    place = next(
+        (number for number, expected in enumerate(waiting) if expected.event == line.name and not differences(expected, line)), None
+    )
     if place is None:
         if line.group is not None:
             _drop(explanation, len(waiting))
         return None
-    found = waiting[place]
+    expected = waiting[place]
     if any(waiting[number].event != line.name for number in range(place)):  # members of one step have no order
         _drop(explanation, place)
-    waiting.remove(found)
-    return found
+    waiting.remove(expected)
+    return expected
 
 
 def _drop(explanation: Explanation, count: int) -> None:
@@ -251,14 +253,14 @@ def _adopted(explanation: Explanation, script: Script, alignment: Alignment, lin
     The line is one that it says, or remains unexplained.
     """
     explanation.weight += log_likelihood(script, alignment)
-    said = _announced_by_name(explanation, line)
-    if said is not None:
+    expected_line = _announced_by_name(explanation, line)
+    if expected_line is not None:
         explanation.accounted += 1
-        explanation.note(line, said, differences(said, line))
+        explanation.note(line, expected_line, differences(expected_line, line))
     elif not _is_silent(script):
         explanation.unexplained += 1
         explanation.note(line, None)
-    return said
+    return expected_line
 
 
 SILENT = frozenset({"die", "adopt", "adopt_loaded", "load", "unload", "read_member"})
@@ -271,7 +273,7 @@ def _is_silent(script: Script) -> bool:
 
 def _announced_by_name(explanation: Explanation, line: Event) -> ExpectedLine | None:
     waiting = explanation.announced
-    place = next((number for number, each in enumerate(waiting) if each.event == line.name), None)
+    place = next((number for number, expected in enumerate(waiting) if expected.event == line.name), None)
     if place is None:
         return None
     for _ in range(place):

@@ -32,7 +32,7 @@ ALL_LEVELS = frozenset({"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"})
 
 
 class Ruling(StrEnum):
-    """What a run says of a cause."""
+    """Result of a run for a cause."""
 
     FITS = "fits"
     FITS_IF = "fits_if"
@@ -125,11 +125,11 @@ def open_window(tracker: Tracker, past: Sequence[Event], lines: Sequence[Event],
     whole = [*lines, *beyond]
     for burst in bursts(whole):
         for number, line in enumerate(burst):
-            if len(taken) >= len(lines) and all(each.is_optional for each in tracker.best.announced):
+            if len(taken) >= len(lines) and all(expected.is_optional for expected in tracker.best.announced):
                 break
             if not triggers:
                 before, place = _noting(tracker.best), len(taken)
-                tracker.beam = [_noting(each) for each in tracker.beam]
+                tracker.beam = [_noting(candidate) for candidate in tracker.beam]
             tracker.step(burst, number)
             taken.append(line)
             triggers = triggers or _moved_by(tracker.best, before)
@@ -152,23 +152,23 @@ def _moved_by(after: Explanation, before: Explanation | None) -> frozenset[str]:
 
 def steps_since(after: Explanation, before: Explanation) -> tuple[InputLink, ...]:
     """Inputs that one explanation has beyond another, in order."""
-    found: list[InputLink] = []
+    links: list[InputLink] = []
     step = after.last
     while step is not None and step is not before.last:
-        found.append(step)
+        links.append(step)
         step = step.before
-    return tuple(reversed(found))
+    return tuple(reversed(links))
 
 
 def entries_since(after: Explanation) -> tuple[Entry, ...]:
     """What was noted, in order, and the model's lines that never came."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     entry = after.account
     while entry is not None:
-        found.append(entry)
+        entries.append(entry)
         entry = entry.before
     lacking = [Entry(None, line, (), None, None) for line in after.announced if not line.is_optional]
-    return (*reversed(found), *lacking)
+    return (*reversed(entries), *lacking)
 
 
 def try_causes(window: Window, causes: Iterable[Cause]) -> list[Trial]:
@@ -282,7 +282,7 @@ def _needed(before: Explanation, inputs: Sequence[HiddenInput], line: Event) -> 
             return ()
     whole = Sight(course.sight.policy, ALL_LEVELS)
     written = expected_lines(whole, course.said, course.group_id, where)
-    return tuple(each for each in written if not course.sight.shows(each.event) and not each.is_optional)
+    return tuple(line for line in written if not course.sight.shows(line.event) and not line.is_optional)
 
 
 def _starts_where(before: Explanation, cause: Cause) -> bool:
@@ -360,8 +360,8 @@ def _expire(scene: Scene) -> Iterator[Script]:
 def _rejoin(scene: Scene) -> Iterator[Script]:
     known, member = _somebody(scene)
     leader = scene.group.leader if scene.group is not None else None
-    for each in dict.fromkeys(filter(None, (leader, member))):
-        yield Script((*known, HiddenInput("rejoin", (each,), has_changed=each != leader)), "unnamed")
+    for name in dict.fromkeys(filter(None, (leader, member))):
+        yield Script((*known, HiddenInput("rejoin", (name,), has_changed=name != leader)), "unnamed")
 
 
 def _replace(scene: Scene) -> Iterator[Script]:

@@ -42,8 +42,8 @@ Its coordinator in Java does not log joins of ids that were handed out."""
 def version_of(lines: Iterable[Event]) -> str:
     """The newest version that a line hints at."""
     known = list(lines)
-    found = (next((version for version, writes in HINTS if writes(line)), OLDEST) for line in known)
-    version = max(found, key=parse_version, default=OLDEST)
+    versions = (next((version for version, writes in HINTS if writes(line)), OLDEST) for line in known)
+    version = max(versions, key=parse_version, default=OLDEST)
     return PREVIEW if version == JAVA_ONLY and _joins_silently(known) else version
 
 

@@ -97,11 +97,13 @@ def view_of(tracker: Tracker) -> View:
     """
     best, (state, generation) = tracker.best, tracker.standing
     certainty, group = best.certainty, best.group
-    alike = all(other.standing == best.standing for other in tracker.beam[1:])
+    is_unanimous = all(other.standing == best.standing for other in tracker.beam[1:])
     known = state is not None or certainty.is_state_sure
     return View(
-        state=_fact(state, is_certain=certainty.is_state_sure and alike) if known else Fact(None, UNKNOWN),
-        generation=_fact(generation, is_certain=certainty.is_generation_sure and alike) if generation is not None else Fact(None, UNKNOWN),
+        state=_fact(state, is_certain=certainty.is_state_sure and is_unanimous) if known else Fact(None, UNKNOWN),
+        generation=_fact(generation, is_certain=certainty.is_generation_sure and is_unanimous)
+        if generation is not None
+        else Fact(None, UNKNOWN),
         leader=_leader(tracker, group),
         member_count=_count(tracker, group),
         members=tuple(_member(best, group, member) for member in group.members.values()) if group is not None else (),
@@ -118,11 +120,11 @@ def _leader(tracker: Tracker, group: Group | None) -> Fact[str]:
     best = tracker.best
     if group is None or (group.leader is not None and not is_named(group.leader)):
         return Fact(None, UNKNOWN)
-    alike = all(other.group is not None and other.group.leader == group.leader for other in tracker.beam)
+    is_unanimous = all(other.group is not None and other.group.leader == group.leader for other in tracker.beam)
     if group.leader is not None and best.certainty.was_leader_chosen:
         return Fact(None, UNKNOWN)
     is_member = group.leader is None or _is_certain(best, group, group.leader)
-    return _fact(group.leader, is_certain=best.certainty.is_leader_sure and alike and is_member and not best.announced)
+    return _fact(group.leader, is_certain=best.certainty.is_leader_sure and is_unanimous and is_member and not best.announced)
 
 
 def _in_phase(group: Group) -> bool:
@@ -133,8 +135,8 @@ def _count(tracker: Tracker, group: Group | None) -> Fact[int]:
     best = tracker.best
     if group is None:
         return Fact(0, CERTAIN if best.certainty.is_state_sure else UNKNOWN)
-    alike = all(other.group is not None and len(other.group.members) == len(group.members) for other in tracker.beam)
-    certain = best.certainty.is_count_sure and alike and not best.announced
+    is_unanimous = all(other.group is not None and len(other.group.members) == len(group.members) for other in tracker.beam)
+    certain = best.certainty.is_count_sure and is_unanimous and not best.announced
     if _in_phase(group):
         certain = certain and best.sight.shows_joins and not may_lose_members(best)
     return _fact(len(group.members), is_certain=certain)
@@ -155,8 +157,8 @@ def _member(explanation: Explanation, group: Group, member: Member) -> MemberVie
     certain = named and _is_certain(explanation, group, member.id)
     instance = member.instance if member.instance is None or is_named(member.instance) else None
     rejoined, synced = _rejoined(explanation, group, member), _synced(explanation, group, member)
-    met = rejoined if _in_phase(group) else synced
-    awaited = NOT_KNOWN if met.value is None else Fact(not met.value, met.certainty)
+    has_answered = rejoined if _in_phase(group) else synced
+    awaited = NOT_KNOWN if has_answered.value is None else Fact(not has_answered.value, has_answered.certainty)
     kind = CERTAIN if certain else INFERRED if named else UNKNOWN
     return MemberView(member.id if named else None, instance, kind, rejoined, synced, awaited)
 
@@ -187,7 +189,7 @@ def _pending(explanation: Explanation, group: Group | None) -> Fact[tuple[str, .
     sight = explanation.sight
     if group is None:
         return Fact((), CERTAIN if explanation.certainty.is_state_sure else UNKNOWN)
-    named = tuple(sorted(each for each in group.pending_join if is_named(each)))
+    named = tuple(sorted(name for name in group.pending_join if is_named(name)))
     if not sight.policy.hands_out_member_ids:
         return Fact((), CERTAIN)
     if not sight.shows("MemberIdHandedOut"):

@@ -1,4 +1,4 @@
-"""What requests and clients tell of a group beside its coordinator.
+"""Facts about a group from requests and clients, beside its coordinator.
 
 Who rejoined and synced when, rosters, leaders, timeouts.
 
@@ -48,12 +48,12 @@ class Witnesses:
 
     def take(self, event: Event) -> None:
         """Learn from a line of a request or of a client."""
-        told = TOLD.get(event.name)
-        if told is not None:
-            told(self, event)
+        fact = OBSERVERS.get(event.name)
+        if fact is not None:
+            fact(self, event)
 
     def enriched(self, line: Event) -> Event:
-        """A coordinator's line with what others tell of its generation."""
+        """A coordinator's line with other witnesses' facts about its generation."""
         generation = line.generation
         if line.name == "GenerationStarted" and generation in self.rosters:
             roster = self.rosters[generation]
@@ -89,8 +89,8 @@ class Witnesses:
         elif not in_phase and synced.certainty != CERTAIN:
             sign = self.syncs.get((member.member_id, generation))
             synced = _done([sign] if sign is not None else [], since, at_us) or synced
-        met = rejoined if in_phase else synced
-        awaited: Fact[bool] = Fact(None if met.value is None else not met.value, met.certainty)
+        has_answered = rejoined if in_phase else synced
+        awaited: Fact[bool] = Fact(None if has_answered.value is None else not has_answered.value, has_answered.certainty)
         return replace(member, rejoined=rejoined, synced=synced, awaited=awaited)
 
     def _votes(self, members: tuple[MemberView, ...]) -> Fact[dict[str, int]] | None:
@@ -111,7 +111,7 @@ class Witnesses:
 
     def _timer(self, timer: TimerView, members: tuple[MemberView, ...], began_us: int, at_us: int) -> TimerView:
         if timer.kind == "session" and timer.member_id in self.sessions:
-            heard = [each for each in self.alive.get(timer.member_id or "", ()) if each <= at_us]
+            heard = [time for time in self.alive.get(timer.member_id or "", ()) if time <= at_us]
             if heard:
                 return replace(timer, deadline_ms=max(heard) // US_PER_MS + self.sessions[timer.member_id], certainty=INFERRED)
         timeouts = [self.rebalances.get(member.member_id or "") for member in members]
@@ -200,7 +200,7 @@ def _assignment_made(known: Witnesses, event: Event) -> None:
         known.rosters.setdefault(event.generation, members)
 
 
-TOLD: Mapping[str, Callable[[Witnesses, Event], None]] = {
+OBSERVERS: Mapping[str, Callable[[Witnesses, Event], None]] = {
     "JoinGroupCompleted": _join,
     "SyncGroupCompleted": _synced,
     "HeartbeatCompleted": _heard,

@@ -109,7 +109,7 @@ NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
 
 def announce(policy: Policy, change: LoggedChange, node: int, partition: int) -> Announcement | None:
     """Return the log line of an event, None if none is written."""
-    special = (other for told, other in INSTEAD.get(change.event, ()) if told.items() <= change.fields.items())
+    special = (other for fields, other in INSTEAD.get(change.event, ()) if fields.items() <= change.fields.items())
     rule = next(special, RULES.get(change.event))
     level = rule.level(policy) if rule is not None else None
     if rule is None or level is None:

@@ -96,7 +96,7 @@ class BothCoordinator:
 
     def next_ms(self) -> int | None:
         """Deadline of the next timer, None if there is none."""
-        return min((due for each in (self.classic, self.modern) if (due := each.timers.next_ms()) is not None), default=None)
+        return min((due for coordinator in (self.classic, self.modern) if (due := coordinator.timers.next_ms()) is not None), default=None)
 
     def not_before_ms(self) -> int | None:
         """A time before which no timer is due, None without timers."""
@@ -260,7 +260,7 @@ class BothCoordinator:
             topics=topics,
             epoch=group.generation,
             previous_epoch=group.generation,
-            assigned=frozenset(each for each in assigned(member.assignment) if each[0] in known),
+            assigned=frozenset(partition for partition in assigned(member.assignment) if partition[0] in known),
             classic=ClassicSide(member.session_ms, member.protocols),
         )
 
@@ -285,12 +285,14 @@ class BothCoordinator:
         Responses that were sent are not undone.
         """
         shard = self.classic.shard
-        group, record, said = shard.groups.get(group_id), shard.log.groups.get(group_id), len(shard.changes)
+        group, record, line_count = shard.groups.get(group_id), shard.log.groups.get(group_id), len(shard.changes)
 
         def take_back() -> None:
             _put(shard.groups, group_id, group)
             _put(shard.log.groups, group_id, record)
-            shard.changes[said:] = [replace(change, is_undone=True) for change in shard.changes[said:] if isinstance(change, LoggedChange)]
+            shard.changes[line_count:] = [
+                replace(change, is_undone=True) for change in shard.changes[line_count:] if isinstance(change, LoggedChange)
+            ]
 
         return take_back
 
@@ -303,7 +305,7 @@ class BothCoordinator:
             return False
         shard = self.classic.shard
         made = shard.groups[group.id] = Group(group.id, shard.now_ms, State.STABLE, group.epoch, offsets=group.offsets)
-        for member in (each for each in group.members.values() if each not in leaving and each.classic is not None):
+        for member in (candidate for candidate in group.members.values() if candidate not in leaving and candidate.classic is not None):
             made.add(_downgraded_member(group, member))
         made.protocol = made.vote()[0]
         made.subscribe()

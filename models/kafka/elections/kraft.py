@@ -292,11 +292,11 @@ def _record_isr(partition: Registration, wanted: ElectionRequest, targets: _Targ
 
 def isr_shrink_raises_epoch(metadata_version: str) -> bool:
     """Whether an ISR shrink raises the leader epoch (until 3.6, KAFKA-15021)."""
-    found = METADATA_VERSION.fullmatch(metadata_version)
-    if found is None:
+    match = METADATA_VERSION.fullmatch(metadata_version)
+    if match is None:
         message = f"not a metadata version: {metadata_version!r}"
         raise ValueError(message)
-    return (int(found[1]), int(found[2])) < (3, 6)
+    return (int(match[1]), int(match[2])) < (3, 6)
 
 
 def _record_last_known_leader(partition: Registration, wanted: ElectionRequest, record: ChangeRecord) -> ChangeRecord:

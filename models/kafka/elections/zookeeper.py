@@ -124,14 +124,14 @@ def elect(
 
     Without a current leadership nobody is elected. `unclean_enabled` matters to OFFLINE only.
     """
-    told = _told(strategy, replicas, brokers)
+    decision = _candidates(strategy, replicas, brokers)
     leader = None if current is None else _leader(strategy, replicas, brokers, current.isr, unclean_enabled)
     if current is None or leader is None:
-        return LeaderChoice(None, told)
-    return LeaderChoice(current.passed_to(leader, _isr(strategy, brokers, current.isr, leader)), told)
+        return LeaderChoice(None, decision)
+    return LeaderChoice(current.passed_to(leader, _isr(strategy, brokers, current.isr, leader)), decision)
 
 
-def _told(strategy: ElectionReason, replicas: Replicas, brokers: Brokers) -> tuple[int, ...]:
+def _candidates(strategy: ElectionReason, replicas: Replicas, brokers: Brokers) -> tuple[int, ...]:
     match strategy:
         case ElectionReason.OFFLINE:
             return tuple(replica for replica in replicas.all if replica in brokers.online)

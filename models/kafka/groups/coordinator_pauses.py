@@ -18,7 +18,7 @@ KIND = "coordinator_pause"
 
 
 def told_bursts(bursts: Sequence[ExpiryBurst], group: str, rows: Sequence[Rebalance]) -> list[ExpiryBurst]:
-    """Bursts that this group tells of, which are those of these rebalances."""
+    """Bursts of expiries behind these rebalances of the group."""
     times = {row.began for row in rows if row.root_cause == RootCause.COORDINATOR_PAUSE}
     return [burst for burst in bursts if burst.told_by == group and any(abs(burst.at - at) <= US_PER_SECOND for at in times)]
 
@@ -51,7 +51,7 @@ def _facts(burst: ExpiryBurst) -> PauseFacts:
 
 
 def soften(incident: Incident[EpisodeFacts], rows: Iterable[Rebalance], stuck_seconds: float) -> None:
-    """Lower the severity of what a pause did to one group.
+    """Lower the severity of a pause's consequences in one group.
 
     The incident of the pause itself needs attention, and so does a group that stood still for `stuck_seconds`.
     """

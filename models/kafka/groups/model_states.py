@@ -44,7 +44,7 @@ class ModelStates:
     initial_delay_ms: int
     snapshot: Snapshot | None = None
     lines: list[Event] = field(default_factory=list)
-    told: str | None = None
+    stated_version: str | None = None
     """The version that the coordinator's file tells."""
     version: str | None = None
     """The version that lines hint at so far."""
@@ -71,7 +71,7 @@ class ModelStates:
             self.told_rows += self._compared(self.epochs.row(self.cluster, self.group, event))
         elif event.name in FOLLOWED and not self.is_modern:
             self.lines.append(event)
-            self.told = version or self.told
+            self.stated_version = version or self.stated_version
 
     @property
     def due_at(self) -> int | None:
@@ -87,8 +87,8 @@ class ModelStates:
     def follow_lines(self) -> list[GroupState]:
         """Follow what was collected, and go on from there."""
         if self.told_rows:
-            told, self.told_rows = self.told_rows, []
-            return told
+            written_rows, self.told_rows = self.told_rows, []
+            return written_rows
         tracker, rows = self._follow()
         self.snapshot, self.lines = snapshot_of(tracker.best), []
         return rows
@@ -128,7 +128,7 @@ class ModelStates:
         self.version = max(filter(None, (self.version, version_of(self.lines))), key=parse_version)
         self.is_java = self.is_java or is_java(self.lines)
         try:
-            return policy_for(self.told or self.version, is_java=self.is_java or None)
+            return policy_for(self.stated_version or self.version, is_java=self.is_java or None)
         except ValueError:
             return policy_for(self.version, is_java=self.is_java or None)
 

@@ -135,10 +135,10 @@ class GroupStage:
         `facts` may tell more by now, but only of what came later; `limits` are those of then. Raises UnreadableState.
         """
         stage = cls(cluster, group, facts, limits or Limits())
-        held = state_text.read(state, {_FACTS: facts})
+        checkpoint = state_text.read(state, {_FACTS: facts})
         try:
             for name in _CHECKPOINT_FIELDS:
-                setattr(stage, name, held[_STORED_AS.get(name, name)])
+                setattr(stage, name, checkpoint[_STORED_AS.get(name, name)])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise state_text.UnreadableState(f"not a state of a group: {error}") from error
         while stage._attributed and stage._attributed[0].order_us <= stage._now:
@@ -212,12 +212,12 @@ class GroupStage:
             self.windows.feed(step, (), self.roster)
 
     def _add_actions(self, actions: Iterable[MemberAction]) -> None:
-        held = self.actions
+        kept_actions = self.actions
         for action in actions:
-            if not held or held[-1].at <= action.at:  # as nearly all: a search costs more
-                held.append(action)
+            if not kept_actions or kept_actions[-1].at <= action.at:  # as nearly all: a search costs more
+                kept_actions.append(action)
             else:
-                insort(held, action, key=lambda a: a.at)
+                insort(kept_actions, action, key=lambda a: a.at)
             end_session(self.roster, action)
 
     def _on_coordinators_clock(self, action: MemberAction) -> MemberAction:
@@ -285,7 +285,9 @@ class GroupStage:
         rows.divergences.extend(self.chronicle.clocks(self.skews))
         rows.divergences.extend(self.chronicle.zones(self.skews))
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log))
-        rows.incidents.extend(condition_incident(self.cluster, self.group, each) for each in self.conditions.lasting(self.writer.logs_end))
+        rows.incidents.extend(
+            condition_incident(self.cluster, self.group, condition) for condition in self.conditions.lasting(self.writer.logs_end)
+        )
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
         self.final.take(rows)
         self.final.member_sessions.sort(key=lambda row: (row.first_seen_at or 0, row.member_id))
@@ -357,7 +359,7 @@ class GroupStage:
                 self._finalise_if_quiet(max(self._now, quiet_at))
 
     def _end_spell_of_returns(self, until: int) -> None:
-        """Tell of static members that came back without a rebalance."""
+        """Add the incident of static members that came back without a rebalance."""
         over_by = self.returns.over_by(until, self._gap) if self.returns.are_open else None
         incident = return_incident(self.cluster, self.group, over_by[1]) if over_by is not None else None
         if over_by is not None and incident is not None:
@@ -386,7 +388,7 @@ class GroupStage:
             self._set_clocks()
             del self.actions[:-ACTIONS_HELD_MAX]
         if (
-            self.client_states.held > max(STRETCHES_MAX, 2 * self.client_states.left)
+            self.client_states.unwritten_count > max(STRETCHES_MAX, 2 * self.client_states.left)
             and self._oldest_open_started_at is None
             and not self.open.rebalances
         ):
@@ -454,9 +456,9 @@ class GroupStage:
         rows.coordinator_moves.extend(self.chronicle.moves(moved))
         classic.moves = classic.moves[len(moved) :]
         self._expire(rows, classic.deaths)
-        found = list(takewhile(lambda finding: finding.event.time_us <= self._over, classic.findings))
-        rows.divergences.extend(self.chronicle.findings(found))
-        classic.findings = classic.findings[len(found) :]
+        findings = list(takewhile(lambda finding: finding.event.time_us <= self._over, classic.findings))
+        rows.divergences.extend(self.chronicle.findings(findings))
+        classic.findings = classic.findings[len(findings) :]
         classic.deaths = []
         gone = self._gone_clients(before)
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log, before, gone))
@@ -485,7 +487,7 @@ class GroupStage:
         return {key for key in self.client_states.silent_clients(before) if key[0] not in logs}
 
     def _forget_clients(self, clients: set[tuple[str, str]]) -> None:
-        """Report all that is known of these clients and their clocks."""
+        """Write rows about these clients and their clocks, and discard them."""
         if not clients:
             return
         logs = self.client_states.forget(clients)

@@ -80,10 +80,10 @@ def _ways_of_leaving(context: RebalanceContext, leaves: Mapping[str, MemberActio
     return ways
 
 
-def _leavers_alike(context: RebalanceContext, alike: Iterable[MemberAction], action: MemberAction | None) -> list[MemberAction]:
+def _leavers_alike(context: RebalanceContext, leavers: Iterable[MemberAction], action: MemberAction | None) -> list[MemberAction]:
     """Members that left in the same way here, the initiator first."""
     first = context.actor(action) if action else None
-    same = sorted(alike, key=lambda a: (context.actor(a) != first, a.at))
+    same = sorted(leavers, key=lambda a: (context.actor(a) != first, a.at))
     return same if same or action is None else [action]
 
 
@@ -199,7 +199,7 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
         if later.kind is ActionKind.CLOSE:
             return True  # close() leaves and is done: this one came too late to be what left
         if later.kind is ActionKind.START:
-            return any(each.kind is ActionKind.CLOSE and context.actor(each) == actor for each in context.actions)
+            return any(action.kind is ActionKind.CLOSE and context.actor(action) == actor for action in context.actions)
         if later.kind is ActionKind.UNSUBSCRIBE:
             return False
         if later.kind is ActionKind.JOIN or (later.kind is ActionKind.REJOIN and not context.is_ambiguous(actor)):

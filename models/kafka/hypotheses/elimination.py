@@ -42,7 +42,7 @@ LINE_LAG_US = whole("kafka.elimination.line_lag_us")
 AT_ONCE_US = whole("kafka.elimination.at_once_us")
 """Longest duration of a write that fails at once.
 
-Too few replicas are in sync; before 2.1 nothing tells of it.
+Too few replicas are in sync; before 2.1 no line shows it.
 """
 
 TROUBLE_US = whole("kafka.elimination.trouble_us")
@@ -103,7 +103,7 @@ def _emptied(context: RebalanceContext, leaves: list[MemberAction], expiries: li
 def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     """Hypotheses by members' logs alone; none where they show nothing.
 
-    Without the coordinator's lines nothing tells of expiries.
+    Without the coordinator's lines no line shows expiries.
     """
     if follows_load(context) and not (context.joiners or context.departed or context.inferred_departures or context.appeared):
         return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in weights.AFTER_MOVE.of.items()]
@@ -118,9 +118,9 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     if not (silent or new):
         return _work_lost(context) or _removed_and_back(context)
     if new:
-        found = weights.APPEARED if not silent else weights.APPEARED_AND_SILENT
+        weight = weights.APPEARED if not silent else weights.APPEARED_AND_SILENT
         of = {Cause.MEMBER_JOIN: new, Cause.MEMBER_RESTART: new}
-        return [Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in found.of.items()]
+        return [Hypothesis(cause, share, of.get(cause, silent), EARLIER_LINES) for cause, share in weight.of.items()]
     closed = [action for action in silent if _was_closed(context, action)]
     if closed:
         return [Hypothesis(Cause.MEMBER_LEAVE, weights.CLOSED_AS_IT_WENT.value, closed, EARLIER_LINES)]
@@ -134,18 +134,18 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     ]
 
 
-def _was_closed(context: RebalanceContext, went: MemberAction) -> bool:
+def _was_closed(context: RebalanceContext, departure: MemberAction) -> bool:
     """Whether a client missing from the next generation was closed right before.
 
     One that is closed without a leave, as static members and Streams are, expires a session later.
     """
     closings = context.actions_of(ActionKind.CLOSE, start=context.start - LOOK_BACK_US, end=context.start + CLOCK_TOLERANCE_US)
-    return any(context.actor(action) == context.actor(went) for action in closings)
+    return any(context.actor(action) == context.actor(departure) for action in closings)
 
 
-def _would_tell_its_leave(context: RebalanceContext, went: MemberAction) -> bool:
+def _would_tell_its_leave(context: RebalanceContext, departure: MemberAction) -> bool:
     """Whether the member's log would show its leave, had it left."""
-    actor = context.actor(went) or ""
+    actor = context.actor(departure) or ""
     log = context.roster.logs.get(actor)
     tells = log is not None and known_library(log.library).logs_leaves
     return tells or (context.known.leaves_logged and actor in context.known.tell_joins)
@@ -167,7 +167,7 @@ def _polled_late(context: RebalanceContext) -> list[Hypothesis]:
 
 
 def _work_lost(context: RebalanceContext) -> list[Hypothesis]:
-    """Hypotheses where Connect waits for a worker that nobody tells of."""
+    """Hypotheses if Connect waits for a worker that no line names."""
     if context.window.generation_after not in context.known.work_lost_in:
         return []
     return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in weights.WORKER_LOST.of.items()]
@@ -201,17 +201,17 @@ def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
 
     They heard of it when they next spoke to it.
     """
-    found: dict[str, MemberAction] = {}
+    first_late: dict[str, MemberAction] = {}
     for action in context.actions:
         actor = context.actor(action)
-        if actor is None or action.at <= context.join_phase_start or actor in found:
+        if actor is None or action.at <= context.join_phase_start or actor in first_late:
             continue
         if action.kind is ActionKind.JOINED and (action.generation or 0) >= (context.window.generation_after or 0):
             break
         if _is_out(context, actor) and says_unknown_member(action) and not context.is_ambiguous(actor):
             member_id = context.members_before.get(actor, action.member_id)
-            found[actor] = replace(action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=member_id)
-    return list(found.values())
+            first_late[actor] = replace(action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=member_id)
+    return list(first_late.values())
 
 
 def _is_out(context: RebalanceContext, actor: str) -> bool:
@@ -310,13 +310,13 @@ def sync_given_up(context: RebalanceContext) -> bool:
         given_up_at = began + STORE_TIMEOUT_US
         return any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused)
     took = (action.event.fields.get("total_ms") for action in refused)
-    return any(isinstance(each, int | float) and 0 <= each * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for each in took)
+    return any(isinstance(time, int | float) and 0 <= time * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for time in took)
 
 
 def _is_just(at: int, given_up_at: int) -> bool:
     """Whether a refused SyncGroup was answered as a write was given up.
 
-    Its answer tells of another rebalance (GroupMetadataManager.storeGroup).
+    Its answer reports another rebalance (GroupMetadataManager.storeGroup).
     """
     return -CLOCK_TOLERANCE_US <= at - given_up_at <= STORE_SLACK_US
 

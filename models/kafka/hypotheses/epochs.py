@@ -44,8 +44,10 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
     if cause is Cause.MEMBER_JOIN and _is_first_seen(modern, window):
         new = _began_at_one(facts)
         causes = {Cause.NEW_GROUP: new, Cause.MEMBER_JOIN: 1 - new}
-        best = max(causes, key=lambda each: causes[each])
-        return EpochVerdict(best, causes[best], {each.value: causes[each] for each in causes if each is not best}, Settles.EARLIER_LINES)
+        best = max(causes, key=lambda cause: causes[cause])
+        return EpochVerdict(
+            best, causes[best], {cause.value: causes[cause] for cause in causes if cause is not best}, Settles.EARLIER_LINES
+        )
     if window.changes[0].reason == OUT_OF_TARGET:
         return _shared_out(weights.OUT_OF_TARGET, Settles.EARLIER_LINES)
     if cause is Cause.MEMBER_LEAVE:
@@ -70,7 +72,7 @@ _REMOVED: Mapping[str, weights.Shares] = {
 
 
 def _inferred(modern: ModernReplay, window: EpochWindow, facts: ClusterFacts) -> weights.Shares | None:
-    """Weigh what raised an epoch that no coordinator tells of.
+    """Weigh what raised an epoch that no coordinator logged.
 
     None where a member's own join or leave raised it.
     """
@@ -113,7 +115,7 @@ Without a new target (GroupMetadataManager).
 
 def _versions(facts: ClusterFacts) -> list[tuple[int, int]]:
     parts = [version.split(".") for version in facts.versions.values()]
-    return [(int(each[0]), int(each[1])) for each in parts if len(each) > 1 and each[0].isdigit() and each[1].isdigit()]
+    return [(int(part[0]), int(part[1])) for part in parts if len(part) > 1 and part[0].isdigit() and part[1].isdigit()]
 
 
 def _began_at_one(facts: ClusterFacts) -> float:
@@ -142,7 +144,7 @@ def _likeliest(shares: weights.Shares) -> EpochVerdict:
     rivals = dict(shares.of)
     best = max(rivals, key=lambda cause: rivals[cause])
     sure = rivals.pop(best)
-    return EpochVerdict(best, sure, {each.value: share for each, share in rivals.items()}, Settles.EARLIER_LINES)
+    return EpochVerdict(best, sure, {cause.value: share for cause, share in rivals.items()}, Settles.EARLIER_LINES)
 
 
 def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:

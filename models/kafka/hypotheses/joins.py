@@ -39,11 +39,11 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
     if context.was_empty:
         return first_of_empty(context, actions, weights.FIRST_MEMBER.value)
     actor = context.actor(action) if action else None
-    went = _former_self(context, action) if action and actor and not context.is_ambiguous(actor) else None
-    if went is not None:
+    departure = _former_self(context, action) if action and actor and not context.is_ambiguous(actor) else None
+    if departure is not None:
         restarted, joins = (weights.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
         return [
-            Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], went, *restarts(context, actor)]),
+            Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], departure, *restarts(context, actor)]),
             Hypothesis(Cause.MEMBER_JOIN, joins, actions),
         ]
     if (
@@ -55,16 +55,16 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
         return [Hypothesis(cause, share, actions) for cause, share in weights.RETURNED_UNSEEN.of.items()]
     if context.window.state_before is None and not context.members_before:
         return _joined_in_unknown_state(context, actions)
-    told = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
+    has_reason = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
     twice = bool(context.known.clients or context.known.has_requests)
-    basis = (weights.JOIN_UNTOLD if not told else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
+    basis = (weights.JOIN_UNTOLD if not has_reason else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
     return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
 
 
 def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure: float) -> list[Hypothesis]:
     """Hypotheses on who joins a group that had no members.
 
-    Members' logs tell of those alone that have logs: others may have been there if not all members are known to be new.
+    Members' logs show only members that have logs: others may have been there if not all members are known to be new.
     """
     window = context.window
     are_all = context.knows_all_after and context.members_after.keys() <= context.joiners.keys()
@@ -74,35 +74,41 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in shares.of.items()]
 
 
-def _former_self(context: RebalanceContext, came: MemberAction) -> MemberAction | None:
+def _former_self(context: RebalanceContext, arrival: MemberAction) -> MemberAction | None:
     """The member that went under the name of one that came.
 
     The new one may have gone again, too.
     """
-    actor = context.actor(came)
+    actor = context.actor(arrival)
     first = context.departed.get(actor or "")
     if first is None:
         return None
-    others = [each for each in context.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if each.is_certain and context.actor(each) == actor]
-    return next((action for action in (first, *others) if not went_as_it_came(context, came, action)), None)
+    others = [
+        action for action in context.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if action.is_certain and context.actor(action) == actor
+    ]
+    return next((action for action in (first, *others) if not went_as_it_came(context, arrival, action)), None)
 
 
-def went_as_it_came(context: RebalanceContext, came: MemberAction, went: MemberAction) -> bool:
+def went_as_it_came(context: RebalanceContext, arrival: MemberAction, departure: MemberAction) -> bool:
     """Whether the member that went is the one that had come.
 
     It is not its former self: it was stopped before it got an assignment.
     """
-    are_named = bool(came.member_id and went.member_id)
-    return came.member_id == went.member_id if are_named else came.at < went.at and context.actor(came) not in context.members_before
+    are_named = bool(arrival.member_id and departure.member_id)
+    return (
+        arrival.member_id == departure.member_id
+        if are_named
+        else arrival.at < departure.at and context.actor(arrival) not in context.members_before
+    )
 
 
 def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:
     """Actions of all members but one that left and came back meanwhile."""
     actions: list[MemberAction] = []
-    for actor, came in context.joiners.items():
-        went = context.departed.get(actor)
-        if went is not None and actor != but and not context.is_ambiguous(actor) and not went_as_it_came(context, came, went):
-            actions += [came, went]
+    for actor, arrival in context.joiners.items():
+        departure = context.departed.get(actor)
+        if departure is not None and actor != but and not context.is_ambiguous(actor) and not went_as_it_came(context, arrival, departure):
+            actions += [arrival, departure]
     return actions
 
 
@@ -119,8 +125,8 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
     initial = 1 <= steps <= max(1, len(actions)) and duration - steps * delay <= delay * INITIAL_DELAY_OVERRUN
     members_after = context.window.members_after
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
-    held = not initial and _ends_as_one_goes(context)
-    likely = (weights.HELD_UNTIL_ONE_WENT if held else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
+    ends_as_one_goes = not initial and _ends_as_one_goes(context)
+    likely = (weights.HELD_UNTIL_ONE_WENT if ends_as_one_goes else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
     if context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
         likely = min(likely, weights.FIRST_OF_ONE_KNOWN[Cause.NEW_GROUP])  # others may be in the group
     return [
@@ -136,8 +142,8 @@ def _ends_as_one_goes(context: RebalanceContext) -> bool:
     DelayedJoin); an initial delay runs to its end (InitialDelayedJoin).
     """
     until = context.window.open_until
-    came = {action.member_id for action in context.joiners.values()}
-    gone = [action for action in context.departed.values() if action.is_certain and action.member_id not in came]
+    arrivals = {action.member_id for action in context.joiners.values()}
+    gone = [action for action in context.departed.values() if action.is_certain and action.member_id not in arrivals]
     return until is not None and any(0 <= until - action.at <= PHASE_OVERRUN_US for action in gone)
 
 
@@ -187,11 +193,11 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     if cause is Cause.COOPERATIVE_FOLLOWUP:
         return [Hypothesis(cause, weights.FOLLOWUP_TOLD.value, _rejoiners(context, actions))]
     if cause is Cause.METADATA_CHANGE:
-        told = weights.METADATA_TOLD.value
-        return [Hypothesis(cause, told, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - told, actions)]
+        weight = weights.METADATA_TOLD.value
+        return [Hypothesis(cause, weight, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - weight, actions)]
     if why and CONNECT_REJOIN in why:
         shares = weights.CONNECT_PLANNED if ends_planned_delay(context) else weights.CONNECT_REJOIN
-        return [Hypothesis(each, share, settled_by=CLIENT_LOG, supporting_actions=actions) for each, share in shares.of.items()]
+        return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
     if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
         return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, Settles.APPLICATION)]
     if context.known.protocol_type == CONNECT:
@@ -215,7 +221,7 @@ def _connectors_or_followup(context: RebalanceContext, actions: list[MemberActio
     Workers subscribe to nothing: their connectors change, or they give work back.
     """
     shares = weights.CONNECT_FOLLOWUP if _may_follow_up(context) else weights.CONNECT_REJOIN
-    return [Hypothesis(each, share, settled_by=CLIENT_LOG, supporting_actions=actions) for each, share in shares.of.items()]
+    return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
 
 
 def _work_is_due(context: RebalanceContext) -> bool:
@@ -247,12 +253,12 @@ def _why_rejoin(context: RebalanceContext, actor: str | None, action: MemberActi
 def _rejoiners(context: RebalanceContext, first: list[MemberAction]) -> list[MemberAction]:
     """All members that rejoin to give up partitions, the first ahead."""
     actors = {context.actor(action) for action in first}
-    more = []
+    rejoiners = []
     for action in context.actions_of(ActionKind.WANTS_REJOIN):
         if action.why and "need to revoke partitions" in action.why and context.actor(action) not in actors:
             actors.add(context.actor(action))
-            more.append(action)
-    return first + more
+            rejoiners.append(action)
+    return first + rejoiners
 
 
 def _settled_at(context: RebalanceContext) -> int:
@@ -271,8 +277,8 @@ def _topics_or_metadata(
     """Weigh new topics, changed ones and a second phase, without reason."""
     since = _settled_at(context)
     if _is_subscribed(context, actor):
-        told = weights.SUBSCRIBED.value
-        return [Hypothesis(Cause.SUBSCRIPTION_CHANGE, told, actions), Hypothesis(Cause.METADATA_CHANGE, 1 - told, actions)]
+        weight = weights.SUBSCRIBED.value
+        return [Hypothesis(Cause.SUBSCRIPTION_CHANGE, weight, actions), Hypothesis(Cause.METADATA_CHANGE, 1 - weight, actions)]
     changed = bool(context.facts.topic_changes_between(since, context.start))
     if said_subscription:
         holds = (context.has_client_log(actor) and changed, actor in context.known.patterns, changed, True)

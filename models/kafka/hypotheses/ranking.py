@@ -148,8 +148,8 @@ def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[
     """
     if first.event.witness is not Witness.CLIENT:
         return first
-    alike = (action for action in actions if action.event.witness is Witness.REQUEST and context.actor(action) == context.actor(first))
-    return next((action for action in alike if abs(action.at - first.at) <= CLOCK_TOLERANCE_US), first)
+    of_actor = (action for action in actions if action.event.witness is Witness.REQUEST and context.actor(action) == context.actor(first))
+    return next((action for action in of_actor if abs(action.at - first.at) <= CLOCK_TOLERANCE_US), first)
 
 
 def _could_trigger(context: RebalanceContext, action: MemberAction) -> bool:
@@ -177,7 +177,7 @@ def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool
         if action.event.witness is Witness.CLIENT
         else ()
     )
-    return any(context.actor(each) == actor and not only_gave_id(each) for each in failures)
+    return any(context.actor(failure) == actor and not only_gave_id(failure) for failure in failures)
 
 
 def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:
@@ -214,8 +214,8 @@ def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:
     """Whether the member had joined this rebalance's generation already."""
     generation = context.window.generation_after
     return generation is not None and any(
-        each.generation == generation and each.at < action.at and context.actor(each) == context.actor(action)
-        for each in context.actions_of(ActionKind.JOINED, end=action.at)
+        joined.generation == generation and joined.at < action.at and context.actor(joined) == context.actor(action)
+        for joined in context.actions_of(ActionKind.JOINED, end=action.at)
     )
 
 

@@ -1,7 +1,6 @@
-"""Timeouts in force, and durations compared with them.
+"""Timeouts in force, and comparisons of durations with them.
 
-Lines tell timeouts, and intervals show them; advice needs both, in milliseconds. What a late poll or an expiry means is
-weighed in `departures`.
+Lines tell timeouts, and intervals show them; advice needs both, in milliseconds. `departures` weighs late polls and expiries.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ LAST_MOMENT_US = whole("kafka.timeouts.last_moment_us")
 """Longest time from the last missing member to the phase's end."""
 
 MOVED_US = whole("kafka.timeouts.moved_us")
-"""Longest time from hearing of another coordinator to being known no more."""
+"""Longest time from the news of another coordinator to an unknown member id."""
 
 LIKE_IT_MAX = 20
 """Number of other members searched for a timeout that the acting member lacks."""
@@ -60,20 +59,20 @@ def rebalance_timeout_us(context: RebalanceContext) -> int | None:
 
 def session_timeout_us(context: RebalanceContext) -> int:
     """The longest session of the members, else the longest default of their libraries."""
-    told = [member.session_timeout_ms for member in context.roster.members.values() if member.session_timeout_ms]
-    told += [settings["session_timeout_ms"] for settings in context.known.settings.values() if "session_timeout_ms" in settings]
-    if not told and context.facts.session_timeout_ms is None:
+    timeouts_ms = [member.session_timeout_ms for member in context.roster.members.values() if member.session_timeout_ms]
+    timeouts_ms += [settings["session_timeout_ms"] for settings in context.known.settings.values() if "session_timeout_ms" in settings]
+    if not timeouts_ms and context.facts.session_timeout_ms is None:
         logs = context.roster.logs.values()
         usual = [default_timeouts(log.library, context.facts.versions.get(log.file)) for log in logs]
-        told = [each.session_ms for each in usual if each is not None]
-    return max(told, default=context.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
+        timeouts_ms = [defaults.session_ms for defaults in usual if defaults is not None]
+    return max(timeouts_ms, default=context.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
 
 
 def coordinator_had_moved(context: RebalanceContext, action: MemberAction) -> bool:
     """Whether a member heard shortly before that its coordinator is another."""
     actor, lost = context.actor(action), ActionKind.LOST_COORDINATOR
-    moved = (each for each in context.actions if each.kind is lost and "NOT_COORDINATOR" in f"{each.why or ''}{each.event.text}")
-    return any(0 <= action.at - each.at <= MOVED_US and context.actor(each) == actor for each in moved)
+    moved = (action for action in context.actions if action.kind is lost and "NOT_COORDINATOR" in f"{action.why or ''}{action.event.text}")
+    return any(0 <= action.at - move.at <= MOVED_US and context.actor(move) == actor for move in moved)
 
 
 def follows_load(context: RebalanceContext) -> bool:
@@ -103,13 +102,13 @@ def phase_deadline_us(context: RebalanceContext) -> int | None:
 
 def _deadline_after(context: RebalanceContext, lasted: int) -> int | None:
     """The rebalance timeout that is just as long as the join phase."""
-    told = rebalance_timeout_us(context)
-    if told is not None:
-        return told if abs(lasted - told) <= TIMEOUT_TOLERANCE_US else None
+    timeout = rebalance_timeout_us(context)
+    if timeout is not None:
+        return timeout if abs(lasted - timeout) <= TIMEOUT_TOLERANCE_US else None
     delay = context.facts.initial_delay_ms * US_PER_MS
     if context.window.state_before is None and _is_just(lasted, delay):
         return None
-    usual = next((each * US_PER_MS for each in USUAL_REBALANCE_TIMEOUTS_MS if _is_just(lasted, each * US_PER_MS)), None)
+    usual = next((timeout_ms * US_PER_MS for timeout_ms in USUAL_REBALANCE_TIMEOUTS_MS if _is_just(lasted, timeout_ms * US_PER_MS)), None)
     return usual if usual is not None else _revealed(context, lasted)
 
 
@@ -118,7 +117,7 @@ def _is_just(lasted: int, timeout: int) -> bool:
 
 
 def _revealed(context: RebalanceContext, lasted: int) -> int | None:
-    """A timeout that nobody would guess, where removals would be listed.
+    """An unusual timeout, from logs that would list removals.
 
     Whoever writes head counts (2.8 and later) would list those that it removed.
     """
@@ -134,13 +133,13 @@ def _ended_otherwise(context: RebalanceContext, end: int) -> bool:
     """
     if context.first_by_actor(ActionKind.EVICT):
         return False
-    went = [*context.departed.values(), *context.actions_of(ActionKind.ID_EXPIRED)]
-    came = (
+    departures = [*context.departed.values(), *context.actions_of(ActionKind.ID_EXPIRED)]
+    arrivals = (
         action
         for action in context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start, end=end)
         if not context.is_new(action)
     )
-    if any(abs(end - action.at) <= LAST_MOMENT_US for action in (*went, *came)):
+    if any(abs(end - action.at) <= LAST_MOMENT_US for action in (*departures, *arrivals)):
         return True
     before = context.members_before
     return bool(before) and context.window.state_before is not State.EMPTY and all(actor in context.members_after for actor in before)
@@ -171,10 +170,10 @@ def is_echo(context: RebalanceContext, expiry: MemberAction) -> bool:
 
 def _lasted_a_timeout(context: RebalanceContext, previous: RebalanceWindow, lasted: int) -> bool:
     """Whether a rebalance timeout ended the join phase before."""
-    told = rebalance_timeout_us(context)
-    if told is not None:
-        return abs(lasted - told) <= TIMEOUT_TOLERANCE_US
-    return any(_is_just(lasted, each * US_PER_MS) for each in USUAL_REBALANCE_TIMEOUTS_MS) or (
+    timeout = rebalance_timeout_us(context)
+    if timeout is not None:
+        return abs(lasted - timeout) <= TIMEOUT_TOLERANCE_US
+    return any(_is_just(lasted, timeout_ms * US_PER_MS) for timeout_ms in USUAL_REBALANCE_TIMEOUTS_MS) or (
         lasted >= WHOLE_SECONDS_MIN_US and lasted % US_PER_SECOND <= PHASE_OVERRUN_US and previous.members_after is None
     )
 
@@ -187,9 +186,9 @@ def poll_rhythm(context: RebalanceContext) -> int:
     lag = _since_assignment(context)
     if lag is None:
         return 0
-    told = rebalance_timeout_us(context)
-    intervals = [told] if told is not None else [each * US_PER_MS for each in USUAL_REBALANCE_TIMEOUTS_MS]
-    interval = next((each for each in intervals if 0 <= lag - each <= POLL_SLACK_US), None)
+    timeout = rebalance_timeout_us(context)
+    intervals = [timeout] if timeout is not None else [timeout_ms * US_PER_MS for timeout_ms in USUAL_REBALANCE_TIMEOUTS_MS]
+    interval = next((candidate for candidate in intervals if 0 <= lag - candidate <= POLL_SLACK_US), None)
     return _alike(context, interval, POLL_SLACK_US) if interval is not None else 0
 
 
@@ -228,23 +227,23 @@ def numbers_of(context: RebalanceContext, cause: Cause, actions: list[MemberActi
     """
     action = actions[0] if actions else None
     actor = context.actor(action) if action else None
-    found = {
+    measurements = {
         "session_timeout_ms": session_timeout_ms(context, action, actor),
         "max_poll_interval_ms": max_poll_interval_ms(context, action, actor),
         "rebalance_timeout_ms": _in_ms(rebalance_timeout_us(context) or phase_deadline_us(context)),
     }
     if action is not None and actor is not None:
-        if cause is Cause.POLL_TIMEOUT and _is_too_long(context, action, found["max_poll_interval_ms"]):
-            found["max_poll_interval_ms"] = None  # the value from other members' configuration is not in force here
+        if cause is Cause.POLL_TIMEOUT and _is_too_long(context, action, measurements["max_poll_interval_ms"]):
+            measurements["max_poll_interval_ms"] = None  # the value from other members' configuration is not in force here
         elif cause is Cause.POLL_TIMEOUT:
-            found["polled_after_ms"] = _polled_after_ms(context, action, actor, found["max_poll_interval_ms"])
+            measurements["polled_after_ms"] = _polled_after_ms(context, action, actor, measurements["max_poll_interval_ms"])
         elif cause is Cause.SESSION_TIMEOUT:
-            found["silent_ms"] = _silent_ms(context, action, actor, found["session_timeout_ms"])
+            measurements["silent_ms"] = _silent_ms(context, action, actor, measurements["session_timeout_ms"])
         elif cause is Cause.MEMBER_RESTART:
-            found["absent_ms"] = _restarted_ms(context, actions, actor)
+            measurements["absent_ms"] = _restarted_ms(context, actions, actor)
         elif cause in {Cause.MEMBER_JOIN, Cause.NEW_GROUP} and actor in gone_at:
-            found["absent_ms"] = _in_ms(action.at - gone_at[actor])
-    return {name: float(value) for name, value in found.items() if value is not None and value >= 0}
+            measurements["absent_ms"] = _in_ms(action.at - gone_at[actor])
+    return {name: float(value) for name, value in measurements.items() if value is not None and value >= 0}
 
 
 def _is_too_long(context: RebalanceContext, action: MemberAction, interval_ms: int | None) -> bool:
@@ -262,15 +261,15 @@ def session_timeout_ms(context: RebalanceContext, action: MemberAction | None, a
     if capped is not None:
         return capped
     members = _nearest_first(context, action, actor)
-    told = next((member.session_timeout_ms for member in members if member.session_timeout_ms), None)
-    return told or _configured(context, actor, "session_timeout_ms") or context.facts.session_timeout_ms
+    timeout_ms = next((member.session_timeout_ms for member in members if member.session_timeout_ms), None)
+    return timeout_ms or _configured(context, actor, "session_timeout_ms") or context.facts.session_timeout_ms
 
 
 def max_poll_interval_ms(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> int | None:
     """Maximum poll interval; the Java consumer sends it as rebalance timeout (KIP-62)."""
     members = _nearest_first(context, action, actor)
-    told = next((member.rebalance_timeout_ms for member in members if member.rebalance_timeout_ms), None)
-    return told or _configured(context, actor, "max_poll_interval_ms") or context.facts.rebalance_timeout_ms
+    timeout_ms = next((member.rebalance_timeout_ms for member in members if member.rebalance_timeout_ms), None)
+    return timeout_ms or _configured(context, actor, "max_poll_interval_ms") or context.facts.rebalance_timeout_ms
 
 
 def _nearest_first(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> list[Member]:
@@ -285,7 +284,7 @@ def _nearest_first(context: RebalanceContext, action: MemberAction | None, actor
 
 def _configured(context: RebalanceContext, actor: str | None, name: str) -> int | None:
     settings = context.known.settings
-    return settings.get(actor or "", {}).get(name) or next((each[name] for each in settings.values() if name in each), None)
+    return settings.get(actor or "", {}).get(name) or next((setting[name] for setting in settings.values() if name in setting), None)
 
 
 def _in_ms(span_us: int | None) -> int | None:
@@ -299,8 +298,8 @@ def _polled_after_ms(context: RebalanceContext, action: MemberAction, actor: str
     """
     if allowed_ms is None:
         return None
-    own = (each.at for each in context.all_of(ActionKind.POLL_TIMEOUT) if context.actor(each) == actor)
-    noticed = next((at for at in own if abs(at - action.at) <= NOTICED_US), action.at)
+    polls = (action.at for action in context.all_of(ActionKind.POLL_TIMEOUT) if context.actor(action) == actor)
+    noticed = next((at for at in polls if abs(at - action.at) <= NOTICED_US), action.at)
     back = _next_join(context, actor, action.at)
     return None if back is None else allowed_ms + (back - noticed) // US_PER_MS
 
@@ -317,9 +316,9 @@ def _silent_ms(context: RebalanceContext, action: MemberAction, actor: str, allo
 
 
 def _restarted_ms(context: RebalanceContext, actions: list[MemberAction], actor: str) -> int | None:
-    went = [a.at for a in actions if a.kind in {ActionKind.LEAVE, ActionKind.EXPIRE} and context.actor(a) == actor]
-    came = [a.at for a in actions if a.kind in {ActionKind.JOIN, ActionKind.REJOIN} and context.actor(a) == actor]
-    return _in_ms(max(came) - min(went)) if went and came else None
+    departure_times = [a.at for a in actions if a.kind in {ActionKind.LEAVE, ActionKind.EXPIRE} and context.actor(a) == actor]
+    arrival_times = [a.at for a in actions if a.kind in {ActionKind.JOIN, ActionKind.REJOIN} and context.actor(a) == actor]
+    return _in_ms(max(arrival_times) - min(departure_times)) if departure_times and arrival_times else None
 
 
 def _next_join(context: RebalanceContext, actor: str, after: int) -> int | None:

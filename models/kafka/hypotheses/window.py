@@ -93,10 +93,10 @@ class RebalanceContext:
 
     @cached_property
     def _by_kind(self) -> dict[ActionKind, list[MemberAction]]:
-        found: dict[ActionKind, list[MemberAction]] = {}
+        by_kind: dict[ActionKind, list[MemberAction]] = {}
         for action in self.actions:
-            found.setdefault(action.kind, []).append(action)
-        return found
+            by_kind.setdefault(action.kind, []).append(action)
+        return by_kind
 
     def actions_of(self, *kinds: ActionKind, start: int | None = None, end: int | None = None) -> Iterator[MemberAction]:
         """Actions of these kinds since the last join phase.
@@ -189,7 +189,7 @@ class RebalanceContext:
     @cached_property
     def joiners(self) -> dict[str, MemberAction]:
         """First action of each new member of this rebalance, by actor."""
-        found: dict[str, MemberAction] = {}
+        joiners: dict[str, MemberAction] = {}
         after = self.members_after if self.knows_all_after else None
         never_came = {self.actor(action) for action in self.actions_of(ActionKind.ID_EXPIRED)}
         for action in self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, end=self.window.open_until):
@@ -200,18 +200,23 @@ class RebalanceContext:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
             if self.window.outcome == "coordinator_lost" and self._went_to_successor(action):
                 continue
-            if actor is None or actor in found or not self.is_new(action) or self._came_after(self.window.generation_after, action, actor):
+            if (
+                actor is None
+                or actor in joiners
+                or not self.is_new(action)
+                or self._came_after(self.window.generation_after, action, actor)
+            ):
                 continue
             if after is None or actor in after:
-                found[actor] = action
-        return found
+                joiners[actor] = action
+        return joiners
 
     @property
     def late_joiners(self) -> list[MemberAction]:
         """Members that asked to join too late for the last phase."""
         generation, over = self.window.generation_before, self.join_phase_start
-        asked = self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
-        return [action for action in asked if self._came_after(generation, action, self.actor(action))]
+        joins = self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
+        return [action for action in joins if self._came_after(generation, action, self.actor(action))]
 
     def _came_after(self, generation: int | None, action: MemberAction, actor: str | None) -> bool:
         """Whether a JoinGroup led into a later generation only.
@@ -230,28 +235,28 @@ class RebalanceContext:
 
         An answer with a generation, or that no answer is waited for any more.
         """
-        found: dict[str | None, list[MemberAction]] = {}
+        outcomes: dict[str | None, list[MemberAction]] = {}
         for action in self.actions:
             if action.kind in {ActionKind.JOINED, ActionKind.LEAVE, ActionKind.LOST_COORDINATOR}:
-                found.setdefault(self.actor(action), []).append(action)
-        return found
+                outcomes.setdefault(self.actor(action), []).append(action)
+        return outcomes
 
     def _went_to_successor(self, action: MemberAction) -> bool:
         """Whether the request went to the next coordinator of the group."""
         node = action.event.node
         if not action.is_certain:  # a request log does not say whose it is
-            found = self._coordinators.get(self.actor(action), [])
-            node = next((other for at, other in reversed(found) if at <= action.at), None)
+            coordinators = self._coordinators.get(self.actor(action), [])
+            node = next((other for at, other in reversed(coordinators) if at <= action.at), None)
         restarts = (change for change in self.facts.node_changes_between(self.start, action.at) if change.node == self.window.node)
         return node not in {None, self.window.node} or any(change.kind == "starting" for change in restarts)
 
     @cached_property
     def _coordinators(self) -> dict[str | None, list[tuple[int, str | None]]]:
         """Which coordinator each client found, and when."""
-        found: dict[str | None, list[tuple[int, str | None]]] = {}
+        coordinators: dict[str | None, list[tuple[int, str | None]]] = {}
         for action in self.all_of(ActionKind.START):
-            found.setdefault(self.actor(action), []).append((action.at, action.event.node))
-        return found
+            coordinators.setdefault(self.actor(action), []).append((action.at, action.event.node))
+        return coordinators
 
     @cached_property
     def inferred_departures(self) -> list[MemberAction]:
@@ -300,14 +305,14 @@ class RebalanceContext:
         known = self._firsts.get((kinds, is_effective))
         if known is not None:
             return known
-        found: dict[str, MemberAction] = {}
+        first_actions: dict[str, MemberAction] = {}
         for action in self.actions_of(*kinds):
             actor = self.actor(action)
             if self._is_superseded_by_coordinator(action, actor) or (is_effective and not self.is_effective(action)):
                 continue
-            if actor is not None and (actor not in found or (action.is_certain and not found[actor].is_certain)):
-                found[actor] = action
-        return self._firsts.setdefault((kinds, is_effective), found)
+            if actor is not None and (actor not in first_actions or (action.is_certain and not first_actions[actor].is_certain)):
+                first_actions[actor] = action
+        return self._firsts.setdefault((kinds, is_effective), first_actions)
 
     @cached_property
     def _firsts(self) -> dict[tuple[tuple[ActionKind, ...], bool], dict[str, MemberAction]]:
@@ -322,21 +327,21 @@ class RebalanceContext:
         """Whether the coordinator dates a leave later than others announced it."""
         if action.kind is not ActionKind.LEAVE or action.is_certain or actor is None:
             return False
-        dated = self._leaves_afterwards.get(actor)
-        return dated is not None and dated <= action.at + EFFECT_US
+        leave_at = self._leaves_afterwards.get(actor)
+        return leave_at is not None and leave_at <= action.at + EFFECT_US
 
     @cached_property
     def _leaves_afterwards(self) -> dict[str, int]:
         """When the coordinator logs leaves soon after this phase, by actor."""
         over = self.join_phase_end
-        found: dict[str, int] = {}
+        leaves: dict[str, int] = {}
         for action in self.since(over):
             if action.at > over + EFFECT_US:
                 break
             actor = self.actor(action)
             if action.kind is ActionKind.LEAVE and action.is_certain and actor is not None and not is_logged_after_effect(action):
-                found.setdefault(actor, action.at)
-        return found
+                leaves.setdefault(actor, action.at)
+        return leaves
 
     def trigger_first(self, first: MemberAction | None, others: Iterable[MemberAction]) -> list[MemberAction]:
         """Actions with the one that started it in front, one per actor."""

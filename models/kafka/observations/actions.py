@@ -41,7 +41,7 @@ class ActionKind(StrEnum):
     ID_HANDED_OUT = "id_handed_out"
     ID_EXPIRED = "id_expired"
     POLL_TIMEOUT = "poll_timeout"  # the client detects max.poll.interval.ms
-    TOLD = "told"  # a heartbeat or commit notified the client of a rebalance
+    REBALANCE_NOTICED = "told"  # a heartbeat or commit notified the client of a rebalance
     FENCED = "fenced"  # the coordinator no longer knows the member
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
@@ -86,7 +86,7 @@ def is_rebalance_notice(action: MemberAction) -> bool:
 
     Since 3.0 its own wish to rejoin says so (ConsumerCoordinator).
     """
-    return action.kind is ActionKind.TOLD or (action.kind is ActionKind.WANTS_REJOIN and action.why == ALREADY_REBALANCING)
+    return action.kind is ActionKind.REBALANCE_NOTICED or (action.kind is ActionKind.WANTS_REJOIN and action.why == ALREADY_REBALANCING)
 
 
 def only_gave_id(action: MemberAction) -> bool:
@@ -194,7 +194,9 @@ def _leave_completed(event: Event) -> list[MemberAction]:
 
 
 def _heartbeat_completed(event: Event) -> list[MemberAction]:
-    kind = {27: ActionKind.TOLD, 25: ActionKind.FENCED, 22: ActionKind.TOLD, 82: ActionKind.FENCED}.get(int_field(event, "error_code") or 0)
+    kind = {27: ActionKind.REBALANCE_NOTICED, 25: ActionKind.FENCED, 22: ActionKind.REBALANCE_NOTICED, 82: ActionKind.FENCED}.get(
+        int_field(event, "error_code") or 0
+    )
     return [_action(event, kind)] if kind else []
 
 
@@ -239,7 +241,7 @@ _READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "ClientSyncFailed": _simple(ActionKind.SYNC_FAILED, "error"),
     "ClientLeaveSent": _simple(ActionKind.LEAVE, "why"),
     "ClientPollTimedOut": _simple(ActionKind.POLL_TIMEOUT),
-    "ClientHeartbeatRebalancing": _simple(ActionKind.TOLD),
+    "ClientHeartbeatRebalancing": _simple(ActionKind.REBALANCE_NOTICED),
     "ClientHeartbeatFailed": _simple(ActionKind.FENCED, "error"),
     "ClientGenerationReset": _simple(ActionKind.FENCED, "why"),
     "ClientRejoinRequested": _simple(ActionKind.WANTS_REJOIN, "why"),

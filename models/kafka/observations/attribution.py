@@ -60,22 +60,22 @@ TROUBLES = {
     "ClientHeartbeatFailed": "had a heartbeat refused",
     "ClientFenced": "was fenced by another consumer",
 }
-"""What a client says of itself that also concerns its group."""
+"""Events about a client itself that also concern its group."""
 
 
 TOLD_MAX = 10
 """Sentences on such troubles; the rest is counted."""
 
 
-def troubles_of_nobody(strays: Iterable[Event]) -> list[str]:
+def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
     """Sentences on troubles of clients whose group no line names."""
-    counts = Counter((event.place.file, event.client_id or event.member_id or "a consumer", event.name) for event in strays)
-    told = [(key, count) for key, count in sorted(counts.items()) if key[2] in TROUBLES]
-    more = len(told) - TOLD_MAX
-    rest = [f"{more} more troubles of consumers are of groups that no line names"] if more > 0 else []
+    counts = Counter((event.place.file, event.client_id or event.member_id or "a consumer", event.name) for event in lines)
+    troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in TROUBLES]
+    hidden_count = len(troubles) - TOLD_MAX
+    rest = [f"{hidden_count} more troubles of consumers are of groups that no line names"] if hidden_count > 0 else []
     return rest + [
         f"{file}: {name} {TROUBLES[event]}{f' {count} times' if count > 1 else ''}; no line names its group, so that no rebalance is told"
-        for (file, name, event), count in told[:TOLD_MAX]
+        for (file, name, event), count in troubles[:TOLD_MAX]
     ]
 
 
@@ -147,15 +147,15 @@ class Sightings:
             group = self._group_of(event)
             if group is not None:
                 homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
-        for told in homes.values():
-            told.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
+        for group_of_log in homes.values():
+            group_of_log.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
         return homes
 
     def _group_of(self, event: Event) -> str | None:
         client = event.client_id or (owner_in_member_id(event.member_id) if event.member_id else None)
         number = event.fields.get("client_number")
-        own = (log_of(event.place.file), event.client_id, number if isinstance(number, int) else None)
-        group = _only(self._in_log.get(own, {}), event.time_us)
+        log_key = (log_of(event.place.file), event.client_id, number if isinstance(number, int) else None)
+        group = _only(self._in_log.get(log_key, {}), event.time_us)
         anywhere = self._anywhere.get(client, {}) if client and event.at_us is not None else {}
         return group or _only(anywhere, event.time_us)
 
@@ -167,10 +167,10 @@ class Sightings:
         spans = self._members.get((log_of(event.place.file), group), {})
         if event.client_id is not None or event.at_us is None:
             return None
-        ids = sorted(spans, key=lambda each: spans[each].first_us)
+        ids = sorted(spans, key=lambda member_id: spans[member_id].first_us)
         if any(spans[before].last_us >= spans[after].first_us for before, after in pairwise(ids)):
             return None
-        return next((each for each in reversed(ids) if spans[each].first_us <= event.at_us), None)
+        return next((member_id for member_id in reversed(ids) if spans[member_id].first_us <= event.at_us), None)
 
 
 def _note(spans: dict[_Key, _Spans], key: _Key, name: str, seen: ClientSighting) -> None:
@@ -183,5 +183,5 @@ def _only(spans: _Spans, at: int) -> str | None:
     if len(spans) == 1:
         ((group, span),) = spans.items()
         return group if span.first_us - SIGHTING_TOLERANCE_US <= at else None
-    there = [group for group, span in spans.items() if span.holds(at)]
-    return there[0] if len(there) == 1 else None
+    groups = [group for group, span in spans.items() if span.holds(at)]
+    return groups[0] if len(groups) == 1 else None

@@ -128,8 +128,8 @@ class Skews:
 
     def other_zones(self) -> Iterator[tuple[Key, ClientClockBounds]]:
         """Logs that are most likely of another time zone."""
-        found = sorted(self.bounds.items(), key=lambda item: (item[0][0], item[0][1] or ""))
-        return ((key, bounds) for key, bounds in found if bounds.quarters and sum(bounds.zones.values()) >= PAIRS_MIN)
+        bounds = sorted(self.bounds.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+        return ((key, bounds) for key, bounds in bounds if bounds.quarters and sum(bounds.zones.values()) >= PAIRS_MIN)
 
     def is_of_other_zone(self, log: str) -> bool:
         """Whether lines of a log match a coordinator's but for the zone."""
@@ -153,9 +153,9 @@ class Skews:
         partner = _AFTER.get(event.name) or _BEFORE.get(event.name)
         if partner is None:
             return []
-        found = self._coordinators.get((partner, generation))
-        if found is not None:
-            return [(event, found)]
+        coordinators = self._coordinators.get((partner, generation))
+        if coordinators is not None:
+            return [(event, coordinators)]
         self._clients.setdefault(generation, []).append(event)
         return []
 
@@ -174,7 +174,7 @@ class Skews:
         }
         last = set(list(self._clients)[-ZONE_LINES_HELD:])
         kept = {
-            generation: [each for each in events if each.time_us >= (zoned if generation in last else since)]
+            generation: [event for event in events if event.time_us >= (zoned if generation in last else since)]
             for generation, events in self._clients.items()
         }
         self._clients = {generation: events for generation, events in kept.items() if events}

@@ -88,6 +88,6 @@ def _forgets_id(event: Event) -> bool:
     if event.name == "ClientJoinFailed":
         return text_field(event, "error") in _UNKNOWN_MEMBER
     if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:
-        told = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
-        return "UNKNOWN_MEMBER" in told or "member id" in told
+        description = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
+        return "UNKNOWN_MEMBER" in description or "member id" in description
     return event.name == "ClientRevoked" and "partitions" in event.fields and not names_field(event, "partitions")

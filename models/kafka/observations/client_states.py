@@ -53,9 +53,9 @@ class _Lane:
     """One client in one log."""
 
     number: int
-    """Number of the log among those that name the client, by first appearance."""
+    """Ordinal of the log among those that name the client."""
     stretches: list[_Stretch] = field(default_factory=list)
-    told: int = 0
+    written_count: int = 0
     """Number of stretches already written as rows."""
     seen_at: int = 0
 
@@ -76,7 +76,7 @@ class ClientStates:
     _lanes: dict[tuple[str, str], _Lane] = field(default_factory=dict)
     _logs: Counter[str] = field(default_factory=Counter)
     """Number of logs that name each client."""
-    held: int = 0
+    unwritten_count: int = 0
     """Number of stretches not yet written."""
     left: int = 0
     """Number of stretches that remained after the last rows."""
@@ -91,8 +91,8 @@ class ClientStates:
         if event.client_id is None or not event.name.startswith("Client"):
             return
         at = event.time_us
-        found = self._lane(log_of(event.place.file), event.client_id)
-        found.seen_at, lane = max(found.seen_at, at), found.stretches
+        client_lane = self._lane(log_of(event.place.file), event.client_id)
+        client_lane.seen_at, lane = max(client_lane.seen_at, at), client_lane.stretches
         last = lane[-1] if lane else None
         if event.name == "ClientClosed":
             if last is not None and last.ended_at is None:
@@ -107,14 +107,14 @@ class ClientStates:
                 return
             last.ended_at = at = max(at, last.started_at)
         lane.append(_Stretch(state, at, event, event.member_id))
-        self.held += 1
+        self.unwritten_count += 1
 
     def _lane(self, log: str, client: str) -> _Lane:
-        found = self._lanes.get((log, client))
-        if found is None:
+        lane = self._lanes.get((log, client))
+        if lane is None:
             self._logs[client] += 1
-            found = self._lanes[log, client] = _Lane(self._logs[client], told=self._first)
-        return found
+            lane = self._lanes[log, client] = _Lane(self._logs[client], written_count=self._first)
+        return lane
 
     def silent_clients(self, before: int) -> list[tuple[str, str]]:
         """Clients, by log and client id, that have been silent for long."""
@@ -128,10 +128,10 @@ class ClientStates:
         logs = set()
         for key in clients:
             lane = self._lanes.pop(key)
-            self._first = max(self._first, lane.told)
+            self._first = max(self._first, lane.written_count)
             logs.add(key[0])
-        held = {client for _, client in self._lanes}
-        self._logs = Counter({client: count for client, count in self._logs.items() if client in held})
+        known_clients = {client for _, client in self._lanes}
+        self._logs = Counter({client: count for client, count in self._logs.items() if client in known_clients})
         return logs - {log for log, _ in self._lanes}
 
     def rows(
@@ -152,26 +152,26 @@ class ClientStates:
             skew = skews.get(log, 0)
             index, whole = 0, before is None or (log, client) in gone
             while index < len(lane.stretches) and (whole or _is_past(lane.stretches, index, (before or 0) + skew)):
-                each = lane.stretches[index]
+                stretch = lane.stretches[index]
                 yield ClientState(
                     cluster,
                     system,
-                    make_id("client state", cluster, group, client, lane.number, lane.told + index),
+                    make_id("client state", cluster, group, client, lane.number, lane.written_count + index),
                     group,
                     client,
-                    each.member_id,
-                    each.event.instance_id,
-                    each.state,
-                    each.started_at - skew,
-                    each.ended_at - skew if each.ended_at is not None else None,
-                    evidence([each.event]),
+                    stretch.member_id,
+                    stretch.event.instance_id,
+                    stretch.state,
+                    stretch.started_at - skew,
+                    stretch.ended_at - skew if stretch.ended_at is not None else None,
+                    evidence([stretch.event]),
                 )
                 index += 1
             if before is not None:
                 del lane.stretches[:index]
-                lane.told += index
-                self.held -= index
-        self.left = self.held
+                lane.written_count += index
+                self.unwritten_count -= index
+        self.left = self.unwritten_count
 
 
 def _is_past(stretches: list[_Stretch], index: int, before: int) -> bool:

@@ -112,7 +112,7 @@ def _update_roster(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
 
 
 def _hear(knowledge: GroupKnowledge, roster: Roster, event: Event, client: str) -> None:
-    """Note that a client's own log is there, and by which library it is."""
+    """Note that a client's own log is present, and which library wrote it."""
     knowledge.clients.add(client)
     family = event.message.rpartition(".")[0]
     roster.note_log(client, event.place.file, family)
@@ -182,8 +182,8 @@ def _assigned(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
 
 def _configured(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
     if event.client_id:
-        told = {name: int_field(event, name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
-        knowledge.settings[event.client_id] = {name: value for name, value in told.items() if value is not None}
+        timeouts = {name: int_field(event, name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
+        knowledge.settings[event.client_id] = {name: value for name, value in timeouts.items() if value is not None}
 
 
 def _poll_timed_out(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
@@ -203,10 +203,10 @@ def _joined(
     if actor is None:
         return
     members = knowledge.generations.setdefault(generation, {})
-    held = members.get(actor)
-    if member_id and held and held != member_id:
+    member = members.get(actor)
+    if member_id and member and member != member_id:
         knowledge.shared.add(actor)
-    members[actor] = member_id or held
+    members[actor] = member_id or member
     if member_id:
         guess = owner_in_member_id(member_id)
         if guess is not None and guess != actor and members.get(guess) == member_id:

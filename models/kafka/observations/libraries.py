@@ -60,7 +60,7 @@ _PYTHON = "kafka/consumer/group.py"
 LIBRARIES: Mapping[str, Library] = {
     "java": Library(_JAVA_TIMEOUTS, DefaultId(r"consumer-\d+", "to 2.3, client.id (KafkaConsumer)")),
     "streams": Library(
-        tuple(each._replace(source=f"{_JAVA}; StreamsConfig, internal.leave.group.on.close") for each in _JAVA_TIMEOUTS),
+        tuple(timeout._replace(source=f"{_JAVA}; StreamsConfig, internal.leave.group.on.close") for timeout in _JAVA_TIMEOUTS),
         built_on="java",
         leaves=False,
     ),
@@ -115,7 +115,7 @@ NO_LIBRARY = Library()
 """Stands for a library that nothing is known about."""
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
-_DEFAULT_IDS = re.compile("|".join(f"(?:{each.default_id.pattern})" for each in LIBRARIES.values() if each.default_id))
+_DEFAULT_IDS = re.compile("|".join(f"(?:{library.default_id.pattern})" for library in LIBRARIES.values() if library.default_id))
 
 IDS_REMEMBERED = 4096
 
@@ -137,11 +137,11 @@ def default_timeouts(name: str | None, version: str | None) -> Timeouts | None:
     known = library.timeouts or known_library(library.built_on or "").timeouts
     if not known:
         return None
-    found = _NUMBERS.match(version.removeprefix("v")) if version else None
-    if found is None:
+    match = _NUMBERS.match(version.removeprefix("v")) if version else None
+    if match is None:
         return known[0]
-    numbers = tuple(int(part) for part in found[0].split("."))
-    return next((each for each in known if each.since <= numbers), known[-1])
+    numbers = tuple(int(part) for part in match[0].split("."))
+    return next((defaults for defaults in known if defaults.since <= numbers), known[-1])
 
 
 @lru_cache(maxsize=IDS_REMEMBERED)

@@ -1,4 +1,4 @@
-"""Which client writes a log whose lines seldom name it.
+"""Find the client that writes a log whose lines seldom name it.
 
 franz-go, aiokafka and kafka-python name the member where they join, and only the group in most other lines.
 """

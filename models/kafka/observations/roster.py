@@ -33,8 +33,8 @@ def owner_in_member_id(member_id: str) -> str | None:
 
     None for ids of KIP-848 members.
     """
-    found = _UUID_SUFFIX.match(member_id)
-    return found["owner"] if found else None
+    match = _UUID_SUFFIX.match(member_id)
+    return match["owner"] if match else None
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ It displaces none that the same file names.
 
 @dataclass(slots=True)
 class ClientLog:
-    """Where a client's own lines stand, and the library that writes them."""
+    """Place of a client's own lines, and the library that writes them."""
 
     file: str
     library: str

@@ -17,21 +17,21 @@ from models.time_fingerprints import TimedFact, TimeFingerprints
 class DepartureFingerprints:
     """Fingerprints of a cluster's knowledge about broker departures."""
 
-    told: TimeFingerprints
+    by_controller: TimeFingerprints
     """Departures reported by a controller."""
     starts: TimeFingerprints
     """Starts and stops in brokers' own files, and which brokers have files."""
 
     def until(self, at: int) -> str:
         """Fingerprint of everything that lines up to a time depend on."""
-        return f"{self.told.until(at + LATE_US)} {self.starts.until(at + RESTART_WITHIN_US)}"
+        return f"{self.by_controller.until(at + LATE_US)} {self.starts.until(at + RESTART_WITHIN_US)}"
 
 
 def fingerprint_departures(facts: ClusterFacts, node_of: Mapping[str, str]) -> DepartureFingerprints:
     """Fingerprints of a cluster's brokers, by time."""
-    found = suspicions_of(facts, node_of)
-    told = TimeFingerprints.from_facts((), _timed(found.told))
-    return DepartureFingerprints(told, TimeFingerprints.from_facts(sorted(found.with_file), _timed(found.starts)))
+    suspicions = suspicions_of(facts, node_of)
+    fingerprints = TimeFingerprints.from_facts((), _timed(suspicions.reported_departures))
+    return DepartureFingerprints(fingerprints, TimeFingerprints.from_facts(sorted(suspicions.with_file), _timed(suspicions.starts)))
 
 
 def _timed(known: Mapping[str, list[int]]) -> Iterator[TimedFact]:

@@ -56,11 +56,11 @@ class PartitionAtRisk:
 def layout_of(cluster: str, stage: PartitionStage) -> Layout:
     """Layout of a cluster after the last event."""
     placements = [
-        Placement(each.topic, each.partition, each.candidates, each.isr, each.leader, bool(each.replicas))
-        for each in stage.partitions.all()
-        if each.deleted_at is None and each.candidates
+        Placement(lifetime.topic, lifetime.partition, lifetime.candidates, lifetime.isr, lifetime.leader, bool(lifetime.replicas))
+        for lifetime in stage.partitions.all()
+        if lifetime.deleted_at is None and lifetime.candidates
     ]
-    known = {node for each in placements for node in each.replicas} | stage.brokers.working()
+    known = {node for placement in placements for node in placement.replicas} | stage.brokers.working()
     gone = stage.brokers.down()
     return Layout(cluster, placements, _sorted(known - gone), _sorted(gone))
 
@@ -75,24 +75,26 @@ def placement_rows(layout: Layout) -> list[PartitionPlacement]:
         PartitionPlacement(
             cluster=layout.cluster,
             system=KAFKA,
-            partition_placement_id=make_id("placement", layout.cluster, each.topic, each.partition),
-            topic=each.topic,
-            partition=each.partition,
-            replicas=list(each.replicas),
-            replicas_known=each.is_sure,
-            isr=None if each.isr is None else list(each.isr),
-            leader=each.leader,
+            partition_placement_id=make_id("placement", layout.cluster, placement.topic, placement.partition),
+            topic=placement.topic,
+            partition=placement.partition,
+            replicas=list(placement.replicas),
+            replicas_known=placement.is_sure,
+            isr=None if placement.isr is None else list(placement.isr),
+            leader=placement.leader,
         )
-        for each in layout.placements
+        for placement in layout.placements
     ]
 
 
 def broker_rows(layout: Layout) -> list[Broker]:
     """Rows of a layout's brokers."""
-    held = Counter(node for each in layout.placements for node in each.replicas)
-    led = Counter(each.leader for each in layout.placements)
+    replica_counts = Counter(node for placement in layout.placements for node in placement.replicas)
+    led = Counter(placement.leader for placement in layout.placements)
     return [
-        Broker(layout.cluster, KAFKA, make_id("broker", layout.cluster, node), node, node in layout.running, held[node], led[node])
+        Broker(
+            layout.cluster, KAFKA, make_id("broker", layout.cluster, node), node, node in layout.running, replica_counts[node], led[node]
+        )
         for node in _sorted({*layout.running, *layout.gone})
     ]
 
@@ -105,12 +107,12 @@ def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broke
     placed: dict[str, list[Placement]] = {cluster: [] for cluster in nodes}
     for row in placements:
         isr = None if row.isr is None else tuple(row.isr)
-        found = Placement(row.topic, row.partition, tuple(row.replicas), isr, row.leader, row.replicas_known)
-        placed.setdefault(row.cluster, []).append(found)
+        placement = Placement(row.topic, row.partition, tuple(row.replicas), isr, row.leader, row.replicas_known)
+        placed.setdefault(row.cluster, []).append(placement)
     return [
         Layout(
             cluster,
-            sorted(placed[cluster], key=lambda each: (each.topic, each.partition)),
+            sorted(placed[cluster], key=lambda placement: (placement.topic, placement.partition)),
             _sorted(nodes.get(cluster, {}).get(True, ())),
             _sorted(nodes.get(cluster, {}).get(False, ())),
         )
@@ -126,12 +128,12 @@ def exposed_by(layout: Layout, broker: str) -> list[PartitionAtRisk]:
     load = Counter({node: 0 for node in layout.running if node != broker})
     for placement in layout.placements:
         load.update(node for node in placement.replicas if node in load)
-    found = []
+    exposed = []
     for placement in layout.placements:
         why = _why(placement, broker, frozenset(layout.gone))
         if why is not None:
-            found.append(PartitionAtRisk(placement, why, _target(placement, load)))
-    return found
+            exposed.append(PartitionAtRisk(placement, why, _target(placement, load)))
+    return exposed
 
 
 def _why(placement: Placement, broker: str, gone: frozenset[str]) -> str | None:
@@ -165,12 +167,12 @@ def reassignment(exposed: Iterable[PartitionAtRisk]) -> dict[str, Any]:
         "version": 1,
         "partitions": [
             {
-                "topic": each.placement.topic,
-                "partition": each.placement.partition,
-                "replicas": [int(node) for node in each.target],
-                "log_dirs": ["any"] * len(each.target),
+                "topic": partition.placement.topic,
+                "partition": partition.placement.partition,
+                "replicas": [int(node) for node in partition.target],
+                "log_dirs": ["any"] * len(partition.target),
             }
-            for each in exposed
-            if each.target and all(node.isdecimal() for node in each.target)
+            for partition in exposed
+            if partition.target and all(node.isdecimal() for node in partition.target)
         ],
     }

@@ -1,6 +1,6 @@
 """Incidents of log directories that failed while their broker stayed up.
 
-Partitions without a leader, or the departure of the broker, have incidents that tell of the failure already.
+Partitions without a leader, or the departure of the broker, already have incidents that show the failure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from models.times import first_known, in_order
 
 
 def explain_failure(failure: DirectoryFailure, outages: Iterable[PartitionOutage], moves: Iterable[LeaderMove], brokers: Brokers) -> None:
-    """Set whether other rows tell of a failure, and how many leaderships it moved."""
+    """Note whether other rows show a failure, and how many leaderships it moved."""
     failure.is_explained = _broker_went(failure, brokers) or any(_left_vacant(failure, row) for row in outages)
     failure.moved = sum(_moved_by(failure, move) for move in moves)
 
@@ -42,7 +42,7 @@ def _is_soon_after(failure: DirectoryFailure, at: int) -> bool:
 
 
 def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident[DirectoryFacts]:
-    """Row of a failure that no other row tells of."""
+    """Row of a failure that no other row shows."""
     started_at, ended_at = in_order(failure.at, failure.ended_at)
     return Incident(
         cluster=cluster,

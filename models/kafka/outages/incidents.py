@@ -61,20 +61,20 @@ def losses_of(
     Only groups known by `until` count. `is_told` says that some line names the leaders of offsets partitions, even if none
     of `moves` and `outages` does.
     """
-    told: dict[str, list[tuple[int, int]]] = {}
+    spans_by_cause: dict[str, list[tuple[int, int]]] = {}
     for move in moves:
         if move.topic == OFFSETS_TOPIC and move.from_node is not None and move.moved_at is not None:
-            told.setdefault(move.from_node, []).append((move.moved_at, move.partition))
+            spans_by_cause.setdefault(move.from_node, []).append((move.moved_at, move.partition))
     for row in outages:
         if row.topic == OFFSETS_TOPIC and row.leader_before is not None and row.offline_at is not None:
-            told.setdefault(row.leader_before, []).append((row.offline_at, row.partition))
-    found = []
+            spans_by_cause.setdefault(row.leader_before, []).append((row.offline_at, row.partition))
+    losses = []
     for absence in brokers.all():
         if absence.down_at is not None:
-            near = [partition for at, partition in told.get(absence.node, ()) if abs(at - absence.down_at) <= TAKEOVER_US]
+            near = [partition for at, partition in spans_by_cause.get(absence.node, ()) if abs(at - absence.down_at) <= TAKEOVER_US]
             groups = frozenset(group for partition in near for group in readers.blocked_groups(OFFSETS_TOPIC, partition, until))
-            found.append(Loss(absence.node, absence.down_at, groups if told or is_told else None))
-    return found
+            losses.append(Loss(absence.node, absence.down_at, groups if spans_by_cause or is_told else None))
+    return losses
 
 
 def outage_incidents(
@@ -195,19 +195,19 @@ def _with_consequences(
     ]
     moved: set[str] = {group for loss in behind for group in loss.groups or ()}
     near = range(
-        bisect_left(following, min((loss.at for loss in behind), default=0) - CLOCKS_US, key=lambda each: each.started_at),
-        bisect_right(following, max((loss.at for loss in behind), default=0) + TAKEOVER_US, key=lambda each: each.started_at),
+        bisect_left(following, min((loss.at for loss in behind), default=0) - CLOCKS_US, key=lambda rebalance: rebalance.started_at),
+        bisect_right(following, max((loss.at for loss in behind), default=0) + TAKEOVER_US, key=lambda rebalance: rebalance.started_at),
     )
     followed: list[RebalanceAfterOutage] = [following[index] for index in near if any(_follows(following[index], loss) for loss in behind)]
-    incident.groups = sorted({*incident.groups, *moved, *(each.group for each in followed)})
-    incident.rebalance_ids = [each.rebalance_id for each in followed]
+    incident.groups = sorted({*incident.groups, *moved, *(rebalance.group for rebalance in followed)})
+    incident.rebalance_ids = [rebalance.rebalance_id for rebalance in followed]
     incident.rebalance_count = len(followed)
     incident.headline = replace(incident.headline, consequences=LossConsequences(len(moved), len(followed)))
     return incident
 
 
-def _follows(each: RebalanceAfterOutage, loss: Loss) -> bool:
-    return (loss.groups is None or each.group in loss.groups) and -CLOCKS_US <= each.started_at - loss.at <= TAKEOVER_US
+def _follows(rebalance: RebalanceAfterOutage, loss: Loss) -> bool:
+    return (loss.groups is None or rebalance.group in loss.groups) and -CLOCKS_US <= rebalance.started_at - loss.at <= TAKEOVER_US
 
 
 def _began(row: PartitionOutage) -> int:
@@ -304,7 +304,9 @@ def _in_number_order(nodes: Iterable[str]) -> tuple[str, ...]:
 def departures_of(facts: ClusterFacts) -> list[BrokerDeparture]:
     """Departures reported by controllers, and brokers' own stops, by time."""
     stops = [
-        BrokerDeparture(each.at, each.node, each.event) for each in facts.node_changes if each.kind == "stopping" and each.node is not None
+        BrokerDeparture(change.at, change.node, change.event)
+        for change in facts.node_changes
+        if change.kind == "stopping" and change.node is not None
     ]
     return sorted([*facts.departures, *stops], key=lambda departure: departure.at)
 
@@ -320,7 +322,9 @@ def point_to_outages(rebalances: Iterable[Rebalance], departures: Sequence[Broke
         if started is None or row.root_cause != failover:
             continue
         left = _left(moves, started)
-        near = [each for each in departures if 0 <= started - each.at <= TAKEOVER_US and (left is None or each.node == left)]
+        near = [
+            departure for departure in departures if 0 <= started - departure.at <= TAKEOVER_US and (left is None or departure.node == left)
+        ]
         if not near:
             continue
         if row.cause == Cause.COORDINATOR_FAILOVER.value:

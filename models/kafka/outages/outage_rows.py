@@ -60,20 +60,20 @@ def _gaps(leaderships: Sequence[Leadership]) -> Iterator[Gap]:
     """Leadership before, vacancies in between, and leadership after."""
     before: Leadership | None = None
     vacant: list[Leadership] = []
-    for each in leaderships:
-        if each.leader == NO_LEADER:
-            vacant.append(each)
+    for leadership in leaderships:
+        if leadership.leader == NO_LEADER:
+            vacant.append(leadership)
             continue
-        if vacant and not _is_momentary(vacant, each) and not _begins_unseen(vacant, each):
-            yield before, vacant, each
-        before, vacant = each, []
+        if vacant and not _is_momentary(vacant, leadership) and not _begins_unseen(vacant, leadership):
+            yield before, vacant, leadership
+        before, vacant = leadership, []
     if vacant:
         yield before, vacant, None
 
 
 def _is_momentary(vacant: list[Leadership], after: Leadership) -> bool:
     """Whether a guessed vacancy is shorter than MOMENT_US, so only a move."""
-    return all(each.is_guessed for each in vacant) and after.at - vacant[0].at < MOMENT_US
+    return all(leadership.is_guessed for leadership in vacant) and after.at - vacant[0].at < MOMENT_US
 
 
 def _begins_unseen(vacant: list[Leadership], after: Leadership) -> bool:
@@ -81,7 +81,7 @@ def _begins_unseen(vacant: list[Leadership], after: Leadership) -> bool:
 
     It then lies before the logs begin.
     """
-    return all(not each.has_time and each.at >= after.at for each in vacant)
+    return all(not leadership.has_time and leadership.at >= after.at for leadership in vacant)
 
 
 def _ended(brokers: Brokers, offline_at: int, after: Leadership | None) -> int | None:
@@ -169,13 +169,13 @@ def _began(history: PartitionHistory, brokers: Brokers, before: Leadership | Non
 
 def _isr_at(history: PartitionHistory, before: Leadership | None, vacant: list[Leadership], at: int) -> Nodes:
     """The in-sync replicas when the leader was lost."""
-    told = next((each.isr for each in vacant if each.isr and each.told is not LeadershipSource.SEEN), None)
-    if told:
-        return told
+    isr = next((leadership.isr for leadership in vacant if leadership.isr and leadership.source is not LeadershipSource.SEEN), None)
+    if isr:
+        return isr
     known = [change.isr for change in history.isr_changes if change.at <= at and change.isr]
     if known:
         return known[-1]
-    seen = next((each.isr for each in vacant if each.isr), None)
+    seen = next((leadership.isr for leadership in vacant if leadership.isr), None)
     return (
         seen or (before.isr if before is not None and before.isr else None) or (history.candidates if len(history.candidates) == 1 else ())
     )
@@ -207,8 +207,8 @@ def _cause(replicas: Nodes, isr: Nodes, lost: list[BrokerAbsence], brokers: Brok
 
 def dir_failures(brokers: Brokers, nodes: Iterable[str], at: int) -> dict[str, Event]:
     """Brokers that stayed up with a failed directory, and its first line."""
-    told = {node: brokers.dir_failures(node, at - TAKEN_OVER_US, at + MOMENT_US) for node in sorted(nodes)}
-    return {node: lines[0] for node, lines in told.items() if lines and brokers.gone_at(node, at + MOMENT_US) is None}
+    failures = {node: brokers.dir_failures(node, at - TAKEN_OVER_US, at + MOMENT_US) for node in sorted(nodes)}
+    return {node: lines[0] for node, lines in failures.items() if lines and brokers.gone_at(node, at + MOMENT_US) is None}
 
 
 def _leader_lost_its_dir(failed: Container[str], leader: str | None, isr: Nodes, lost: Iterable[BrokerAbsence]) -> bool:
@@ -232,9 +232,9 @@ def _ended_by(replicas: Nodes, isr: Nodes, leader_before: str | None, after: Lea
     return "unclean_election" if isr or after.is_unclean else "isr_election"
 
 
-def _is_eligible(each: Leadership) -> bool:
+def _is_eligible(leadership: Leadership) -> bool:
     """Whether a leader came from the ELR, which holds all that is committed."""
-    return any(event.fields.get("election") == "ELR" for event in each.events)
+    return any(event.fields.get("election") == "ELR" for event in leadership.events)
 
 
 def _settled_by(cause: str, lost: list[BrokerAbsence], gap: Gap, stage: PartitionStage) -> str | None:
@@ -244,12 +244,14 @@ def _settled_by(cause: str, lost: list[BrokerAbsence], gap: Gap, stage: Partitio
     """
     _, _, after = gap
     inferred = any(absence.is_suspected or absence.witness is None for absence in lost)
-    inferred = inferred or (after is not None and after.told is LeadershipSource.IMPLIED and not stage.is_kraft)
+    inferred = inferred or (after is not None and after.source is LeadershipSource.IMPLIED and not stage.is_kraft)
     if cause != "unknown" and not inferred:
         return None
-    told = "controller.log of the active KRaft controller" if stage.is_kraft else "controller.log and state-change.log of the controller"
+    file_name = (
+        "controller.log of the active KRaft controller" if stage.is_kraft else "controller.log and state-change.log of the controller"
+    )
     silent = sorted({absence.node for absence in lost if absence.is_suspected} - stage.suspicions.with_file)
-    return told if not silent else f"{told}, or server.log of broker {' and '.join(silent)}"
+    return file_name if not silent else f"{file_name}, or server.log of broker {' and '.join(silent)}"
 
 
 def _lines(lost: list[BrokerAbsence], vacant: list[Leadership], after: Leadership | None, behind: list[Event]) -> list[Evidence]:
@@ -260,14 +262,14 @@ def _lines(lost: list[BrokerAbsence], vacant: list[Leadership], after: Leadershi
         for row in evidence(events, inferred=inferred):
             rows.setdefault((row.file, row.byte_offset), row)
 
-    for each in vacant:
-        if each.told is not LeadershipSource.IMPLIED:
-            add(each.events, inferred=False)
+    for leadership in vacant:
+        if leadership.source is not LeadershipSource.IMPLIED:
+            add(leadership.events, inferred=False)
     for absence in lost:
         add([*absence.events[:1], *([absence.witness] if absence.witness is not None else [])], inferred=True)
     add(behind, inferred=True)
     if after is not None:
-        add(after.events, inferred=after.told is LeadershipSource.IMPLIED)
+        add(after.events, inferred=after.source is LeadershipSource.IMPLIED)
     return list(rows.values())
 
 
@@ -281,71 +283,71 @@ def leader_moves(cluster: str, history: PartitionHistory, brokers: Brokers, lead
     """
     before: Leadership | None = None
     vacant: list[Leadership] = []
-    for each in leaderships:
-        if each.leader == NO_LEADER:
-            vacant.append(each)
+    for leadership in leaderships:
+        if leadership.leader == NO_LEADER:
+            vacant.append(leadership)
             continue
-        if before is not None and before.leader != each.leader:
+        if before is not None and before.leader != leadership.leader:
             yield LeaderMove(
                 cluster=cluster,
                 system=KAFKA,
-                leader_move_id=make_id("leader_move", cluster, *history.key, *_numbered(each.epoch, each.at)),
+                leader_move_id=make_id("leader_move", cluster, *history.key, *_numbered(leadership.epoch, leadership.at)),
                 topic=history.topic,
                 partition=history.partition,
                 from_node=before.leader,
-                to_node=each.leader,
-                moved_at=each.at,
-                leader_epoch=each.epoch,
-                reason=_reason(history, brokers, before, each),
-                is_clean_election=_is_clean(history, vacant, each),
+                to_node=leadership.leader,
+                moved_at=leadership.at,
+                leader_epoch=leadership.epoch,
+                reason=_reason(history, brokers, before, leadership),
+                is_clean_election=_is_clean(history, vacant, leadership),
                 evidence=[
-                    *evidence(each.events, inferred=each.told is LeadershipSource.IMPLIED),
-                    *_behind_move(history, brokers, before, each),
+                    *evidence(leadership.events, inferred=leadership.source is LeadershipSource.IMPLIED),
+                    *_behind_move(history, brokers, before, leadership),
                 ],
             )
-        before, vacant = each, []
+        before, vacant = leadership, []
 
 
-def _is_clean(history: PartitionHistory, vacant: list[Leadership], each: Leadership) -> bool | None:
+def _is_clean(history: PartitionHistory, vacant: list[Leadership], leadership: Leadership) -> bool | None:
     """Whether the new leader was in sync, None if unknown."""
-    if each.is_unclean:
+    if leadership.is_unclean:
         return False
-    if _is_eligible(each):
+    if _is_eligible(leadership):
         return True
     left = next((gone.isr for gone in reversed(vacant) if gone.isr), None)
     if left is not None:
-        return each.leader in left
-    known = [change.isr for change in history.isr_changes if change.at <= each.at]
-    return True if any(each.leader in isr for isr in known[-2:]) else None
+        return leadership.leader in left
+    known = [change.isr for change in history.isr_changes if change.at <= leadership.at]
+    return True if any(leadership.leader in isr for isr in known[-2:]) else None
 
 
-def _reassigned_by(history: PartitionHistory, each: Leadership) -> list[Event]:
+def _reassigned_by(history: PartitionHistory, leadership: Leadership) -> list[Event]:
     """Lines about a reassignment that ended just before a leadership began."""
-    return [event for event in history.reassigned if 0 <= each.at - event.time_us <= TAKEN_OVER_US][-1:]
+    return [event for event in history.reassigned if 0 <= leadership.at - event.time_us <= TAKEN_OVER_US][-1:]
 
 
-def _behind_move(history: PartitionHistory, brokers: Brokers, before: Leadership, each: Leadership) -> list[Evidence]:
+def _behind_move(history: PartitionHistory, brokers: Brokers, before: Leadership, leadership: Leadership) -> list[Evidence]:
     """Lines that tell why a leadership moved, if it was not its broker's departure."""
-    failed = dir_failures(brokers, (before.leader,), each.at)
-    return [*evidence(_reassigned_by(history, each)), *evidence(failed.values(), inferred=True)]
+    failed = dir_failures(brokers, (before.leader,), leadership.at)
+    return [*evidence(_reassigned_by(history, leadership)), *evidence(failed.values(), inferred=True)]
 
 
-def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, each: Leadership) -> str | None:
+def _reason(history: PartitionHistory, brokers: Brokers, before: Leadership, leadership: Leadership) -> str | None:
     """Reason for a leader move, None if unknown."""
-    departure = brokers.last_departure(before.leader, each.at + MOMENT_US, each.at - TAKEN_OVER_US)
+    departure = brokers.last_departure(before.leader, leadership.at + MOMENT_US, leadership.at - TAKEN_OVER_US)
     if departure is not None and before.at <= (departure.down_at or 0) + MOMENT_US:
         return f"broker {before.leader} {'was stopped' if departure.is_controlled else 'was lost'}"
-    if brokers.was_leaving(before.leader, each.at - TAKEN_OVER_US, each.at):
+    if brokers.was_leaving(before.leader, leadership.at - TAKEN_OVER_US, leadership.at):
         return f"broker {before.leader} was stopped"
-    if brokers.absent_at(before.leader, each.at) is not None:
+    if brokers.absent_at(before.leader, leadership.at) is not None:
         return f"broker {before.leader} was lost"
-    if _reassigned_by(history, each):
+    if _reassigned_by(history, leadership):
         return "reassignment finished"
-    if any(0 <= each.at - at <= TAKEN_OVER_US for at in history.preferred):
+    if any(0 <= leadership.at - at <= TAKEN_OVER_US for at in history.preferred):
         return "preferred replica elected"
-    if dir_failures(brokers, (before.leader,), each.at):
+    if dir_failures(brokers, (before.leader,), leadership.at):
         return f"a log directory of broker {before.leader} failed"
-    if history.replicas and history.replicas[0] == each.leader:
+    if history.replicas and history.replicas[0] == leadership.leader:
         return "preferred replica elected"
     return None
 

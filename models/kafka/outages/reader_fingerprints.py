@@ -28,4 +28,4 @@ def _timed(readers: Readers) -> Iterator[TimedFact]:
         yield from ((at, "topic", (topic, group, at)) for group, at in sorted(groups.items()))
     for partition, groups in sorted(readers.by_offsets_partition.items()):
         yield from ((at, "offsets partition", (partition, group, at)) for group, at in sorted(groups.items()))
-    yield from ((each.started_at, "following", each) for each in sorted(readers.following))
+    yield from ((rebalance.started_at, "following", rebalance) for rebalance in sorted(readers.following))

@@ -186,20 +186,20 @@ class OutageStage:
         Rows that were final at the checkpoint are not produced again. `facts` and `readers` may have grown since, but only with
         later times; `gap_seconds` must be the same. Raises UnreadableState if `state` is not a checkpoint of these models.
         """
-        found = cls(cluster, facts, node_of, readers or Readers(), gap_seconds)
-        held = state_text.read(state, {})
+        stage = cls(cluster, facts, node_of, readers or Readers(), gap_seconds)
+        checkpoint = state_text.read(state, {})
         try:
             for name in _CHECKPOINT_FIELDS:
-                setattr(found, name, held[name])
+                setattr(stage, name, checkpoint[name])
             for name, attribute in _HELD_OF_PARTITIONS.items():
-                if name in held["stage"] or name != "topic_ids":  # states written before topics had ids lack them
-                    setattr(found.stage, attribute, held["stage"][name])
-            found.stage.suspicions.with_file |= held["with_file"]
-            found.stage.suspicions.refusals.update(held["refusals"])
-            found.clocks = BrokerClocks.resumed(held["clocks"], node_of)
+                if name in checkpoint["stage"] or name != "topic_ids":  # states written before topics had ids lack them
+                    setattr(stage.stage, attribute, checkpoint["stage"][name])
+            stage.stage.suspicions.with_file |= checkpoint["with_file"]
+            stage.stage.suspicions.refusals.update(checkpoint["refusals"])
+            stage.clocks = BrokerClocks.resumed(checkpoint["clocks"], node_of)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise state_text.UnreadableState(f"not a state of a cluster's outages: {error}") from error
-        return found
+        return stage
 
     def state(self, clocks: str | None = None) -> str:
         """Checkpoint for `resumed`.
@@ -207,12 +207,12 @@ class OutageStage:
         Take it after `advance_to`, between events of different times, and only if no clocks differ: later events may change which
         clocks differ. `clocks` is the checkpoint of the clock information.
         """
-        held: dict[str, Any] = {name: getattr(self, name) for name in _CHECKPOINT_FIELDS}
-        held["stage"] = {name: getattr(self.stage, attribute) for name, attribute in _HELD_OF_PARTITIONS.items()}
+        checkpoint: dict[str, Any] = {name: getattr(self, name) for name in _CHECKPOINT_FIELDS}
+        checkpoint["stage"] = {name: getattr(self.stage, attribute) for name, attribute in _HELD_OF_PARTITIONS.items()}
         suspicions = self.stage.suspicions
-        held |= {"with_file": suspicions.with_file, "refusals": suspicions.refusals}
-        held["clocks"] = self.clocks.state() if clocks is None else clocks
-        return state_text.write(held, {}, {Event: line_of})
+        checkpoint |= {"with_file": suspicions.with_file, "refusals": suspicions.refusals}
+        checkpoint["clocks"] = self.clocks.state() if clocks is None else clocks
+        return state_text.write(checkpoint, {}, {Event: line_of})
 
     @property
     def row_count(self) -> int:
@@ -257,10 +257,10 @@ class OutageStage:
         for history in self.stage.partitions.all():
             self._tell_leaders(rows, history, history.leaderships)
             self._tell_shortages(rows, history, history.shortages)
-        absences = [each for each in self.stage.brokers.all() if not each.is_told]
-        rows.broker_outages += [broker_outage(self.cluster, each) for each in absences]
-        own = [row for each, row in zip(absences, rows.broker_outages, strict=True) if not each.is_blamed]
-        without_outage = harmless(own, rows.partition_outages)
+        absences = [absence for absence in self.stage.brokers.all() if not absence.is_told]
+        rows.broker_outages += [broker_outage(self.cluster, absence) for absence in absences]
+        unblamed_rows = [row for absence, row in zip(absences, rows.broker_outages, strict=True) if not absence.is_blamed]
+        without_outage = harmless(unblamed_rows, rows.partition_outages)
         self._add_incidents(rows, without_outage, rows, None)
         self._tell_directory_failures(rows, rows, None, [])
         rows.divergences += clock_divergences(self.cluster, self.skews)
@@ -311,7 +311,7 @@ class OutageStage:
             self._drop(history)  # no line described this lifetime
             return
         count = len(history.leaderships) if is_gone else history.final_count(until)
-        shortages = [each for each in history.shortages if each.is_over(until)]
+        shortages = [shortage for shortage in history.shortages if shortage.is_over(until)]
         if count > 1 or is_gone or shortages:
             rows = Outages()
             self._tell_leaders(rows, history, history.leaderships[:count])
@@ -353,14 +353,14 @@ class OutageStage:
     def _is_near(self, node: str | None, at: int | None) -> bool:
         """Whether a broker departed or lost a directory near a time.
 
-        Only what no final row tells counts.
+        Only those that no final row shows count.
         """
         if node is None or at is None:
             return False
         brokers = self.stage.brokers
-        times = [each.down_at for each in brokers.absences.get(node, ()) if not each.is_told]
-        times += [each.at for each in brokers.directory_failures.get(node, ()) if each.is_explained is None]
-        return any(each is not None and abs(at - each) <= 2 * TAKEOVER_US for each in times)
+        times = [absence.down_at for absence in brokers.absences.get(node, ()) if not absence.is_told]
+        times += [failure.at for failure in brokers.directory_failures.get(node, ()) if failure.is_explained is None]
+        return any(time is not None and abs(at - time) <= 2 * TAKEOVER_US for time in times)
 
     @property
     def _wait(self) -> int:
@@ -380,14 +380,14 @@ class OutageStage:
             later.append(end + self._wait)
             if later[-1] <= at and all(id(row) in settled for row in episode):
                 rows.partition_outages += episode
-        absences = [each for each in self.stage.brokers.all() if not each.is_told]
+        absences = [absence for absence in self.stage.brokers.all() if not absence.is_told]
         without_outage = self._emit_broker_outages(rows, absences, known, at, later)
         self._add_incidents(rows, without_outage, known, at)
         self._tell_directory_failures(rows, known, at, later)
         self._drop_written(rows.partition_outages)
         self.final.take(rows, at)
         self._forget(at - ALLOWED_LATENESS_US)
-        due = min((each for each in later if each > at), default=None)
+        due = min((time for time in later if time > at), default=None)
         if due is not None:
             self._check(due)
 
@@ -400,8 +400,8 @@ class OutageStage:
         """
         closed = {id(row) for row in rows.partition_outages}
         lasting = [row for row in known.partition_outages if id(row) not in closed]
-        found = [(each, broker_outage(self.cluster, each)) for each in absences]
-        without_outage = harmless((row for each, row in found if not each.is_blamed), known.partition_outages)
+        rows_of_absences = [(absence, broker_outage(self.cluster, absence)) for absence in absences]
+        without_outage = harmless((row for absence, row in rows_of_absences if not absence.is_blamed), known.partition_outages)
         alone = {id(row) for row in without_outage}
         over = list[BrokerOutage]()
         for episode, end in takeover_episodes(without_outage, self.gap_seconds):
@@ -409,7 +409,7 @@ class OutageStage:
             if later[-1] <= at and all(row.up_at is not None for row in episode):
                 over += episode
         rows.broker_outages += over
-        for absence, row in found:
+        for absence, row in rows_of_absences:
             if id(row) in alone:
                 continue
             absence.is_blamed = absence.is_blamed or any(stands_behind(row, outage) for outage in rows.partition_outages)
@@ -418,9 +418,9 @@ class OutageStage:
             later.append(row.up_at + self._wait)
             if later[-1] <= at and not any(stands_behind(row, outage) for outage in lasting):
                 rows.broker_outages.append(row)
-        told = {id(row) for row in rows.broker_outages}
-        for absence, row in found:
-            absence.is_told = id(row) in told
+        row_ids = {id(row) for row in rows.broker_outages}
+        for absence, row in rows_of_absences:
+            absence.is_told = id(row) in row_ids
         return over
 
     def _add_incidents(self, rows: Outages, without_outage: Sequence[BrokerOutage], known: Outages, at: int | None) -> None:
@@ -445,7 +445,7 @@ class OutageStage:
                 continue
             if failure.is_explained is None and (at is None or failure.at + self._wait <= at):
                 explain_failure(failure, known.partition_outages, [*self.moved, *known.leader_moves], self.stage.brokers)
-            later += [each + self._wait for each in (failure.at, failure.ended_at) if each is not None]
+            later += [time + self._wait for time in (failure.at, failure.ended_at) if time is not None]
             failure.is_told = at is not None and failure.ended_at is not None and failure.ended_at + self._wait <= at
             if not failure.is_explained and (failure.is_told or at is None):
                 rows.incidents.append(directory_incident(self.cluster, failure))
@@ -455,17 +455,17 @@ class OutageStage:
 
         Open broker outages may still refer to them.
         """
-        told = {id(row) for row in closed}
-        self.outages = [row for row in self.outages if id(row) not in told]
+        row_ids = {id(row) for row in closed}
+        self.outages = [row for row in self.outages if id(row) not in row_ids]
         self.vacated += [replace(row, evidence=[]) for row in closed if row.topic == OFFSETS_TOPIC]
 
     def _forget(self, settled: int) -> None:
         """Prune brokers and controllers that no open question needs."""
-        untold = (each for each in self.stage.brokers.all() if not each.is_told)
-        asked = [each.down_at if each.down_at is not None else each.up_at for each in untold]
-        asked += [row.offline_at for row in self.outages]
-        asked += [each.open_since for each in self.stage.partitions.lifetimes()]
-        times = sorted({at for at in asked if at is not None})
+        unwritten = (absence for absence in self.stage.brokers.all() if not absence.is_told)
+        open_times = [absence.down_at if absence.down_at is not None else absence.up_at for absence in unwritten]
+        open_times += [row.offline_at for row in self.outages]
+        open_times += [lifetime.open_since for lifetime in self.stage.partitions.lifetimes()]
+        times = sorted({at for at in open_times if at is not None})
         self.stage.brokers.forget(settled - ALLOWED_LATENESS_US, times, ALLOWED_LATENESS_US)
         self.stage.controllers.forget(min([*times[:1], settled]) - ALLOWED_LATENESS_US)
         self.stage.takeovers.forget(settled)

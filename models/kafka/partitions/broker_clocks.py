@@ -230,8 +230,8 @@ class BrokerClocks:
         if len(seen) > SAMPLES_MAX:
             self._hashes_below //= 2
             for facts in (self._epochs.made, self._epochs.learned):
-                for each in [each for each in facts if crc32(each.encode("utf-8", "replace")) >= self._hashes_below]:
-                    del facts[each]
+                for dropped in [fact for fact in facts if crc32(fact.encode("utf-8", "replace")) >= self._hashes_below]:
+                    del facts[dropped]
 
     @classmethod
     def resumed(cls, state: str, node_of: Mapping[str, str]) -> BrokerClocks:
@@ -239,10 +239,10 @@ class BrokerClocks:
 
         Raises UnreadableState.
         """
-        found = state_text.read(state, {_NODES: node_of})
-        if not isinstance(found, cls):
+        clocks = state_text.read(state, {_NODES: node_of})
+        if not isinstance(clocks, cls):
             raise state_text.UnreadableState("not a state of brokers' clocks")
-        return found
+        return clocks
 
     def state(self) -> str:
         """Checkpoint for `resumed`."""
@@ -261,7 +261,11 @@ class BrokerClocks:
             if controller == reference and broker != reference and stops:
                 nearest = min(stops, key=lambda stop: abs(stop.time_us - leaving.time_us))
                 _bound(bounds, broker, nearest, leaving, is_above=False)
-        return [Skew(node, reference, found.skew, found.lines) for node, found in sorted(bounds.items()) if found.skew]
+        return [
+            Skew(node, reference, bounds_of_node.skew, bounds_of_node.lines)
+            for node, bounds_of_node in sorted(bounds.items())
+            if bounds_of_node.skew
+        ]
 
     def _skews_of_equals(self) -> list[Skew]:
         """Clock differences between brokers without a controller's file.
@@ -272,19 +276,19 @@ class BrokerClocks:
         if not pairs:
             return []
         reference = min(pairs, key=lambda node: (-pairs[node], len(node), node))
-        found = []
+        skews = []
         for node in sorted(pairs.keys() - {reference}):
             both = [(seen[node], seen[reference]) for seen in self._epochs.learned.values() if node in seen and reference in seen]
             ahead = sorted(event.time_us - other.time_us for event, other in both)
             middle = round(median(ahead)) if ahead else 0
-            agreeing = sum(abs(each - middle) <= TOLD_TOGETHER_US for each in ahead)
+            agreeing = sum(abs(skew - middle) <= TOLD_TOGETHER_US for skew in ahead)
             moments = {
                 other.time_us // MOMENT_US for event, other in both if abs(event.time_us - other.time_us - middle) <= TOLD_TOGETHER_US
             }
             if len(moments) >= MOMENTS_MIN and 2 * agreeing > len(ahead) and LATE_US < abs(middle) <= FAR_US:
                 lines = min(both, key=lambda pair: (abs(pair[0].time_us - pair[1].time_us - middle), pair[1].time_us))
-                found.append(Skew(node, reference, middle, lines))
-        return found
+                skews.append(Skew(node, reference, middle, lines))
+        return skews
 
 
 def _bound(bounds: dict[str, BrokerClockBounds], node: str, event: Event, reference: Event, *, is_above: bool) -> None:
@@ -294,10 +298,10 @@ def _bound(bounds: dict[str, BrokerClockBounds], node: str, event: Event, refere
         (known.above if is_above else known.below)(ahead, (event, reference))
 
 
-def _hold(held: list[T], one: T) -> None:
+def _hold(window: list[T], item: T) -> None:
     """Append and keep the latest LIVES_MAX."""
-    held.append(one)
-    del held[:-LIVES_MAX]
+    window.append(item)
+    del window[:-LIVES_MAX]
 
 
 def clock_of(event: Event, node_of: Mapping[str, str]) -> str | None:

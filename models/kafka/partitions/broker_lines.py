@@ -11,7 +11,7 @@ LISTENS_WITHIN_US = whole("kafka.broker_lines.listens_within_us")
 """Maximum time from a broker getting its leaderships to its open port."""
 
 _NO_DEPARTURE = frozenset({"BrokerStarting", "BrokerConfigured", "LogDirFailed"})
-"""Lines after which a start tells of no departure at their time.
+"""Lines after which a start does not imply a departure.
 
 Several lines announce a start, and a broker lives on when a directory fails.
 """
@@ -76,7 +76,7 @@ def process_stop(state: PartitionState, event: Event) -> None:
 
 
 def record_halt(state: PartitionState, node: str, event: Event) -> None:
-    """Record a broker that ends itself, as its last log directory failed."""
+    """Record a broker that halts because its last log directory failed."""
     state.brokers.sign(node, "log_dir", event)
     if not state.suspicions.is_told(node, event.time_us):
         state.record_departure(node, event, is_suspected=True)

@@ -92,13 +92,13 @@ class DirectoryFailure:
         """Take one more line about it."""
         if len(self.events) < EVENTS_HELD_MAX:
             self.events.append(event)
-        told = event.fields.get("folder")
-        folders = [told] if isinstance(told, str) else told if isinstance(told, (list, tuple)) else ()
+        folder = event.fields.get("folder")
+        folders = [folder] if isinstance(folder, str) else folder if isinstance(folder, (list, tuple)) else ()
         self.folders = tuple(dict.fromkeys((*self.folders, *map(str, folders))))[:DIRECTORIES_MAX]
 
     def led_by(self, leader: str | None) -> list[tuple[str, int]]:
         """Replicas in the directories whose partition a broker led, or an unknown one."""
-        return [replica for replica, told in self.replicas.items() if told == leader]
+        return [replica for replica, known_leader in self.replicas.items() if known_leader == leader]
 
 
 @dataclass(slots=True)
@@ -143,8 +143,8 @@ class Brokers:
 
     def returns(self, after: int, before: int) -> list[BrokerAbsence]:
         """Outages that ended in the interval (after, before], in order."""
-        ended = [each for each in self.all() if each.up_at is not None and after < each.up_at <= before]
-        return sorted(ended, key=lambda each: (each.up_at or 0, each.node))
+        ended = [absence for absence in self.all() if absence.up_at is not None and after < absence.up_at <= before]
+        return sorted(ended, key=lambda absence: (absence.up_at or 0, absence.node))
 
     def gone_at(self, node: str, at: int) -> BrokerAbsence | None:
         """The outage of a broker that leads nothing at a time.
@@ -154,8 +154,8 @@ class Brokers:
         absence = self.absent_at(node, at)
         if absence is not None or not self.was_leaving(node, at - SAME_DEPARTURE_US, at):
             return absence
-        following = (each for each in self.absences.get(node, ()) if each.is_controlled and each.down_at is not None)
-        return next((each for each in following if at < (each.down_at or 0) <= at + SAME_DEPARTURE_US), None)
+        following = (absence for absence in self.absences.get(node, ()) if absence.is_controlled and absence.down_at is not None)
+        return next((absence for absence in following if at < (absence.down_at or 0) <= at + SAME_DEPARTURE_US), None)
 
     def last_departure(self, node: str, before: int, after: int | None = None) -> BrokerAbsence | None:
         """The latest outage that began in the interval (after, before]."""
@@ -188,26 +188,28 @@ class Brokers:
         for node in sorted(self.absences):
             yield from self.absences[node]
 
-    def forget(self, before: int, asked: Sequence[int], about: int) -> None:
+    def forget(self, before: int, open_times: Sequence[int], about: int) -> None:
         """Prune ended outages from before `before` that rows already cover.
 
-        Outages within `about` of one of the sorted times `asked` are kept.
+        Outages within `about` of one of the sorted `open_times` are kept.
         """
 
         def is_asked(start: int, end: int) -> bool:
-            place = bisect_left(asked, start - about)
-            return end >= before or (place < len(asked) and asked[place] <= end + about)
+            place = bisect_left(open_times, start - about)
+            return end >= before or (place < len(open_times) and open_times[place] <= end + about)
 
         for node, known in self.absences.items():
             self.absences[node] = [
-                each
-                for each in known
-                if not each.is_told or each.up_at is None or is_asked(each.up_at if each.down_at is None else each.down_at, each.up_at)
+                absence
+                for absence in known
+                if not absence.is_told
+                or absence.up_at is None
+                or is_asked(absence.up_at if absence.down_at is None else absence.down_at, absence.up_at)
             ]
         for node, granted in self._granted.items():
             self._granted[node] = [at for at in granted if is_asked(at, at)]
         for node, failures in self.directory_failures.items():
-            self.directory_failures[node] = [each for each in failures if not each.is_told or is_asked(each.at, each.at)]
+            self.directory_failures[node] = [failure for failure in failures if not failure.is_told or is_asked(failure.at, failure.at)]
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -277,9 +279,9 @@ class Brokers:
 
     def directories_tried_again(self, node: str, at: int) -> bool:
         """End a broker's failures as it starts; whether there were any."""
-        lasting = [each for each in self.directory_failures.get(node, ()) if each.ended_at is None]
-        for each in lasting:
-            each.ended_at, self.have_changed = at, True
+        lasting = [failure for failure in self.directory_failures.get(node, ()) if failure.ended_at is None]
+        for failure in lasting:
+            failure.ended_at, self.have_changed = at, True
         return bool(lasting)
 
     def stays_leader(self, node: str, event: Event) -> None:

@@ -1,6 +1,6 @@
 """Processes a controller's lines about partitions, topics and brokers.
 
-What they say of leaders, `leaderships` weighs against other sources and records.
+`leaderships` weighs leaders named in them against other sources, and records them.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def _shared(nodes: Nodes) -> Nodes:
 
 def named_nodes(event: Event) -> Nodes:
     """Brokers named in a controller's event."""
-    one = word_field(event, "broker")
-    return (*(nodes_field(event, "brokers") or ()), *(() if one is None else (one,)))
+    broker = word_field(event, "broker")
+    return (*(nodes_field(event, "brokers") or ()), *(() if broker is None else (broker,)))
 
 
 PARTITION_DIGITS_MAX = 9

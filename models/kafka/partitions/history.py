@@ -66,7 +66,7 @@ class Leadership:
     epoch: int | None
     leader: str
     at: int
-    told: LeadershipSource
+    source: LeadershipSource
     isr: Nodes | None = None
     is_guessed: bool = False
     is_unclean: bool = False
@@ -159,7 +159,7 @@ class PartitionHistory:
     def regain(self, node: str) -> None:
         """Count on a broker's replica again."""
         if node in self.offline:
-            self.offline = tuple(each for each in self.offline if each != node)
+            self.offline = tuple(replica for replica in self.offline if replica != node)
 
     def suppose(self, node: str) -> None:
         """Infer that an unnamed partition is on the broker without files."""
@@ -200,8 +200,8 @@ class PartitionHistory:
     @property
     def open_since(self) -> int | None:
         """Time of the first open question: a vacancy or under-replication."""
-        vacant = next((each.at for each in self.leaderships if each.leader == NO_LEADER), None)
-        return min((at for at in (vacant, *(each.began for each in self.shortages)) if at is not None), default=None)
+        vacant = next((leadership.at for leadership in self.leaderships if leadership.leader == NO_LEADER), None)
+        return min((at for at in (vacant, *(shortage.began for shortage in self.shortages)) if at is not None), default=None)
 
     def final_count(self, until: int) -> int:
         """Number of leaderships that were final at a time.
@@ -209,10 +209,10 @@ class PartitionHistory:
         Counts up to the last leadership with a leader that began no later.
         """
         count = 0
-        for number, each in enumerate(self.leaderships, 1):
-            if each.at > until:
+        for number, leadership in enumerate(self.leaderships, 1):
+            if leadership.at > until:
                 break
-            if each.leader != NO_LEADER:
+            if leadership.leader != NO_LEADER:
                 count = number
         return count
 
@@ -222,18 +222,18 @@ class PartitionHistory:
         Rows already cover them, and nothing later needs them.
         """
         if index:
-            gone = (each.leader for each in self.leaderships[:index] if each.leader != NO_LEADER)
+            gone = (leadership.leader for leadership in self.leaderships[:index] if leadership.leader != NO_LEADER)
             self.led_by, self.is_cut = tuple(dict.fromkeys((*self.led_by, *gone))), True
             del self.leaderships[:index]
         first = self.leaderships[0] if self.leaderships else None
         if first is not None and first.leader != NO_LEADER and first.at <= until:
             first.events.clear()
         if len(self.isr_changes) > ISR_CHANGES_KEPT and (first is None or first.leader != NO_LEADER):
-            asked = min(until, self.leaderships[1].at if len(self.leaderships) > 1 else until)
-            past = bisect_right(self.isr_changes, asked, key=lambda change: change.at)
+            keep_from = min(until, self.leaderships[1].at if len(self.leaderships) > 1 else until)
+            past = bisect_right(self.isr_changes, keep_from, key=lambda change: change.at)
             del self.isr_changes[: max(past - ISR_CHANGES_KEPT, 0)]
         if self.shortages:
-            self.shortages = tuple(each for each in self.shortages if not each.is_over(until))
+            self.shortages = tuple(shortage for shortage in self.shortages if not shortage.is_over(until))
         if self.preferred:
             self.preferred = [at for at in self.preferred if at > until]
         if self.reassigned:
@@ -243,8 +243,8 @@ class PartitionHistory:
         """Next time after another at which something ended."""
         if len(self.leaderships) < 2 and not self.shortages and self.deleted_at is None:
             return None
-        ends = (each.over for each in self.shortages if each.over is not None)
-        times = (*(each.at for each in self.leaderships[1:]), *ends, *(() if self.deleted_at is None else (self.deleted_at,)))
+        ends = (shortage.over for shortage in self.shortages if shortage.over is not None)
+        times = (*(leadership.at for leadership in self.leaderships[1:]), *ends, *(() if self.deleted_at is None else (self.deleted_at,)))
         return min((at for at in times if at > after), default=None)
 
     def delete(self, at: int) -> None:
@@ -282,7 +282,7 @@ class PartitionHistory:
         last = self.leaderships[-1].epoch
         if last is None or new.epoch > last:
             return None
-        index = bisect_left(self.leaderships, new.epoch, key=lambda each: -1 if each.epoch is None else each.epoch)
+        index = bisect_left(self.leaderships, new.epoch, key=lambda leadership: -1 if leadership.epoch is None else leadership.epoch)
         return index, index < len(self.leaderships) and self.leaderships[index].epoch == new.epoch
 
     def _append(self, new: Leadership) -> Leadership:
@@ -301,7 +301,7 @@ class PartitionHistory:
             new.leader == NO_LEADER
             or index == 0
             or supposed.leader != NO_LEADER
-            or supposed.told is not LeadershipSource.IMPLIED
+            or supposed.source is not LeadershipSource.IMPLIED
             or not supposed.is_guessed
             or new.is_guessed
         ):
@@ -316,17 +316,17 @@ class PartitionHistory:
                 old.epoch = None if new.epoch is None or new.epoch == 0 else new.epoch - 1
                 self.leaderships.insert(index + 1, new)
                 return new
-            if new.told > old.told or (old.is_guessed and not new.is_guessed):
+            if new.source > old.source or (old.is_guessed and not new.is_guessed):
                 self.leaderships[index] = new
                 return new
             return old
-        if new.isr is not None and (old.isr is None or new.told > old.told):
+        if new.isr is not None and (old.isr is None or new.source > old.source):
             old.isr = new.isr
         if new.has_time and (not old.has_time or new.at < old.at):
             old.at, old.has_time = new.at, True
         elif not new.has_time and not old.has_time:
             old.at = min(old.at, new.at)
-        old.told = max(old.told, new.told)
+        old.source = max(old.source, new.source)
         old.is_unclean = old.is_unclean or new.is_unclean
         old.is_guessed = old.is_guessed and new.is_guessed
         for event in new.events:
@@ -391,12 +391,12 @@ class Partitions:
                 replicated.add(topic)
         for topic in replicated:
             numbers.pop(topic)
-        few = {topic: known for topic, known in numbers.items() if max(known) < UNSEEN_PER_SEEN_MAX * len(known)}
-        return [self.current(topic, number) for topic, known in few.items() for number in range(max(known)) if number not in known]
+        missing = {topic: known for topic, known in numbers.items() if max(known) < UNSEEN_PER_SEEN_MAX * len(known)}
+        return [self.current(topic, number) for topic, known in missing.items() for number in range(max(known)) if number not in known]
 
     def without_rows(self) -> Iterator[PartitionHistory]:
         """Lifetimes with leadership changes or vacancies not yet in rows."""
-        return (each for each in self.lifetimes() if len(each.leaderships) > 1 or each.leader == NO_LEADER)
+        return (lifetime for lifetime in self.lifetimes() if len(lifetime.leaderships) > 1 or lifetime.leader == NO_LEADER)
 
     def lifetimes(self) -> Iterator[PartitionHistory]:
         """All lifetimes, unordered."""
@@ -410,7 +410,7 @@ class Partitions:
             return
         del self.by_name[topic, partition]
         history.delete(at)
-        if history.is_cut or any(each.told is not LeadershipSource.IMPLIED for each in history.leaderships):
+        if history.is_cut or any(leadership.source is not LeadershipSource.IMPLIED for leadership in history.leaderships):
             self.ended[history.key] = history
             self._lives[topic, partition] += 1
 
@@ -420,8 +420,8 @@ class Partitions:
             del self.ended[history.key]
         key = (history.topic, history.partition)
         if key not in self.by_name:
-            for held in self._held_by.values():
-                held.discard(key)
+            for partitions in self._held_by.values():
+                partitions.discard(key)
 
     def topic_deleted(self, topic: str, at: int) -> None:
         """End all partitions of a topic."""
@@ -431,5 +431,5 @@ class Partitions:
     def all(self) -> Iterator[PartitionHistory]:
         """All lifetimes in an order independent of the files."""
         lives = list(self.lifetimes())
-        lives.sort(key=lambda each: (each.topic, each.partition, each.deleted_at is None, each.deleted_at or 0))
+        lives.sort(key=lambda lifetime: (lifetime.topic, lifetime.partition, lifetime.deleted_at is None, lifetime.deleted_at or 0))
         return iter(lives)

@@ -105,6 +105,6 @@ def _unseen(now: InSync) -> Shortage:
     """A shortage whose end alone is in the logs."""
     before = now.before or ()
     missing = tuple(node for node in now.replicas if node not in before)
-    found = Shortage(None, now.replicas, before, missing, now.is_sure)
-    found.end(CAUGHT_UP, now.at, now.event)
-    return found
+    shortage = Shortage(None, now.replicas, before, missing, now.is_sure)
+    shortage.end(CAUGHT_UP, now.at, now.event)
+    return shortage

@@ -90,7 +90,7 @@ class LeadershipDrain:
         moves = self._moves.get(node)
         while moves and at - moves[0].at > WITHIN_US:
             moves.popleft()
-        if not moves or any(self._stays(each, node, at, brokers) for each in self._led.get(node, {}).values()):
+        if not moves or any(self._stays(move, node, at, brokers) for move in self._led.get(node, {}).values()):
             return []
         return list(moves)
 
@@ -122,4 +122,4 @@ def _had_it(history: PartitionHistory, node: str, event: Event, brokers: Brokers
     """Whether a broker may have led the partition before."""
     if brokers.is_down(node) or brokers.last_return(node, event.time_us - FRESH_US, event.time_us) is not None:
         return True
-    return node in history.led_by or any(each.leader == node for each in history.leaderships[:-1])
+    return node in history.led_by or any(leadership.leader == node for leadership in history.leaderships[:-1])

@@ -33,7 +33,7 @@ def record_leadership(
     history: PartitionHistory,
     event: Event,
     leader: str,
-    told: LeadershipSource,
+    source: LeadershipSource,
     *,
     has_time: bool,
     isr: Nodes | None = None,
@@ -42,7 +42,7 @@ def record_leadership(
     epoch = number_field(event, "leader_epoch")
     at = event.time_us
     history.note((*(isr or ()), leader))
-    new = Leadership(epoch, leader, at, told, isr, is_unclean=bool(event.fields.get("unclean")), has_time=has_time, events=[event])
+    new = Leadership(epoch, leader, at, source, isr, is_unclean=bool(event.fields.get("unclean")), has_time=has_time, events=[event])
     is_last = history.current is None or epoch is None or history.current.epoch is None or epoch >= history.current.epoch
     state.enter_leadership(history, new, event)
     state.partitions.note_nodes(history, (*(isr or ()), *(() if leader == NO_LEADER else (leader,))))
@@ -61,7 +61,7 @@ def record_previous_leadership(state: PartitionState, history: PartitionHistory,
 
 
 def record_vacancy(
-    state: PartitionState, history: PartitionHistory, event: Event, told: LeadershipSource = LeadershipSource.DECIDED
+    state: PartitionState, history: PartitionHistory, event: Event, source: LeadershipSource = LeadershipSource.DECIDED
 ) -> None:
     """Record a vacancy from a line without an epoch.
 
@@ -72,18 +72,23 @@ def record_vacancy(
         current.add(event)
         return
     epoch = None if current is None or current.epoch is None else current.epoch + 1
-    if current is not None and current.told is LeadershipSource.IMPLIED and current.is_guessed:
+    if current is not None and current.source is LeadershipSource.IMPLIED and current.is_guessed:
         epoch = current.epoch  # the line confirms an inferred vacancy
-    timed = told is LeadershipSource.DECIDED
+    timed = source is LeadershipSource.DECIDED
     state.enter_leadership(
-        history, Leadership(epoch, NO_LEADER, event.time_us, told, history.isr, is_guessed=True, has_time=timed, events=[event]), event
+        history, Leadership(epoch, NO_LEADER, event.time_us, source, history.isr, is_guessed=True, has_time=timed, events=[event]), event
     )
 
 
 def record_offline(state: PartitionState, history: PartitionHistory, event: Event) -> None:
     """Record an offline partition, unless the election was already inferred."""
     current = history.current
-    if current is None or current.told is not LeadershipSource.IMPLIED or not current.is_guessed or event.time_us - current.at > MOMENT_US:
+    if (
+        current is None
+        or current.source is not LeadershipSource.IMPLIED
+        or not current.is_guessed
+        or event.time_us - current.at > MOMENT_US
+    ):
         record_vacancy(state, history, event)
 
 
@@ -99,8 +104,10 @@ def record_takeover(state: PartitionState, history: PartitionHistory, leader: st
         )
     elif current.leader == NO_LEADER or state.brokers.is_down(current.leader):
         epoch = None if current.epoch is None else current.epoch + 1
-        told = Leadership(epoch, leader, event.time_us, LeadershipSource.SEEN, history.isr, is_guessed=True, has_time=False, events=[event])
-        state.enter_leadership(history, told, event)
+        leadership = Leadership(
+            epoch, leader, event.time_us, LeadershipSource.SEEN, history.isr, is_guessed=True, has_time=False, events=[event]
+        )
+        state.enter_leadership(history, leadership, event)
 
 
 def note_unclean_setting(state: PartitionState, event: Event) -> None:

@@ -18,14 +18,14 @@ def process_log_dir_failure(state: PartitionState, event: Event) -> None:
 
     Whether they led is inferred from the broker's own line only: after a controller's line its decisions follow.
     """
-    own = state.node_of_line(event) if word_field(event, "folder") and not named_nodes(event) else None
-    for node in (*named_nodes(event), *filter(None, (own,))):
+    own_node = state.node_of_line(event) if word_field(event, "folder") and not named_nodes(event) else None
+    for node in (*named_nodes(event), *filter(None, (own_node,))):
         failure = state.brokers.directory_failed(node, event)
         for topic, partition in _named_partitions(event):
             history = state.partitions.current(topic, partition)
             state.note_holders(history, node)
             failure.replicas.setdefault((topic, partition), history.leader)
-            state.lose_replica(history, node, event, is_decided=node != own)
+            state.lose_replica(history, node, event, is_decided=node != own_node)
 
 
 def _named_partitions(event: Event) -> Iterator[tuple[str, int]]:

@@ -32,7 +32,7 @@ class PartitionState:
     controllers: Controllers = field(default_factory=Controllers)
     takeovers: LeadershipDrain = field(default_factory=LeadershipDrain)
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """Topics by their id: some lines of KRaft controllers name the id only."""
+    """Topics by id, because some lines of KRaft controllers name the id only."""
     now: int = 0
     last_own: dict[str, Event] = field(default_factory=dict)
     """Latest line of each broker about itself."""
@@ -50,16 +50,16 @@ class PartitionState:
     def enter_leadership(self, history: PartitionHistory, new: Leadership, event: Event) -> None:
         """Add a leadership; infer a departure if its former leader leads nothing."""
         was = history.current
-        supposed = was is not None and was.told is LeadershipSource.IMPLIED  # then a contradicting line is no evidence of a move
+        supposed = was is not None and was.source is LeadershipSource.IMPLIED  # then a contradicting line is no evidence of a move
         before = history.leader
         history.add_leadership(new, is_kraft=self.is_kraft)
-        if new.told is not LeadershipSource.IMPLIED:
+        if new.source is not LeadershipSource.IMPLIED:
             history.regain(new.leader)
         after = history.leader
         if after is None or before == after:
             return
         self.takeovers.changed(history, before, after, None if supposed else event, self.brokers)
-        if new.told is not LeadershipSource.IMPLIED and before is not None:
+        if new.source is not LeadershipSource.IMPLIED and before is not None:
             self.check_drained(before, event)
 
     def check_drained(self, node: str, event: Event) -> None:
@@ -126,14 +126,14 @@ class PartitionState:
         The next leader is already known; the vacancy exists if nobody in the ISR could take over at once.
         """
         at = event.time_us
-        index = next((number for number, each in enumerate(history.leaderships) if each.at > at), 0)
+        index = next((number for number, leadership in enumerate(history.leaderships) if leadership.at > at), 0)
         if index == 0 or history.leaderships[index - 1].leader != node:
             return
         before, after = history.leaderships[index - 1], history.leaderships[index]
         isr = next((change.isr for change in reversed(history.isr_changes) if change.at <= at), before.isr)
         if isr is None or after.leader == NO_LEADER or after.at - at < MOMENT_US:
             return
-        if any(each != node and not self.brokers.was_down(each, at) for each in isr):
+        if any(replica != node and not self.brokers.was_down(replica, at) for replica in isr):
             return
         if not self.is_kraft:  # in KRaft a departure and a return each take an epoch, so lines would show them
             vacant = Leadership(before.epoch, NO_LEADER, at, LeadershipSource.IMPLIED, isr, is_guessed=True, events=[event])
@@ -154,13 +154,13 @@ class PartitionState:
         isr = self._in_sync(history)
         if isr is None or node not in isr or history.leader == NO_LEADER:
             return
-        left = tuple(each for each in isr if each != node and each not in history.offline and not self.brokers.is_down(each))
+        left = tuple(replica for replica in isr if replica != node and replica not in history.offline and not self.brokers.is_down(replica))
         if history.leader == node or (history.leader is None and not left):
             leader, isr = self._elected(history, event.time_us)
             if leader is not None:
                 self._imply(history, leader, isr, event)
         elif len(isr) > 1:
-            history.take_isr(tuple(each for each in isr if each != node), event.time_us, event)
+            history.take_isr(tuple(replica for replica in isr if replica != node), event.time_us, event)
 
     def _in_sync(self, history: PartitionHistory) -> Nodes | None:
         """The ISR, or all replicas if no line shows it.
@@ -193,11 +193,13 @@ class PartitionState:
         unwritten = leader == NO_LEADER and current is not None and self.controllers.lost_quorum(event.time_us)
         if unwritten and current is not None:  # nobody is there to write the vacancy down: it takes no epoch
             epoch = current.epoch
-        told = Leadership(epoch, leader, event.time_us, LeadershipSource.IMPLIED, isr, is_guessed=True, is_unclean=unclean, events=[event])
+        leadership = Leadership(
+            epoch, leader, event.time_us, LeadershipSource.IMPLIED, isr, is_guessed=True, is_unclean=unclean, events=[event]
+        )
         if unwritten:
-            history.leaderships.append(told)
+            history.leaderships.append(leadership)
         else:
-            self.enter_leadership(history, told, event)
+            self.enter_leadership(history, leadership, event)
         if leader != NO_LEADER:
             history.take_isr(isr, event.time_us, event)
 

@@ -36,14 +36,14 @@ RESTART_WITHIN_US = whole("kafka.suspected_failures.restart_within_us")
 class SuspectedFailures:
     """Known departures from the cluster stage, and refused connections so far."""
 
-    told: dict[str, list[int]] = field(default_factory=dict)  # by node: times at which a controller saw it leave
+    reported_departures: dict[str, list[int]] = field(default_factory=dict)  # by node: times at which a controller saw it leave
     starts: dict[str, list[int]] = field(default_factory=dict)  # by node: times at which its own file shows a start or stop
     with_file: set[str] = field(default_factory=set)  # nodes with a server.log in the input
     refusals: dict[str, list[Event]] = field(default_factory=dict)  # by node: recent refused connections
 
     def is_told(self, node: str, at: int) -> bool:
         """Whether a controller reports a departure at about this time."""
-        times = self.told.get(node, ())
+        times = self.reported_departures.get(node, ())
         place = bisect_left(times, at - EARLY_US)
         return place < len(times) and times[place] <= at + LATE_US
 
@@ -56,7 +56,7 @@ class SuspectedFailures:
 
     def refused_lately(self, node: str, at: int) -> Event | None:
         """First refused connection to a broker at about this time."""
-        return next((each for each in self.refusals.get(node, ()) if abs(at - each.order_us) <= TRIES_WITHIN_US), None)
+        return next((refusal for refusal in self.refusals.get(node, ()) if abs(at - refusal.order_us) <= TRIES_WITHIN_US), None)
 
     def refused(self, node: str, event: Event, at: int, *, is_watched: bool = True) -> Event | None:
         """Record a refused connection.
@@ -71,7 +71,7 @@ class SuspectedFailures:
             place = bisect_left(times, at - EARLY_US)
             return event if place < len(times) and times[place] <= at + RESTART_WITHIN_US else None
         tries = self.refusals.setdefault(node, [])
-        tries[:] = [each for each in tries if at - each.order_us <= TRIES_WITHIN_US]
+        tries[:] = [refusal for refusal in tries if at - refusal.order_us <= TRIES_WITHIN_US]
         tries.append(event)
         if len(tries) < TRIES:
             return None
@@ -86,17 +86,17 @@ def suspicions_of(facts: ClusterFacts, node_of: Mapping[str, str], ahead: Mappin
     `node_of` gives the node of a file; `ahead` gives clock differences in microseconds.
     """
     skews = ahead or {}
-    found = SuspectedFailures(with_file=set(_nodes(node_of, facts)))
+    suspicions = SuspectedFailures(with_file=set(_nodes(node_of, facts)))
     for departure in facts.departures:
         teller = node_of.get(departure.event.place.file, "")
-        found.told.setdefault(departure.node, []).append(departure.at - skews.get(teller, 0))
-    for times in found.told.values():
+        suspicions.reported_departures.setdefault(departure.node, []).append(departure.at - skews.get(teller, 0))
+    for times in suspicions.reported_departures.values():
         times.sort()
     for change in facts.node_changes:
         node = change.node or node_of.get(change.event.place.file)
         if node is not None and change.kind in {"starting", "stopping", "stopped"}:
-            found.starts.setdefault(node, []).append(change.at - skews.get(node, 0))
-    return found
+            suspicions.starts.setdefault(node, []).append(change.at - skews.get(node, 0))
+    return suspicions
 
 
 def _nodes(node_of: Mapping[str, str], facts: ClusterFacts) -> Iterable[str]:

@@ -50,7 +50,7 @@ class RebalanceWindow:
 
     @property
     def is_inferred(self) -> bool:
-        """No line of the coordinator tells of it."""
+        """True if no line of the coordinator shows it."""
         return self.witness is not Witness.COORDINATOR
 
     @property

@@ -55,14 +55,14 @@ All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each
 ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
-_OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT})
+_OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT})
 
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
 
 _REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN})
 """Requests that are sent again to the next coordinator if one is lost."""
 
-_SHOWINGS = frozenset({ActionKind.LEAVE, ActionKind.TOLD, ActionKind.POLL_TIMEOUT, ActionKind.FENCED})
+_SHOWINGS = frozenset({ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT, ActionKind.FENCED})
 """Actions that show a rebalance without a generation.
 
 A wish to join may have been refused.
@@ -102,7 +102,7 @@ class ClientSight:
     left: dict[str, int] = field(default_factory=dict)
     """Which of them left since, and when."""
     is_announced: bool = False
-    """A coordinator told of it."""
+    """True if a coordinator logged it."""
     of_epoch: bool = False
     """The group is one of the consumer protocol, and this an epoch."""
     has_nameless: bool = False
@@ -129,7 +129,7 @@ class ClientWindow:
     skipped_from: int | None = None
     """The last generation that was seen before, where some between were not."""
     is_announced: bool = False
-    """A coordinator tells of the generation, if not of how it began."""
+    """True if a coordinator logged the generation, if not its beginning."""
 
     @property
     def generation(self) -> int | None:
@@ -165,7 +165,7 @@ class ClientWindows:
     _unjoined: dict[str, int] = field(default_factory=dict)
     """Member ids that lines name without a join, with the time."""
     _is_told: bool = False
-    """A coordinator told of the group."""
+    """True if a coordinator logged the group."""
     _was_empty: bool = False
     """All of the last generation have left, and that has a window."""
     of_epochs: bool = False
@@ -176,7 +176,7 @@ class ClientWindows:
     def begins_anew(self, generation: int) -> bool:
         """Whether a member that joins this generation joins a new life of the group.
 
-        Only where no coordinator told of the old life.
+        Only if no coordinator logged the old life.
         """
         newest = self._newest
         if newest is None or newest.generation is None or newest.is_announced or self._is_announced(newest.generation, newest.joined.at):
@@ -259,7 +259,7 @@ class ClientWindows:
             self._waiting.append(sight)
         elif action.at > sight.joined.at and actor in self._openings:
             # It was answered with the generation that is in force: what it asked for since began nothing.
-            self._openings[actor] = [each for each in self._openings[actor] if not sight.joined.at < each.at <= action.at]
+            self._openings[actor] = [opening for opening in self._openings[actor] if not sight.joined.at < opening.at <= action.at]
         self._take_in(sight, action, actor)
 
     def _take_in(self, sight: ClientSight, action: MemberAction, actor: str | None) -> None:
@@ -281,8 +281,8 @@ class ClientWindows:
 
     def _sight_of(self, generation: int) -> ClientSight | None:
         """The generation in the group's present life."""
-        held = [*self._waiting[::-1], *([self._last] if self._last is not None else [])]
-        return next((sight for sight in held if sight.generation == generation), None)
+        windows = [*self._waiting[::-1], *([self._last] if self._last is not None else [])]
+        return next((sight for sight in windows if sight.generation == generation), None)
 
     def _synced(self, action: MemberAction, actor: str | None) -> None:
         """Take an assignment, or a join without a generation."""
@@ -330,9 +330,9 @@ class ClientWindows:
                 newest.left.setdefault(actor, action.at)
         elif action.kind in _GOING and actor in self._cut_off:
             return
-        held = self._openings.setdefault(actor, [])
-        if len(held) < OPENINGS_MAX:
-            held.append(action)
+        openings = self._openings.setdefault(actor, [])
+        if len(openings) < OPENINGS_MAX:
+            openings.append(action)
         if len(self._openings) > CLIENTS_MAX:
             del self._openings[next(iter(self._openings))]
 
@@ -403,8 +403,8 @@ class ClientWindows:
             last_at = action.at
 
     def _is_told_near(self, at: int) -> bool:
-        """Whether a coordinator told of any generation at that time."""
-        return any(abs(told - at) <= NEAR_US for told in self._announced.values())
+        """Whether a coordinator logged any generation at that time."""
+        return any(abs(announced_at - at) <= NEAR_US for announced_at in self._announced.values())
 
     def _window(self, sight: ClientSight) -> Iterator[ClientWindow]:
         if sight.of_epoch:
@@ -440,20 +440,20 @@ class ClientWindows:
         self._keep_openings(gone_at)
 
     def _has_strangers(self, last: ClientSight) -> bool:
-        """Whether members may be in the group whose joins nobody tells."""
+        """Whether the group may have members whose joins no line shows."""
         return any(last.joined.at - at <= NEAR_US for at in self._unjoined.values())
 
     def _is_announced(self, generation: int | None, at: int) -> bool:
-        """Whether a coordinator told of this generation of the group's present life."""
-        told = self._announced.get(generation) if generation is not None else None
-        return told is not None and abs(told - at) <= NEAR_US
+        """Whether a coordinator logged this generation in the group's present life."""
+        announced_at = self._announced.get(generation) if generation is not None else None
+        return announced_at is not None and abs(announced_at - at) <= NEAR_US
 
-    def _candidates(self, after: int, until: int, *more: ActionKind) -> list[tuple[MemberAction, str | None]]:
+    def _candidates(self, after: int, until: int, *more_kinds: ActionKind) -> list[tuple[MemberAction, str | None]]:
         """Actions that may begin a rebalance, and those of more kinds."""
-        kinds = {*_BEGINNINGS, *more}
+        kinds = {*_BEGINNINGS, *more_kinds}
         actions_of = ((action, actor) for actor, actions in self._openings.items() for action in actions if after < action.at <= until)
-        found = [(action, actor) for action, actor in actions_of if action.kind in kinds]
-        return sorted(found, key=lambda each: each[0].at)
+        candidates = [(action, actor) for action, actor in actions_of if action.kind in kinds]
+        return sorted(candidates, key=lambda pair: pair[0].at)
 
     def _keep_openings(self, after: int) -> None:
         kept = {actor: [action for action in actions if action.at > after] for actor, actions in self._openings.items()}

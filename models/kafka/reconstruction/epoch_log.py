@@ -160,7 +160,7 @@ class ModernReplay:
     def _gone(self, change: EpochChange) -> None:
         event = change.event
         last = self.windows[-1] if self.windows else None
-        if last is not None and last.outcome == "empty" and any(each.event.member_id == event.member_id for each in last.changes):
+        if last is not None and last.outcome == "empty" and any(change.event.member_id == event.member_id for change in last.changes):
             self._take_back(last)
         self._change(change.cause, change.reason, event)
         self.members.pop(event.member_id or "", None)
@@ -176,8 +176,8 @@ class ModernReplay:
             self._begin_anew(window)
             return
         if window.outcome == "empty":
-            for each in leaving_together(self.windows):
-                each.closes = False
+            for leave in leaving_together(self.windows):
+                leave.closes = False
         self.windows.pop()
         self._last_members = (self._last_members - window.came) | window.went
         self.epoch = window.epoch_before
@@ -202,8 +202,8 @@ class ModernReplay:
         window = self._open(event, epoch)
         window.outcome = "empty"
         leaving = leaving_together(self.windows)
-        for each in leaving:
-            each.closes = len(leaving) > 1
+        for change in leaving:
+            change.closes = len(leaving) > 1
         window.reached_at = event.time_us
         window.members_after = 0
         self.epoch = epoch
@@ -330,9 +330,9 @@ class ModernReplay:
         before, self._listed = self._listed, listed
         if before and not window.changes:
             window.came, window.went = listed - before, before - listed
-            window.changes += [EpochChange(Cause.MEMBER_JOIN, IN_TARGET, replace(event, member_id=each)) for each in sorted(window.came)]
+            window.changes += [EpochChange(Cause.MEMBER_JOIN, IN_TARGET, replace(event, member_id=name)) for name in sorted(window.came)]
             window.changes += [
-                EpochChange(Cause.MEMBER_LEAVE, OUT_OF_TARGET, replace(event, member_id=each)) for each in sorted(window.went)
+                EpochChange(Cause.MEMBER_LEAVE, OUT_OF_TARGET, replace(event, member_id=name)) for name in sorted(window.went)
             ]
             window.members_before = len(before)
         window.members_after = len(listed)
@@ -346,8 +346,8 @@ class ModernReplay:
         """
         window.outcome, window.reached_at = "open", None
         window.members_before = window.members_after = None
-        for each in leaving_together(self.windows):
-            each.closes = False
+        for change in leaving_together(self.windows):
+            change.closes = False
         self._members_known = False
 
     def _moved(self, event: Event) -> None:
@@ -441,12 +441,12 @@ class ModernReplay:
             window.outcome = "stable"
         elif following is not None and is_unfinished:
             window.outcome = "superseded"
-        held = held_by(window, self.windows[self.reported + 1 :])
-        if held:
-            window.outcome, window.reached_at = "superseded", held[-1].event.time_us  # the wait ends as the last one of them is fenced
+        owners = held_by(window, self.windows[self.reported + 1 :])
+        if owners:
+            window.outcome, window.reached_at = "superseded", owners[-1].event.time_us  # the wait ends as the last one of them is fenced
             window.blockers = [
-                self.roster.person(each.event.member_id, each.event.client_id, each.event.instance_id, "evicted", is_first=index == 0)
-                for index, each in enumerate(held)
+                self.roster.person(owner.event.member_id, owner.event.client_id, owner.event.instance_id, "evicted", is_first=index == 0)
+                for index, owner in enumerate(owners)
             ]
 
     def note_reported(self) -> None:

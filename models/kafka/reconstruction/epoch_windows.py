@@ -67,12 +67,12 @@ class EpochWindow:
 
     @property
     def is_inferred(self) -> bool:
-        """No coordinator tells of it, but members' logs or requests do."""
+        """True if members' logs or requests show it, but no coordinator."""
         return self.started.witness is not Witness.COORDINATOR
 
     @property
     def shown_by(self) -> str | None:
-        """What shows an inferred epoch that nobody's act explains."""
+        """Event that shows an inferred epoch without a member's action."""
         return text_field(self.bumped, SHOWN_BY) if self.bumped is not None else None
 
     @property

@@ -12,7 +12,7 @@ _WHY_FENCED: tuple[tuple[str, Cause], ...] = (
     ("to join", Cause.REBALANCE_TIMEOUT),
     ("to sync", Cause.SYNC_TIMEOUT),
 )
-"""Causes by words of the reason.
+"""Causes by words in the reason of a fence.
 
 The last two are of classic members in consumer groups.
 """
@@ -27,5 +27,5 @@ def cause_of_fence(why: str) -> Cause:
 
 def stuck_in(why: str) -> int | None:
     """The epoch in which a member stayed too long (GroupMetadataManager.java, consumerGroupFenceMember)."""
-    found = _STUCK_IN.search(why)
-    return int(found[1]) if found else None
+    match = _STUCK_IN.search(why)
+    return int(match[1]) if match else None

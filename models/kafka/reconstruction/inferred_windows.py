@@ -30,7 +30,7 @@ def adopt(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> No
     window = (
         before if is_last and before is not None and _is_the_same(before, client_window) else _inserted(replay, client_window, at, before)
     )
-    steps = list(_told(window, client_window))
+    steps = list(_inferred_steps(window, client_window))
     window.inferred_steps += len(steps)
     if is_last:
         _follow(replay, window, steps, client_window.generation if window.joined is not None else client_window.generation_before)
@@ -57,7 +57,9 @@ def _insert(changes: list[StateTransition], steps: list[StateTransition]) -> Non
 
 def _begin(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> None:
     """Tell how a rebalance began whose end alone the coordinator's lines show."""
-    unseen = (each for each in replay.windows[ranked:] if each.started is None and each.generation_after == client_window.generation)
+    unseen = (
+        window for window in replay.windows[ranked:] if window.started is None and window.generation_after == client_window.generation
+    )
     window = next(unseen, None)
     if window is not None and client_window.started is not None and client_window.started.at < window.began:
         window.started = _inferred("RebalanceStarted", client_window.started, client_window.generation_before)
@@ -107,7 +109,7 @@ def _state_before(replay: ClassicReplay, client_window: ClientWindow, before: Re
     return _ENDS.get(before.outcome, State.COMPLETING_REBALANCE)
 
 
-def _told(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[StateTransition]:
+def _inferred_steps(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[StateTransition]:
     """Fill in what only the window shows; the steps that follow."""
     state, generation, count = window.state_before, client_window.generation, client_window.member_count
     if window.witness is Witness.CLIENT and window.started is not None:

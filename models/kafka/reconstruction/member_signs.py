@@ -225,15 +225,15 @@ def _of_state(event: Event, at: int, key: str, peer: EpochPeer) -> list[EpochSig
         peer.asked_at = at
         return []
     if before == "JOINING" and epoch > 0 and state not in _OUTSIDE:
-        asked, peer.asked_at, peer.epoch = peer.asked_at, None, epoch
-        return [sign(SignKind.JOINED, max(at - ROUND_TRIP_US, asked if asked is not None else at))]
+        asked_at, peer.asked_at, peer.epoch = peer.asked_at, None, epoch
+        return [sign(SignKind.JOINED, max(at - ROUND_TRIP_US, asked_at if asked_at is not None else at))]
     if state == "FENCED":
         return [EpochSign(SignKind.FENCED, at, event, key, peer.member_id, peer.epoch if was_stuck else None)]
     if state in {"LEAVING", "UNSUBSCRIBED", "STALE"} and before != "LEAVING":
         return [sign(_LEAVES[epoch])] if epoch in _LEAVES else []
     peer.epoch = max(peer.epoch, epoch)
-    found = [sign(SignKind.REACHED)] if epoch > 0 else []
-    return [*found, sign(SignKind.TURNED)] if state == "RECONCILING" and before == "STABLE" else found
+    signs = [sign(SignKind.REACHED)] if epoch > 0 else []
+    return [*signs, sign(SignKind.TURNED)] if state == "RECONCILING" and before == "STABLE" else signs
 
 
 def _of_epoch_sent(event: Event, at: int, key: str, peer: EpochPeer) -> list[EpochSign]:
@@ -252,9 +252,9 @@ def _of_epoch_sent(event: Event, at: int, key: str, peer: EpochPeer) -> list[Epo
     if epoch == 0:
         peer.asked_at, peer.epoch = at, 0
         return []
-    asked, peer.asked_at, peer.epoch = peer.asked_at, None, epoch
-    if asked is not None:
-        return [EpochSign(SignKind.JOINED, asked, event, key, peer.member_id, epoch)]
+    asked_at, peer.asked_at, peer.epoch = peer.asked_at, None, epoch
+    if asked_at is not None:
+        return [EpochSign(SignKind.JOINED, asked_at, event, key, peer.member_id, epoch)]
     return [EpochSign(SignKind.REACHED, at, event, key, peer.member_id, epoch)] if epoch > before else []
 
 

@@ -57,13 +57,13 @@ class Membership:
 
         `answers` are those to its JoinGroups.
         """
-        own = {event.member_id: event for event in answers if event.member_id}
-        before, fallback = self.peers, next(iter(own.values()), None)
+        answers_by_member = {event.member_id: event for event in answers if event.member_id}
+        before, fallback = self.peers, next(iter(answers_by_member.values()), None)
         self.peers = {}
         self.gone = {}
         self.is_complete = is_complete
         for member in members:
-            event = own.get(member)
+            event = answers_by_member.get(member)
             if event is not None:
                 self.admit(member, event, at)
             elif member in before:
@@ -115,7 +115,11 @@ class Membership:
         Returns its member id, None if it was no member.
         """
         self.handed_out.pop(who, None)
-        member = who if who in self.peers else next((each for each, peer in self.peers.items() if peer.instance_id == who and who), None)
+        member = (
+            who
+            if who in self.peers
+            else next((member_id for member_id, peer in self.peers.items() if peer.instance_id == who and who), None)
+        )
         if member is None or member in self.gone:
             return None
         self.gone[member] = sign

@@ -3,7 +3,7 @@
 Every request stands in kafka-request.log once it is answered, so that the coordinator's steps follow: the join phase ended when
 its JoinGroups were answered, it began with the first request or expiry that the coordinator answers with one, and the assignment
 was there when the leader's SyncGroup came. Each step is worded as the coordinator's line of it, with the request that shows it
-as its place, and `Witness.REQUEST`. Where the coordinator's own lines tell of a step, nothing is worded.
+as its place, and `Witness.REQUEST`. If the coordinator's own lines show a step, none is added.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class RequestWindows:
     calm_at: int | None = None
     """The last heartbeat that was answered without a rebalance."""
     noticed: RequestSign | None = None
-    """The first answer that told a member of a rebalance."""
+    """The first answer that notified a member of a rebalance."""
     unanswered: dict[str, RequestSign] = field(default_factory=dict)
     """JoinGroups that came (TRACE) and are not answered yet, by client."""
     covered_at: int | None = None
@@ -85,9 +85,9 @@ class RequestWindows:
     """The group has epochs: its members send heartbeats of a newer protocol."""
     downgraded: EpochSign | None = None
     """The leave that made it a classic one, until its next generation."""
-    held: deque[Event] = field(default_factory=deque)
+    pending_events: deque[Event] = field(default_factory=deque)
     epochs: UntoldEpochs = field(default_factory=UntoldEpochs)
-    """The same for the consumer protocol, whose clients' logs tell as much."""
+    """The same for groups of the consumer protocol."""
 
     def feed(self, event: Event, at: int) -> None:
         """Take the group's next event, at its time on the coordinator's clock."""
@@ -95,12 +95,12 @@ class RequestWindows:
         if event.witness is Witness.COORDINATOR:
             self._cover(event)
         elif event.witness is Witness.REQUEST and event.name in _READ:
-            self.held.append(event)
+            self.pending_events.append(event)
 
     def until(self, at: int) -> Iterator[Event]:
         """The coordinator's steps that are known by a time, in order."""
-        while self.held and (self.held[0].order_us + HOLD_US < at or len(self.held) > HELD_MAX):
-            yield from self._read(self.held.popleft())
+        while self.pending_events and (self.pending_events[0].order_us + HOLD_US < at or len(self.pending_events) > HELD_MAX):
+            yield from self._read(self.pending_events.popleft())
         yield from self.epochs.until(at)
 
     def finish(self, logs_end: int) -> Iterator[Event]:
@@ -203,16 +203,16 @@ class RequestWindows:
 
     def _phase_over(self, event: Event, generation: int) -> Iterator[Event]:
         """End the join phase at the first answer of a new generation."""
-        answers = [event, *(each for each in self.held if _gives(each, generation))]
+        answers = [event, *(answer for answer in self.pending_events if _gives(answer, generation))]
         joined_at = min(map(answered_at, answers))
-        listed = next((names for each in answers if (names := names_field(each, "members"))), None)
-        roster = listed or [each.member_id for each in answers if each.member_id]
+        listed = next((names for answer in answers if (names := names_field(answer, "members"))), None)
+        roster = listed or [answer.member_id for answer in answers if answer.member_id]
         if not self._is_covered(joined_at):
-            arrivals = [RequestSign(handled_at(each), each) for each in answers]
+            arrivals = [RequestSign(handled_at(answer), answer) for answer in answers]
             if self.generation is not None and generation != self.generation + 1:
                 yield from self._emptied_unseen(min(sign.at for sign in arrivals))
             yield from self._phase_steps(arrivals, roster, generation, joined_at)
-            by = next((each for each in answers if names_field(each, "members")), event)
+            by = next((answer for answer in answers if names_field(answer, "members")), event)
             fields = {"roster": list(roster), **({"member_count": len(roster)} if listed else {})}
             yield _step("GenerationStarted", by, joined_at, generation=generation, fields=fields)
         self.generation, self.joined_at, self.leader = generation, joined_at, text_field(event, "leader_id")
@@ -233,10 +233,10 @@ class RequestWindows:
         for member, sign in unused:
             del self.members.handed_out[member]
             yield _step("PendingMemberExpired", sign.event, sign.at, member_id=member)
-        went = {*self.members.gone, *(member for member, _ in silent)}
+        departed = {*self.members.gone, *(member for member, _ in silent)}
         first = self._first([*arrivals, *self.members.gone.values(), *(sign for _, sign in silent)])
         yield from self._started(first, generation - 1)
-        removed = [member for member in self.members.peers if member not in stayed and member not in went]
+        removed = [member for member in self.members.peers if member not in stayed and member not in departed]
         if removed and follows:
             event = self.members.peers[removed[0]].heard
             yield _step("MembersNotRejoined", event, joined_at, fields={"members": removed})
@@ -288,7 +288,7 @@ class RequestWindows:
         was_synced, self.is_synced = self.is_synced, True
         if was_synced or self._is_covered(at):
             return
-        leads = (each for each in (event, *self.held) if _assigns(each, self.generation))
+        leads = (answer for answer in (event, *self.pending_events) if _assigns(answer, self.generation))
         by = next(leads, None)
         at = max(handled_at(by) if by is not None else at, self.joined_at or 0)
         leader = by.member_id if by is not None else self.leader
@@ -359,7 +359,7 @@ class RequestWindows:
     def _goes_on(self) -> bool:
         """Whether somebody joined meanwhile and is in the next generation."""
         following = (self.generation or 0) + 1
-        return any(_gives(each, following) for each in self.held)
+        return any(_gives(answer, following) for answer in self.pending_events)
 
     def _emptied_unseen(self, by: int) -> Iterator[Event]:
         """Empty the group before a generation that skips one, or begins anew."""
@@ -386,9 +386,11 @@ class RequestWindows:
         if self._is_covered(at) or self.generation is None:
             return
         parked = [
-            each for each in (event, *self.held) if each.name == "JoinGroupCompleted" and int_field(each, "error_code") == NOT_COORDINATOR
+            answer
+            for answer in (event, *self.pending_events)
+            if answer.name == "JoinGroupCompleted" and int_field(answer, "error_code") == NOT_COORDINATOR
         ]
-        arrivals = [RequestSign(handled_at(each), each) for each in parked if answered_at(each) - handled_at(each) >= PARKED_US]
+        arrivals = [RequestSign(handled_at(answer), answer) for answer in parked if answered_at(answer) - handled_at(answer) >= PARKED_US]
         if max(sign.at for sign in arrivals) < self._since:
             return  # told once for all of them
         yield from self._started(self._first([*arrivals, *self.members.gone.values()]))

@@ -38,4 +38,6 @@ def cooperative_shares(wanted: Wanted, topics: Mapping[str, int], owned: Owned) 
     subscribers = {member: Subscriber(frozenset(wanted[member]), target=flat(owned[member])) for member in wanted}
     balanced = uniform_target(Subscription("", 0, "uniform", subscribers, topics))
     owners = {partition: member for member in wanted for partition in flat(owned[member])}
-    return {member: sorted(each for each in share if owners.get(each, member) == member) for member, share in balanced.items()}
+    return {
+        member: sorted(partition for partition in share if owners.get(partition, member) == member) for member, share in balanced.items()
+    }

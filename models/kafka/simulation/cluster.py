@@ -161,9 +161,9 @@ class Cluster:
         node = seat.node
         for change in outcome.changes:
             self.watch(change)
-            told = announce(self.policy, change, node, seat.partition) if isinstance(change, LoggedChange) else None
-            if told is not None:
-                self.world.happened.append(WrittenLine(told.at_ms, node, told.message, told.level, told.fields))
+            line = announce(self.policy, change, node, seat.partition) if isinstance(change, LoggedChange) else None
+            if line is not None:
+                self.world.happened.append(WrittenLine(line.at_ms, node, line.message, line.level, line.fields))
         for answer in outcome.answers:
             flight = seat.flights.pop(answer.request_id)
             if self.tells_requests:
@@ -304,8 +304,8 @@ class Cluster:
         """Resign a seat's partition, with the broker's log lines."""
         group, where = seat.coordinator.groups.get(seat.group), {"node": str(seat.node), "partition": seat.partition}
         counts = {"groups_count": int(group is not None), "offsets_count": 0 if group is None else len(group.offsets.committed)}
-        told = GIVEN_UP_IN[self.policy.is_java].format(seat.epoch)
-        epochs = {"coordinator_epoch": told, "_epoch": told}
+        text = GIVEN_UP_IN[self.policy.is_java].format(seat.epoch)
+        epochs = {"coordinator_epoch": text, "_epoch": text}
         for message in RESIGNING[self.policy.is_java]:
             self.world.say(seat.node, message, **where, **epochs)
         self.settle(seat, seat.coordinator.unload())

@@ -44,7 +44,7 @@ def protocols_of(assignor: str, topics: tuple[str, ...], owned: tuple[Partition,
 
 def without(share: tuple[Partition, ...], other: tuple[Partition, ...]) -> tuple[Partition, ...]:
     """Partitions of a share that another one does not have."""
-    return tuple(each for each in share if each not in other) if share != other else ()
+    return tuple(partition for partition in share if partition not in other) if share != other else ()
 
 
 @dataclass(slots=True, eq=False)
@@ -136,14 +136,14 @@ class Consumer(Client):
 
     def _join(self) -> None:
         """Revoke partitions as needed, then join (onJoinPrepare)."""
-        kept = tuple(each for each in self.owned if each[0] in self.topics) if self.is_cooperative else ()
-        self._revoke(tuple(each for each in self.owned if each not in kept))
+        kept = tuple(partition for partition in self.owned if partition[0] in self.topics) if self.is_cooperative else ()
+        self._revoke(tuple(partition for partition in self.owned if partition not in kept))
         self._again()
 
     def _revoke(self, lost: tuple[Partition, ...], how: str = "revoked") -> None:
         if lost:
             self.say(how, partitions=names(lost))
-            self.owned = tuple(each for each in self.owned if each not in lost)
+            self.owned = tuple(partition for partition in self.owned if partition not in lost)
 
     def _again(self) -> None:
         self.phase = Phase.JOINING
@@ -217,20 +217,20 @@ class Consumer(Client):
     def _assign(self, response: JoinResponse) -> dict[str, bytes]:
         self._assigned_topics = dict(self.cluster.topics)
         made = self._shares(response.members)
-        told = ", ".join(f"{member}=Assignment(partitions=[{', '.join(names(tuple(share)))}])" for member, share in made.items())
-        self.say("assignment_made", generation=self.generation, assignments="{" + told + "}")
+        assignments = ", ".join(f"{member}=Assignment(partitions=[{', '.join(names(tuple(share)))}])" for member, share in made.items())
+        self.say("assignment_made", generation=self.generation, assignments="{" + assignments + "}")
         return {member: assignment(share) for member, share in made.items()}
 
     def _shares(self, members: tuple[JoinedMember, ...]) -> dict[str, list[Partition]]:
         """Partitions by member."""
-        wanted = {each.member: topics_of(each.metadata) or frozenset() for each in members}
+        wanted = {member.member: topics_of(member.metadata) or frozenset() for member in members}
         if self.is_cooperative:
-            return cooperative_shares(wanted, self.cluster.topics, {each.member: owned_of(each.metadata) for each in members})
+            return cooperative_shares(wanted, self.cluster.topics, {member.member: owned_of(member.metadata) for member in members})
         return shares(self._in_order(members), wanted, self.cluster.topics)
 
     @staticmethod
     def _in_order(members: tuple[JoinedMember, ...]) -> list[str]:
-        return [each.member for each in sorted(members, key=lambda each: (each.instance is None, each.instance or each.member))]
+        return [member.member for member in sorted(members, key=lambda member: (member.instance is None, member.instance or member.member))]
 
     def _synced(self, response: Response) -> None:
         if response.error is not Error.NONE:

@@ -141,7 +141,7 @@ class Epochs:
     def _written(self, epoch: Epoch, end_ms: int | None, outcome: str) -> dict[str, Any]:
         cause = epoch.acts[0][2] if epoch.acts else "unknown"
         trigger = "new_group" if cause == "member_join" and epoch.was_empty else cause
-        alike = [client for client, _, why in epoch.acts if why == cause and client]
+        clients = [client for client, _, why in epoch.acts if why == cause and client]
         return {
             "group": epoch.group,
             "protocol_type": "consumer (KIP-848)",
@@ -155,9 +155,9 @@ class Epochs:
             "outcome": outcome,
             "cause": "group_empty" if outcome == "empty" else trigger,
             "trigger": trigger,
-            "trigger_client": alike[0] if alike else "",
+            "trigger_client": clients[0] if clients else "",
             "contributing_causes": ["protocol_migration"] if epoch.migrates else [],
-            "offending_clients": list(dict.fromkeys(alike)),
+            "offending_clients": list(dict.fromkeys(clients)),
             "delayed_by": self._late(epoch) if outcome == "stable" else [],
             "evicted": [[client, why] for client, kind, why in epoch.acts if kind == EXPIRED and why == "rebalance_timeout"],
             "joined_clients": epoch.clients(JOINED),

@@ -136,16 +136,16 @@ class ModernConsumer(Client):
     def _heartbeat(self) -> ConsumerHeartbeat:
         """Build a heartbeat: all fields when joining, otherwise changes and owned partitions."""
         joins = self.generation == JOIN_EPOCH
-        told: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self._told_topics != self.topics:
-            told["topics"] = frozenset(self.topics)
+            fields["topics"] = frozenset(self.topics)
             self._told_topics = self.topics
         if joins:
-            told |= {"rebalance_ms": self.plan.max_poll_ms, "topics": frozenset(self.topics)}
+            fields |= {"rebalance_ms": self.plan.max_poll_ms, "topics": frozenset(self.topics)}
         owned = numbers_by_topic(self.owned)
         request_id = self.cluster.number()
         return ConsumerHeartbeat(
-            request_id, self.plan.name, self.member, self.generation, self.instance, owned=owned, client_id=self.name, **told
+            request_id, self.plan.name, self.member, self.generation, self.instance, owned=owned, client_id=self.name, **fields
         )
 
     def _beaten(self, response: Response) -> None:
@@ -228,7 +228,7 @@ class ModernConsumer(Client):
         self.say("modern_coordinator_found", **where)
 
     def _reconnect(self) -> None:
-        """Send a heartbeat after a cut."""
+        """Send a heartbeat after a lost connection."""
         if self.phase in (Phase.STOPPED, Phase.UNJOINED):
             return
         self._lose_coordinator("null", is_disconnected=True)

@@ -22,10 +22,10 @@ class ScenarioError(Exception):
 
 def duration_ms(value: object) -> int:
     """Milliseconds of a duration such as "250ms", "30s", "5m" or "1h"."""
-    found = span_us(value, is_whole=True) if isinstance(value, str) else None
-    if found is None:
+    duration_us = span_us(value, is_whole=True) if isinstance(value, str) else None
+    if duration_us is None:
         raise ScenarioError(f"{value!r} is no duration such as '250ms', '30s', '5m' or '1h'")
-    return found // UNITS_US["ms"]
+    return duration_us // UNITS_US["ms"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,35 +130,35 @@ def scenario_of(name: str, table: Mapping[str, Any], members: int | None = None)
 
     `members` overrides the sizes of all groups.
     """
-    groups = tuple(_read(GroupPlan, each, "group") for each in table.get("group", [{}]))
+    groups = tuple(_read(GroupPlan, plan, "group") for plan in table.get("group", [{}]))
     if members is not None:
         groups = tuple(_sized(group, members) for group in groups)
-    faults = tuple(_read(InjectedFault, each, "fault") for each in table.get("fault", []))
+    faults = tuple(_read(InjectedFault, plan, "fault") for plan in table.get("fault", []))
     rest = {key: value for key, value in table.items() if key not in ("group", "fault")}
     return _read(Scenario, {"name": name, **rest, "groups": groups, "faults": faults}, "scenario")
 
 
 def _sized(group: GroupPlan, members: int) -> GroupPlan:
-    values = {each.name: getattr(group, each.name) for each in fields(group)}
+    values = {field.name: getattr(group, field.name) for field in fields(group)}
     return GroupPlan(**{**values, "members": members})
 
 
-def _read(kind: type[T], table: Mapping[str, Any], what: str) -> T:
+def _read(kind: type[T], table: Mapping[str, Any], section: str) -> T:
     """Build a dataclass from a table whose keys lack the suffix `_ms`."""
     known: dict[str, Callable[[Any], Any]] = {
-        each.name.removesuffix("_ms"): duration_ms if each.name.endswith("_ms") else _as_is
-        for each in fields(kind)  # type: ignore[arg-type]
+        field.name.removesuffix("_ms"): duration_ms if field.name.endswith("_ms") else _as_is
+        for field in fields(kind)  # type: ignore[arg-type]
     }
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
-            raise ScenarioError(f"a {what} has no {key!r}; it has {', '.join(sorted(known))}")
+            raise ScenarioError(f"a {section} has no {key!r}; it has {', '.join(sorted(known))}")
         name = key if known[key] is _as_is else f"{key}_ms"
         values[name] = known[key](value)
     try:
         return kind(**values)
     except TypeError as error:
-        raise ScenarioError(f"a {what} lacks something: {error}") from error
+        raise ScenarioError(f"a {section} lacks something: {error}") from error
 
 
 def _as_is(value: Any) -> Any:

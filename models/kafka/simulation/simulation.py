@@ -45,8 +45,8 @@ class Simulation:
         self._check_version()
         self.world = World(self.seed)
         self.truth = Truth(self.consumers)
-        told = (self.truth.watch, self.truth.arrived, self.truth.lost, self.truth.settled)
-        self.cluster = Cluster(self.world, self.scenario, policy, *told, self.tells_requests)
+        logs = (self.truth.watch, self.truth.arrived, self.truth.lost, self.truth.settled)
+        self.cluster = Cluster(self.world, self.scenario, policy, *logs, self.tells_requests)
         for group in self.scenario.groups:
             self.members[group.name] = []
             for _ in range(group.members):
@@ -67,9 +67,9 @@ class Simulation:
             ("the consumer protocol", FIRST_MODERN_VERSION, any(group.protocol == MODERN for group in groups)),
             ("migration between protocols", FIRST_MODERN_VERSION, any(fault.kind == "migrate" for fault in self.scenario.faults)),
         )
-        for what, since, is_used in needs:
+        for feature, since, is_used in needs:
             if is_used and version < parse_version(since):
-                raise ScenarioError(f"{what} came with {since}, and this is {self.version}")
+                raise ScenarioError(f"{feature} came with {since}, and this is {self.version}")
 
     def run(self) -> Iterator[Happening]:
         """Yield log lines and served requests in order of time."""

@@ -168,8 +168,8 @@ class Truth:
         return self.consumers[client].act
 
     def _usual_ms(self, client: str) -> int:
-        found = self.consumers[client]
-        return 2 * found.cluster.scenario.consumer_heartbeat_ms + found.plan.poll_ms
+        consumer = self.consumers[client]
+        return 2 * consumer.cluster.scenario.consumer_heartbeat_ms + consumer.plan.poll_ms
 
     def _write(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
@@ -275,8 +275,8 @@ class Truth:
             return row.cause, row.clients(JOINED) or [row.trigger]
         if row.cause in GOODBYES:
             kind = EXPIRED if row.cause == "session_timeout" else LEFT
-            alike = [client for client in row.clients(kind) if kind == EXPIRED or self._left_as(client) == row.cause]
-            return row.cause, list(dict.fromkeys([row.trigger, *alike]))
+            clients = [client for client in row.clients(kind) if kind == EXPIRED or self._left_as(client) == row.cause]
+            return row.cause, list(dict.fromkeys([row.trigger, *clients]))
         return row.cause, [] if row.cause in _NOBODYS else [row.trigger]
 
     def _left_as(self, client: str) -> str:
@@ -286,9 +286,9 @@ class Truth:
     @staticmethod
     def _returned(row: Row) -> set[str]:
         """Clients with one member that left and another that joined."""
-        came = {(client, member) for client, kind, member in row.acts if kind == JOINED}
-        went = {client for client, kind, member in row.acts if kind in (LEFT, EXPIRED) and (client, member) not in came}
-        return went & {client for client, _ in came}
+        arrived = {(client, member) for client, kind, member in row.acts if kind == JOINED}
+        departed = {client for client, kind, member in row.acts if kind in (LEFT, EXPIRED) and (client, member) not in arrived}
+        return departed & {client for client, _ in arrived}
 
     def _late(self, row: Row) -> list[str]:
         if not row.rejoined or row.join_complete_ms is None:

@@ -62,7 +62,7 @@ IN_CALLBACK = "was in its callback for"
 LAST_KNOWN = "did last:"
 
 _OWN_LINES = (
-    *(ActionKind.TOLD, ActionKind.WANTS_REJOIN, ActionKind.REVOKE, ActionKind.STEP),
+    *(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, ActionKind.REVOKE, ActionKind.STEP),
     *(ActionKind.REJOIN, ActionKind.JOIN, ActionKind.POLL_TIMEOUT),
 )
 
@@ -77,8 +77,8 @@ def blockers(context: RebalanceContext) -> list[Person]:
     """
     window = context.window
     end = window.joined_at or window.open_until or context.facts.logs_end
-    found = _awaited_members(context)
-    return [_with_delay(context, blocker, end) if end is not None and blocker.reason in _DELAYED else blocker for blocker in found]
+    members = _awaited_members(context)
+    return [_with_delay(context, blocker, end) if end is not None and blocker.reason in _DELAYED else blocker for blocker in members]
 
 
 def _awaited_members(context: RebalanceContext) -> list[Person]:
@@ -138,14 +138,14 @@ def _static_leader(context: RebalanceContext) -> list[Person]:
     joined, groups_own = context.window.joined, context.roster.members
     if joined is None or phase_deadline_us(context) is None:
         return []
-    found = [
+    assigning_actors = [
         event
         for event in context.facts.leaders_replaced
         if event.instance_id and event.place.file == joined.place.file and 0 <= joined.time_us - event.time_us <= LAST_MOMENT_US
     ]
-    known = [event for event in found if event.member_id in groups_own or event.fields.get("new_leader") in groups_own]
-    told = known or (found if len(found) == 1 else [])
-    return [context.roster.person(event.member_id, None, event.instance_id, NOT_BACK, is_first=True) for event in told[:1]]
+    known = [event for event in assigning_actors if event.member_id in groups_own or event.fields.get("new_leader") in groups_own]
+    leaders = known or (assigning_actors if len(assigning_actors) == 1 else [])
+    return [context.roster.person(event.member_id, None, event.instance_id, NOT_BACK, is_first=True) for event in leaders[:1]]
 
 
 def _dropped(context: RebalanceContext) -> list[Person]:
@@ -189,12 +189,12 @@ def _old_members(context: RebalanceContext) -> dict[str, str | None]:
     for member in context.roster.members.values():
         if member.first_seen_at is not None and member.first_seen_at <= settled_at and member.ended_how == "open":
             known.setdefault(context.roster.actor(member.member_id) or member.member_id, member.member_id)
-    came = (
+    arrivals = (
         {context.actor(action) for action in context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start)}
         | set(context.joiners)
         | _asked_first(context)
     )
-    return {actor: member_id for actor, member_id in known.items() if actor not in came and actor not in context.departed}
+    return {actor: member_id for actor, member_id in known.items() if actor not in arrivals and actor not in context.departed}
 
 
 def _awaited(context: RebalanceContext) -> list[Person]:
@@ -209,8 +209,8 @@ def _awaited(context: RebalanceContext) -> list[Person]:
         return removed
     if window.joined is not None:
         leader = context.previous.leader if context.previous is not None else None
-        stays = leader is not None and context.roster.actor(leader) not in context.departed
-        return [context.roster.person(leader if stays else None, None, None, NOT_SYNCED, is_first=True)]
+        has_leader = leader is not None and context.roster.actor(leader) not in context.departed
+        return [context.roster.person(leader if has_leader else None, None, None, NOT_SYNCED, is_first=True)]
     return [] if context.was_empty else _one_of(context, _old_members(context), NOT_REJOINED)
 
 
@@ -288,21 +288,21 @@ def _arrivals(context: RebalanceContext, end: int) -> dict[str, MemberAction]:
 
     Sarama and kafka-go only log that they give up what they have.
     """
-    found: dict[str, MemberAction] = {}
+    arrivals: dict[str, MemberAction] = {}
     for kinds in ((ActionKind.REJOIN, ActionKind.JOIN), (ActionKind.REVOKE,)):
-        seen = frozenset(found)
+        seen = frozenset(arrivals)
         for action in context.actions_of(*kinds, start=context.start, end=end):
             actor = context.actor(action)
             if actor is not None and not context.is_new(action) and actor not in seen and actor not in context.departed:
-                found.setdefault(actor, action)
-    return found
+                arrivals.setdefault(actor, action)
+    return arrivals
 
 
 def _asked_first(context: RebalanceContext) -> set[str | None]:
     """Whose JoinGroup may have started the rebalance, and so came before all others."""
     named = context.reason_action(context.window.started) if context.window.started is not None else None
-    asked = context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start - PROMPT_US, end=context.start)
-    return {context.actor(action) for action in (*asked, *([named] if named is not None else []))}
+    requests = context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start - PROMPT_US, end=context.start)
+    return {context.actor(action) for action in (*requests, *([named] if named is not None else []))}
 
 
 def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[str, MemberAction]) -> list[Person]:
@@ -320,8 +320,8 @@ def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[
             old.setdefault(context.roster.actor(member.member_id) or member.member_id, member.member_id)
     if len(old) != context.window.members_before or any(context.is_ambiguous(actor) for actor in old):
         return []
-    there = {*arrivals, *context.departed, *_asked_first(context)}
-    missing = {actor: member_id for actor, member_id in old.items() if actor not in there}
+    present = {*arrivals, *context.departed, *_asked_first(context)}
+    missing = {actor: member_id for actor, member_id in old.items() if actor not in present}
     return _people(context, missing, AWAITED_LAST) if len(missing) == 1 else []
 
 
@@ -333,41 +333,41 @@ def _with_delay(context: RebalanceContext, blocker: Person, end: int) -> Person:
     actor = context.roster.actor(blocker.member_id, blocker.client_id, blocker.instance_id)
     if actor is None or not context.has_client_log(actor) or context.is_ambiguous(actor):
         return blocker
-    own = [action for action in context.actions_of(*_OWN_LINES, start=context.start, end=end) if context.actor(action) == actor]
-    told = _last_known(own) or _step(own) or _gap(context.start, own, end)
-    if not own and actor in context.known.tell_joins and actor not in context.known.silent:
-        told = _told(HEARD_OF_NOTHING, end - context.start)  # its heartbeats would have told it, and its log that they did
-    return blocker if told is None else replace(blocker, reason=f"{blocker.reason}: {told}")
+    actor_actions = [action for action in context.actions_of(*_OWN_LINES, start=context.start, end=end) if context.actor(action) == actor]
+    delay = _last_known(actor_actions) or _step(actor_actions) or _gap(context.start, actor_actions, end)
+    if not actor_actions and actor in context.known.tell_joins and actor not in context.known.silent:
+        delay = _slow_step(HEARD_OF_NOTHING, end - context.start)  # its heartbeats would have told it, and its log that they did
+    return blocker if delay is None else replace(blocker, reason=f"{blocker.reason}: {delay}")
 
 
-def _last_known(own: list[MemberAction]) -> str | None:
+def _last_known(actions: list[MemberAction]) -> str | None:
     """What a Connect worker says that it was doing (WorkerCoordinator, handlePollTimeoutExpiry)."""
-    said = (text_field(action.event, "last_action") for action in own if action.kind is ActionKind.POLL_TIMEOUT)
-    return next((f"{LAST_KNOWN} {words}" for words in said if words), None)
+    last_actions = (text_field(action.event, "last_action") for action in actions if action.kind is ActionKind.POLL_TIMEOUT)
+    return next((f"{LAST_KNOWN} {words}" for words in last_actions if words), None)
 
 
-def _step(own: list[MemberAction]) -> str | None:
+def _step(actions: list[MemberAction]) -> str | None:
     """A callback that says how long it took."""
-    took = (int_field(action.event, "duration_ms") or 0 for action in own if action.kind is ActionKind.STEP)
-    return _told(IN_CALLBACK, max(took, default=0) * US_PER_MS)
+    took = (int_field(action.event, "duration_ms") or 0 for action in actions if action.kind is ActionKind.STEP)
+    return _slow_step(IN_CALLBACK, max(took, default=0) * US_PER_MS)
 
 
-def _gap(start: int, own: list[MemberAction], end: int) -> str | None:
+def _gap(start: int, actions: list[MemberAction], end: int) -> str | None:
     """The longest gap between its lines up to its JoinGroup.
 
     Without a JoinGroup, up to the end.
     """
-    if not own:
+    if not actions:
         return None
-    heard, revoked, asked = (
-        next((action.at for action in own if holds(action)), None)
+    heard, revoked, requested = (
+        next((action.at for action in actions if holds(action)), None)
         for holds in (
             is_rebalance_notice,
-            lambda each: each.kind is ActionKind.REVOKE,
-            lambda each: each.kind in {ActionKind.REJOIN, ActionKind.JOIN},
+            lambda action: action.kind is ActionKind.REVOKE,
+            lambda action: action.kind in {ActionKind.REJOIN, ActionKind.JOIN},
         )
     )
-    rejoined = end if asked is None else asked
+    rejoined = end if requested is None else requested
     polled = rejoined if revoked is None else revoked
     hearing = heard if heard is not None else start if revoked is not None else rejoined  # not every library logs that it hears
     gaps = [
@@ -376,8 +376,8 @@ def _gap(start: int, own: list[MemberAction], end: int) -> str | None:
         (0 if revoked is None else rejoined - revoked, IN_CALLBACK),
     ]
     longest, words = max(gaps)
-    return _told(words, longest)
+    return _slow_step(words, longest)
 
 
-def _told(words: str, took_us: int) -> str | None:
+def _slow_step(words: str, took_us: int) -> str | None:
     return f"{words} {spell(took_us / US_PER_SECOND)}" if took_us >= SLOW_REJOIN_US else None

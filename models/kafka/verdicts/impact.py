@@ -148,14 +148,14 @@ class Impact:
                 self._owner.pop(name, None)
 
     def _take(self, partitions: list[str], actor: str, at: int) -> None:
-        found: Counter[tuple[int | None, str | None]] = Counter()
+        rejections: Counter[tuple[int | None, str | None]] = Counter()
         for name in partitions:
             since, giver = self._given.pop(name, (None, self._owner.get(name)))
             self._owner[name] = actor
             self._taken_at[name] = at
             if since is not None or giver not in {None, actor}:
-                found[since, giver] += 1
-        self.stops += [PartitionPause(since, at, count, giver) for (since, giver), count in found.items()]
+                rejections[since, giver] += 1
+        self.stops += [PartitionPause(since, at, count, giver) for (since, giver), count in rejections.items()]
         if len(self.stops) > STOPS_HELD_MAX:
             self._dropped_until = self.stops[-STOPS_HELD_MAX - 1].until
             del self.stops[:-STOPS_HELD_MAX]
@@ -190,10 +190,10 @@ class Impact:
         some are unknown.
         """
         witnessed = is_stable and bool(actors) and self._tell_partitions.issuperset(actors)
-        found = self.epoch_cost(began, until, is_witnessed=witnessed)
+        impact = self.epoch_cost(began, until, is_witnessed=witnessed)
         if actors and self._tell_states.issuperset(actors):
-            return replace(found, member_seconds=self._thread_seconds(began, until))
-        return found if is_cooperative(assignor) else RebalanceCost(by_all, found.partition_seconds, found.duplicate_window)
+            return replace(impact, member_seconds=self._thread_seconds(began, until))
+        return impact if is_cooperative(assignor) else RebalanceCost(by_all, impact.partition_seconds, impact.duplicate_window)
 
     def epoch_cost(self, began: int, until: int | None, *, is_witnessed: bool) -> RebalanceCost:
         """Cost of a rebalance in [began, until) that stops only moving partitions.
@@ -216,8 +216,8 @@ class Impact:
         over = FOREVER if until is None else until
         stood = longest_by_giver(self.stops_within(began, until))
         paused: Counter[str] = Counter()
-        for each in self.pauses:
-            paused[each.actor] += max(0, min(each.until, over) - max(each.since, began))
+        for pause in self.pauses:
+            paused[pause.actor] += max(0, min(pause.until, over) - max(pause.since, began))
         for actor, since in self._paused_since.items():
             paused[actor] += max(0, over - max(since, began))
         return round(sum(max(paused[actor], stood.get(actor, 0)) for actor in paused.keys() | stood.keys()) / US_PER_SECOND, 6)
@@ -232,17 +232,17 @@ class Impact:
         None if no commit was rejected.
         """
         windows = [
-            each.at - (each.since if each.since is not None else began)
-            for each in self.refused
-            if each.at >= began and (until is None or each.at < until)
+            rejection.at - (rejection.since if rejection.since is not None else began)
+            for rejection in self.refused
+            if rejection.at >= began and (until is None or rejection.at < until)
         ]
         return max(windows) / US_PER_SECOND if windows else None
 
     def forget(self, before: int) -> None:
         """Discard everything that no later rebalance can need."""
         self.stops = [stop for stop in self.stops if stop.until >= before]
-        self.refused = [each for each in self.refused if each.at >= before]
-        self.pauses = [each for each in self.pauses if each.until >= before]
+        self.refused = [rejection for rejection in self.refused if rejection.at >= before]
+        self.pauses = [pause for pause in self.pauses if pause.until >= before]
 
 
 def _says_old_generation(error: str) -> bool:

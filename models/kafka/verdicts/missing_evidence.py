@@ -17,17 +17,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = timedelta(minutes=1)
 
 
-def settled_by(what: Settles, node: str | None, client: str | None, began: int | None, until: int | None) -> str:
+def settled_by(settles: Settles, node: str | None, client: str | None, began: int | None, until: int | None) -> str:
     """Name the file.
 
     `began` and `until` limit the period in question, in microseconds, None if unknown.
     """
-    if what is Settles.APPLICATION:
-        return f"{what} of {client or 'the application'}, which asked for the rebalance{_at(began)}"
-    if what is Settles.EARLIER_LINES:
-        return f"{what} of {_broker(node)}{_before(began)}"
-    owner = _client(client) if what is Settles.CLIENT_LOG else _broker(node)
-    return f"{what} of {owner}{_between(began, until)}"
+    if settles is Settles.APPLICATION:
+        return f"{settles} of {client or 'the application'}, which asked for the rebalance{_at(began)}"
+    if settles is Settles.EARLIER_LINES:
+        return f"{settles} of {_broker(node)}{_before(began)}"
+    owner = _client(client) if settles is Settles.CLIENT_LOG else _broker(node)
+    return f"{settles} of {owner}{_between(began, until)}"
 
 
 def _broker(node: str | None) -> str:

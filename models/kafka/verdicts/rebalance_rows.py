@@ -191,26 +191,26 @@ class VerdictWriter:
 
     def _settled_by(self, context: RebalanceContext, judgement: Ranking) -> str:
         """The file that would confirm the best hypothesis."""
-        what = next((o.settled_by for o in judgement.hypotheses if o.settled_by), Settles.REQUEST_LOG)
+        settles = next((o.settled_by for o in judgement.hypotheses if o.settled_by), Settles.REQUEST_LOG)
         actions = [action for hypothesis in judgement.hypotheses for action in hypothesis.actions]
         action = judgement.trigger or next(iter(actions), None)
         began = context.start if context.start >= BEFORE_ANY_TIME_US else None
-        return settled_by(what, context.window.node, context.actor(action) if action else None, began, context.window.open_until)
+        return settled_by(settles, context.window.node, context.actor(action) if action else None, began, context.window.open_until)
 
-    def _settled_epoch(self, window: EpochWindow, what: Settles | None) -> str | None:
+    def _settled_epoch(self, window: EpochWindow, settles: Settles | None) -> str | None:
         event = window.started
         client = event.client_id or self.roster.client_of(event.member_id) or event.member_id
-        return settled_by(what, event.node, client, event.time_us, window.reached_at) if what is not None else None
+        return settled_by(settles, event.node, client, event.time_us, window.reached_at) if settles is not None else None
 
     def _measurements(self, context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> dict[str, float]:
-        found = numbers_of(context, cause, actions, self._gone_at)
+        measurements = numbers_of(context, cause, actions, self._gone_at)
         for action in (*context.departed.values(), *actions):
             actor = context.actor(action)
             if actor is not None and action.kind in {ActionKind.LEAVE, ActionKind.EXPIRE}:
                 self._gone_at[actor] = action.at
         for actor in context.members_after:
             self._gone_at.pop(actor, None)
-        return found
+        return measurements
 
     def _initial_delay(self, context: RebalanceContext, join_seconds: float | None) -> float | None:
         """Seconds explained by group.initial.rebalance.delay.ms.
@@ -255,12 +255,12 @@ class VerdictWriter:
 
     def _arrivals(self, context: RebalanceContext) -> dict[str, int]:
         """Arrival of each member's JoinGroup in this join phase."""
-        found: dict[str, int] = {}
+        arrivals: dict[str, int] = {}
         for action in context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, end=context.window.open_until):
             actor = context.actor(action)
             if actor is not None:
-                found.setdefault(actor, action.at)
-        return found
+                arrivals.setdefault(actor, action.at)
+        return arrivals
 
     # -- everything else ---------------------------------------------------------------------------------------
 
@@ -327,7 +327,7 @@ class VerdictWriter:
         for member in sorted(members, key=lambda m: (m.first_seen_at or 0, m.member_id)):
             caused = self._caused.get(member.member_id, [])
             client_id = self.roster.person(member.member_id, None, None, "").client_id
-            log, own = self.roster.logs.get(client_id or ""), settings.get(client_id or "", {})
+            log, client_settings = self.roster.logs.get(client_id or ""), settings.get(client_id or "", {})
             yield MemberSession(
                 self.cluster,
                 KAFKA,
@@ -344,8 +344,8 @@ class VerdictWriter:
                 sum(caused, 0.0),
                 log.library if log is not None else None,
                 self.facts.versions.get(log.file) if log is not None else None,
-                member.session_timeout_ms or own.get("session_timeout_ms"),
-                member.rebalance_timeout_ms or own.get("max_poll_interval_ms"),
+                member.session_timeout_ms or client_settings.get("session_timeout_ms"),
+                member.rebalance_timeout_ms or client_settings.get("max_poll_interval_ms"),
             )
 
     def forget(self, members: Iterable[Member]) -> None:
@@ -424,10 +424,10 @@ def _goes_back(*steps: Event | None) -> bool:
 
 def _unique(context: RebalanceContext, actions: Iterable[MemberAction]) -> list[MemberAction]:
     """One action per actor, in order."""
-    found: dict[str | None, MemberAction] = {}
+    unique: dict[str | None, MemberAction] = {}
     for action in actions:
-        found.setdefault(context.actor(action), action)
-    return list(found.values())
+        unique.setdefault(context.actor(action), action)
+    return list(unique.values())
 
 
 def _reason(cause: Cause, action: MemberAction) -> str:

@@ -48,8 +48,8 @@ HARMFUL_WAIT_US = whole("kafka.root_causes.harmful_wait_us")
 
 def root_cause(context: RebalanceContext, cause: Cause, actions: list[MemberAction], blockers: Sequence[Person] = ()) -> str | None:
     """Root cause of the trigger, else of a long wait, None if unknown."""
-    found = next((root.value for root, holds in _ROOTS if holds(context, cause, actions)), None)
-    return found or behind_the_wait(context, blockers)
+    root = next((root.value for root, holds in _ROOTS if holds(context, cause, actions)), None)
+    return root or behind_the_wait(context, blockers)
 
 
 def behind_the_wait(context: RebalanceContext, blockers: Sequence[Person]) -> str | None:
@@ -100,8 +100,8 @@ def _coordinator_moved(context: RebalanceContext, cause: Cause, actions: list[Me
 
 def _session_timeout_us(context: RebalanceContext, action: MemberAction) -> int | None:
     member = context.roster.members.get(action.member_id or "")
-    own = context.known.settings.get(context.actor(action) or "", {}).get("session_timeout_ms")
-    known = (member.session_timeout_ms if member else None) or own or context.facts.session_timeout_ms
+    timeout_ms = context.known.settings.get(context.actor(action) or "", {}).get("session_timeout_ms")
+    known = (member.session_timeout_ms if member else None) or timeout_ms or context.facts.session_timeout_ms
     return known * US_PER_MS if known else None
 
 
@@ -200,11 +200,11 @@ def _is_ghost(context: RebalanceContext, cause: Cause, actions: list[MemberActio
     if cause is not Cause.SESSION_TIMEOUT:
         return False
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE and context.actor(action) in context.known.clients]
-    held = context.members_before
+    members = context.members_before
     return any(
         action.member_id is not None
         and action.member_id not in context.known.first_generation
-        and held.get(context.actor(action) or "") not in {None, action.member_id}
+        and members.get(context.actor(action) or "") not in {None, action.member_id}
         for action in expiries
     )
 

@@ -27,7 +27,7 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pipeline
 AHEAD = 2
 """Tasks begun for each process before the first result is taken."""
 ATTEMPTS = 2
-"""How often a task is begun.
+"""Maximum attempts of a task.
 
 A process may have died of something that passes, such as a lack of memory.
 """
@@ -39,8 +39,8 @@ class Task(Protocol):
     It is sent as a pickle, and so is its result.
     """
 
-    def run(self, told: Any) -> Any:
-        """Carry the task out; `told` takes its progress."""
+    def run(self, report: Any) -> Any:
+        """Carry the task out; `report` receives its progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,15 @@ class Pool:
         for process in self._processes:
             _ended(process)
 
-    def results(self, tasks: Iterable[Task], told: Any = None) -> Iterator[Any]:
+    def results(self, tasks: Iterable[Task], report: Any = None) -> Iterator[Any]:
         """Results in the order of the tasks.
 
         A task whose processes died has `Died` for a result.
 
-        `told` is called with what workers say of their progress, by threads.
+        `report` is called by threads, with the progress that workers report.
         """
         work = _Work(iter(tasks))
-        threads = [Thread(target=self._serve, args=(work, place, told), daemon=True) for place in range(self.size)]
+        threads = [Thread(target=self._serve, args=(work, place, report), daemon=True) for place in range(self.size)]
         for thread in threads:
             thread.start()
         try:
@@ -118,12 +118,12 @@ class Pool:
             work.changed.notify_all()
         return (result,)
 
-    def _serve(self, work: _Work, place: int, told: Any) -> None:
+    def _serve(self, work: _Work, place: int, report: Any) -> None:
         """Send tasks to one process until there are none."""
         try:
             while (given := self._begin(work)) is not None:
                 number, task = given
-                result = self._done(place, task, told)
+                result = self._done(place, task, report)
                 with work.changed:
                     work.results[number] = result
                     work.changed.notify_all()
@@ -157,12 +157,12 @@ class Pool:
             self._processes[place] = _started()
         return _how(process.returncode)
 
-    def _done(self, place: int, task: Task, told: Any) -> Any:
+    def _done(self, place: int, task: Task, report: Any) -> Any:
         how = ""
         for _ in range(ATTEMPTS):
             process = self._processes[place]
             try:
-                kind, value = _result(process, task, told)
+                kind, value = _result(process, task, report)
             except (EOFError, OSError, pickle.UnpicklingError):
                 how = self._succeed(place)
                 self.deaths.append(how)
@@ -199,7 +199,7 @@ def _how(status: int) -> str:
     return f"signal {-status}" if status < 0 else f"exit code {status}"
 
 
-def _result(process: subprocess.Popen[bytes], task: Task, told: Any) -> tuple[str, Any]:
+def _result(process: subprocess.Popen[bytes], task: Task, report: Any) -> tuple[str, Any]:
     """Whether the task is done or failed, and its result or exception."""
     tasks, results = _pipes(process)
     send(tasks, task)
@@ -207,8 +207,8 @@ def _result(process: subprocess.Popen[bytes], task: Task, told: Any) -> tuple[st
         kind, value = pickle.load(results)  # noqa: S301 - from our own process
         if kind != "told":
             return kind, value
-        if told is not None:
-            told(value)
+        if report is not None:
+            report(value)
 
 
 def send(stream: IO[bytes], value: Any) -> None:
@@ -220,7 +220,7 @@ def send(stream: IO[bytes], value: Any) -> None:
 # Events are most of what is sent, and dataclasses with slots are slow to pickle.
 for _kind in (Event, LogPosition):
     _values = attrgetter(*(field.name for field in fields(_kind)))
-    copyreg.pickle(_kind, partial(lambda kind, values, each: (kind, values(each)), _kind, _values))
+    copyreg.pickle(_kind, partial(lambda kind, values, value: (kind, values(value)), _kind, _values))
 
 
 def _frozen(content: dict[str, object]) -> MappingProxyType[str, object]:

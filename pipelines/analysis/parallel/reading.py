@@ -59,10 +59,10 @@ class ReadRanges:
     folder: str
     number: int
 
-    def run(self, told: Callable[[tuple[str, int]], None]) -> list[ReadPart]:
-        return [self._read(part, f"{self.number}-{index}", told) for index, part in enumerate(self.ranges)]
+    def run(self, report: Callable[[tuple[str, int]], None]) -> list[ReadPart]:
+        return [self._read(part, f"{self.number}-{index}", report) for index, part in enumerate(self.ranges)]
 
-    def _read(self, part: Range, name: str, told: Callable[[tuple[str, int]], None]) -> ReadPart:
+    def _read(self, part: Range, name: str, report: Callable[[tuple[str, int]], None]) -> ReadPart:
         reader = FileReader(part.source, self.options, start=part.start or None, line=part.line, stop=part.stop)
         files: dict[str, str] = {}
         writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
@@ -74,7 +74,7 @@ class ReadRanges:
                         files[kind] = str(Path(self.folder) / f"{kind}-{name}.arrow")
                         writers[kind] = pa.ipc.new_stream(files[kind], RECORD_KINDS[kind])
                     writers[kind].write_batch(rows)
-            told((part.source.name, chunk.counts.bytes))
+            report((part.source.name, chunk.counts.bytes))
         for writer in writers.values():
             writer.close()
         return ReadPart(part.source.name, files, report_row(reader.report, part.start, part.line))
@@ -91,7 +91,7 @@ def _lost(part: Range, how: str) -> FileReport:
 
 
 def read_parts(
-    pool: Pool, sources: Sequence[SourceFile], options: ReadOptions, folder: str, told: Any = None
+    pool: Pool, sources: Sequence[SourceFile], options: ReadOptions, folder: str, report: Any = None
 ) -> Iterator[tuple[SourceFile, Iterator[ReadPart]]]:
     """Read files; yields each in the given order, with its parts in theirs."""
     tasks: list[ReadRanges] = []
@@ -102,12 +102,12 @@ def read_parts(
             yield tasks[-1]
 
     def parts() -> Iterator[ReadPart]:
-        for number, result in enumerate(pool.results(noted(), told)):
+        for number, result in enumerate(pool.results(noted(), report)):
             yield from tasks[number].died(result.how) if isinstance(result, WorkerDeath) else result
 
     by_name = {source.name: source for source in sources}
-    for name, own in groupby(parts(), key=lambda part: part.name):
-        yield by_name[name], own
+    for name, parts_of_file in groupby(parts(), key=lambda part: part.name):
+        yield by_name[name], parts_of_file
 
 
 def estimated_bytes(source: SourceFile) -> int:
@@ -117,18 +117,18 @@ def estimated_bytes(source: SourceFile) -> int:
 
 def _shares(sources: Sequence[SourceFile]) -> Iterator[list[Range]]:
     """Ranges of files in order, small files together."""
-    held: list[Range] = []
+    ranges: list[Range] = []
     weight = 0
     for bundle, files in groupby(sources, key=_bundle):
         for source in files:
             for part in _cut(source):
-                if held and weight + part.weight > SHARE_BYTES and (bundle is None or held[-1].source.path != source.path):
-                    yield held
-                    held, weight = [], 0
-                held.append(part)
+                if ranges and weight + part.weight > SHARE_BYTES and (bundle is None or ranges[-1].source.path != source.path):
+                    yield ranges
+                    ranges, weight = [], 0
+                ranges.append(part)
                 weight += part.weight
-    if held:
-        yield held
+    if ranges:
+        yield ranges
 
 
 def _bundle(source: SourceFile) -> str | None:

@@ -37,7 +37,7 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the replays of all groups share, sent once as a file."""
+    """Inputs shared by the replays of all groups, sent once as a file."""
 
     nodes: Mapping[str, str]
     names: ClusterNames
@@ -67,11 +67,11 @@ class ReplayGroups:
     setting: str
     groups: tuple[str, ...]
 
-    def run(self, _told: Any) -> ReplayedFiles:
+    def run(self, _report: Any) -> ReplayedFiles:
         if self.setting not in _settings:
             _settings[self.setting] = pickle.loads(Path(self.setting).read_bytes())  # noqa: S301 - from our own process
         setting = _settings[self.setting]
-        done, held = ReplayedFiles(), _Rows(self.path)
+        done, table_rows = ReplayedFiles(), _Rows(self.path)
         with pa.OSFile(self.path, "rb") as source, pa.ipc.open_stream(source) as reader:
             for group, batches in groupby(reader, key=lambda batch: batch["group"][0].as_py()):
                 for history in group_histories(
@@ -81,8 +81,8 @@ class ReplayGroups:
                         if table == INCIDENTS:  # which an analysis holds as a list
                             done.incidents += rows
                         else:
-                            held.add(table, rows)
-        done.files = held.closed()
+                            table_rows.add(table, rows)
+        done.files = table_rows.closed()
         return done
 
     def died(self, how: str, setting: Setting) -> ReplayedFiles:
@@ -96,25 +96,25 @@ class _Rows:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._held: dict[str, list[Any]] = {}
+        self._pending: dict[str, list[Any]] = {}
         self._files: dict[str, list[tuple[str, int]]] = {}
 
     def add(self, table: str, rows: Iterable[Any]) -> None:
-        held = self._held.setdefault(table, [])
-        held += rows
-        if len(held) > ROWS_AT_ONCE:
+        batches = self._pending.setdefault(table, [])
+        batches += rows
+        if len(batches) > ROWS_AT_ONCE:
             self._write(table)
 
     def _write(self, table: str) -> None:
         files = self._files.setdefault(table, [])
         path = f"{self._path}-{table}-{len(files)}"
-        write_rows(table, self._held[table], Path(path))
-        files.append((path, len(self._held[table])))
-        self._held[table] = []
+        write_rows(table, self._pending[table], Path(path))
+        files.append((path, len(self._pending[table])))
+        self._pending[table] = []
 
     def closed(self) -> dict[str, list[tuple[str, int]]]:
         """All files, by table."""
-        for table, rows in self._held.items():
+        for table, rows in self._pending.items():
             if rows:
                 self._write(table)
         return self._files

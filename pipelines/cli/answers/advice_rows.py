@@ -26,29 +26,29 @@ def effects(outlook: WhatIfResult) -> dict[str, Any]:
     }
 
 
-def advice_rows(found: Iterable[Advice]) -> Iterator[dict[str, Any]]:
+def advice_rows(advices: Iterable[Advice]) -> Iterator[dict[str, Any]]:
     """Groups as described by `groupscope schema advise`."""
-    for advice in found:
+    for advice in advices:
         yield {
             "cluster": advice.cluster,
             "group": advice.group,
             "count": advice.count,
             "stopped_seconds": advice.stopped_seconds,
-            "advice": [finding_row(advice, each, helps=True) for each in advice.helpful],
-            "useless": [finding_row(advice, each, helps=False) for each in advice.useless],
+            "advice": [finding_row(advice, finding, helps=True) for finding in advice.helpful],
+            "useless": [finding_row(advice, finding, helps=False) for finding in advice.useless],
             "incidents": [
-                {"incident_id": scope, "advice": [finding_row(advice, each, helps=True) for each in findings]}
+                {"incident_id": scope, "advice": [finding_row(advice, finding, helps=True) for finding in findings]}
                 for scope, findings in advice.scopes.items()
             ],
             "assumptions": list(advice.assumed),
         }
 
 
-def finding_rows(found: Iterable[Advice]) -> Iterator[dict[str, Any]]:
+def finding_rows(advices: Iterable[Advice]) -> Iterator[dict[str, Any]]:
     """What was tried, one each."""
-    for advice in found:
-        yield from (finding_row(advice, each, helps=True) for each in advice.helpful)
-        yield from (finding_row(advice, each, helps=False) for each in advice.useless)
+    for advice in advices:
+        yield from (finding_row(advice, finding, helps=True) for finding in advice.helpful)
+        yield from (finding_row(advice, finding, helps=False) for finding in advice.useless)
 
 
 def finding_row(advice: Advice, finding: RatedChange, *, helps: bool) -> dict[str, Any]:

@@ -32,7 +32,7 @@ NAMELESS = ("LeaderReplaced", "OffsetsExpired", "GroupsDeleted", "BrokerConfigur
 class GroupLines:
     """The group's lines in order, and other lines about its coordinator."""
 
-    own: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     version: str | None = None
     configured: Event | None = None
     groups: set[str] = field(default_factory=set)
@@ -49,13 +49,13 @@ def read_lines(
     """Read a group's lines and those about its coordinator, from the wanted files."""
     from parsers.reading.reader import find_files, read_file
 
-    found = find_files(list(paths), options)
-    if not found.files:
+    discovery = find_files(list(paths), options)
+    if not discovery.files:
         raise NothingReadable("no log could be read")
     lines = GroupLines()
-    total, done = sum(source.size_bytes for source in found.files), 0
+    total, done = sum(source.size_bytes for source in discovery.files), 0
     versions: dict[str, str] = {}
-    for source in found.files:
+    for source in discovery.files:
         if wanted is not None and not wanted(source.name):
             continue
         reader = read_file(source, options)
@@ -85,9 +85,9 @@ def stored_lines(warehouse: WarehouseReader, cluster: str, group: str) -> GroupL
 
 
 def _complete(lines: GroupLines, versions: Mapping[str, str]) -> None:
-    """Order the lines, and find what their files tell of the coordinator."""
-    lines.own.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
-    files = dict.fromkeys(event.place.file for event in lines.own if event.group is not None)
+    """Order the lines, and find the coordinator's settings and version in their files."""
+    lines.events.sort(key=lambda event: (event.order_us, event.place.file, event.place.byte_offset))
+    files = dict.fromkeys(event.place.file for event in lines.events if event.group is not None)
     lines.version = next((versions[file] for file in files if file in versions), None)
     if lines.configured is not None and lines.configured.place.file not in files:
         lines.configured = None
@@ -104,9 +104,9 @@ def _take(lines: GroupLines, batch: pa.RecordBatch, group: str, versions: dict[s
         return
     lines.last_us = max((at for at in (lines.last_us, _latest(batch)) if at is not None), default=None)
     lines.groups.update(name for name in pc.unique(batch["group"]).to_pylist() if name)
-    own = pc.equal(batch["group"], group)
+    of_group = pc.equal(batch["group"], group)
     aside = pc.and_kleene(pc.is_null(batch["group"]), pc.is_in(batch["event"], pa.array(NAMELESS)))
-    chosen = batch.filter(pc.fill_null(pc.or_kleene(own, aside), False))
+    chosen = batch.filter(pc.fill_null(pc.or_kleene(of_group, aside), False))
     coordinators = chosen.filter(pc.equal(chosen["witness"], "coordinator"))
     lines.levels.update(level for level in pc.unique(coordinators["level"]).to_pylist() if level)
     for event in events_of(chosen):
@@ -118,7 +118,7 @@ def _take(lines: GroupLines, batch: pa.RecordBatch, group: str, versions: dict[s
         elif event.witness in (Witness.REQUEST, Witness.CLIENT):
             lines.others.append(event)
         elif event.witness is Witness.COORDINATOR:
-            lines.own.append(event)
+            lines.events.append(event)
 
 
 def _latest(batch: pa.RecordBatch) -> int | None:
@@ -132,17 +132,17 @@ def _latest(batch: pa.RecordBatch) -> int | None:
 
 def check_group(lines: GroupLines, group: str) -> None:
     """Raise UsageError if no state of the group can be shown."""
-    own = [event for event in lines.own if event.group == group]
-    if not own:
+    group_events = [event for event in lines.events if event.group == group]
+    if not group_events:
         if group in lines.groups:
             raise UsageError(f"only clients tell of group {group!r}, and no line of its coordinator; add the server.log of that broker")
         near = difflib.get_close_matches(group, lines.groups, n=1)
         raise UsageError(f"no line of a coordinator tells of group {group!r}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
-def is_modern(own: Iterable[Event]) -> bool:
+def is_modern(events: Iterable[Event]) -> bool:
     """Whether lines are of a group of a newer protocol."""
-    return any(event.name.startswith(MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in own)
+    return any(event.name.startswith(MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in events)
 
 
 def shown_at(lines: GroupLines, group: str, at_us: int | None, step: int) -> StateView:
@@ -150,15 +150,15 @@ def shown_at(lines: GroupLines, group: str, at_us: int | None, step: int) -> Sta
 
     None means its last line; `step` moves by that many lines.
     """
-    own = [event for event in lines.own if event.group == group]
-    before = len(own) if at_us is None else sum(event.time_us <= at_us for event in own)
+    group_events = [event for event in lines.events if event.group == group]
+    before = len(group_events) if at_us is None else sum(event.time_us <= at_us for event in group_events)
     number = before + step
-    if not 1 <= number <= len(own):
+    if not 1 <= number <= len(group_events):
         where = "before its first" if number < 1 else "behind its last"
-        raise UsageError(f"that is {where} line: {len(own)} lines of its coordinator tell of group {group!r}")
-    if is_modern(own[:number]):
-        return _by_epochs(lines, group, own[:number], len(own))
-    return _followed(lines, group, own[number - 1], number, len(own), None if step else at_us)
+        raise UsageError(f"that is {where} line: {len(group_events)} lines of its coordinator tell of group {group!r}")
+    if is_modern(group_events[:number]):
+        return _by_epochs(lines, group, group_events[:number], len(group_events))
+    return _followed(lines, group, group_events[number - 1], number, len(group_events), None if step else at_us)
 
 
 def _followed(lines: GroupLines, group: str, wanted: Event, number: int, total: int, at_us: int | None) -> StateView:
@@ -180,7 +180,7 @@ def _followed(lines: GroupLines, group: str, wanted: Event, number: int, total: 
     return StateView(group, course.version, course.is_told, number, total, wanted, view, changed, best.unexplained, best.missing)
 
 
-def _by_epochs(lines: GroupLines, group: str, own: Sequence[Event], total: int) -> StateView:
+def _by_epochs(lines: GroupLines, group: str, events: Sequence[Event], total: int) -> StateView:
     """State of a group of a newer protocol."""
     from models.kafka.conformance.version_hints import policy_of
     from models.kafka.groups.epoch_states import EpochStates
@@ -188,15 +188,15 @@ def _by_epochs(lines: GroupLines, group: str, own: Sequence[Event], total: int) 
     states = EpochStates()
     changed: dict[str, Event] = {}
     known: dict[str, object] = {}
-    for line in own:
+    for line in events:
         if line.name == "GroupConverted":
             states = EpochStates()
         states.feed(line)
         for name, value in (("state", states.state), ("generation", states.epoch), ("members", tuple(sorted(states.members)))):
             if known.get(name, ...) != value:
                 known[name], changed[name] = value, line
-    version = lines.version or policy_of(own, None).version
-    return StateView(group, version, lines.version is not None, len(own), total, own[-1], states.view(), changed, 0, 0)
+    version = lines.version or policy_of(events, None).version
+    return StateView(group, version, lines.version is not None, len(events), total, events[-1], states.view(), changed, 0, 0)
 
 
 @dataclass(slots=True)
@@ -225,12 +225,12 @@ def course_of(lines: GroupLines, group: str) -> Course:
     from models.kafka.conformance.version_hints import policy_of
 
     try:
-        policy = policy_of([event for event in lines.own if event.group == group], lines.version)
+        policy = policy_of([event for event in lines.events if event.group == group], lines.version)
     except ValueError as error:
         raise UsageError(f"--kafka-version: {error}") from error
     tracker = Tracker(group, Sight(policy, DEFAULT_LEVELS | lines.levels), _settings(lines, policy))
     witnesses = _witnesses(lines)
-    pairs = [(witnesses.enriched(line), line) for line in _of_its_broker(lines.own, group)]
+    pairs = [(witnesses.enriched(line), line) for line in _of_its_broker(lines.events, group)]
     originals = {id(enriched): line for enriched, line in pairs}
     return Course(tracker, policy.version, lines.version is not None, witnesses, [enriched for enriched, _ in pairs], originals)
 
@@ -273,8 +273,12 @@ def _settings(lines: GroupLines, policy: Any) -> Any:
 
     from models.kafka.coordinator.runtime.version_policy import default_settings
 
-    told = lines.configured
-    size, delay = (None, None) if told is None else (told.fields.get("group_max_size"), told.fields.get("initial_rebalance_delay_ms"))
+    configured = lines.configured
+    size, delay = (
+        (None, None)
+        if configured is None
+        else (configured.fields.get("group_max_size"), configured.fields.get("initial_rebalance_delay_ms"))
+    )
     if not isinstance(size, int):
         return None
     settings = replace(default_settings(policy), max_size=size)

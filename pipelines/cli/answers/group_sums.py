@@ -32,10 +32,10 @@ def group_sums(rebalances: Iterable[Any]) -> list[GroupSum]:
     """Sums by group, the longest stopped first."""
     if isinstance(rebalances, StoredRows):
         rows = rebalances.query(_BY_GROUP.format(stopped=STOPPED))
-        found = [GroupSum(row["cluster"], row["system"], row["group"], row["count"], round(row["stopped"], 6)) for row in rows]
+        totals = [GroupSum(row["cluster"], row["system"], row["group"], row["count"], round(row["stopped"], 6)) for row in rows]
     else:
         sums: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
         for item in map(build.rebalance, rebalances):
             sums[item.cluster, item.system, item.group].append(item.stopped_seconds)
-        found = [GroupSum(*key, len(stops), round(sum(stops), 6)) for key, stops in sums.items()]
-    return sorted(found, key=lambda one: (-one.stopped_seconds, -one.count, one.cluster, one.group))
+        totals = [GroupSum(*key, len(stops), round(sum(stops), 6)) for key, stops in sums.items()]
+    return sorted(totals, key=lambda total: (-total.stopped_seconds, -total.count, total.cluster, total.group))

@@ -25,9 +25,9 @@ def history(rows: Any) -> History:
 def _versions(rows: Any) -> dict[str, str]:
     from collections import Counter
 
-    found: dict[str, Counter[str]] = {}
+    versions: dict[str, Counter[str]] = {}
     for file in rows.inputs["log_files"]:
         version = column(file, "version")
         if version:
-            found.setdefault(column(file, "cluster") or "", Counter())[version] += 1
-    return {cluster: counts.most_common(1)[0][0] for cluster, counts in found.items()}
+            versions.setdefault(column(file, "cluster") or "", Counter())[version] += 1
+    return {cluster: counts.most_common(1)[0][0] for cluster, counts in versions.items()}

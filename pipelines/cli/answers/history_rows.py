@@ -44,27 +44,27 @@ def deploys(rows: Any) -> list[Deploy]:
     from pipelines.cli.answers.selection import with_ids
 
     incidents = [row for row in rows.incidents if ROLLING_RESTART in (column(row, "kind"), column(row, "root_cause"))]
-    ids = {each for row in incidents for each in column(row, "rebalance_ids") or ()}
+    ids = {rebalance_id for row in incidents for rebalance_id in column(row, "rebalance_ids") or ()}
     items = map(build.rebalance, with_ids(rows.rebalances, "rebalance_id", ids)) if ids else ()
     return found(incidents, {item.id: item for item in items})
 
 
 def blocker_rows(items: Iterable[Blocker]) -> Iterator[dict[str, Any]]:
     """Rows of `offenders --blockers`."""
-    for one in items:
+    for blocker in items:
         yield {
-            "cluster": one.cluster,
-            "system": one.system,
-            "group": one.group,
-            "name": one.name,
-            "hosts": list(one.hosts),
-            "rebalances_held_up": one.rebalances,
-            "held_up_seconds": one.seconds,
-            "group_share": one.group_share,
-            "longest_seconds": one.longest_seconds,
-            "causes": dict(one.causes),
-            "first_at": instant_text(one.first_at),
-            "last_at": instant_text(one.last_at),
+            "cluster": blocker.cluster,
+            "system": blocker.system,
+            "group": blocker.group,
+            "name": blocker.name,
+            "hosts": list(blocker.hosts),
+            "rebalances_held_up": blocker.rebalances,
+            "held_up_seconds": blocker.seconds,
+            "group_share": blocker.group_share,
+            "longest_seconds": blocker.longest_seconds,
+            "causes": dict(blocker.causes),
+            "first_at": instant_text(blocker.first_at),
+            "last_at": instant_text(blocker.last_at),
         }
 
 
@@ -72,41 +72,41 @@ Budget: TypeAlias = Callable[[str], float | None]
 """Seconds that a group may stand still in a week, or None."""
 
 
-def used(one: GroupProfile, budget: Budget) -> float | None:
+def used(profile: GroupProfile, budget: Budget) -> float | None:
     """Part of its weekly budget that a group uses.
 
     If the logs cover less than a week, the part used so far."""
     from dashboards.answer.history.group_profiles import WEEK
 
-    allowed = budget(one.group)
+    allowed = budget(profile.group)
     if not allowed:
         return None
-    weeks = max(one.covered_seconds / WEEK, 1.0)
-    return round(one.stopped_seconds / weeks / allowed, 6)
+    weeks = max(profile.covered_seconds / WEEK, 1.0)
+    return round(profile.stopped_seconds / weeks / allowed, 6)
 
 
 def group_rows(items: Iterable[GroupProfile], budget: Budget) -> Iterator[dict[str, Any]]:
     """Rows of `groups`."""
     names = ("cluster", "system", "group", "protocol", "protocol_type", "assignor", "members", "clients", "static_members", "static_share")
-    for one in items:
-        found = one.migration
+    for profile in items:
+        migration = profile.migration
         yield {
-            **{name: getattr(one, name) for name in names},
-            "client_versions": list(one.client_versions),
-            "clients_by_version": dict(one.clients_by_version),
-            "rebalances": one.rebalances,
-            "stopped_seconds": one.stopped_seconds,
-            "covered_seconds": one.covered_seconds,
-            "stopped_seconds_per_week": one.stopped_seconds_per_week,
-            "budget_seconds": budget(one.group),
-            "budget_used": used(one, budget),
+            **{name: getattr(profile, name) for name in names},
+            "client_versions": list(profile.client_versions),
+            "clients_by_version": dict(profile.clients_by_version),
+            "rebalances": profile.rebalances,
+            "stopped_seconds": profile.stopped_seconds,
+            "covered_seconds": profile.covered_seconds,
+            "stopped_seconds_per_week": profile.stopped_seconds_per_week,
+            "budget_seconds": budget(profile.group),
+            "budget_used": used(profile, budget),
             "migration": {
-                "status": found.status,
-                "reasons": list(found.reasons),
-                "open": list(found.open),
-                "migrated_at": instant_text(found.migrated_at),
-                "classic_rebalances": found.classic_rebalances,
-                "consumer_rebalances": found.consumer_rebalances,
+                "status": migration.status,
+                "reasons": list(migration.reasons),
+                "open": list(migration.open),
+                "migrated_at": instant_text(migration.migrated_at),
+                "classic_rebalances": migration.classic_rebalances,
+                "consumer_rebalances": migration.consumer_rebalances,
             },
         }
 
@@ -114,42 +114,42 @@ def group_rows(items: Iterable[GroupProfile], budget: Budget) -> Iterator[dict[s
 def trend_rows(items: Iterable[GroupTrend]) -> Iterator[dict[str, Any]]:
     """Rows of `trend`."""
     names = ("covered_seconds", "rebalances", "rebalances_per_hour", "unexpected", "stopped_seconds", "member_seconds_stopped", "score")
-    for one in items:
+    for trend in items:
         yield {
-            "cluster": one.cluster,
-            "system": one.system,
-            "group": one.group,
-            "score": one.score,
+            "cluster": trend.cluster,
+            "system": trend.system,
+            "group": trend.group,
+            "score": trend.score,
             "periods": [
                 {
                     "started_at": instant_text(row.period.begin),
                     "ended_at": instant_text(row.period.end),
                     **{name: getattr(row, name) for name in names},
                 }
-                for row in one.periods
+                for row in trend.periods
             ],
             "changes": [
                 {"at": instant_text(change.begin), "before": change.before, "after": change.after, "p_value": change.p_value}
-                for change in one.changes
+                for change in trend.changes
             ],
         }
 
 
 def deploy_rows(items: Iterable[Deploy]) -> Iterator[dict[str, Any]]:
     """Rows of `deploys`."""
-    for one in items:
+    for deploy in items:
         yield {
-            "cluster": one.cluster,
-            "system": one.system,
-            "group": one.group,
-            "incident_id": one.incident_id,
-            "started_at": instant_text(one.started_at),
-            "ended_at": instant_text(one.ended_at),
-            "restarted": list(one.restarted),
-            "rebalances": one.rebalances,
-            "stopped_seconds": one.stopped_seconds,
-            "member_seconds_stopped": one.member_seconds_stopped,
-            "spared_rebalances": one.spared_rebalances,
+            "cluster": deploy.cluster,
+            "system": deploy.system,
+            "group": deploy.group,
+            "incident_id": deploy.incident_id,
+            "started_at": instant_text(deploy.started_at),
+            "ended_at": instant_text(deploy.ended_at),
+            "restarted": list(deploy.restarted),
+            "rebalances": deploy.rebalances,
+            "stopped_seconds": deploy.stopped_seconds,
+            "member_seconds_stopped": deploy.member_seconds_stopped,
+            "spared_rebalances": deploy.spared_rebalances,
         }
 
 
@@ -162,16 +162,16 @@ def breaches(rows: Any, logs_end: int | None, rules: Sequence[AlertRule]) -> lis
 
 def breach_rows(items: Iterable[Breach]) -> Iterator[dict[str, Any]]:
     """Rows of `gate`."""
-    for one in items:
+    for breach in items:
         yield {
-            "rule": one.rule.text,
-            "cluster": one.cluster,
-            "system": one.system,
-            "group": one.group,
-            "started_at": instant_text(one.started_at),
-            "ended_at": instant_text(one.ended_at),
-            "value": one.value,
-            "text": one.headline,
+            "rule": breach.rule.text,
+            "cluster": breach.cluster,
+            "system": breach.system,
+            "group": breach.group,
+            "started_at": instant_text(breach.started_at),
+            "ended_at": instant_text(breach.ended_at),
+            "value": breach.value,
+            "text": breach.headline,
         }
 
 
@@ -179,17 +179,17 @@ def breach_alerts(items: Iterable[Breach]) -> Iterator[dict[str, Any]]:
     """Alerts, with the columns of incidents that alerts have."""
     from pipelines.jobs.operations.alerts import RULE
 
-    for one in items:
+    for breach in items:
         yield {
-            "incident_id": make_id("rule", one.rule.text, one.cluster, one.system, one.group, one.started_at),
-            "cluster": one.cluster,
+            "incident_id": make_id("rule", breach.rule.text, breach.cluster, breach.system, breach.group, breach.started_at),
+            "cluster": breach.cluster,
             "kind": RULE,
             "severity": "warning",
-            "groups": [one.group],
-            "started_at": _time_of(one.started_at),
-            "ended_at": _time_of(one.ended_at),
+            "groups": [breach.group],
+            "started_at": _time_of(breach.started_at),
+            "ended_at": _time_of(breach.ended_at),
             "root_cause": None,
-            "headline": f"{one.headline} (rule {one.rule.text!r})",
+            "headline": f"{breach.headline} (rule {breach.rule.text!r})",
         }
 
 

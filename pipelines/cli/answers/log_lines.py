@@ -45,31 +45,31 @@ def line_named(name: str, source: Source) -> tuple[str, int] | None:
 
     Times contain colons too, so the file must exist in the input.
     """
-    found = _LINE.fullmatch(name)
-    if found is None:
+    match = _LINE.fullmatch(name)
+    if match is None:
         return None
     paths = sorted({row["path"] for row in source.rows.inputs["log_files"]})
-    wanted = found["file"].removeprefix("./")
+    wanted = match["file"].removeprefix("./")
     fitting = [path for path in paths if path == wanted] or [path for path in paths if path.endswith(f"/{wanted}")]
     if len(fitting) > 1:
         raise UsageError(f"{wanted!r} may be any of {', '.join(fitting[:5])}; give more of its path")
     if fitting:
-        line = int(found["line"])
-        held = max((row["lines"] or 0 for row in source.rows.inputs["log_files"] if row["path"] == fitting[0]), default=0)
-        if held and not 1 <= line <= held:
-            raise UsageError(f"{fitting[0]} has no line {line}; it has lines 1 to {held}")
+        line = int(match["line"])
+        line_count = max((row["lines"] or 0 for row in source.rows.inputs["log_files"] if row["path"] == fitting[0]), default=0)
+        if line_count and not 1 <= line <= line_count:
+            raise UsageError(f"{fitting[0]} has no line {line}; it has lines 1 to {line_count}")
         return fitting[0], line
-    if "@" not in found["file"] and "/" in found["file"] + name.rpartition(":")[0]:
-        some = ", ".join(paths[:5]) + (" and others" if len(paths) > 5 else "")
-        raise UsageError(f"no file {wanted!r} was read; there {'are' if len(paths) > 1 else 'is'} {some or 'none'}")
+    if "@" not in match["file"] and "/" in match["file"] + name.rpartition(":")[0]:
+        paths_text = ", ".join(paths[:5]) + (" and others" if len(paths) > 5 else "")
+        raise UsageError(f"no file {wanted!r} was read; there {'are' if len(paths) > 1 else 'is'} {paths_text or 'none'}")
     return None
 
 
-def find_line(file: str, line: int, source: Source, asked: QueryOptions) -> LocatedLine:
+def find_line(file: str, line: int, source: Source, query_options: QueryOptions) -> LocatedLine:
     """The record at a line, and the rebalance it belongs to."""
     from models.incidents.line_placement import LineRole, place
 
-    before, covers = _from_warehouse(source, file, line) if not asked.paths else _from_file(asked, source, file, line)
+    before, covers = _from_warehouse(source, file, line) if not query_options.paths else _from_file(query_options, source, file, line)
     if before is None:
         return LocatedLine(file, line, False, None, LineRole("apart", None, "no line before it is one that groupscope knows"))
     clusters = {row["path"]: row["cluster"] for row in source.rows.inputs["log_files"]}
@@ -92,17 +92,23 @@ def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -
     return list(those(rebalances, condition, lambda row: all(column(row, name) == value for name, value in named.items())))
 
 
-def _from_file(asked: QueryOptions, source: Source, file: str, line: int) -> tuple[Event | None, bool]:
+def _from_file(query_options: QueryOptions, source: Source, file: str, line: int) -> tuple[Event | None, bool]:
     from parsers.reading.reader import find_files, read_file
     from pipelines.cli.arguments.rules import ReadArguments, read_options
 
     options = read_options(
         source.settings,
-        ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key),
+        ReadArguments(
+            query_options.log_zones,
+            query_options.clusters,
+            query_options.kafka_versions,
+            redact=query_options.redact,
+            redact_key=query_options.redact_key,
+        ),
         fold_runs=False,
     )
-    found = find_files(list(asked.paths or ()), options)
-    batches = (chunk.events for each in found.files if each.name == file for chunk in read_file(each, options))
+    discovery = find_files(list(query_options.paths or ()), options)
+    batches = (chunk.events for source in discovery.files if source.name == file for chunk in read_file(source, options))
     return last_before(batches, line)
 
 
@@ -143,21 +149,21 @@ def _event(batch: pa.RecordBatch | None, line: int) -> tuple[Event | None, bool]
 
 
 def _from_warehouse(source: Source, file: str, line: int) -> tuple[Event | None, bool]:
-    found = source.rows.record_at(file, line)
-    return _event(found, line)
+    record = source.rows.record_at(file, line)
+    return _event(record, line)
 
 
-def sentences(found: LocatedLine) -> Sequence[str]:
+def sentences(line: LocatedLine) -> Sequence[str]:
     """Sentences about the line itself."""
     from models.incidents.line_placement import meaning_of
 
-    event = found.event
-    if event is None or not found.is_known:
-        return [f"{found.file}:{found.line} is no line that groupscope knows; {found.placed.why}."]
-    told = meaning_of(event) or "It changes nothing in the model."
+    event = line.event
+    if event is None or not line.is_known:
+        return [f"{line.file}:{line.line} is no line that groupscope knows; {line.placed.why}."]
+    meaning = meaning_of(event) or "It changes nothing in the model."
     whose = event.client_id or event.member_id or (f"broker {event.node}" if event.node is not None else None)
-    head = f"{found.file}:{found.line}" + (f", of {whose}" if whose else "") + (f" in group {event.group}" if event.group else "")
-    return [f"{head}: {told}", _part(found.placed)]
+    head = f"{line.file}:{line.line}" + (f", of {whose}" if whose else "") + (f" in group {event.group}" if event.group else "")
+    return [f"{head}: {meaning}", _part(line.placed)]
 
 
 _PARTS = {
@@ -172,14 +178,14 @@ def _part(placed: LineRole) -> str:
     return _PARTS[placed.part].format(why=placed.why)
 
 
-def ready(found: LocatedLine) -> dict[str, Any]:
+def ready(line: LocatedLine) -> dict[str, Any]:
     """The line as described by `groupscope schema explain`."""
     from pipelines.schema.tables import instant_text
 
-    event = found.event if found.is_known else None
+    event = line.event if line.is_known else None
     return {
-        "file": found.file,
-        "line": found.line,
+        "file": line.file,
+        "line": line.line,
         "at": instant_text(event.at_us) if event else None,
         "message": event.message if event else None,
         "event": (event.name or None) if event else None,
@@ -187,6 +193,6 @@ def ready(found: LocatedLine) -> dict[str, Any]:
         "client_id": event.client_id if event else None,
         "member_id": event.member_id if event else None,
         "text": event.text if event else None,
-        "part": found.placed.part if found.is_known else "unknown",
-        "why": found.placed.why,
+        "part": line.placed.part if line.is_known else "unknown",
+        "why": line.placed.why,
     }

@@ -29,7 +29,7 @@ class NarrowedRows:
         _check("--severity", filters.severities, set(SEVERITIES))
         self._rows = rows
         incidents = [row for row in rows.incidents if not filters.severities or column(row, "severity") in filters.severities]
-        within = {each for row in incidents for each in column(row, "rebalance_ids") or ()} if filters.severities else None
+        within = {rebalance_id for row in incidents for rebalance_id in column(row, "rebalance_ids") or ()} if filters.severities else None
         ids = {
             column(row, "rebalance_id")
             for row in rows.rebalances

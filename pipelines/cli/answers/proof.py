@@ -27,11 +27,11 @@ From 3.0 to 3.9 a leave is logged after what it sets off."""
 ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 
 
-def proof_of(row: Any, source: Source, asked: QueryOptions) -> Proof:
+def proof_of(row: Any, source: Source, query_options: QueryOptions) -> Proof:
     """Run the causes of a rebalance through the model of its coordinator."""
     if column(row, "protocol") != "classic":
         return Proof(f"the model that is compared with logs is that of classic groups; this one is a {column(row, 'protocol')} group")
-    return prove(row, _lines(row, source, asked))
+    return prove(row, _lines(row, source, query_options))
 
 
 PROVED_MAX = 3
@@ -43,39 +43,45 @@ PROVED_BYTES_MAX = 32 << 20
 """Larger logs are not read again for a page."""
 
 
-def proofs_of(source: Source, asked: QueryOptions) -> dict[str, tuple[Part, ...]]:
+def proofs_of(source: Source, query_options: QueryOptions) -> dict[str, tuple[Part, ...]]:
     """Proofs of the longest rebalance of each of the worst incidents, by id."""
-    if "-" in (asked.paths or ()):  # which cannot be read again
+    if "-" in (query_options.paths or ()):  # which cannot be read again
         return {}
     if sum(row["bytes_read"] or 0 for row in source.rows.inputs["log_files"]) > PROVED_BYTES_MAX:
         return {}
     grave = [row for row in source.rows.incidents if column(row, "severity") != "info" and column(row, "rebalance_ids")]
     grave.sort(key=lambda row: (column(row, "severity") != "critical", -column(row, "stopped_seconds"), column(row, "incident_id")))
-    found = {}
+    proofs = {}
     for incident in grave[:PROVED_MAX]:
         rows = with_ids(source.rows.rebalances, "rebalance_id", set(column(incident, "rebalance_ids")))
         classic = [row for row in rows if column(row, "protocol") == "classic"]
         longest = max(classic, key=lambda row: (column(row, "duration_seconds") or 0.0, column(row, "rebalance_id")), default=None)
         if longest is not None:
-            proof = proof_of(longest, source, asked)
+            proof = proof_of(longest, source, query_options)
             if proof.window is not None:
-                found[column(longest, "rebalance_id")] = tuple(parts(proof, source.clock))
-    return found
+                proofs[column(longest, "rebalance_id")] = tuple(parts(proof, source.clock))
+    return proofs
 
 
-def _lines(row: Any, source: Source, asked: QueryOptions) -> GroupLines:
+def _lines(row: Any, source: Source, query_options: QueryOptions) -> GroupLines:
     """Lines of the row's group, from logs or tables."""
     from pipelines.cli.arguments.rules import ReadArguments, read_options
 
     cluster, group = column(row, "cluster"), column(row, "group")
-    if not asked.paths:
+    if not query_options.paths:
         return stored_lines(source.whole, cluster, group)
-    given = ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, redact=asked.redact, redact_key=asked.redact_key)
-    files = {each["path"] for each in source.rows.inputs["log_files"] if each["cluster"] == cluster}
+    given = ReadArguments(
+        query_options.log_zones,
+        query_options.clusters,
+        query_options.kafka_versions,
+        redact=query_options.redact,
+        redact_key=query_options.redact_key,
+    )
+    files = {row["path"] for row in source.rows.inputs["log_files"] if row["cluster"] == cluster}
     options, shown = read_options(source.settings, given, fold_runs=False), source.redaction.path if source.redaction is not None else str
-    with asked.talk.progress("reading") as progress:
-        lines = read_lines(list(asked.paths), group, options, progress, lambda name: shown(name) in files)
-    lines.own = [event for event in lines.own if event.place.file in files]
+    with query_options.talk.progress("reading") as progress:
+        lines = read_lines(list(query_options.paths), group, options, progress, lambda name: shown(name) in files)
+    lines.events = [event for event in lines.events if event.place.file in files]
     lines.others = [event for event in lines.others if event.place.file in files]
     return lines
 
@@ -86,10 +92,10 @@ def prove(row: Any, lines: GroupLines) -> Proof:
     from models.kafka.conformance.trials import try_causes
 
     group = column(row, "group")
-    own = [event for event in lines.own if event.group == group]
-    if not own:
+    group_events = [event for event in lines.events if event.group == group]
+    if not group_events:
         return Proof("no line of a coordinator tells of the group: clients and requests alone do not show what it wrote")
-    if is_modern(own):
+    if is_modern(group_events):
         return Proof("the model that is compared with logs is that of classic groups; this one uses a newer protocol")
     course = course_of(lines, group)
     place = _first_line(row, course)

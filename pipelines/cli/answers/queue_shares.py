@@ -33,24 +33,24 @@ def shared_at(rows: Any, group: str | None, topic: str | None, at: int | None) -
 
     Raises UsageError if the rows have several groups or topics and none was chosen, or none at all.
     """
-    there = [row for row in rows.ownership if _covers(row, at)]
-    if not there:
+    covering = [row for row in rows.ownership if _covers(row, at)]
+    if not covering:
         raise UsageError("no RocketMQ queue had an owner then; it takes rocketmq_client.log of the consumers to see one")
-    name = _only(there, "group", group, "--group")
-    there = [row for row in there if column(row, "group") == name]
-    chosen = _only([row for row in there if topic or not column(row, "topic").startswith(RETRY)], "topic", topic, "--topic")
-    mine = [row for row in there if column(row, "topic") == chosen]
+    name = _only(covering, "group", group, "--group")
+    covering = [row for row in covering if column(row, "group") == name]
+    chosen = _only([row for row in covering if topic or not column(row, "topic").startswith(RETRY)], "topic", topic, "--topic")
+    rows_of_queue = [row for row in covering if column(row, "topic") == chosen]
     changes = [
         row for row in rows.allocation_changes if column(row, "group") == name and (at is None or (column(row, "changed_at") or 0) <= at)
     ]
     changes = sorted((row for row in changes if column(row, "topic") == chosen), key=lambda row: column(row, "changed_at") or 0)
     strategies = Counter(column(row, "strategy") for row in changes if column(row, "strategy"))
-    clients = sorted({who for row in there for who in column(row, "owners") or ()} | _idle(rows.conditions, name, at))
+    clients = sorted({who for row in covering for who in column(row, "owners") or ()} | _idle(rows.conditions, name, at))
     counted = column(changes[-1], "clients") if changes else None
     return QueueShares(
         name,
         chosen,
-        _reads(column(row, "queue") for row in mine),
+        _reads(column(row, "queue") for row in rows_of_queue),
         clients,
         strategies.most_common(1)[0][0] if strategies else "AVG",
         max((counted or 0) - len(clients), 0),
@@ -64,12 +64,12 @@ def _covers(row: Any, at: int | None) -> bool:
 
 def _only(rows: Sequence[Any], name: str, chosen: str | None, option: str) -> str:
     """The chosen value, or the only one; raises UsageError otherwise."""
-    there = sorted({column(row, name) for row in rows})
-    if chosen is not None and chosen not in there:
-        raise UsageError(f"{option} {chosen!r}: there are {', '.join(there[:8])}")
-    if chosen is None and len(there) != 1:
-        raise UsageError(f"say which {name} with {option}: there are {', '.join(there[:8])}")
-    return chosen if chosen is not None else there[0]
+    names = sorted({column(row, name) for row in rows})
+    if chosen is not None and chosen not in names:
+        raise UsageError(f"{option} {chosen!r}: there are {', '.join(names[:8])}")
+    if chosen is None and len(names) != 1:
+        raise UsageError(f"say which {name} with {option}: there are {', '.join(names[:8])}")
+    return chosen if chosen is not None else names[0]
 
 
 def _idle(conditions: Iterable[Any], group: str, at: int | None) -> set[str]:

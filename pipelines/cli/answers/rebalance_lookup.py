@@ -45,8 +45,8 @@ def rebalances_of_group(rows: Any, name: str) -> list[Any]:
     """
     if len(name) >= ID_PREFIX_MIN and any(True for _ in _with_id(rows.rebalances, name)):
         return []
-    found = those(rows.rebalances, f'"group" = {text(name)}', lambda row: column(row, "group") == name)
-    return sorted(found, key=lambda row: (column(row, "started_at") or column(row, "ended_at") or 0, column(row, "rebalance_id")))
+    of_group = those(rows.rebalances, f'"group" = {text(name)}', lambda row: column(row, "group") == name)
+    return sorted(of_group, key=lambda row: (column(row, "started_at") or column(row, "ended_at") or 0, column(row, "rebalance_id")))
 
 
 def _with_id(rebalances: Iterable[Any], beginning: str) -> Iterable[Any]:
@@ -55,17 +55,17 @@ def _with_id(rebalances: Iterable[Any], beginning: str) -> Iterable[Any]:
 
 def _by_generation(rebalances: Iterable[Any], group: str, generation: int, clock: Clock) -> Any:
     """Rebalance that led to a generation, else the one that ended it."""
-    found = _of_group(rebalances, group)
-    made = [row for row in found if column(row, "generation_after") == generation]
-    left = [row for row in found if column(row, "generation_before") == generation]
+    rows = _of_group(rebalances, group)
+    made = [row for row in rows if column(row, "generation_after") == generation]
+    left = [row for row in rows if column(row, "generation_before") == generation]
     if made or left:
         return _only(made or left, f"{group}/{generation}", clock)
-    known = sorted({after for row in found if (after := column(row, "generation_after")) is not None})
+    known = sorted({after for row in rows if (after := column(row, "generation_after")) is not None})
     span = f"generations {known[0]} to {known[-1]}" if known else "no generation"
     raise UsageError(f"no rebalance of {group!r} made generation {generation}; the logs have {span}")
 
 
-def _by_time(found: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
+def _by_time(rows: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
     """Rebalance in progress at a time, else the nearest."""
 
     def distance(row: Any) -> int:
@@ -73,7 +73,7 @@ def _by_time(found: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
         end = column(row, "ended_at") or start
         return max(start - when, when - end, 0)
 
-    nearest = min(found, key=lambda row: (distance(row), -(column(row, "started_at") or 0)))
+    nearest = min(rows, key=lambda row: (distance(row), -(column(row, "started_at") or 0)))
     if distance(nearest) > FAR_SECONDS * 1_000_000:
         near = clock.full(column(nearest, "started_at"))
         far = duration(distance(nearest) / 1_000_000)
@@ -82,17 +82,17 @@ def _by_time(found: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
 
 
 def _of_group(rebalances: Iterable[Any], group: str) -> list[Any]:
-    found = list(those(rebalances, f'"group" = {text(group)}', lambda row: column(row, "group") == group))
-    if not found:
+    rows = list(those(rebalances, f'"group" = {text(group)}', lambda row: column(row, "group") == group))
+    if not rows:
         raise no_such_group(group, groups_of(rebalances))
-    return found
+    return rows
 
 
-def _only(found: Sequence[Any], name: str, clock: Clock) -> Any:
-    if len(found) == 1:
-        return found[0]
-    some = "\n".join(_line(row, clock) for row in found[:CANDIDATES_SHOWN])
-    raise UsageError(f"{name!r} may mean {counted(len(found), 'rebalance')}; name one by its id:\n{some}")
+def _only(rows: Sequence[Any], name: str, clock: Clock) -> Any:
+    if len(rows) == 1:
+        return rows[0]
+    candidates = "\n".join(_line(row, clock) for row in rows[:CANDIDATES_SHOWN])
+    raise UsageError(f"{name!r} may mean {counted(len(rows), 'rebalance')}; name one by its id:\n{candidates}")
 
 
 def _line(row: Any, clock: Clock) -> str:

@@ -16,31 +16,31 @@ def recurrence_rows(incidents: Iterable[Incident]) -> Iterator[dict[str, Any]]:
     from dashboards.answer.recurrences import recurrences
     from pipelines.schema.tables import instant_text
 
-    for one in recurrences(incidents):
-        worst = one.worst
+    for recurrence in recurrences(incidents):
+        worst = recurrence.worst
         yield {
             "cluster": worst.cluster,
             "system": worst.system,
             "groups": list(worst.groups),
             "severity": worst.severity,
-            "headline": one.headline,
+            "headline": recurrence.headline,
             "kind": worst.kind,
             "trigger": worst.trigger,
             "root_cause": worst.root_cause,
-            "member": one.member or None,
-            "held_up": _waits(one),
-            "incident_ids": [item.id for item in one.incidents],
-            "rebalance_count": one.rebalance_count,
-            "stopped_seconds": round(one.stopped_seconds, 6),
-            "started_at": instant_text(one.started_at),
-            "ended_at": instant_text(one.ended_at),
+            "member": recurrence.member or None,
+            "held_up": _waits(recurrence),
+            "incident_ids": [item.id for item in recurrence.incidents],
+            "rebalance_count": recurrence.rebalance_count,
+            "stopped_seconds": round(recurrence.stopped_seconds, 6),
+            "started_at": instant_text(recurrence.started_at),
+            "ended_at": instant_text(recurrence.ended_at),
         }
 
 
-def _waits(one: Recurrence) -> list[dict[str, Any]]:
+def _waits(recurrence: Recurrence) -> list[dict[str, Any]]:
     counts: Counter[str] = Counter()
     seconds: defaultdict[str, float] = defaultdict(float)
-    for wait in (wait for item in one.incidents for wait in item.held_up):
+    for wait in (wait for item in recurrence.incidents for wait in item.held_up):
         counts[wait.name] += wait.count
         seconds[wait.name] += wait.seconds
     names = sorted(counts, key=lambda name: (-seconds[name], name))

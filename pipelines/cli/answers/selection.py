@@ -91,7 +91,7 @@ def files_within(files: Iterable[Any], cluster: str, since: int | None, until: i
 
     Files without a time are included.
     """
-    found = []
+    shown_files = []
     for row in files:
         first, last = row["first_at"], row["last_at"]
         if (row["cluster"] or "") != cluster:
@@ -100,8 +100,8 @@ def files_within(files: Iterable[Any], cluster: str, since: int | None, until: i
             if (since is not None and last < since) or (until is not None and first > until):
                 continue
             first, last = first if since is None else max(first, since), last if until is None else min(last, until)
-        found.append({**row, "first_at": first, "last_at": last})
-    return found
+        shown_files.append({**row, "first_at": first, "last_at": last})
+    return shown_files
 
 
 def _of_cluster(rows: Iterable[Any], cluster: str) -> Iterable[Any]:
@@ -158,8 +158,8 @@ def groups_of(rows: Iterable[Any]) -> set[str]:
 
 def values_of(rows: Iterable[Any], name: str) -> set[str]:
     """Distinct texts in a column."""
-    found = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, StoredRows) else rows  # noqa: S608 - a declared name
-    return {value for row in found if (value := column(row, name))}
+    values = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, StoredRows) else rows  # noqa: S608 - a declared name
+    return {value for row in values if (value := column(row, name))}
 
 
 def latest(rows: Iterable[Any], times: Sequence[str]) -> int | None:
@@ -183,20 +183,20 @@ def nearest_of(name: str, known: Iterable[str], nothing: str = "none") -> str:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
         return f"did you mean {near[0]!r}?"
-    some = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    return f"there {'are' if len(names) > 1 else 'is'} {some or nothing}"
+    names_text = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"there {'are' if len(names) > 1 else 'is'} {names_text or nothing}"
 
 
 def _matching_groups(analysis: Any, wanted: Iterable[str]) -> list[str]:
     """Groups of these names, which may be globs."""
     known = known_groups(analysis)
-    found: set[str] = set()
+    groups: set[str] = set()
     for name in wanted:
         matching = {name} & known or set(fnmatch.filter(known, name))
         if not matching:
             raise no_such_group(name, known)
-        found |= matching
-    return sorted(found)
+        groups |= matching
+    return sorted(groups)
 
 
 def _test(key: str, groups: frozenset[str], since: int | None, until: int | None) -> Callable[[Any], bool]:

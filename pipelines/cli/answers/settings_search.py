@@ -93,13 +93,13 @@ def search(rows: Any, wanted: Collection[Group] | None, budget: Budget, *scopes:
     from pipelines.cli.answers.histories import history
 
     incidents = _scopes(rows)
-    found: list[Advice] = []
-    for group in by_harm(each for each in history(rows).groups() if (each.cluster, each.group) in fitting):
-        if len(group.rows) <= room and len(found) < budget.groups_max:
+    advices: list[Advice] = []
+    for group in by_harm(group for group in history(rows).groups() if (group.cluster, group.group) in fitting):
+        if len(group.rows) <= room and len(advices) < budget.groups_max:
             room -= len(group.rows)
-            asked = [*incidents[group.cluster, group.group], *scopes]
-            found.append(advise(group, is_varied=budget.is_varied, scopes=asked))
-    return found
+            scope_ids = [*incidents[group.cluster, group.group], *scopes]
+            advices.append(advise(group, is_varied=budget.is_varied, scopes=scope_ids))
+    return advices
 
 
 def _scopes(rows: Any) -> Mapping[Group, list[Scope]]:
@@ -110,12 +110,12 @@ def _scopes(rows: Any) -> Mapping[Group, list[Scope]]:
     from models.whatif.scopes import Scope
 
     selected = {row.rebalance_id for row in rows.rebalances}
-    found: defaultdict[Group, list[Scope]] = defaultdict(list)
+    scopes: defaultdict[Group, list[Scope]] = defaultdict(list)
     for incident in _grave(rows):
         ids = frozenset(column(incident, "rebalance_ids") or ())
         for group in column(incident, "groups") or () if ids and ids <= selected else ():
-            found[column(incident, "cluster"), group].append(Scope(column(incident, "incident_id"), ids))
-    return found
+            scopes[column(incident, "cluster"), group].append(Scope(column(incident, "incident_id"), ids))
+    return scopes
 
 
 def _grave(rows: Any) -> Iterator[Any]:
@@ -129,58 +129,58 @@ def harmed(rows: Any) -> set[Group]:
     return {(column(incident, "cluster"), group) for incident in _grave(rows) for group in column(incident, "groups") or ()}
 
 
-def in_sections(rows: Any, wanted: Collection[Group], found: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
+def in_sections(rows: Any, wanted: Collection[Group], advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
     """What helps the groups of an answer, and where to ask about others."""
     from dashboards.wording.units import counted
 
-    shown = advice_lines(found)
+    shown = advice_lines(advices)
     rebalanced = {(row.cluster, row.group) for row in rows.rebalances}
-    left = len(rebalanced.intersection(wanted) - {(advice.cluster, advice.group) for advice in found})
+    left = len(rebalanced.intersection(wanted) - {(advice.cluster, advice.group) for advice in advices})
     if left:
         shown[f"{counted(left, 'group')} not searched here"] = [("A longer search covers them:", "groupscope advise PATH...")]
     return shown
 
 
-def with_remedies(answer: Answer, found: Sequence[Advice]) -> Answer:
+def with_remedies(answer: Answer, advices: Sequence[Advice]) -> Answer:
     """An answer with what helps in each incident, and without advice that does not."""
-    incidents = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, item.groups, found)) for item in answer.incidents]
-    rebalances = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, [item.group], found)) for item in answer.rebalances]
-    return replace(answer, incidents=incidents, rebalances=rebalances, remedies=in_short(found))
+    incidents = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, item.groups, advices)) for item in answer.incidents]
+    rebalances = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, [item.group], advices)) for item in answer.rebalances]
+    return replace(answer, incidents=incidents, rebalances=rebalances, remedies=in_short(advices))
 
 
-def that_helps(advice: Iterable[Words], scope: str, cluster: str, groups: Collection[str], found: Iterable[Advice]) -> tuple[Words, ...]:
+def that_helps(advice: Iterable[Words], scope: str, cluster: str, groups: Collection[str], advices: Iterable[Advice]) -> tuple[Words, ...]:
     """Advice in words without the changes that a search shows to avoid nothing.
 
     All of it stays if one of the groups was not searched.
     """
-    searched = {each.group: each for each in found if each.cluster == cluster}
+    searched = {search.group: search for search in advices if search.cluster == cluster}
     if not all(group in searched for group in groups):
         return tuple(advice)
-    runs = [searched[group].helpful for group in groups] + [each.scopes.get(scope, ()) for each in searched.values()]
+    runs = [searched[group].helpful for group in groups] + [search.scopes.get(scope, ()) for search in searched.values()]
     turns = {finding.candidate.id for findings in runs for finding in findings}
     return tuple(item for item in advice if item.turn is None or item.turn in turns)
 
 
-def in_short(found: Iterable[Advice]) -> dict[str, list[str]]:
+def in_short(advices: Iterable[Advice]) -> dict[str, list[str]]:
     """What helps in each incident or other scope, by id.
 
     Each text has the value, the rebalances and the downtime that it avoids, and the cost.
     """
     texts: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for advice in found:
+    for advice in advices:
         for scope, findings in advice.scopes.items():
             texts[scope] += [(advice.group, short_sentence(finding)) for finding in findings[:FINDINGS_MAX]]
     several = {scope for scope, pairs in texts.items() if len({group for group, _ in pairs}) > 1}
     return {scope: [f"{group}: {text}" if scope in several else text for group, text in pairs] for scope, pairs in texts.items()}
 
 
-def advised_to(found: Iterable[Advice]) -> list[tuple[Advice, RatedChange]]:
+def advised_to(advices: Iterable[Advice]) -> list[tuple[Advice, RatedChange]]:
     """What is advised to each group and for its incidents, without repetitions.
 
     Best first: the first of each group and incident comes before the second of any.
     """
     chosen: dict[tuple[str, str, Configuration], tuple[Advice, RatedChange]] = {}
-    lists = [(advice, findings) for advice in found for findings in (advice.helpful, *advice.scopes.values())]
+    lists = [(advice, findings) for advice in advices for findings in (advice.helpful, *advice.scopes.values())]
     for place in range(FINDINGS_MAX):
         for advice, findings in lists:
             for finding in findings[place : place + 1]:
@@ -188,7 +188,7 @@ def advised_to(found: Iterable[Advice]) -> list[tuple[Advice, RatedChange]]:
     return list(chosen.values())
 
 
-def for_page(found: Iterable[Advice]) -> list[SettingAdvice]:
+def for_page(advices: Iterable[Advice]) -> list[SettingAdvice]:
     """What was tried for each group, what helps first."""
     return [
         SettingAdvice(
@@ -205,7 +205,7 @@ def for_page(found: Iterable[Advice]) -> list[SettingAdvice]:
             finding.outlook.saved_member_seconds,
             helps=finding in advice.helpful,
         )
-        for advice in found
+        for advice in advices
         for finding in (*advice.helpful, *advice.useless)
     ]
 
@@ -214,31 +214,31 @@ def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
     """Groups by downtime, most first."""
     from models.downtime import stopped_seconds
 
-    return sorted(groups, key=lambda each: (-sum(map(stopped_seconds, each.rows)), -len(each.rows), each.cluster, each.group))
+    return sorted(groups, key=lambda group: (-sum(map(stopped_seconds, group.rows)), -len(group.rows), group.cluster, group.group))
 
 
-def advice_lines(found: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
+def advice_lines(advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
     """What helps each group most, what it costs, and how to ask further.
 
     Groups that no setting would have helped by as much as a rebalance costs are left out.
     """
-    if not found:
+    if not advices:
         return {}
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
     from models.whatif.advice import REBALANCE_SECONDS
 
     return {
-        f"{advice.group}: {counted(advice.count, 'rebalance')}, {duration(advice.stopped_seconds)} stopped": list(_told(advice))
-        for advice in found
+        f"{advice.group}: {counted(advice.count, 'rebalance')}, {duration(advice.stopped_seconds)} stopped": list(_advice_texts(advice))
+        for advice in advices
         if any(finding.gain >= REBALANCE_SECONDS for finding in advice.helpful)
     }
 
 
-def _told(advice: Advice) -> Iterator[tuple[str, str]]:
+def _advice_texts(advice: Advice) -> Iterator[tuple[str, str]]:
     for finding in advice.helpful[:FINDINGS_MAX]:
-        asked = f"groupscope whatif PATH... --group {quote(advice.group)} {options(finding)}"
-        yield f"{sentence(finding)} It costs: {cost(finding)}.", asked
+        command = f"groupscope whatif PATH... --group {quote(advice.group)} {options(finding)}"
+        yield f"{sentence(finding)} It costs: {cost(finding)}.", command
     if advice.useless:
         yield f"Does not help: {'; '.join(dict.fromkeys(map(turn, advice.useless)))}.", ""
 

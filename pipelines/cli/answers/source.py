@@ -41,41 +41,41 @@ class Source:
         return getattr(self.whole, "layouts", ())
 
 
-def open_source(asked: QueryOptions, filters: Filters | None = None) -> Source:
+def open_source(query_options: QueryOptions, filters: Filters | None = None) -> Source:
     """Read the requested input and select the requested rows."""
     from pipelines.cli.answers.narrowed_rows import NarrowedRows
     from pipelines.cli.answers.selection import select
     from pipelines.cli.arguments.rules import shown_as
     from pipelines.cli.arguments.times import moment, window
 
-    settings = load_settings(asked.settings_file)
-    clock = clock_of(asked.zone, settings)
-    since = moment(asked.since, clock.zone_name, "--since") if asked.since else None
-    until = moment(asked.until, clock.zone_name, "--until") if asked.until else None
-    if asked.around:
+    settings = load_settings(query_options.settings_file)
+    clock = clock_of(query_options.zone, settings)
+    since = moment(query_options.since, clock.zone_name, "--since") if query_options.since else None
+    until = moment(query_options.until, clock.zone_name, "--until") if query_options.until else None
+    if query_options.around:
         if since or until:
             raise UsageError("--around says from when and until when: give it without --since and --until")
-        since, until = window(asked.around, clock.zone_name)
-    if not (asked.paths or asked.warehouse or settings.warehouse.uri) and _is_piped():
-        asked.paths = ["-"]
-    warehouse = asked.warehouse or (settings.warehouse.uri if not asked.paths else "")
-    if asked.redact and not asked.paths:
+        since, until = window(query_options.around, clock.zone_name)
+    if not (query_options.paths or query_options.warehouse or settings.warehouse.uri) and _is_piped():
+        query_options.paths = ["-"]
+    warehouse = query_options.warehouse or (settings.warehouse.uri if not query_options.paths else "")
+    if query_options.redact and not query_options.paths:
         raise UsageError("--redact is for logs that are read: the tables of a warehouse hold names as groupscope run has put them there")
-    if asked.paths and asked.warehouse:
+    if query_options.paths and query_options.warehouse:
         raise UsageError("give either PATH... or --warehouse, not both")
-    if asked.paths:
-        analysis, found = _analysis(asked, settings)
+    if query_options.paths:
+        analysis, discovery = _analysis(query_options, settings)
     elif warehouse:
         from pipelines.warehouse.reader import WarehouseReader
 
-        analysis, found = WarehouseReader(warehouse), []
+        analysis, discovery = WarehouseReader(warehouse), []
     else:
         raise UsageError("nothing to read: give log files or folders, or --warehouse with the tables of groupscope run")
     redaction = getattr(analysis, "redaction", None)
-    rows = select(analysis, shown_as(asked.groups or (), redaction), since, until)
+    rows = select(analysis, shown_as(query_options.groups or (), redaction), since, until)
     if filters:
         rows = NarrowedRows(rows, filters)
-    return Source(rows, clock, settings, found, getattr(analysis, "skipped", []), analysis, redaction)
+    return Source(rows, clock, settings, discovery, getattr(analysis, "skipped", []), analysis, redaction)
 
 
 def _is_piped() -> bool:
@@ -126,14 +126,22 @@ def _siblings(path: str) -> list[str]:
         return []
 
 
-def _analysis(asked: QueryOptions, settings: Settings) -> tuple[Any, list[int]]:
+def _analysis(query_options: QueryOptions, settings: Settings) -> tuple[Any, list[int]]:
     from pipelines.analysis.in_process import analyze
     from pipelines.cli.arguments.rules import ReadArguments, analyze_options
 
-    talk, paths = asked.talk, list(asked.paths or ())
+    talk, paths = query_options.talk, list(query_options.paths or ())
     check_paths(paths)
     options = analyze_options(
-        settings, ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions, asked.redact, asked.redact_key)
+        settings,
+        ReadArguments(
+            query_options.log_zones,
+            query_options.clusters,
+            query_options.kafka_versions,
+            query_options.assumptions,
+            query_options.redact,
+            query_options.redact_key,
+        ),
     )
     with talk.progress("reading") as progress:
         analysis = analyze(paths, options, progress)
@@ -153,8 +161,8 @@ def input_codes(analysis: Any, paths: Sequence[str]) -> list[int]:
     files = analysis.inputs["log_files"]
     if not any(row["kind"] != "not_a_log" and row["status"] in ("ok", "empty", "truncated") for row in files):
         reasons = [f"{row['path']}: {row['reason'] or row['status']}" for row in files]
-        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-        raise NothingReadable(f"no log could be read; {reasons[0]}{more}" if reasons else f"no log file in {', '.join(paths)}")
+        and_more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        raise NothingReadable(f"no log could be read; {reasons[0]}{and_more}" if reasons else f"no log file in {', '.join(paths)}")
     named = set(paths)
     broken = any(row["status"] in ("rejected", "truncated") for row in files)
     refused = any(row["path"] in named and row["kind"] == "not_a_log" for row in files)

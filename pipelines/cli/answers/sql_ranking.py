@@ -135,10 +135,10 @@ def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[
         return build.tally_of(rebalances, kept_max, incidents)
     tally = RebalanceTally(kept_max, incidents)
     for row in rebalances.query(_SUMS.format(stopped=STOPPED, expected=_expected(), sure=data.SURE)):
-        groups = {(each["cluster"], each["group"]) for each in rebalances.query('select distinct cluster, "group" from chosen')}
+        groups = {(row["cluster"], row["group"]) for row in rebalances.query('select distinct cluster, "group" from chosen')}
         tally.sums = RebalanceTotals(groups=groups, **row)
     tally.by_offender = _totals_by_offender(rebalances)
-    judged = any_of("rebalance_id", [each for members in incidents.values() for each in members])
+    judged = any_of("rebalance_id", [rebalance_id for members in incidents.values() for rebalance_id in members])
     for row in rebalances.where(f"confidence < {data.SURE} or {judged}"):
         tally.add_verdict(build.rebalance(row))
     for item in longest(rebalances, kept_max)[0]:
@@ -163,8 +163,8 @@ def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.L
     All groups without a limit.
     """
     if limit is None or not isinstance(timeline, StoredRows):
-        found = build.lanes(timeline)
-        return found[:limit], len(found)
+        lanes = build.lanes(timeline)
+        return lanes[:limit], len(lanes)
     groups = timeline.query('select distinct cluster, "group" from chosen where changed_at is not null order by cluster, "group"')
     if not groups:
         return [], 0
@@ -180,5 +180,7 @@ def _expected() -> str:
     """SQL for 1 if a rebalance is routine operation, else 0."""
     usual = {system: [entry.id for entry in causes().values() if entry.system == system and entry.expected] for system in SYSTEMS}
     words = {system: ", ".join(map(text, names)) for system, names in usual.items()}
-    met = (f"system = {text(system)} and (cause in ({each}) or root_cause in ({each}))" for system, each in words.items() if each)
-    return f"case when {' or '.join(met) or 'false'} then 1 else 0 end"
+    conditions = (
+        f"system = {text(system)} and (cause in ({causes}) or root_cause in ({causes}))" for system, causes in words.items() if causes
+    )
+    return f"case when {' or '.join(conditions) or 'false'} then 1 else 0 end"

@@ -21,14 +21,14 @@ def alert_rules(texts: Iterable[str]) -> list[AlertRule]:
 
 
 def _rule(text: str) -> AlertRule:
-    found = _RULE.fullmatch(text)
-    span = stretch(found["span"]) if found else None
-    if found is None or not span or found["measure"] not in MEASURES:
+    match = _RULE.fullmatch(text)
+    span = stretch(match["span"]) if match else None
+    if match is None or not span or match["measure"] not in MEASURES:
         raise UsageError(f"{text!r} is no rule; examples are {EXAMPLES}")
-    limit = _limit(found["measure"], found["limit"])
-    if limit is None or (found["word"] == "last") != (found["measure"] == "duration"):
+    limit = _limit(match["measure"], match["limit"])
+    if limit is None or (match["word"] == "last") != (match["measure"] == "duration"):
         raise UsageError(f"{text!r} is no rule: counts and times are 'per' a span, 'duration' is 'x last' a span; examples are {EXAMPLES}")
-    return AlertRule(text, found["groups"], found["measure"], limit, span.total_seconds())
+    return AlertRule(text, match["groups"], match["measure"], limit, span.total_seconds())
 
 
 def _limit(measure: str, text: str) -> float | None:

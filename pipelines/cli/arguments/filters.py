@@ -60,7 +60,7 @@ class Filters:
     severities: Sequence[str] = ()
 
     def __bool__(self) -> bool:
-        return any(getattr(self, each.name) for each in fields(self))
+        return any(getattr(self, field.name) for field in fields(self))
 
 
 def filters_of(

@@ -156,7 +156,7 @@ Form = Literal["json", "jsonl", "csv", "people"]
 
 def form(as_json: AsJson = False, jsonl: AsJsonLines = False, csv: AsCsv = False) -> Form:
     """The single output form requested."""
-    asked: list[Form] = [name for name, wanted in (("json", as_json), ("jsonl", jsonl), ("csv", csv)) if wanted]  # type: ignore[misc]
-    if len(asked) > 1:
-        raise UsageError(f"--{asked[0]} and --{asked[1]} can't be had at once")
-    return asked[0] if asked else "people"
+    requested: list[Form] = [name for name, wanted in (("json", as_json), ("jsonl", jsonl), ("csv", csv)) if wanted]  # type: ignore[misc]
+    if len(requested) > 1:
+        raise UsageError(f"--{requested[0]} and --{requested[1]} can't be had at once")
+    return requested[0] if requested else "people"

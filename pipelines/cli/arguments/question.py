@@ -1,8 +1,8 @@
 """Options shared by all commands that answer a question.
 
-They say what to read, what to show and how much to print. Such a command has a parameter `asked:
-QueryOptions`, `form: Form` if its answer has several forms, and `filters: Filters` if it lists rebalances; `question`
-replaces these by the options that fill them.
+They say what to read, what to show and how much to print. Such a command has a parameter
+`query_options: QueryOptions`, `form: Form` if its answer has several forms, and `filters: Filters` if it lists
+rebalances; `question` replaces these by the options that fill them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class QueryOptions:
         return Messenger(quiet=self.quiet, verbose=self.verbose)
 
 
-def _asked(
+def _query_options(
     paths: o.MaybePaths = None,
     warehouse: o.WarehouseUri = None,
     log_tz: o.LogZones = None,
@@ -70,12 +70,12 @@ def _asked(
     )  # fmt: skip
 
 
-_SHARED: dict[str, Callable[..., Any]] = {"asked": _asked, "form": o.form, "filters": filters_of}
+_SHARED: dict[str, Callable[..., Any]] = {"query_options": _query_options, "form": o.form, "filters": filters_of}
 """Builders of shared parameters from the options that replace them."""
 
 
 def question(command: Callable[..., int]) -> Callable[..., int]:
-    """Replace `asked`, `form` and `filters` by their options for Typer."""
+    """Replace `query_options`, `form` and `filters` by their options for Typer."""
     makers = {name: make for name, make in _SHARED.items() if name in inspect.signature(command).parameters}
     options = {name: _parameters(make) for name, make in makers.items()}
     parameters: list[inspect.Parameter] = []
@@ -84,12 +84,12 @@ def question(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def ask(**given: Any) -> int:
-        made = {name: make(**{each.name: given.pop(each.name) for each in options[name]}) for name, make in makers.items()}
+        made = {name: make(**{field.name: given.pop(field.name) for field in options[name]}) for name, make in makers.items()}
         return command(**made, **given)
 
     # Required options now follow optional ones, which only keyword parameters allow.
-    ask.__signature__ = inspect.Signature([each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters])  # type: ignore[attr-defined]
-    ask.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": int}
+    ask.__signature__ = inspect.Signature([parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters])  # type: ignore[attr-defined]
+    ask.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": int}
     del ask.__wrapped__
     return ask
 
@@ -97,4 +97,4 @@ def question(command: Callable[..., int]) -> Callable[..., int]:
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Parameters with resolved types, which modules keep as strings."""
     types = get_type_hints(function, include_extras=True)
-    return [each.replace(annotation=types[each.name]) for each in inspect.signature(function).parameters.values()]
+    return [parameter.replace(annotation=types[parameter.name]) for parameter in inspect.signature(function).parameters.values()]

@@ -51,12 +51,12 @@ class Moment:
         if self.back is not None:
             return _micros(end - self.back)
         local = end.astimezone(ZoneInfo(self.zone))
-        found = (
+        match = (
             local.replace(hour=self.of_day.hour, minute=self.of_day.minute, second=self.of_day.second, microsecond=self.of_day.microsecond)
             if self.of_day
             else local
         )
-        return _micros(found if found <= local + JUST_BEHIND else found - timedelta(days=1))
+        return _micros(match if match <= local + JUST_BEHIND else match - timedelta(days=1))
 
 
 _EXAMPLES = "2026-03-01T10:00, '2026-03-01 10:00:05.123+01:00', 10:00, 'yesterday 14:03', now-1h, 1772359200 and 2h"
@@ -67,7 +67,7 @@ _DAYS_BACK = {"today": 0, "yesterday": 1}
 
 
 def moment(text: str, zone: str, option: str, now: datetime | None = None) -> Moment:
-    """Parse a time; without its own zone it is in `zone`.
+    """Parse a time; one without a zone is in `zone`.
 
     `now` stands for the clock of this machine.
     """
@@ -82,60 +82,60 @@ def moment(text: str, zone: str, option: str, now: datetime | None = None) -> Mo
     try:
         if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?", text.strip()):
             return Moment(text, zone, of_day=time.fromisoformat(text.strip().rjust(5, "0").replace(",", ".")))
-        found = datetime.fromisoformat(text.strip().replace(",", "."))
-        return Moment(text, zone, absolute=_micros(found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))))
+        parsed = datetime.fromisoformat(text.strip().replace(",", "."))
+        return Moment(text, zone, absolute=_micros(parsed if parsed.tzinfo else parsed.replace(tzinfo=ZoneInfo(zone))))
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{option} {text!r} is no time; examples are {_EXAMPLES}") from error
 
 
 def _epoch_time(text: str) -> int | None:
     """Parse seconds, milliseconds or microseconds since 1970."""
-    found = _EPOCH_TIME.fullmatch(text)
-    if found is None:
+    match = _EPOCH_TIME.fullmatch(text)
+    if match is None:
         return None
-    if found["seconds"]:
-        return int(found["seconds"]) * 1_000_000 + int((found["fraction"] or ".0")[1:].ljust(6, "0"))
-    return int(found["millis"]) * 1000 if found["millis"] else int(found["micros"])
+    if match["seconds"]:
+        return int(match["seconds"]) * 1_000_000 + int((match["fraction"] or ".0")[1:].ljust(6, "0"))
+    return int(match["millis"]) * 1000 if match["millis"] else int(match["micros"])
 
 
 def _by_the_clock(text: str, zone: str, now: datetime) -> int | None:
     """Parse `now`, `now-1h`, `today` or `yesterday 14:03`."""
-    if found := _OF_NOW.fullmatch(text):
-        back = stretch(found["back"]) if found["back"] else timedelta(0)
+    if match := _OF_NOW.fullmatch(text):
+        back = stretch(match["back"]) if match["back"] else timedelta(0)
         return None if back is None else _micros(now - back)
-    found = _OF_A_DAY.fullmatch(text)
-    if found is None:
+    match = _OF_A_DAY.fullmatch(text)
+    if match is None:
         return None
     try:
-        of_day = time.fromisoformat((found["time"] or "00:00").rjust(5, "0").replace(",", "."))
+        of_day = time.fromisoformat((match["time"] or "00:00").rjust(5, "0").replace(",", "."))
     except ValueError:
         return None
-    day = now.astimezone(ZoneInfo(zone)).date() - timedelta(days=_DAYS_BACK[found["day"].lower()])
+    day = now.astimezone(ZoneInfo(zone)).date() - timedelta(days=_DAYS_BACK[match["day"].lower()])
     return _micros(datetime.combine(day, of_day, of_day.tzinfo or ZoneInfo(zone)))
 
 
 def stretch(text: str) -> timedelta | None:
     """Parse a duration such as 500ms, 45s or 5m; None if invalid."""
-    found = span_us(text.strip())
-    return None if found is None or found > LONGEST_US else timedelta(microseconds=found)
+    duration_us = span_us(text.strip())
+    return None if duration_us is None or duration_us > LONGEST_US else timedelta(microseconds=duration_us)
 
 
 def span_seconds(text: str, option: str) -> float:
     """Seconds of a stretch of time given to an option."""
-    found = stretch(text)
-    if found is None:
+    duration_us = stretch(text)
+    if duration_us is None:
         raise UsageError(f"{option} {text!r} is no stretch of time; examples are 500ms, 45s and 5m")
-    return found.total_seconds()
+    return duration_us.total_seconds()
 
 
 def window(text: str, zone: str) -> tuple[Moment, Moment]:
     """Parse `TIME` or `TIME/SPAN` into the interval from -SPAN to +SPAN."""
     when, slash, span = text.rpartition("/")
-    found = stretch(span) if slash else None
-    if slash and found is None:
+    duration_us = stretch(span) if slash else None
+    if slash and duration_us is None:
         raise UsageError(f"--around {text!r}: {span!r} is no stretch of time; examples are 90s, 5m and 2h")
     middle = moment(when if slash else text, zone, "--around")
-    reach = found if found is not None else AROUND
+    reach = duration_us if duration_us is not None else AROUND
     return replace(middle, shift=-reach), replace(middle, shift=reach)
 
 

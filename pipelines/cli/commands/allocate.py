@@ -22,7 +22,7 @@ QUEUES_MAX = 1_000_000
 
 @question
 def allocate(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     queues: Annotated[
         list[str] | None,
         typer.Option("--queues", metavar="BROKER=N", help="How many queues can be read from a broker. Repeatable, or with commas."),
@@ -56,14 +56,14 @@ def allocate(
     """
     from models.rocketmq.strategies import moves
 
-    shared = _start(asked, _parted(queues), _parted(clients), topic)
+    shared = _start(query_options, _parted(queues), _parted(clients), topic)
     chosen = _strategy(strategy or shared.strategy, virtual_nodes, rooms)
     before = _shares(chosen, shared.topic, shared.reads, shared.clients)
     changed = bool(with_client or without_client or with_queues)
     gone = set(without_client or ())
     if unknown := sorted(gone - set(shared.clients)):
         raise UsageError(f"--without-client {unknown[0]!r} is none of the clients given")
-    then = [each for each in shared.clients if each not in gone] + list(with_client or ())
+    then = [client for client in shared.clients if client not in gone] + list(with_client or ())
     after = _shares(chosen, shared.topic, shared.reads | _reads(with_queues or (), "--with-queues"), then) if changed else None
     moved = moves(before, after) if after is not None else ()
     if as_json:
@@ -82,11 +82,11 @@ def _parted(texts: Sequence[str] | None) -> list[str]:
     return [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
 
 
-def _start(asked: QueryOptions, queues: Sequence[str], clients: Sequence[str], topic: str | None) -> QueueShares:
+def _start(query_options: QueryOptions, queues: Sequence[str], clients: Sequence[str], topic: str | None) -> QueueShares:
     """Input of the preview: from options or from a history."""
     from pipelines.cli.answers.queue_shares import QueueShares, shared_at
 
-    if not (asked.paths or asked.warehouse):
+    if not (query_options.paths or query_options.warehouse):
         if not queues or not clients:
             raise UsageError("give --queues and --client, or logs (or --warehouse) to take them from")
         return QueueShares("", topic or "topic", _reads(queues, "--queues"), list(clients), "AVG")
@@ -94,25 +94,27 @@ def _start(asked: QueryOptions, queues: Sequence[str], clients: Sequence[str], t
         raise UsageError(
             "--queues and --client are taken from the logs; say what changes by --with-client, --without-client or --with-queues"
         )
-    if asked.groups is not None and len(asked.groups) > 1:
+    if query_options.groups is not None and len(query_options.groups) > 1:
         raise UsageError("--group: one group at a time")
-    source = open_source(asked)
+    source = open_source(query_options)
     at = None
-    if asked.until:
+    if query_options.until:
         from pipelines.cli.arguments.times import moment
 
         lasts = [row["last_at"] for row in source.rows.inputs["log_files"] if row["last_at"] is not None]
-        at = moment(asked.until, source.clock.zone_name, "--until").micros(max(lasts, default=None))
-    shared = shared_at(source.rows, asked.groups[0] if asked.groups else None, topic, at)
-    there = f"{_count(len(shared.clients), 'client')}, {_count(sum(shared.reads.values()), 'queue')}"
-    asked.talk.note(f"{shared.group}, {shared.topic}: {there}, {shared.strategy}")
+        at = moment(query_options.until, source.clock.zone_name, "--until").micros(max(lasts, default=None))
+    shared = shared_at(source.rows, query_options.groups[0] if query_options.groups else None, topic, at)
+    sizes = f"{_count(len(shared.clients), 'client')}, {_count(sum(shared.reads.values()), 'queue')}"
+    query_options.talk.note(f"{shared.group}, {shared.topic}: {sizes}, {shared.strategy}")
     if shared.unnamed:
-        asked.talk.warn(f"{shared.unnamed} more clients were there that held nothing and that no row names: shares are without them")
+        query_options.talk.warn(
+            f"{shared.unnamed} more clients were there that held nothing and that no row names: shares are without them"
+        )
     return shared
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what if number == 1 else what + 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def _strategy(name: str, virtual_nodes: int, rooms: list[str] | None) -> AllocationStrategy:
@@ -185,4 +187,4 @@ def _lines(shown: Preview, moved: tuple[QueueMove, ...], *, has_changed: bool) -
 def _who(clients: tuple[str, ...]) -> str:
     from dashboards.wording.escaping import visible
 
-    return ", ".join(visible(each) for each in clients) or "nobody"
+    return ", ".join(visible(client) for client in clients) or "nobody"

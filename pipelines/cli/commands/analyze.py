@@ -30,7 +30,7 @@ RECURRING_MAX = 2_000
 
 @question
 def analyze(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     filters: Filters,
     limit: o.Limit = 30,
@@ -56,17 +56,17 @@ def analyze(
     if follow:
         if markdown or report is not None or fail_on or advise or filters or form in ("json", "csv"):
             raise UsageError("--follow writes one line for each piece of news: it goes with --jsonl, --group and --since only")
-        return follow_rebalances(asked, as_lines=form == "jsonl")
-    source = open_source(asked, filters)
-    found = _searched(source, at_length=advise) if form != "csv" else []
+        return follow_rebalances(query_options, as_lines=form == "jsonl")
+    source = open_source(query_options, filters)
+    advices = _searched(source, at_length=advise) if form != "csv" else []
     if report is not None:
-        write_report(source, report, asked, found=found if advise else None)
+        write_report(source, report, query_options, advices=advices if advise else None)
     if markdown:
-        _write_markdown(source, found)
+        _write_markdown(source, advices)
     elif form == "people":
-        _show(source, found, limit=limit, verbose=asked.verbose, at_length=advise)
+        _show(source, advices, limit=limit, verbose=query_options.verbose, at_length=advise)
     else:
-        _write(source, form, found)
+        _write(source, form, advices)
     return codes.decisive([*source.codes, *_findings(source, fail_on)])
 
 
@@ -80,7 +80,7 @@ def _searched(source: Source, *, at_length: bool) -> list[Advice]:
     return search(source.rows, wanted, BESIDE) if wanted else []
 
 
-def _write(source: Source, form: o.Form, found: Sequence[Advice]) -> None:
+def _write(source: Source, form: o.Form, advices: Sequence[Advice]) -> None:
     """Write the answer for programs; CSV has the table of rebalances."""
     from pipelines.cli.answers.advice_rows import advice_rows
     from pipelines.cli.answers.recurrence_rows import recurrence_rows
@@ -92,7 +92,7 @@ def _write(source: Source, form: o.Form, found: Sequence[Advice]) -> None:
         return
     further = {
         "recurrences": recurrence_rows(_answer(source, kept_max=0, incidents_max=None).incidents),
-        "advice": advice_rows(found),
+        "advice": advice_rows(advices),
     }
     if form == "json":
         answers.write_contract(source.rows, further)
@@ -100,12 +100,12 @@ def _write(source: Source, form: o.Form, found: Sequence[Advice]) -> None:
         answers.write_contract_lines(source.rows, further)
 
 
-def _write_markdown(source: Source, found: Sequence[Advice]) -> None:
+def _write_markdown(source: Source, advices: Sequence[Advice]) -> None:
     from pipelines.cli.answers.settings_search import with_remedies
     from pipelines.cli.output.markdown import incident_report
     from pipelines.cli.output.standard_streams import Output
 
-    answer = with_remedies(_answer(source, kept_max=None, incidents_max=RECURRING_MAX), found)
+    answer = with_remedies(_answer(source, kept_max=None, incidents_max=RECURRING_MAX), advices)
     Output().write("\n".join(incident_report(answer, source.clock)) + "\n")
 
 
@@ -123,14 +123,14 @@ def _answer(source: Source, *, kept_max: int | None, incidents_max: int | None) 
     )
 
 
-def _show(source: Source, found: Sequence[Advice], *, limit: int, verbose: bool, at_length: bool) -> None:
+def _show(source: Source, advices: Sequence[Advice], *, limit: int, verbose: bool, at_length: bool) -> None:
     from pipelines.cli.answers.settings_search import harmed, in_sections, with_remedies
     from pipelines.cli.output import screens
 
     answer = _answer(source, kept_max=limit or None, incidents_max=None if verbose else RECURRING_MAX)
-    answer = with_remedies(answer, found)
+    answer = with_remedies(answer, advices)
     wanted = harmed(source.rows)
-    settings = in_sections(source.rows, wanted, found) if wanted or at_length else {}
+    settings = in_sections(source.rows, wanted, advices) if wanted or at_length else {}
     screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped, settings=settings)
 
 

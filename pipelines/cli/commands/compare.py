@@ -48,7 +48,7 @@ LONG = (
 
 @question
 def compare(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     at: At = None,
     before: Before = None,
@@ -64,16 +64,16 @@ def compare(
 
     if sum((at is not None, before is not None or after is not None, clusters is not None)) != 1 or (before is None) != (after is None):
         raise UsageError("say what to compare: --at TIME, --before FROM..TO with --after FROM..TO, or --clusters A B")
-    source = open_source(asked)
-    found = _of_clusters(source, clusters) if clusters else _of_periods(source, at, before, after)
+    source = open_source(query_options)
+    comparison = _of_clusters(source, clusters) if clusters else _of_periods(source, at, before, after)
     if form == "people":
-        _show(screen(), found, source, limit)
+        _show(screen(), comparison, source, limit)
     elif form == "json":
-        answers.write_object(ready(found))
+        answers.write_object(ready(comparison))
     elif form == "jsonl":
-        answers.write_lines(_changes(found))
+        answers.write_lines(_changes(comparison))
     else:
-        answers.write_csv(LONG, _changes(found))
+        answers.write_csv(LONG, _changes(comparison))
     return codes.decisive(source.codes)
 
 
@@ -103,8 +103,8 @@ def _within_in_sql(side: Side) -> str:
     from pipelines.warehouse.reader import instant
 
     bounds = ((">=", side.started_at), ("<=", side.ended_at))
-    met = [f"coalesce(started_at, ended_at) {sign} {instant(at)}" for sign, at in bounds if at is not None]
-    return " and ".join(met) or "true"
+    conditions = [f"coalesce(started_at, ended_at) {sign} {instant(at)}" for sign, at in bounds if at is not None]
+    return " and ".join(conditions) or "true"
 
 
 def _within(when: int, side: Side, *, last_too: bool) -> bool:
@@ -162,7 +162,7 @@ def _column(row: Any, name: str) -> Any:
     return column(row, name)
 
 
-def ready(found: Comparison) -> dict[str, Any]:
+def ready(comparison: Comparison) -> dict[str, Any]:
     """A comparison as described by `groupscope schema compare`."""
     from pipelines.schema.tables import instant_text
 
@@ -171,88 +171,93 @@ def ready(found: Comparison) -> dict[str, Any]:
             "name": side.name,
             "started_at": instant_text(side.started_at),
             "ended_at": instant_text(side.ended_at),
-            "rebalances": found.rebalances[number],
-            "rebalances_per_hour": side.per_hour(found.rebalances[number]),
-            "stopped_seconds": found.stopped_seconds[number],
+            "rebalances": comparison.rebalances[number],
+            "rebalances_per_hour": side.per_hour(comparison.rebalances[number]),
+            "stopped_seconds": comparison.stopped_seconds[number],
         }
-        for number, side in enumerate(found.sides)
+        for number, side in enumerate(comparison.sides)
     ]
-    offenders = {"new_offenders": found.new, "gone_offenders": found.gone}
+    offenders = {"new_offenders": comparison.new, "gone_offenders": comparison.gone}
     return {
         "sides": sides,
-        "changes": list(_changes(found)),
-        **{key: [_member(one) for one in members] for key, members in offenders.items()},
+        "changes": list(_changes(comparison)),
+        **{key: [_member(member) for member in members] for key, members in offenders.items()},
     }
 
 
-def _changes(found: Comparison) -> Iterable[dict[str, Any]]:
-    for one in found.changes:
-        rates = (side.per_hour(count) for side, count in zip(found.sides, one.counts, strict=True))
-        values = (one.system, one.group, one.cause, one.is_expected, *one.counts, *one.stopped_seconds, *rates)
+def _changes(comparison: Comparison) -> Iterable[dict[str, Any]]:
+    for change in comparison.changes:
+        rates = (side.per_hour(count) for side, count in zip(comparison.sides, change.counts, strict=True))
+        values = (change.system, change.group, change.cause, change.is_expected, *change.counts, *change.stopped_seconds, *rates)
         yield dict(zip(LONG, values, strict=True))
 
 
-def _member(one: Mover) -> dict[str, Any]:
+def _member(mover: Mover) -> dict[str, Any]:
     return {
-        "system": one.system,
-        "group": one.group,
-        "name": one.name,
-        "rebalances_caused": one.caused,
-        "rebalances_held_up": one.blocked,
-        "stopped_seconds": one.stopped_seconds,
-        "causes": dict(one.causes),
+        "system": mover.system,
+        "group": mover.group,
+        "name": mover.name,
+        "rebalances_caused": mover.caused,
+        "rebalances_held_up": mover.blocked,
+        "stopped_seconds": mover.stopped_seconds,
+        "causes": dict(mover.causes),
     }
 
 
-def _show(console: Console, found: Comparison, source: Source, limit: int) -> None:
+def _show(console: Console, comparison: Comparison, source: Source, limit: int) -> None:
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 
-    names = [side.name for side in found.sides]
-    for number, side in enumerate(found.sides):
+    names = [side.name for side in comparison.sides]
+    for number, side in enumerate(comparison.sides):
         when = source.clock.span(side.started_at, side.ended_at)
-        per_hour = "" if found.are_alike else _rate(side.per_hour(found.rebalances[number]))
-        many = counted(found.rebalances[number], "rebalance")
-        text = f"{when}, {duration(side.seconds)}: {many}{per_hour}, {duration(found.stopped_seconds[number])} stopped"
+        per_hour = "" if comparison.are_alike else _rate(side.per_hour(comparison.rebalances[number]))
+        count_text = counted(comparison.rebalances[number], "rebalance")
+        text = f"{when}, {duration(side.seconds)}: {count_text}{per_hour}, {duration(comparison.stopped_seconds[number])} stopped"
         screens.labelled(console, f"{side.name:<{max(map(len, names))}}  ", "bold", text)
-    if not found.changes:
+    if not comparison.changes:
         screens.say(console, "No rebalance on either side.")
         return
-    if not found.are_alike:
+    if not comparison.are_alike:
         screens.say(console, "The two do not last equally long: compare the numbers per hour.", style="dim")
     console.print()
-    shown = found.changes[: limit or None]
+    shown = comparison.changes[: limit or None]
     columns = [
-        Column("group", [one.group for one in shown], least=14),
-        Column("cause", [one.cause.replace("_", " ") for one in shown], least=15),
-        Column(names[0], [f"{one.counts[0]:,}" for one in shown], is_right_aligned=True),
-        Column(names[1], [f"{one.counts[1]:,}" for one in shown], is_right_aligned=True),
-        Column("an hour", [] if found.are_alike else [_rates(found, one.counts) for one in shown], rank=2, is_right_aligned=True),
+        Column("group", [change.group for change in shown], least=14),
+        Column("cause", [change.cause.replace("_", " ") for change in shown], least=15),
+        Column(names[0], [f"{change.counts[0]:,}" for change in shown], is_right_aligned=True),
+        Column(names[1], [f"{change.counts[1]:,}" for change in shown], is_right_aligned=True),
         Column(
-            "change",
-            [f"{one.counts[1] - one.counts[0]:+,}" if one.counts[0] != one.counts[1] else "=" for one in shown],
+            "an hour",
+            [] if comparison.are_alike else [_rates(comparison, change.counts) for change in shown],
+            rank=2,
             is_right_aligned=True,
         ),
-        Column("stopped " + names[0], [duration(one.stopped_seconds[0]) for one in shown], rank=1, is_right_aligned=True),
-        Column("stopped " + names[1], [duration(one.stopped_seconds[1]) for one in shown], rank=1, is_right_aligned=True),
+        Column(
+            "change",
+            [f"{change.counts[1] - change.counts[0]:+,}" if change.counts[0] != change.counts[1] else "=" for change in shown],
+            is_right_aligned=True,
+        ),
+        Column("stopped " + names[0], [duration(change.stopped_seconds[0]) for change in shown], rank=1, is_right_aligned=True),
+        Column("stopped " + names[1], [duration(change.stopped_seconds[1]) for change in shown], rank=1, is_right_aligned=True),
     ]
     console.print(grid(columns, console.width, indent=1))
-    if len(found.changes) > len(shown):
-        screens.say(console, f"{len(shown):,} of {len(found.changes):,} lines, what changed most; --limit 0 shows all", style="dim")
-    _members(console, f"Trouble only {_in(found, 1)}", found.new, limit)
-    _members(console, f"Trouble only {_in(found, 0)}", found.gone, limit)
+    if len(comparison.changes) > len(shown):
+        screens.say(console, f"{len(shown):,} of {len(comparison.changes):,} lines, what changed most; --limit 0 shows all", style="dim")
+    _members(console, f"Trouble only {_in(comparison, 1)}", comparison.new, limit)
+    _members(console, f"Trouble only {_in(comparison, 0)}", comparison.gone, limit)
 
 
-def _in(found: Comparison, number: int) -> str:
-    name = found.sides[number].name
+def _in(comparison: Comparison, number: int) -> str:
+    name = comparison.sides[number].name
     return name if name in ("before", "after") else f"in {name}"
 
 
-def _rates(found: Comparison, counts: tuple[int, int]) -> str:
+def _rates(comparison: Comparison, counts: tuple[int, int]) -> str:
     """Rebalances an hour on both sides."""
-    rates = [side.per_hour(count) for side, count in zip(found.sides, counts, strict=True)]
+    rates = [side.per_hour(count) for side, count in zip(comparison.sides, counts, strict=True)]
     return " → ".join("?" if rate is None else f"{rate:,.1f}" for rate in rates)
 
 
@@ -269,13 +274,13 @@ def _members(console: Console, title: str, members: Iterable[Mover], limit: int)
     if not listed:
         return
     screens.heading(console, title)
-    by = [", ".join(f"{name.replace('_', ' ')} {screens.TIMES}{count}" for name, count in one.causes) for one in listed]
+    by = [", ".join(f"{name.replace('_', ' ')} {screens.TIMES}{count}" for name, count in mover.causes) for mover in listed]
     columns = [
-        Column("member", [one.name for one in listed], least=21),
-        Column("group", [one.group for one in listed], least=14),
-        Column("caused", [str(one.caused) for one in listed], is_right_aligned=True),
-        Column("held up", [str(one.blocked) for one in listed], is_right_aligned=True),
-        Column("stood still", [duration(one.stopped_seconds) for one in listed], is_right_aligned=True),
+        Column("member", [mover.name for mover in listed], least=21),
+        Column("group", [mover.group for mover in listed], least=14),
+        Column("caused", [str(mover.caused) for mover in listed], is_right_aligned=True),
+        Column("held up", [str(mover.blocked) for mover in listed], is_right_aligned=True),
+        Column("stood still", [duration(mover.stopped_seconds) for mover in listed], is_right_aligned=True),
         Column("by", by, rank=1, least=16),
     ]
     console.print(grid(columns, console.width, indent=1))

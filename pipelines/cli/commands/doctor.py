@@ -71,34 +71,36 @@ def examine(warehouse: str | None) -> list[InstallationProblem]:
 
 
 def _python() -> InstallationProblem:
-    found = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro} at {sys.executable}"
+    version = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro} at {sys.executable}"
     if sys.version_info[:2] >= PYTHON_NEEDED:
-        return InstallationProblem("Python", "ok", found)
-    return InstallationProblem("Python", "missing", found, fix="install Python 3.11 or later and make a new environment with it")
+        return InstallationProblem("Python", "ok", version)
+    return InstallationProblem("Python", "missing", version, fix="install Python 3.11 or later and make a new environment with it")
 
 
 def _packages() -> InstallationProblem:
-    found, missing = _versions(PACKAGES)
+    versions, missing = _versions(PACKAGES)
     if missing:
         return InstallationProblem(
             "Packages", "missing", f"not installed: {', '.join(missing)}", fix="pip install groupscope, in a fresh environment"
         )
-    return InstallationProblem("Packages", "ok", ", ".join(found))
+    return InstallationProblem("Packages", "ok", ", ".join(versions))
 
 
 def _extra(extra: str) -> InstallationProblem:
     """Report an extra; its absence is no fault."""
-    found, missing = _versions(EXTRAS[extra])
+    versions, missing = _versions(EXTRAS[extra])
     if missing:
         fix = f"pip install 'groupscope[{extra}]'"
         return InstallationProblem(f"Extra {extra}", "warning", f"not installed: {', '.join(missing)}", NEEDED_BY[extra], fix)
-    return InstallationProblem(f"Extra {extra}", "ok", ", ".join(found), NEEDED_BY[extra])
+    return InstallationProblem(f"Extra {extra}", "ok", ", ".join(versions), NEEDED_BY[extra])
 
 
 def _versions(names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Installed distributions with versions, and those that are absent."""
     versions = {name: found_version(name) for name in names}
-    return [f"{name} {found}" for name, found in versions.items() if found], [name for name, found in versions.items() if not found]
+    return [f"{name} {version}" for name, version in versions.items() if version], [
+        name for name, version in versions.items() if not version
+    ]
 
 
 def _time_zones() -> InstallationProblem:
@@ -123,12 +125,12 @@ def _java() -> InstallationProblem:
         done = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - the user's own java
     except (OSError, subprocess.TimeoutExpired) as error:
         return InstallationProblem("Java", "missing", f"{command} does not start: {error}", needed, fix)
-    told = (done.stderr or done.stdout).strip()
-    release = re.search(r'version "(?:1\.)?(\d+)', told)
-    found = f"{release[1] if release else 'version unknown'} at {command}"
+    version_text = (done.stderr or done.stdout).strip()
+    release = re.search(r'version "(?:1\.)?(\d+)', version_text)
+    java = f"{release[1] if release else 'version unknown'} at {command}"
     if release and int(release[1]) in JAVA_SUPPORTED:
-        return InstallationProblem("Java", "ok", found, needed)
-    return InstallationProblem("Java", "warning", found, needed, "Spark 4 is tested with Java 17 and 21; set JAVA_HOME to one of them")
+        return InstallationProblem("Java", "ok", java, needed)
+    return InstallationProblem("Java", "warning", java, needed, "Spark 4 is tested with Java 17 and 21; set JAVA_HOME to one of them")
 
 
 def _jars() -> InstallationProblem:

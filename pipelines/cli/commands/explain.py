@@ -32,7 +32,7 @@ def explain(
             autocompletion=completion.rebalances,
         ),
     ],
-    asked: QueryOptions,
+    query_options: QueryOptions,
     prove: Annotated[
         bool,
         typer.Option(
@@ -51,18 +51,18 @@ def explain(
     from pipelines.cli.answers.log_lines import find_line, line_named
     from pipelines.cli.answers.rebalance_lookup import find_rebalance, rebalances_of_group
 
-    source = open_source(asked)
+    source = open_source(query_options)
     place = line_named(name, source)
     if place is None and (rows := rebalances_of_group(source.rows, name)):
         _list(rows, source, as_json=as_json)
         return codes.decisive(source.codes)
-    found = find_line(*place, source, asked) if place is not None else None
-    row = found.placed.row if found is not None else find_rebalance(source.rows, name, source.clock)
-    proof = _proof(row, source, asked) if prove and row is not None else None
+    line = find_line(*place, source, query_options) if place is not None else None
+    row = line.placed.row if line is not None else find_rebalance(source.rows, name, source.clock)
+    proof = _proof(row, source, query_options) if prove and row is not None else None
     if as_json:
-        _write(row, found, source, proof)
+        _write(row, line, source, proof)
     else:
-        _tell(row, found, source, verbose=asked.verbose)
+        _tell(row, line, source, verbose=query_options.verbose)
         if proof is not None:
             from pipelines.cli.output.proof import show
 
@@ -70,11 +70,11 @@ def explain(
     return codes.decisive(source.codes)
 
 
-def _proof(row: Any, source: Source, asked: QueryOptions) -> Proof:
+def _proof(row: Any, source: Source, query_options: QueryOptions) -> Proof:
     """Run the causes of a rebalance through the coordinator's model."""
     from pipelines.cli.answers.proof import proof_of
 
-    return proof_of(row, source, asked)
+    return proof_of(row, source, query_options)
 
 
 def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
@@ -92,18 +92,18 @@ def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
     screens.say(screen(), f"groupscope explain {items[-1].id[:10]} tells the last one", style="dim")
 
 
-def _write(row: Any, found: LocatedLine | None, source: Source, proof: Proof | None) -> None:
+def _write(row: Any, line: LocatedLine | None, source: Source, proof: Proof | None) -> None:
     from dashboards.answer.build import rebalance
     from dashboards.wording.story import story
     from pipelines.cli.answers import log_lines as lines
     from pipelines.cli.output import proof as proofs
     from pipelines.cli.output.json_csv import ready, write_object
 
-    told = list(ready("rebalances", [row])) if row is not None else [None]
+    rows = list(ready("rebalances", [row])) if row is not None else [None]
     write_object(
         {
-            "line": lines.ready(found) if found is not None else None,
-            "rebalance": told[0],
+            "line": lines.ready(line) if line is not None else None,
+            "rebalance": rows[0],
             "story": story(rebalance(row), source.clock) if row is not None else [],
             "proof": proofs.ready(proof) if proof is not None else None,
             "advice": _advice(row, source),
@@ -115,12 +115,15 @@ def _advice(row: Any, source: Source) -> dict[str, Any]:
     """What would have helped in this rebalance, and in its group, as rows."""
     from pipelines.cli.answers.advice_rows import finding_row
 
-    found = _searched(row, source) if row is not None and row.system == "kafka" else []
-    here = [finding_row(advice, each, helps=True) for advice in found for each in advice.scopes.get(row.rebalance_id, ())]
-    return {"rebalance": here, "group": [finding_row(advice, each, helps=True) for advice in found for each in advice.helpful]}
+    advices = _searched(row, source) if row is not None and row.system == "kafka" else []
+    finding_rows = [finding_row(advice, finding, helps=True) for advice in advices for finding in advice.scopes.get(row.rebalance_id, ())]
+    return {
+        "rebalance": finding_rows,
+        "group": [finding_row(advice, finding, helps=True) for advice in advices for finding in advice.helpful],
+    }
 
 
-def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool) -> None:
+def _tell(row: Any, line: LocatedLine | None, source: Source, *, verbose: bool) -> None:
     from dashboards.answer.build import rebalance
     from dashboards.wording.escaping import first_line, shortened
     from pipelines.cli.answers import log_lines as lines
@@ -128,13 +131,13 @@ def _tell(row: Any, found: LocatedLine | None, source: Source, *, verbose: bool)
     from pipelines.cli.output import screens
 
     console = screen()
-    if found is not None:
-        if found.is_known and found.event is not None:
-            screens.say(console, shortened(first_line(found.event.text), lines.TEXT_MAX), style="dim", is_wide=True)
-        for sentence in lines.sentences(found):
+    if line is not None:
+        if line.is_known and line.event is not None:
+            screens.say(console, shortened(first_line(line.event.text), lines.TEXT_MAX), style="dim", is_wide=True)
+        for sentence in lines.sentences(line):
             screens.say(console, sentence)
         if row is not None:
-            screens.heading(console, "The rebalance" if found.is_known else "What was going on")
+            screens.heading(console, "The rebalance" if line.is_known else "What was going on")
     if row is not None:
         searched = _searched(row, source) if row.system == "kafka" else []
         item = rebalance(row)
@@ -152,10 +155,10 @@ def _searched(row: Any, source: Source) -> list[Advice]:
     return search(source.rows, {(row.cluster, row.group)}, BESIDE, Scope(row.rebalance_id, frozenset({row.rebalance_id})))
 
 
-def _show_settings(row: Any, source: Source, found: Sequence[Advice]) -> None:
+def _show_settings(row: Any, source: Source, advices: Sequence[Advice]) -> None:
     """Print what would have helped in this rebalance, and in its group."""
     from pipelines.cli.answers.settings_search import in_sections, in_short
     from pipelines.cli.output import screens
 
-    here = in_short(found).get(row.rebalance_id, [])
-    screens.settings_in_short(screen(), in_sections(source.rows, {(row.cluster, row.group)}, found), here)
+    settings = in_short(advices).get(row.rebalance_id, [])
+    screens.settings_in_short(screen(), in_sections(source.rows, {(row.cluster, row.group)}, advices), settings)

@@ -54,7 +54,7 @@ MoveTo = Annotated[
 
 @question
 def outages(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     under_replicated: UnderReplicated = False,
     if_down: IfDown = None,
@@ -66,7 +66,7 @@ def outages(
         raise UsageError("--reassignment goes with --if-down BROKER")
     if if_down is not None and (form not in ("json", "people") or under_replicated):
         raise UsageError("--if-down is an answer of its own: give --json rather than --jsonl or --csv, and no --under-replicated")
-    source = open_source(asked)
+    source = open_source(query_options)
     if if_down is not None:
         return _if_down(source, if_down, reassignment, limit=limit, as_json=form == "json")
     if under_replicated:
@@ -77,28 +77,28 @@ def outages(
 def _if_down(source: Source, broker: str, target: Path | None, *, limit: int, as_json: bool) -> int:
     from models.kafka.outages.broker_loss import exposed_by
 
-    layouts: list[Layout] = [each for each in source.layouts if broker in (*each.running, *each.gone)]
+    layouts: list[Layout] = [layout for layout in source.layouts if broker in (*layout.running, *layout.gone)]
     if not layouts:
-        known = sorted({node for each in source.layouts for node in (*each.running, *each.gone)}, key=lambda node: (len(node), node))
+        known = sorted({node for layout in source.layouts for node in (*layout.running, *layout.gone)}, key=lambda node: (len(node), node))
         raise UsageError(f"no broker {broker!r} in these logs; there are {', '.join(known) or 'none that hold a partition'}")
-    found = [(layout, exposed_by(layout, broker)) for layout in layouts]
-    move = _moves(found)
+    losses = [(layout, exposed_by(layout, broker)) for layout in layouts]
+    move = _moves(losses)
     if target is not None:
         _write(target, move)
     if as_json:
-        _write_json(broker, found, move)
+        _write_json(broker, losses, move)
     else:
-        _show(screen(), broker, found, move, target, limit)
+        _show(screen(), broker, losses, move, target, limit)
     return codes.decisive(source.codes)
 
 
-def _moves(found: list[tuple[Layout, list[PartitionAtRisk]]]) -> dict[str, Any]:
+def _moves(losses: list[tuple[Layout, list[PartitionAtRisk]]]) -> dict[str, Any]:
     from models.kafka.outages.broker_loss import reassignment
 
-    if len(found) > 1:
-        names = ", ".join(sorted(layout.cluster for layout, _ in found))
+    if len(losses) > 1:
+        names = ", ".join(sorted(layout.cluster for layout, _ in losses))
         raise UsageError(f"several clusters have such a broker ({names}); give the files of one of them")
-    return reassignment(found[0][1])
+    return reassignment(losses[0][1])
 
 
 def _write(target: Path, move: dict[str, Any]) -> None:
@@ -110,7 +110,7 @@ def _write(target: Path, move: dict[str, Any]) -> None:
         raise CannotWrite(f"{target}: {error.strerror or error}") from error
 
 
-def _write_json(broker: str, found: list[tuple[Layout, list[PartitionAtRisk]]], move: dict[str, Any]) -> None:
+def _write_json(broker: str, losses: list[tuple[Layout, list[PartitionAtRisk]]], move: dict[str, Any]) -> None:
     import json
 
     from pipelines.versions import SCHEMA_VERSION
@@ -118,17 +118,17 @@ def _write_json(broker: str, found: list[tuple[Layout, list[PartitionAtRisk]]], 
     rows = [
         {
             "cluster": layout.cluster,
-            "topic": each.placement.topic,
-            "partition": each.placement.partition,
-            "why": each.why,
-            "leader": each.placement.leader,
-            "replicas": list(each.placement.replicas),
-            "replicas_known": each.placement.is_sure,
-            "isr": None if each.placement.isr is None else list(each.placement.isr),
-            "move_to": list(each.target),
+            "topic": partition.placement.topic,
+            "partition": partition.placement.partition,
+            "why": partition.why,
+            "leader": partition.placement.leader,
+            "replicas": list(partition.placement.replicas),
+            "replicas_known": partition.placement.is_sure,
+            "isr": None if partition.placement.isr is None else list(partition.placement.isr),
+            "move_to": list(partition.target),
         }
-        for layout, exposed in found
-        for each in exposed
+        for layout, exposed in losses
+        for partition in exposed
     ]
     answer = {"schema_version": SCHEMA_VERSION, "if_down": broker, "partitions": rows, "reassignment": move}
     Output().write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
@@ -138,14 +138,14 @@ _WHY = {"single_replica": "it has no other replica", "last_in_sync": "no other r
 
 
 def _show(
-    console: Console, broker: str, found: list[tuple[Layout, list[PartitionAtRisk]]], move: dict[str, Any], target: Path | None, limit: int
+    console: Console, broker: str, losses: list[tuple[Layout, list[PartitionAtRisk]]], move: dict[str, Any], target: Path | None, limit: int
 ) -> None:
     import json
 
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 
-    layout, exposed = found[0]
+    layout, exposed = losses[0]
     if not exposed:
         screens.say(
             console, f"If broker {broker} stops, each of the {len(layout.placements):,} partitions seen in the logs keeps a leader."
@@ -154,11 +154,14 @@ def _show(
     screens.say(console, f"If broker {broker} stops, {len(exposed):,} of {len(layout.placements):,} partitions have no leader:")
     shown = exposed[: limit or None]
     columns = [
-        Column("partition", [f"{each.placement.topic}-{each.placement.partition}" for each in shown], least=20),
-        Column("why", [_WHY[each.why] for each in shown], least=14),
-        Column("replicas", [",".join(each.placement.replicas) + ("" if each.placement.is_sure else " at least") for each in shown]),
-        Column("in sync", ["?" if each.placement.isr is None else ",".join(each.placement.isr) for each in shown]),
-        Column("move to", [",".join(each.target) or "no other broker is known" for each in shown]),
+        Column("partition", [f"{partition.placement.topic}-{partition.placement.partition}" for partition in shown], least=20),
+        Column("why", [_WHY[partition.why] for partition in shown], least=14),
+        Column(
+            "replicas",
+            [",".join(partition.placement.replicas) + ("" if partition.placement.is_sure else " at least") for partition in shown],
+        ),
+        Column("in sync", ["?" if partition.placement.isr is None else ",".join(partition.placement.isr) for partition in shown]),
+        Column("move to", [",".join(partition.target) or "no other broker is known" for partition in shown]),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(exposed) > len(shown):

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @question
 def ownership(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     limit: o.Limit = 50,
 ) -> int:
     """Show who held each RocketMQ queue, and when nobody or two did."""
-    source = open_source(asked)
+    source = open_source(query_options)
     return tables.listing(source, "ownership", "queue_ownership", _show, limit=limit, form=form)
 
 

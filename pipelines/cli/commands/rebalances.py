@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @question
 def rebalances(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     filters: Filters,
     limit: o.Limit = 50,
 ) -> int:
     """List rebalances: when, why, caused by whom, for how long."""
-    source = open_source(asked, filters)
+    source = open_source(query_options, filters)
     return _answer(source, "rebalances", _rows("rebalances"), _rebalances, limit=limit, form=form)
 
 
@@ -42,7 +42,7 @@ RankedBy = Annotated[
 
 @question
 def offenders(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     filters: Filters,
     by: RankedBy = "client",
@@ -56,7 +56,7 @@ def offenders(
 
     By the time that their groups stood still.
     """
-    source = open_source(asked, filters)
+    source = open_source(query_options, filters)
     if blockers:
         return _blockers(source, by, limit=limit, form=form)
     return _answer(source, "offenders", partial(offender_rows, ranked_by=by), partial(_offenders, ranked_by=by), limit=limit, form=form)
@@ -80,12 +80,12 @@ def _blockers(source: Source, by: str, *, limit: int, form: o.Form) -> int:
 
 @question
 def timeline(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     limit: o.Limit = 40,
 ) -> int:
     """Show the states of groups over time."""
-    source = open_source(asked)
+    source = open_source(query_options)
     return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, form=form)
 
 
@@ -177,12 +177,12 @@ def _offenders(console: Console, source: Source, limit: int, ranked_by: str) -> 
     from pipelines.cli.answers import sql_ranking as ranked
     from pipelines.cli.output import screens
 
-    found = ranked.offenders(source.rows.rebalances, ranked_by)
-    if not found:
+    offenders = ranked.offenders(source.rows.rebalances, ranked_by)
+    if not offenders:
         screens.say(console, "No member is known to have set off or held up a rebalance.")
         return
-    screens.offenders(console, found[: limit or None], source.clock)
-    _rest(console, len(found), limit or len(found), "members", "the worst are shown")
+    screens.offenders(console, offenders[: limit or None], source.clock)
+    _rest(console, len(offenders), limit or len(offenders), "members", "the worst are shown")
 
 
 def _timeline(console: Console, source: Source, limit: int) -> None:
@@ -205,12 +205,12 @@ def _with_clients(groups: Sequence[Lane], clients: Sequence[Lane], limit: int) -
     room = len(clients) if not limit else max(0, limit - len(groups))
     for group in groups:
         yield group
-        own = [lane for lane in clients if (lane.cluster, lane.group) == (group.cluster, group.group)][:room]
-        room -= len(own)
-        yield from own
+        group_lanes = [lane for lane in clients if (lane.cluster, lane.group) == (group.cluster, group.group)][:room]
+        room -= len(group_lanes)
+        yield from group_lanes
     # Groups of the newer protocols have no such states, but their clients do.
-    told = {(group.cluster, group.group) for group in groups}
-    yield from [lane for lane in clients if (lane.cluster, lane.group) not in told][:room]
+    keys = {(group.cluster, group.group) for group in groups}
+    yield from [lane for lane in clients if (lane.cluster, lane.group) not in keys][:room]
 
 
 def _outages(console: Console, source: Source, limit: int) -> None:
@@ -219,13 +219,13 @@ def _outages(console: Console, source: Source, limit: int) -> None:
     from pipelines.cli.output import screens
     from pipelines.cli.output.outage_lanes import outage_lanes
 
-    found = outages(source.rows.outages)
-    if not found:
+    outage_rows = outages(source.rows.outages)
+    if not outage_rows:
         screens.say(console, _no_outage(source))
         return
-    shown = found[: limit or None]
+    shown = outage_rows[: limit or None]
     screens.outages(console, shown, source.clock)
-    _rest(console, len(found), len(shown), "outages", "by time")
+    _rest(console, len(outage_rows), len(shown), "outages", "by time")
     console.print()
     outage_lanes(console, shown, source.clock)
     _remedies(console, shown)
@@ -268,8 +268,8 @@ CONTROLLERS = ("controller", "state_change")
 """Kinds of files that show each change of leaders."""
 
 
-def _rest(console: Console, count: int, shown: int, what: str, which: str) -> None:
+def _rest(console: Console, count: int, shown: int, noun: str, which: str) -> None:
     from pipelines.cli.output import screens
 
     if count > shown:
-        screens.say(console, f"{shown:,} of {count:,} {what}, {which}; --limit 0 shows all", style="dim")
+        screens.say(console, f"{shown:,} of {count:,} {noun}, {which}; --limit 0 shows all", style="dim")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @question
 def report(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the page.", rich_help_panel=o.HOW)] = Path(
         "groupscope.html"
     ),
@@ -40,26 +40,26 @@ def report(
     """Write the answer as one self-contained HTML page."""
     from pipelines.cli.answers.settings_search import AT_LENGTH, search
 
-    source = open_source(asked)
-    write_report(source, out, asked, title=title, found=search(source.rows, None, AT_LENGTH) if advise else None)
+    source = open_source(query_options)
+    write_report(source, out, query_options, title=title, advices=search(source.rows, None, AT_LENGTH) if advise else None)
     return codes.decisive(source.codes)
 
 
 def write_report(
-    source: Source, path: Path, asked: QueryOptions, *, title: str | None = None, found: Sequence[Advice] | None = None
+    source: Source, path: Path, query_options: QueryOptions, *, title: str | None = None, advices: Sequence[Advice] | None = None
 ) -> None:
     """Write the page atomically.
 
-    `found` is what a search over settings found, if one was made at length.
+    `advices` are the results of a long search over settings, if one was made.
     """
     from pipelines.cli.answers.proof import proofs_of
     from pipelines.cli.output.atomic_write import write_text
 
-    write_text(path, page_of(source, title or title_of(asked, source), proofs_of(source, asked), found))
-    asked.talk.note(f"report written: {path}")
+    write_text(path, page_of(source, title or title_of(query_options, source), proofs_of(source, query_options), advices))
+    query_options.talk.note(f"report written: {path}")
 
 
-def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | None = None, found: Sequence[Advice] | None = None) -> str:
+def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | None = None, advices: Sequence[Advice] | None = None) -> str:
     """The answer as one HTML page."""
     from importlib.metadata import version
 
@@ -67,22 +67,22 @@ def page_of(source: Source, title: str, proofs: Mapping[str, Sequence[Part]] | N
     from dashboards.page.page import report
     from pipelines.cli.answers.settings_search import ON_PAGE, for_page, search, with_remedies
 
-    if found is None:
-        found = search(source.rows, None, ON_PAGE)
+    if advices is None:
+        advices = search(source.rows, None, ON_PAGE)
     drawn = source.settings.report.drawn_rebalances_max
     answer = replace(
-        with_remedies(build_answer(source.rows, for_page=True), found),
-        what_ifs=what_ifs(source.rows, found),
+        with_remedies(build_answer(source.rows, for_page=True), advices),
+        what_ifs=what_ifs(source.rows, advices),
         broker_losses=broker_losses(source.layouts),
         proofs=proofs or {},
-        settings=for_page(found),
+        settings=for_page(advices),
     )
     return report(answer, source.clock, title=title, version=version("groupscope"), drawn_max=drawn)
 
 
-def title_of(asked: QueryOptions, source: Source) -> str:
+def title_of(query_options: QueryOptions, source: Source) -> str:
     """Default title: the names of the input, without folders."""
-    paths = list(asked.paths or ()) or [asked.warehouse or source.settings.warehouse.uri]
+    paths = list(query_options.paths or ()) or [query_options.warehouse or source.settings.warehouse.uri]
     names = [Path(path).name or Path(path).resolve().name or path for path in paths]
     if source.redaction is not None:
         names = [source.redaction.path(name) for name in names]
@@ -106,7 +106,7 @@ TURNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 ROWS_RUN = 1_000
 """Number of rebalances run for the page, of groups with most downtime."""
 ADVISED_MAX = 10
-"""Configurations of the page that are advised to groups, beside those of `TURNED`."""
+"""Configurations on the page that groups are advised to use, beside those of `TURNED`."""
 
 
 def what_ifs(rows: Any, advised: Sequence[Advice] = ()) -> list[WhatIf]:
@@ -119,15 +119,15 @@ def what_ifs(rows: Any, advised: Sequence[Advice] = ()) -> list[WhatIf]:
     from models.whatif.rules import Configuration
 
     groups = _groups_run(rows)
-    found = []
-    for title, asked, settings in TURNED if groups else ():
+    answers = []
+    for title, change_options, settings in TURNED if groups else ():
         outlooks = [under(group, Configuration(**settings)) for group in groups]
         assumes = dict.fromkeys(rule.assumes for outlook in outlooks for rule in outlook.rules())
-        found.append(WhatIf(title, asked, tuple(assumes), _lanes(outlooks, groups)))
-    return found + list(_advised(groups, advised))
+        answers.append(WhatIf(title, change_options, tuple(assumes), _lanes(outlooks, groups)))
+    return answers + list(_advised(groups, advised))
 
 
-def _advised(groups: Sequence[GroupHistory], found: Sequence[Advice]) -> Iterator[WhatIf]:
+def _advised(groups: Sequence[GroupHistory], advices: Sequence[Advice]) -> Iterator[WhatIf]:
     """Results of what is advised to single groups.
 
     The other groups stay as they are, unless it is a broker's setting.
@@ -139,16 +139,16 @@ def _advised(groups: Sequence[GroupHistory], found: Sequence[Advice]) -> Iterato
 
     usual = [Configuration(**settings) for _, _, settings in TURNED]
     several = len(groups) > 1
-    others = [each for each in advised_to(found) if each[1].candidate.configuration not in usual]
+    others = [pair for pair in advised_to(advices) if pair[1].candidate.configuration not in usual]
     for advice, finding in others[:ADVISED_MAX]:
-        made, own = finding.candidate.configuration, (advice.cluster, advice.group)
-        concerned = [made.initial_delay_ms is not None or (each.cluster, each.group) == own for each in groups]
+        made, group_key = finding.candidate.configuration, (advice.cluster, advice.group)
+        concerned = [made.initial_delay_ms is not None or (group.cluster, group.group) == group_key for group in groups]
         outlooks = [under(group, made if concerns else Configuration()) for group, concerns in zip(groups, concerned, strict=True)]
         assumes = dict.fromkeys(rule.assumes for outlook in outlooks for rule in outlook.rules())
-        title, asked = turn(finding), options(finding)
+        title, command_options = turn(finding), options(finding)
         title = f"Advised to {advice.group}: {title}" if several else f"Advised: {title}"
-        asked = f"--group {quote(advice.group)} {asked}" if several else asked
-        yield WhatIf(title, asked, tuple(assumes), _lanes(outlooks, groups))
+        command_options = f"--group {quote(advice.group)} {command_options}" if several else command_options
+        yield WhatIf(title, command_options, tuple(assumes), _lanes(outlooks, groups))
 
 
 def _lanes(outlooks: Sequence[GroupOutlook], groups: Sequence[GroupHistory]) -> tuple[WhatIfLane, ...]:
@@ -208,10 +208,12 @@ def broker_losses(layouts: Iterable[Layout]) -> list[BrokerLoss]:
     from dashboards.view.charts import BrokerLoss
     from models.kafka.outages.broker_loss import exposed_by
 
-    found = []
+    losses = []
     for layout in layouts:
         for node in layout.running if len(layout.running) > 1 else ():
-            exposed = tuple((f"{each.placement.topic}-{each.placement.partition}", each.why) for each in exposed_by(layout, node))
+            exposed = tuple(
+                (f"{partition.placement.topic}-{partition.placement.partition}", partition.why) for partition in exposed_by(layout, node)
+            )
             if exposed:
-                found.append(BrokerLoss(layout.cluster, node, exposed, len(layout.placements)))
-    return sorted(found, key=lambda one: (-len(one.exposed), one.cluster, len(one.node), one.node))
+                losses.append(BrokerLoss(layout.cluster, node, exposed, len(layout.placements)))
+    return sorted(losses, key=lambda loss: (-len(loss.exposed), loss.cluster, len(loss.node), loss.node))

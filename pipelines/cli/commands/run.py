@@ -168,9 +168,9 @@ def run(
         more_runs_follow=seconds is not None,
     )
     rules = alert_rules(loaded.alerts.rules)  # refused now rather than after the run
-    told, send = _alerts(alert, alert_at, alert_format)
+    alert_options, send = _alerts(alert, alert_at, alert_format)
     followers = RunRecipients(
-        place, talk, log_json, metrics, report, told, send, read.redaction, lineage, inputs, rules,
+        place, talk, log_json, metrics, report, alert_options, send, read.redaction, lineage, inputs, rules,
         zone=loaded.display.time_zone, drawn_max=loaded.report.drawn_rebalances_max,
     )  # fmt: skip
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
@@ -283,10 +283,10 @@ _LONGEST_US = 365 * UNITS_US["d"]
 
 def span_seconds(text: str) -> float:
     """Seconds of an interval such as 30s, 5m or 1h."""
-    found = span_us(text, _UNITS, is_whole=True)
-    if not found or found > _LONGEST_US:
+    duration_us = span_us(text, _UNITS, is_whole=True)
+    if not duration_us or duration_us > _LONGEST_US:
         raise UsageError(f"--every {text!r}: expected a span such as 30s, 5m or 1h")
-    return found / UNITS_US["s"]
+    return duration_us / UNITS_US["s"]
 
 
 def summary(outcome: RunOutcome) -> dict[str, object]:
@@ -322,8 +322,8 @@ def _show(outcome: RunOutcome, place: str, *, verbose: bool) -> None:
         return
     changed = {table: change for table, change in sorted(outcome.changes.items()) if change}
     rows = sum(change.inserted + change.updated + change.deleted for change in changed.values())
-    what = f"{counted(rows, 'row')} of {counted(len(changed), 'table')} changed" if changed else "nothing has changed since the last run"
-    screens.say(console, f"{place} is published after {duration(sum(outcome.timings.values()))}: {what}.")
+    summary = f"{counted(rows, 'row')} of {counted(len(changed), 'table')} changed" if changed else "nothing has changed since the last run"
+    screens.say(console, f"{place} is published after {duration(sum(outcome.timings.values()))}: {summary}.")
     _show_headline(console, place)
     if changed and verbose:
         _show_changes(console, outcome.run_id, changed)

@@ -40,7 +40,7 @@ WAREHOUSE_ONLY = ("events", "learned_facts", "quality_results")
 @question
 def sql(
     query: Query,
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     limit: o.Limit = 100,
 ) -> int:
@@ -50,17 +50,17 @@ def sql(
     """
     from pipelines.cli.output import json_csv as answers
 
-    source = open_source(asked)
-    found = ask(query, source)
-    names = found.schema.names
+    source = open_source(query_options)
+    table = ask(query, source)
+    names = table.schema.names
     if form == "people":
-        _show(found, source, limit)
+        _show(table, source, limit)
     elif form == "csv":
-        answers.write_csv(names, _rows(found))
+        answers.write_csv(names, _rows(table))
     elif form == "jsonl":
-        answers.write_lines(_rows(found))
+        answers.write_lines(_rows(table))
     else:
-        answers.write_list("rows", _rows(found))
+        answers.write_list("rows", _rows(table))
     return codes.decisive(source.codes)
 
 
@@ -107,15 +107,15 @@ def ask(query: str, source: Source) -> pa.Table:
             "lock_configuration=true",
         ):
             connection.execute(f"SET {setting}")
-        found = connection.execute(query).to_arrow_table()
+        table = connection.execute(query).to_arrow_table()
     except duckdb.Error as error:
-        raise _damage(error, source) or UsageError(_told(error)) from error
+        raise _damage(error, source) or UsageError(_error_text(error)) from error
     finally:
         connection.close()
-    twice = sorted({name for name in found.schema.names if found.schema.names.count(name) > 1})
+    twice = sorted({name for name in table.schema.names if table.schema.names.count(name) > 1})
     if twice:
         raise UsageError(f"the query has more than one column {twice[0]!r}; name them apart with AS")
-    return found
+    return table
 
 
 def _damage(error: duckdb.Error, source: Source) -> Exception | None:
@@ -137,7 +137,7 @@ def _check(connection: duckdb.DuckDBPyConnection, query: str) -> None:
         raise UsageError("only one SELECT can be answered (or DESCRIBE, SUMMARIZE, SHOW TABLES, EXPLAIN)")
 
 
-def _told(error: duckdb.Error) -> str:
+def _error_text(error: duckdb.Error) -> str:
     """DuckDB's message in one line, with its hint but without the query."""
     text = str(error).partition("\n\nLINE ")[0].partition("\nLINE ")[0]
     return "; ".join(line.strip() for line in text.splitlines() if line.strip())
@@ -181,10 +181,10 @@ def _empty(name: str) -> pa.Table:
     return without_run(name).empty_table()
 
 
-def _rows(found: pa.Table) -> Iterator[dict[str, Any]]:
+def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     """Rows as JSON values."""
-    kinds = [field.type for field in found.schema]
-    for batch in found.to_batches():
+    kinds = [field.type for field in table.schema]
+    for batch in table.to_batches():
         for row in batch.to_pylist():
             yield {name: ready(value, kind) for (name, value), kind in zip(row.items(), kinds, strict=True)}
 
@@ -219,12 +219,12 @@ TEXT_MAX = 200
 """Maximum characters of a cell on the screen."""
 
 
-def _show(found: pa.Table, source: Source, limit: int) -> None:
+def _show(table: pa.Table, source: Source, limit: int) -> None:
     from pipelines.cli.output import screens
 
     console = screen()
-    rows = found.slice(0, limit or found.num_rows)
-    if not found.num_rows:
+    rows = table.slice(0, limit or table.num_rows)
+    if not table.num_rows:
         screens.say(console, "No row.")
         return
     columns = [_column(field.name, rows[field.name].to_pylist(), field.type, source) for field in rows.schema]
@@ -232,17 +232,17 @@ def _show(found: pa.Table, source: Source, limit: int) -> None:
         console.print(grid(columns, console.width))
     else:
         for position in range(rows.num_rows):
-            said = [(column.title, column.values[position]) for column in columns]
+            cells = [(column.title, column.values[position]) for column in columns]
             console.print(
                 grid(
-                    [Column("", [name for name, _ in said]), Column("", [text for _, text in said], least=20)],
+                    [Column("", [name for name, _ in cells]), Column("", [text for _, text in cells], least=20)],
                     console.width,
                     is_heading=False,
                 )
             )
             console.print()
-    if found.num_rows > rows.num_rows:
-        screens.say(console, f"{rows.num_rows:,} of {found.num_rows:,} rows; --limit 0 shows all", style="dim")
+    if table.num_rows > rows.num_rows:
+        screens.say(console, f"{rows.num_rows:,} of {table.num_rows:,} rows; --limit 0 shows all", style="dim")
 
 
 def _column(name: str, values: list[Any], kind: pa.DataType, source: Source) -> Column:

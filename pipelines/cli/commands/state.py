@@ -45,12 +45,12 @@ def state(
     from pipelines.cli.output import group_state
     from pipelines.cli.output.standard_streams import Messenger, screen
 
-    found = load_settings(settings)
-    clock = clock_of(tz, found)
+    loaded = load_settings(settings)
+    clock = clock_of(tz, loaded)
     wanted = moment(at, clock.zone_name, "--at") if at is not None else None
     check_paths(paths)
     given = ReadArguments(log_tz, cluster, kafka_version, redact=redact, redact_key=redact_key)
-    options = read_options(found, given, fold_runs=False)
+    options = read_options(loaded, given, fold_runs=False)
     [name] = shown_as([group], options.redaction)
     with Messenger(quiet=quiet, verbose=verbose).progress("reading") as progress:
         lines = read_lines(paths, name, options, progress)

@@ -79,7 +79,7 @@ COLUMNS = (
 
 @question
 def whatif(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     form: o.Form,
     session_timeout: SessionTimeout = None,
     heartbeat_interval: Heartbeat = None,
@@ -115,16 +115,16 @@ def whatif(
     )
     if configuration == Configuration():
         raise UsageError("say what would be set otherwise: --static-membership, --session-timeout 45s, ... (see --help)")
-    source = open_source(asked)
-    found = [under(group, configuration) for group in history(source.rows).groups()]
+    source = open_source(query_options)
+    results = [under(group, configuration) for group in history(source.rows).groups()]
     if form == "people":
-        _show(screen(), found, source, limit, verbose=asked.verbose)
+        _show(screen(), results, source, limit, verbose=query_options.verbose)
     elif form == "json":
-        answers.write_object(ready(found, configuration))
+        answers.write_object(ready(results, configuration))
     elif form == "jsonl":
-        answers.write_lines(_changes(found))
+        answers.write_lines(_changes(results))
     else:
-        answers.write_csv(COLUMNS, _changes(found))
+        answers.write_csv(COLUMNS, _changes(results))
     return codes.decisive(source.codes)
 
 
@@ -133,17 +133,17 @@ def _milliseconds(text: str | None, option: str) -> int | None:
 
     if text is None:
         return None
-    found = stretch(text)
-    if found is None:
+    duration_us = stretch(text)
+    if duration_us is None:
         raise UsageError(f"{option} {text!r} is no stretch of time; examples are 500ms, 45s and 5m")
-    return round(found.total_seconds() * 1000)
+    return round(duration_us.total_seconds() * 1000)
 
 
-def ready(found: Iterable[WhatIfResult], configuration: Configuration) -> dict[str, Any]:
+def ready(results: Iterable[WhatIfResult], configuration: Configuration) -> dict[str, Any]:
     """The answer as described by `groupscope schema whatif`."""
     import dataclasses
 
-    outlooks = list(found)
+    outlooks = list(results)
     return {
         "configuration": dataclasses.asdict(configuration),
         "groups": [_group(outlook) for outlook in outlooks],
@@ -151,10 +151,10 @@ def ready(found: Iterable[WhatIfResult], configuration: Configuration) -> dict[s
     }
 
 
-def _rules(found: Iterable[WhatIfResult]) -> list[Rule]:
+def _rules(results: Iterable[WhatIfResult]) -> list[Rule]:
     from models.whatif.rules import RULES
 
-    used = {rule.id for outlook in found for rule in outlook.rules()}
+    used = {rule.id for outlook in results for rule in outlook.rules()}
     return [rule for rule in RULES if rule.id in used]
 
 
@@ -169,8 +169,8 @@ def _group(outlook: WhatIfResult) -> dict[str, Any]:
     }
 
 
-def _changes(found: Iterable[WhatIfResult]) -> Iterator[dict[str, Any]]:
-    for outlook in found:
+def _changes(results: Iterable[WhatIfResult]) -> Iterator[dict[str, Any]]:
+    for outlook in results:
         yield from (_change(outlook, change) for change in outlook.changes)
 
 
@@ -205,48 +205,48 @@ EFFECTS = {
 }
 
 
-def _show(console: Console, found: list[WhatIfResult], source: Source, limit: int, *, verbose: bool) -> None:
+def _show(console: Console, results: list[WhatIfResult], source: Source, limit: int, *, verbose: bool) -> None:
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 
-    ranked = sorted(found, key=lambda one: (-one.saved_seconds, -one.count("avoided"), one.cluster, one.group))
+    ranked = sorted(results, key=lambda result: (-result.saved_seconds, -result.count("avoided"), result.cluster, result.group))
     if not ranked:
         screens.say(console, "No rebalance found.")
         return
     screens.say(console, _headline(ranked), style="bold")
     shown = ranked[: limit or None]
-    many = len({one.cluster for one in ranked}) > 1
+    has_clusters = len({result.cluster for result in ranked}) > 1
     columns = [
-        Column("cluster", [one.cluster if many else "" for one in shown], rank=2, least=12),
-        Column("group", [one.group for one in shown], least=16),
-        Column("rebalances", [f"{len(one.changes):,}" for one in shown], is_right_aligned=True),
-        Column("avoided", [f"{one.count('avoided'):,}" for one in shown], is_right_aligned=True),
-        Column("perhaps", [f"{one.perhaps or ''}" for one in shown], is_right_aligned=True, rank=1),
-        Column("more", [f"{one.added or ''}" for one in shown], is_right_aligned=True),
-        Column("stopped", [duration(one.stopped_seconds) for one in shown], is_right_aligned=True),
-        Column("saved", [duration(one.saved_seconds) for one in shown], is_right_aligned=True),
+        Column("cluster", [result.cluster if has_clusters else "" for result in shown], rank=2, least=12),
+        Column("group", [result.group for result in shown], least=16),
+        Column("rebalances", [f"{len(result.changes):,}" for result in shown], is_right_aligned=True),
+        Column("avoided", [f"{result.count('avoided'):,}" for result in shown], is_right_aligned=True),
+        Column("perhaps", [f"{result.perhaps or ''}" for result in shown], is_right_aligned=True, rank=1),
+        Column("more", [f"{result.added or ''}" for result in shown], is_right_aligned=True),
+        Column("stopped", [duration(result.stopped_seconds) for result in shown], is_right_aligned=True),
+        Column("saved", [duration(result.saved_seconds) for result in shown], is_right_aligned=True),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(ranked) > len(shown):
         screens.say(console, f"{len(shown):,} of {counted(len(ranked), 'group')}; --limit 0 shows all", style="dim")
     if verbose:
         _show_changes(console, shown, source)
-    rules = _rules(found)
+    rules = _rules(results)
     if rules:
         screens.heading(console, "By which rules, and what is taken for granted")
     for rule in rules:
         screens.say(console, f"- {rule.says} {rule.assumes} ({rule.source}; since {rule.since})", indent=1, hang=2)
 
 
-def _headline(found: list[WhatIfResult]) -> str:
+def _headline(results: list[WhatIfResult]) -> str:
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
 
-    count, avoided = sum(len(one.changes) for one in found), sum(one.count("avoided") for one in found)
-    saved, stopped = sum(one.saved_seconds for one in found), sum(one.stopped_seconds for one in found)
-    added = sum(one.added for one in found)
+    count, avoided = sum(len(result.changes) for result in results), sum(result.count("avoided") for result in results)
+    saved, stopped = sum(result.saved_seconds for result in results), sum(result.stopped_seconds for result in results)
+    added = sum(result.added for result in results)
     text = f"{avoided:,} of {counted(count, 'rebalance')} would have been avoided"
     text += f", and there would have been {added:,} more" if added else ""
     if saved < 0:
@@ -254,18 +254,18 @@ def _headline(found: list[WhatIfResult]) -> str:
     return f"{text}; groups would have stood still for {duration(max(0.0, stopped - saved))} instead of {duration(stopped)}."
 
 
-def _show_changes(console: Console, found: list[WhatIfResult], source: Source) -> None:
+def _show_changes(console: Console, results: list[WhatIfResult], source: Source) -> None:
     from dashboards.wording.durations import duration
     from pipelines.cli.output import screens
     from pipelines.cli.output.grid import Column, grid
 
-    changed = [(one, change) for one in found for change in one.changes if change.effect != "same"]
+    changed = [(result, change) for result in results for change in result.changes if change.effect != "same"]
     if not changed:
         return
     screens.heading(console, f"What would have been another ({source.clock.zone_name})")
     columns = [
         Column("start", [source.clock.stamp(change.row.started_at) for _, change in changed]),
-        Column("group", [one.group for one, _ in changed], least=14),
+        Column("group", [result.group for result, _ in changed], least=14),
         Column("cause", [change.row.cause.replace("_", " ") for _, change in changed], least=14),
         Column("then", [EFFECTS[change.effect] for _, change in changed], least=12),
         Column("saved", [duration(change.saved_seconds) for _, change in changed], is_right_aligned=True),
@@ -283,34 +283,34 @@ ADVICE_COLUMNS = (
 
 
 @question
-def advise(asked: QueryOptions, form: o.Form, limit: o.Limit = AT_LENGTH.groups_max) -> int:
+def advise(query_options: QueryOptions, form: o.Form, limit: o.Limit = AT_LENGTH.groups_max) -> int:
     """Say which settings would have avoided most, with their costs."""
     from pipelines.cli.output import json_csv as answers
 
-    source = open_source(asked)
+    source = open_source(query_options)
     groups = len({(row.cluster, row.group) for row in source.rows.rebalances if row.system == "kafka"})
-    found = search(source.rows, None, Budget(limit or groups, None, is_varied=True))
+    advices = search(source.rows, None, Budget(limit or groups, None, is_varied=True))
     if form == "people":
-        _show_advice(screen(), found, groups)
+        _show_advice(screen(), advices, groups)
     elif form == "json":
-        answers.write_object({"groups": list(advice_rows(found))})
+        answers.write_object({"groups": list(advice_rows(advices))})
     elif form == "jsonl":
-        answers.write_lines(finding_rows(found))
+        answers.write_lines(finding_rows(advices))
     else:
-        answers.write_csv(ADVICE_COLUMNS, finding_rows(found))
+        answers.write_csv(ADVICE_COLUMNS, finding_rows(advices))
     return codes.decisive(source.codes)
 
 
-def _show_advice(console: Console, found: list[Advice], groups: int) -> None:
+def _show_advice(console: Console, advices: list[Advice], groups: int) -> None:
     from pipelines.cli.output import screens
 
-    if not found:
+    if not advices:
         screens.say(console, "No rebalance of a Kafka group found, so there is nothing to set otherwise.")
         return
-    for advice in found:
+    for advice in advices:
         _show_one(console, advice)
-    if groups > len(found):
-        screens.say(console, f"{len(found):,} of {groups:,} groups, those with most downtime; --limit 0 searches all", style="dim")
+    if groups > len(advices):
+        screens.say(console, f"{len(advices):,} of {groups:,} groups, those with most downtime; --limit 0 searches all", style="dim")
     screens.say(console, "groupscope whatif with the options in brackets tells what each would change.", style="dim")
 
 
@@ -326,7 +326,7 @@ def _show_one(console: Console, advice: Advice) -> None:
         screens.say(console, f"- {sentence(finding)} [{options(finding)}]", indent=1, hang=2)
         screens.say(console, f"It costs: {cost(finding)}.", indent=3, hang=2, style="dim")
     if advice.useless:
-        names = dict.fromkeys(turn(each) for each in advice.useless)
+        names = dict.fromkeys(turn(finding) for finding in advice.useless)
         screens.say(console, f"Does not help: {'; '.join(names)}.", indent=1, hang=2, style="dim")
     for text in advice.assumed:
         screens.say(console, f"Assumed: {text}.", indent=1, hang=2, style="dim")

@@ -24,8 +24,8 @@ _MAYBE_PLACE = {"anyOf": [_PLACE, {"type": "null"}]}
 
 
 def _fact(value: dict[str, Any], description: str) -> dict[str, Any]:
-    told = {"value": value, "certainty": _CERTAINTY, "changed_by": {"description": "The line that changed it last.", **_MAYBE_PLACE}}
-    return _closed(told, description=description)
+    properties = {"value": value, "certainty": _CERTAINTY, "changed_by": {"description": "The line that changed it last.", **_MAYBE_PLACE}}
+    return _closed(properties, description=description)
 
 
 def _bare(value: dict[str, Any], description: str) -> dict[str, Any]:

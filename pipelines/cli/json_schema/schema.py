@@ -73,8 +73,8 @@ def schema_id(command: str) -> str:
 
 def command_schema(command: str) -> dict[str, Any]:
     """Schema of one command; for --jsonl it describes one line."""
-    found = _schema_of(command)
-    return {"$schema": found.pop("$schema"), "$id": found.pop("$id", schema_id(command)), **found}
+    schema = _schema_of(command)
+    return {"$schema": schema.pop("$schema"), "$id": schema.pop("$id", schema_id(command)), **schema}
 
 
 def _schema_of(command: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _schema_of(command: str) -> dict[str, Any]:
         return _listing(contract, "under_replicated_spans", contract["properties"]["under_replicated_spans"]["items"])
     version = {"schema_version": contract["properties"]["schema_version"]}
     if command == "explain":
-        told = {
+        schema = {
             **version,
             "line": {"description": "The line that was asked about, if one was.", "anyOf": [LINE_TOLD, {"type": "null"}]},
             "rebalance": {"anyOf": [{"$ref": "#/$defs/rebalances"}, {"type": "null"}]},
@@ -108,7 +108,7 @@ def _schema_of(command: str) -> dict[str, Any]:
             "proof": {"description": "With --proof: what the model wrote beside the log.", "anyOf": [PROOF, {"type": "null"}]},
             "advice": REBALANCE_ADVICE,
         }
-        return _object(contract, "groupscope explain --json", told)
+        return _object(contract, "groupscope explain --json", schema)
     if command == "events":
         return _events()
     if command == "events/rebalances":

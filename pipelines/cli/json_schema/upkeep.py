@@ -12,8 +12,8 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _by_table(value: dict[str, Any], told: str) -> dict[str, Any]:
-    return {"description": told, "type": "object", "additionalProperties": value}
+def _by_table(value: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"description": description, "type": "object", "additionalProperties": value}
 
 
 RUN: dict[str, Any] = {

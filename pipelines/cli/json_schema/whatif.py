@@ -83,7 +83,7 @@ WHAT_IF: dict[str, Any] = {
     },
 }
 
-_FOUND = _closed(
+_ADVICE = _closed(
     {
         "cluster": _TEXT,
         "group": _TEXT,
@@ -109,21 +109,21 @@ GROUP_ADVICE: dict[str, Any] = _closed(
         "group": _TEXT,
         "count": {"description": "Rebalances that were run.", **_COUNT},
         "stopped_seconds": _SECONDS,
-        "advice": {"description": "What helps most, best first.", "type": "array", "items": _FOUND},
-        "useless": {"description": "What was tried and does not help.", "type": "array", "items": _FOUND},
+        "advice": {"description": "What helps most, best first.", "type": "array", "items": _ADVICE},
+        "useless": {"description": "What was tried and does not help.", "type": "array", "items": _ADVICE},
         "incidents": {
             "description": "Incidents that a setting would have spared or shortened. Values follow from their own members, and"
             " numbers count their own rebalances.",
             "type": "array",
-            "items": _closed({"incident_id": _TEXT, "advice": {"description": "Best first.", "type": "array", "items": _FOUND}}),
+            "items": _closed({"incident_id": _TEXT, "advice": {"description": "Best first.", "type": "array", "items": _ADVICE}}),
         },
         "assumptions": {"type": "array", "items": _TEXT},
     }
 )
 REBALANCE_ADVICE: dict[str, Any] = _closed(
     {
-        "rebalance": {"description": "What would have helped in this rebalance, best first.", "type": "array", "items": _FOUND},
-        "group": {"description": "What would have helped its group, if that has few rebalances.", "type": "array", "items": _FOUND},
+        "rebalance": {"description": "What would have helped in this rebalance, best first.", "type": "array", "items": _ADVICE},
+        "group": {"description": "What would have helped its group, if that has few rebalances.", "type": "array", "items": _ADVICE},
     }
 )
 ADVICE: dict[str, Any] = {"groups": {"type": "array", "items": GROUP_ADVICE}}

@@ -182,6 +182,6 @@ def _trust(shown: StateView) -> str:
         f"{shown.unexplained} lines are unexplained" if shown.unexplained else "",
         f"{shown.view.rivals} other explanations fit as well" if shown.view.rivals else "",
     ]
-    told = "; ".join(filter(None, odd))
+    doubts = "; ".join(filter(None, odd))
     guessed = "" if shown.version_told else " (guessed from the wording)"
-    return f"Kafka {shown.version}{guessed}, by its coordinator's lines" + (f"; {told}." if told else "; all of them are explained.")
+    return f"Kafka {shown.version}{guessed}, by its coordinator's lines" + (f"; {doubts}." if doubts else "; all of them are explained.")

@@ -26,63 +26,65 @@ def blockers(console: Console, items: Sequence[Blocker], clock: Clock) -> None:
     console.print(
         grid(
             [
-                Column("member", [one.name for one in items], least=21),
-                Column("on", [listed(list(one.hosts)) if one.hosts else "" for one in items], rank=3, least=14),
-                Column("group", [one.group for one in items], least=14),
-                Column("held up", [f"{one.rebalances:,}" for one in items], is_right_aligned=True),
-                Column("waited for", [duration(one.seconds) for one in items], is_right_aligned=True),
-                Column("of the group's waiting", [share(one.group_share) for one in items], rank=2, is_right_aligned=True),
-                Column("longest", [duration(one.longest_seconds) for one in items], rank=1, is_right_aligned=True),
-                Column(f"last ({clock.zone_name})", [clock.stamp(one.last_at) for one in items], rank=4),
+                Column("member", [blocker.name for blocker in items], least=21),
+                Column("on", [listed(list(blocker.hosts)) if blocker.hosts else "" for blocker in items], rank=3, least=14),
+                Column("group", [blocker.group for blocker in items], least=14),
+                Column("held up", [f"{blocker.rebalances:,}" for blocker in items], is_right_aligned=True),
+                Column("waited for", [duration(blocker.seconds) for blocker in items], is_right_aligned=True),
+                Column("of the group's waiting", [share(blocker.group_share) for blocker in items], rank=2, is_right_aligned=True),
+                Column("longest", [duration(blocker.longest_seconds) for blocker in items], rank=1, is_right_aligned=True),
+                Column(f"last ({clock.zone_name})", [clock.stamp(blocker.last_at) for blocker in items], rank=4),
             ],
             console.width,
         )
     )
 
 
-def _versions(one: GroupProfile) -> list[str]:
+def _versions(profile: GroupProfile) -> list[str]:
     """Versions of clients, with how many run each where that is known."""
-    counts = one.clients_by_version
-    others = [version for version in one.client_versions if version not in counts]
-    return [*(f"{version} ({count} of {one.clients})" for version, count in counts.items()), *others]
+    counts = profile.clients_by_version
+    others = [version for version in profile.client_versions if version not in counts]
+    return [*(f"{version} ({count} of {profile.clients})" for version, count in counts.items()), *others]
 
 
 def groups(console: Console, items: Sequence[GroupProfile], used: Callable[[GroupProfile], float | None]) -> None:
     """Print profiles, then what is in the way of KIP-848."""
-    shares = [used(one) for one in items]
+    shares = [used(profile) for profile in items]
     console.print(
         grid(
             [
-                Column("group", [one.group for one in items], least=14),
-                Column("protocol", [one.protocol or NOTHING for one in items]),
-                Column("assignor", [one.assignor or NOTHING for one in items], rank=2, least=12),
-                Column("members", [NOTHING if one.members is None else f"{one.members:,}" for one in items], is_right_aligned=True),
-                Column("static", [share(one.static_share) for one in items], rank=3, is_right_aligned=True),
-                Column("clients", [listed(_versions(one), VERSIONS_SHOWN) for one in items], rank=4, least=10),
-                Column("rebalances", [f"{one.rebalances:,}" for one in items], is_right_aligned=True),
-                Column("stopped", [duration(one.stopped_seconds) for one in items], rank=1, is_right_aligned=True),
-                Column("a week", [duration(one.stopped_seconds_per_week) for one in items], is_right_aligned=True),
+                Column("group", [profile.group for profile in items], least=14),
+                Column("protocol", [profile.protocol or NOTHING for profile in items]),
+                Column("assignor", [profile.assignor or NOTHING for profile in items], rank=2, least=12),
+                Column(
+                    "members", [NOTHING if profile.members is None else f"{profile.members:,}" for profile in items], is_right_aligned=True
+                ),
+                Column("static", [share(profile.static_share) for profile in items], rank=3, is_right_aligned=True),
+                Column("clients", [listed(_versions(profile), VERSIONS_SHOWN) for profile in items], rank=4, least=10),
+                Column("rebalances", [f"{profile.rebalances:,}" for profile in items], is_right_aligned=True),
+                Column("stopped", [duration(profile.stopped_seconds) for profile in items], rank=1, is_right_aligned=True),
+                Column("a week", [duration(profile.stopped_seconds_per_week) for profile in items], is_right_aligned=True),
                 Column("of budget", ["" if part is None else f"{part:.0%}".replace("%", " %") for part in shares], is_right_aligned=True),
-                Column("KIP-848", [one.migration.status for one in items]),
+                Column("KIP-848", [profile.migration.status for profile in items]),
             ],
             console.width,
         )
     )
-    for one in items:
-        why = one.migration
+    for profile in items:
+        why = profile.migration
         if why.reasons or why.open:
             rest = f"not known: {listed(list(why.open))}" if why.open else ""
-            screens.say(console, f"{one.group}, KIP-848: {'; '.join([*why.reasons, *filter(None, [rest])])}", style="dim", hang=2)
+            screens.say(console, f"{profile.group}, KIP-848: {'; '.join([*why.reasons, *filter(None, [rest])])}", style="dim", hang=2)
         elif why.migrated_at is not None:
-            many = f"{counted(why.classic_rebalances, 'classic rebalance')}, {why.consumer_rebalances:,} since"
-            screens.say(console, f"{one.group}, KIP-848: {many}", style="dim", hang=2)
+            counts_text = f"{counted(why.classic_rebalances, 'classic rebalance')}, {why.consumer_rebalances:,} since"
+            screens.say(console, f"{profile.group}, KIP-848: {counts_text}", style="dim", hang=2)
 
 
 def trends(console: Console, items: Sequence[GroupTrend], clock: Clock) -> None:
     """Print each group's periods and changes."""
-    for number, one in enumerate(items):
-        screens.heading(console, f"{one.group}: stability {NOTHING if one.score is None else one.score} of 100", space=number > 0)
-        rows = [row for row in one.periods if row.covered_seconds or row.rebalances]
+    for number, trend in enumerate(items):
+        screens.heading(console, f"{trend.group}: stability {NOTHING if trend.score is None else trend.score} of 100", space=number > 0)
+        rows = [row for row in trend.periods if row.covered_seconds or row.rebalances]
         rates = [row.rebalances_per_hour for row in rows]
         console.print(
             grid(
@@ -99,7 +101,7 @@ def trends(console: Console, items: Sequence[GroupTrend], clock: Clock) -> None:
                 indent=1,
             )
         )
-        for change in one.changes:
+        for change in trend.changes:
             rates_told = f"{duration(change.before)} of stopped member time an hour before, {duration(change.after)} after"
             when = clock.stamp(change.begin).partition(".")[0]
             screens.say(console, f"Changed from {when}: {rates_told} (p = {change.p_value:.3f})", indent=1, style="bold")
@@ -107,18 +109,18 @@ def trends(console: Console, items: Sequence[GroupTrend], clock: Clock) -> None:
 
 def deploys(console: Console, items: Sequence[Deploy], clock: Clock) -> None:
     """Print deployments with their cost."""
-    spared: list[Any] = [one.spared_rebalances for one in items]
+    spared: list[Any] = [deploy.spared_rebalances for deploy in items]
     console.print(
         grid(
             [
-                Column(f"from ({clock.zone_name})", [clock.stamp(one.started_at).partition(".")[0] for one in items]),
-                Column("to", [clock.stamp(one.ended_at).partition(".")[0].partition(" ")[2] for one in items], rank=3),
-                Column("group", [one.group for one in items], least=14),
-                Column("restarted", [listed(list(one.restarted)) for one in items], rank=2, least=20),
-                Column("rebalances", [f"{one.rebalances:,}" for one in items], is_right_aligned=True),
-                Column("stopped", [duration(one.stopped_seconds) for one in items], is_right_aligned=True),
-                Column("member time stopped", [duration(one.member_seconds_stopped) for one in items], rank=4, is_right_aligned=True),
-                Column("static would avoid", [NOTHING if each is None else str(each) for each in spared], rank=1, is_right_aligned=True),
+                Column(f"from ({clock.zone_name})", [clock.stamp(deploy.started_at).partition(".")[0] for deploy in items]),
+                Column("to", [clock.stamp(deploy.ended_at).partition(".")[0].partition(" ")[2] for deploy in items], rank=3),
+                Column("group", [deploy.group for deploy in items], least=14),
+                Column("restarted", [listed(list(deploy.restarted)) for deploy in items], rank=2, least=20),
+                Column("rebalances", [f"{deploy.rebalances:,}" for deploy in items], is_right_aligned=True),
+                Column("stopped", [duration(deploy.stopped_seconds) for deploy in items], is_right_aligned=True),
+                Column("member time stopped", [duration(deploy.member_seconds_stopped) for deploy in items], rank=4, is_right_aligned=True),
+                Column("static would avoid", [NOTHING if count is None else str(count) for count in spared], rank=1, is_right_aligned=True),
             ],
             console.width,
         )

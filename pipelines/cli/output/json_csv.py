@@ -31,16 +31,16 @@ class Stream:
 
     def __init__(self) -> None:
         self._out = Output()
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def write(self, data: bytes) -> None:
-        self._held += data
-        if len(self._held) >= _CHUNK_BYTES:
+        self._buffer += data
+        if len(self._buffer) >= _CHUNK_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        self._out.write_bytes(bytes(self._held))
-        self._held.clear()
+        self._out.write_bytes(bytes(self._buffer))
+        self._buffer.clear()
         self._out.flush()
 
 
@@ -105,13 +105,13 @@ def write_csv(names: Sequence[str], items: Iterable[Mapping[str, Any]]) -> None:
     import io
 
     stream = Stream()
-    held = io.StringIO()
-    writer = csv.writer(held, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     for row in itertools.chain([[*map(cell, names)]], ([cell(item[name]) for name in names] for item in items)):
         writer.writerow(row)
-        stream.write(held.getvalue().encode("utf-8", "backslashreplace"))
-        held.seek(0)
-        held.truncate()
+        stream.write(buffer.getvalue().encode("utf-8", "backslashreplace"))
+        buffer.seek(0)
+        buffer.truncate()
     stream.flush()
 
 

@@ -80,8 +80,8 @@ class _Events(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        told = {} if error is None else {"traceback": "".join(traced(error))}
-        write("log", level=record.levelname.lower(), logger=record.name, text=LogEvents.shown(record.getMessage()), **told)
+        fields = {} if error is None else {"traceback": "".join(traced(error))}
+        write("log", level=record.levelname.lower(), logger=record.name, text=LogEvents.shown(record.getMessage()), **fields)
 
 
 def traced(error: BaseException) -> list[str]:

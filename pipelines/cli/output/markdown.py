@@ -44,14 +44,16 @@ def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
         yield ""
         yield plain(story.nothing_found(answer))
     by_id = {item.id: item for item in answer.rebalances}
-    for one in recurrences(answer.incidents):
+    for recurrence in recurrences(answer.incidents):
         yield ""
-        yield from _problem(one, clock)
-        places = list(one.worst.evidence) or _lines([by_id[each] for each in one.worst.rebalance_ids if each in by_id], one.worst.trigger)
+        yield from _problem(recurrence, clock)
+        places = list(recurrence.worst.evidence) or _lines(
+            [by_id[rebalance_id] for rebalance_id in recurrence.worst.rebalance_ids if rebalance_id in by_id], recurrence.worst.trigger
+        )
         if places:
             yield ""
             yield from (f"- {plain(line.place)}: {code(line.text)}" for line in places[:EVIDENCE_LINES])
-        yield from _advice(one.worst.advice, answer.remedies.get(one.worst.id, ()))
+        yield from _advice(recurrence.worst.advice, answer.remedies.get(recurrence.worst.id, ()))
 
 
 EVIDENCE_LINES = 6
@@ -65,13 +67,13 @@ def _lines(rebalances: Sequence[Rebalance], trigger: str | None) -> list[Line]:
     return list(longest.evidence) if longest is not None else []
 
 
-def _problem(one: Recurrence, clock: Clock) -> Iterator[str]:
-    item = one.worst
-    yield f"## {item.severity.upper()}: {plain(one.headline)}"
+def _problem(recurrence: Recurrence, clock: Clock) -> Iterator[str]:
+    item = recurrence.worst
+    yield f"## {item.severity.upper()}: {plain(recurrence.headline)}"
     yield ""
-    still = "" if one.ended_at is not None else ", still open"
-    yield f"- when: {plain(clock.span(one.started_at, one.ended_at))}{still}"
-    if len(one.incidents) > 1:
+    still = "" if recurrence.ended_at is not None else ", still open"
+    yield f"- when: {plain(clock.span(recurrence.started_at, recurrence.ended_at))}{still}"
+    if len(recurrence.incidents) > 1:
         yield f"- the worst: {plain(item.headline)}"
     yield from (f"- {label}: {plain(text)}" for label, text in facts(item))
     yield from (f"- {plain(text)}" for text in (*item.measured, selection(item)) if text)

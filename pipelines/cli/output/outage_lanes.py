@@ -45,7 +45,7 @@ def outage_lanes(console: Console, items: Sequence[Outage], clock: Clock) -> Non
     first, last = clock.stamp(start)[:19], clock.full(end).replace(clock.stamp(end), clock.stamp(end)[:19])
     gap = max(width - len(first) - len(last), 1)
     console.print(Text(" " * margin + first + " " * gap + last, style="dim"), no_wrap=True, crop=False, overflow="ignore")
-    console.print(Text("  ".join(f"{_PLAIN[mark] if plain else mark} {what}" for (mark, _), what in _KEY), style="dim"))
+    console.print(Text("  ".join(f"{_PLAIN[mark] if plain else mark} {meaning}" for (mark, _), meaning in _KEY), style="dim"))
 
 
 _KEY = ((NO_LEADER, "no leader"), (LED, "led"))

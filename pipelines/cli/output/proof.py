@@ -58,9 +58,9 @@ RULINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the model says of one rebalance.
+    """The model's explanation of one rebalance.
 
-    `why_not` says why it can say nothing.
+    `why_not` is the reason if there is none.
     """
 
     why_not: str | None = None
@@ -187,7 +187,7 @@ def _place(event: Event) -> dict[str, Any]:
 Part: TypeAlias = tuple[str, str]
 """A piece of a proof with its kind, one of `LOOKS` or `heading`."""
 
-LOOKS: Mapping[str, dict[str, Any]] = {
+STYLES: Mapping[str, dict[str, Any]] = {
     "said": {},
     "step": {"indent": 1, "hang": 2},
     "entry": {"indent": 1, "hang": 2, "is_wide": True},
@@ -205,7 +205,7 @@ def show(console: Console, proof: Proof, clock: Clock) -> None:
         if kind == "heading":
             heading(console, text)
         else:
-            say(console, text, **LOOKS[kind])
+            say(console, text, **STYLES[kind])
 
 
 def parts(proof: Proof, clock: Clock) -> Iterator[Part]:
@@ -244,16 +244,16 @@ def _in_words(step: InputLink) -> str:
 def _entry_in_words(entry: Entry, clock: Clock) -> str:
     line, expected = entry.line, entry.expected
     if line is None and expected is not None:
-        return f"{clock.stamp(expected.at_ms * US_PER_MS)} missing: {_told(expected)}"
+        return f"{clock.stamp(expected.at_ms * US_PER_MS)} missing: {_line_text(expected)}"
     if line is not None and expected is None:
         return f"{clock.stamp(line.time_us)} unexplained: {line.name}"
     if line is None or expected is None:
         return ""
-    head = f"{clock.stamp(line.time_us)} {_told(expected, line)} ({entry.late_ms:+d} ms)"
+    head = f"{clock.stamp(line.time_us)} {_line_text(expected, line)} ({entry.late_ms:+d} ms)"
     return head + (f", but the log has another {', '.join(entry.differing)}" if entry.differing else "")
 
 
-def _told(line: ExpectedLine, seen: Event | None = None) -> str:
+def _line_text(line: ExpectedLine, seen: Event | None = None) -> str:
     fields = ", ".join(f"{name} {' '.join(value) if isinstance(value, list) else value}" for name, value in _shown(line.fields, seen))
     return line.event + (f" ({fields})" if fields else "")
 
@@ -269,4 +269,4 @@ def _trial(trial: Trial, shares: Mapping[str, float], clock: Clock) -> Iterator[
     if trial.ruling.value == "fits_if" and needed is not None:
         yield "note", f"{needed['name']} would have to be {needed['ms']}"
     if trial.ruling.value in ("fits", "fits_if") and trial.needed:
-        yield "note", f"it would also have written, at a level that the log lacks: {'; '.join(map(_told, trial.needed))}"
+        yield "note", f"it would also have written, at a level that the log lacks: {'; '.join(map(_line_text, trial.needed))}"

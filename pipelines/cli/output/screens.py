@@ -73,11 +73,11 @@ def analysis(
 
     What happened, what to do, how sure; then the rebalances and the input.
     """
-    found = recurrences(answer.incidents)
-    _opening(console, answer, clock, found)
+    repeated = recurrences(answer.incidents)
+    _opening(console, answer, clock, repeated)
     attention = [item for item in answer.incidents if item.severity != "info"]
-    grave = [item for item in found if item.worst.severity != "info"]
-    shown = (found if verbose else grave or found)[: None if verbose else INCIDENTS_SHOWN]
+    grave = [item for item in repeated if item.worst.severity != "info"]
+    shown = (repeated if verbose else grave or repeated)[: None if verbose else INCIDENTS_SHOWN]
     if shown:
         _incidents(console, shown, answer, clock, verbose=verbose)
         _advice(console, attention, verbose=verbose)
@@ -101,7 +101,7 @@ def headline(console: Console, answer: Answer, clock: Clock) -> None:
     _opening(console, answer, clock, recurrences(answer.incidents))
 
 
-def _opening(console: Console, answer: Answer, clock: Clock, found: Sequence[Recurrence]) -> None:
+def _opening(console: Console, answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) -> None:
     totals = answer.totals
     when = clock.span(totals.first_at, totals.last_at) + ": " if totals.first_at is not None else ""
     say(
@@ -118,7 +118,7 @@ def _opening(console: Console, answer: Answer, clock: Clock, found: Sequence[Rec
         say(console, text, style="bold")
     if totals.attention:
         text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
-        problems = sum(item.worst.severity != "info" for item in found)
+        problems = sum(item.worst.severity != "info" for item in repeated)
         are_all_there = len(answer.incidents) == totals.incidents  # the headline of a run has the worst one alone
         text += f", {counted(problems, 'problem')} in all" if are_all_there and problems < totals.attention else ""
         say(console, f"{text}{_stood_still(answer)}.", style="bold")
@@ -172,20 +172,20 @@ def _leaderless(items: Sequence[Outage]) -> str:
     return text + (f"; {len(still)} of them still {'has' if len(still) == 1 else 'have'} none when the logs end." if still else ".")
 
 
-def _incidents(console: Console, found: Sequence[Recurrence], answer: Answer, clock: Clock, *, verbose: bool) -> None:
+def _incidents(console: Console, repeated: Sequence[Recurrence], answer: Answer, clock: Clock, *, verbose: bool) -> None:
     heading(console, "What happened, worst first")
-    many = len({item.cluster for item in answer.incidents}) > 1
-    for one in found:
-        item = one.worst
+    has_clusters = len({item.cluster for item in answer.incidents}) > 1
+    for recurrence in repeated:
+        item = recurrence.worst
         label = f"{item.number:>2} {item.severity.upper():<8} "
-        labelled(console, label, SEVERITY_STYLES.get(item.severity, ""), one.headline)
-        when = clock.span(one.started_at, one.ended_at) + ("" if one.ended_at is not None else ", still open")
-        cluster = f", cluster {item.cluster}" if many else ""
+        labelled(console, label, SEVERITY_STYLES.get(item.severity, ""), recurrence.headline)
+        when = clock.span(recurrence.started_at, recurrence.ended_at) + ("" if recurrence.ended_at is not None else ", still open")
+        cluster = f", cluster {item.cluster}" if has_clusters else ""
         say(console, f"{when}{cluster}", indent=len(label), style="dim")
-        if len(one.incidents) > 1:
+        if len(recurrence.incidents) > 1:
             say(console, f"the worst: {item.headline}", indent=len(label), style="dim")
-        said = [f"{name}: {text}" for name, text in facts(item)]
-        say(console, "; ".join([*said, *filter(None, [selection(item)])]), indent=len(label), style="dim")
+        texts = [f"{name}: {text}" for name, text in facts(item)]
+        say(console, "; ".join([*texts, *filter(None, [selection(item)])]), indent=len(label), style="dim")
         if item.evidence:
             say(console, f"stands on {item.evidence[-1].place}", indent=len(label), style="dim")
         for text in answer.remedies.get(item.id, ()):
@@ -194,8 +194,8 @@ def _incidents(console: Console, found: Sequence[Recurrence], answer: Answer, cl
             for text in item.measured[-1:]:
                 say(console, text, indent=len(label), style="dim")
         if verbose:
-            _others(console, one.incidents[1:], clock, indent=len(label))
-    _not_shown(console, sum(len(one.incidents) for one in found), answer)
+            _others(console, recurrence.incidents[1:], clock, indent=len(label))
+    _not_shown(console, sum(len(recurrence.incidents) for recurrence in repeated), answer)
 
 
 def _others(console: Console, items: Iterable[Incident], clock: Clock, *, indent: int) -> None:
@@ -209,12 +209,12 @@ def _not_shown(console: Console, shown: int, answer: Answer) -> None:
     hidden = answer.totals.incidents - shown
     if hidden > 0:
         calm = answer.totals.incidents - answer.totals.attention
-        what = (
+        hidden_text = (
             f"{counted(hidden, 'more incident')}, expected (deployments, scaling, first starts)"
             if hidden == calm
             else f"{counted(hidden, 'more incident')}"
         )
-        say(console, f"{what}; -v shows them", indent=12, style="dim")
+        say(console, f"{hidden_text}; -v shows them", indent=12, style="dim")
 
 
 def labelled(console: Console, label: str, label_style: str, text: str) -> None:
@@ -238,29 +238,29 @@ def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> No
         return
     heading(console, "What to do")
     shown = list(by_advice.items())[: None if verbose else REMEDIES_SHOWN]
-    for (title, advice), found in shown:
-        say(console, f"{title} (incident{'s' if len(found) > 1 else ''} {listed([str(item.number) for item in found], 6)})", indent=1)
-        for text in dict.fromkeys(text for item in found[: None if verbose else 1] for text in item.measured):
+    for (title, advice), settings in shown:
+        say(console, f"{title} (incident{'s' if len(settings) > 1 else ''} {listed([str(item.number) for item in settings], 6)})", indent=1)
+        for text in dict.fromkeys(text for item in settings[: None if verbose else 1] for text in item.measured):
             say(console, text, indent=3, hang=2, style="dim")
         advise(console, advice if verbose else advice[:REMEDIES_SHOWN], indent=3)
-        if brokers := [broker for item in found for broker in item.lost_brokers]:
+        if brokers := [broker for item in settings for broker in item.lost_brokers]:
             if_down(console, brokers, indent=3)
     if len(by_advice) > len(shown):
         say(console, f"and for {counted(len(by_advice) - len(shown), 'other cause')}; -v shows all", indent=1, style="dim")
 
 
-def settings_in_short(console: Console, found: Mapping[str, Sequence[tuple[str, str]]], here: Sequence[str] = ()) -> None:
+def settings_in_short(console: Console, settings: Mapping[str, Sequence[tuple[str, str]]], remedies: Sequence[str] = ()) -> None:
     """Print values of settings by group, each with the question that tells more.
 
-    `here` is what would have helped in the one rebalance that is spoken of.
+    `remedies` are the settings that would have helped in the rebalance shown.
     """
-    if found or here:
+    if settings or remedies:
         heading(console, "What to set, and to what value (found by running the same members again)")
-    if here:
+    if remedies:
         say(console, "this rebalance", indent=1)
-    for text in here:
+    for text in remedies:
         say(console, f"- {text}", indent=3, hang=2)
-    for group, texts in found.items():
+    for group, texts in settings.items():
         say(console, group, indent=1)
         for text, command in texts:
             say(console, f"- {text}", indent=3, hang=2, style="" if command else "dim")
@@ -392,10 +392,10 @@ def outages_in_short(console: Console, items: Sequence[Outage], clock: Clock, *,
         outages(console, lasting[: limit or None], clock)
     if brief:
         longest = duration(max(item.seconds or 0 for item in brief))
-        more = "more partition" if lasting else "partition"
+        noun = "more partition" if lasting else "partition"
         say(
             console,
-            f"{counted(len(brief), more)} got another in-sync replica as leader within {longest}; -v shows them",
+            f"{counted(len(brief), noun)} got another in-sync replica as leader within {longest}; -v shows them",
             indent=1,
             style="dim",
         )

@@ -166,7 +166,7 @@ class Messenger:
         return self.quiet or LogEvents.active or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
 
     @contextlib.contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[str, int, int], None] | None]:
+    def progress(self, activity: str) -> Iterator[Callable[[str, int, int], None] | None]:
         """Show a progress bar; yields its update function, None without a bar.
 
         Arguments of the function: name, bytes done, bytes in all.
@@ -182,10 +182,10 @@ class Messenger:
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
         talk = Console(stderr=True, markup=False, emoji=False, highlight=False)
         with Progress(*columns, console=talk, transient=True) as bar:
-            task = bar.add_task(what, total=None)
+            task = bar.add_task(activity, total=None)
 
             def tell(name: str, done: int, total: int) -> None:
-                label = f"{what} {shortened(visible(os.path.basename(name)), 30)}"
+                label = f"{activity} {shortened(visible(os.path.basename(name)), 30)}"
                 bar.update(task, completed=min(done, total) if total else done, total=total or None, description=label)
 
             yield tell

@@ -40,7 +40,7 @@ def stored_files(table: pa.Table) -> dict[str, FileRow]:
 def plan_of(
     stored: Mapping[str, FileRow],
     states: Mapping[str, State],
-    found: Discovery,
+    discovery: Discovery,
     file_options: Mapping[str, FileOptions],
     *,
     rebuild: bool = False,
@@ -48,31 +48,31 @@ def plan_of(
 ) -> Plan:
     """Plan what to read and what to forget.
 
-    `file_options` is what the options say of the files found, by name.
+    `file_options` are the options of the files found, by name.
     Forgotten is content that ended before `oldest` (microseconds) and no longer exists. Raises NeedsRebuild if records
     of known files would be different now.
     """
     todo = plan(
         known_files(stored.values(), states),
-        found.files,
-        found.skipped,
+        discovery.files,
+        discovery.skipped,
         lambda source: options_id(file_options[source.name]),
         rebuild=rebuild,
     )
     if todo.stale:
-        more = f" and {len(todo.stale) - _STALE_NAMED} more" if len(todo.stale) > _STALE_NAMED else ""
+        and_more = f" and {len(todo.stale) - _STALE_NAMED} more" if len(todo.stale) > _STALE_NAMED else ""
         raise NeedsRebuild(
-            f"the catalogue or the options of reading have changed since {', '.join(todo.stale[:_STALE_NAMED])}{more} were read; "
+            f"the catalogue or the options of reading have changed since {', '.join(todo.stale[:_STALE_NAMED])}{and_more} were read; "
             "nothing is mixed: run once with --rebuild"
         )
     if oldest is not None:
-        todo.gone |= _expired(stored, todo, found, oldest)
+        todo.gone |= _expired(stored, todo, discovery, oldest)
     return todo
 
 
-def _expired(stored: Mapping[str, FileRow], todo: Plan, found: Discovery, oldest: int) -> set[str]:
+def _expired(stored: Mapping[str, FileRow], todo: Plan, discovery: Discovery, oldest: int) -> set[str]:
     """Paths of old content that no rebuild could read again."""
-    here = {source.name for source in found.files} | {skip.name for skip in found.skipped}
-    here |= {*todo.known.values(), *todo.renamed, *todo.renamed.values(), *todo.unread}
+    present_files = {source.name for source in discovery.files} | {skip.name for skip in discovery.skipped}
+    present_files |= {*todo.known.values(), *todo.renamed, *todo.renamed.values(), *todo.unread}
     old = [path for path, row in stored.items() if row["file_id"] and row["last_at"] is not None and row["last_at"] < oldest]
-    return {path for path in old if path not in here and not places.holds(path)}
+    return {path for path in old if path not in present_files and not places.holds(path)}

@@ -19,7 +19,7 @@ from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, PublishedRun, RunEntry, published_from
-from pipelines.jobs.registry.lease import held, holds
+from pipelines.jobs.registry.lease import busy_message, holds
 from pipelines.jobs.registry.resume_states import FILE, parse_states
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.object_stores import delta_options, open_table
@@ -44,22 +44,27 @@ class NothingChanged:
 
 
 def nothing_new(
-    place: str, found: Discovery, file_options: Mapping[str, FileOptions], run: RunEntry, stale_after: timedelta, oldest: int | None = None
+    place: str,
+    discovery: Discovery,
+    file_options: Mapping[str, FileOptions],
+    run: RunEntry,
+    stale_after: timedelta,
+    oldest: int | None = None,
 ) -> NothingChanged | int:
     """Return the state of a warehouse without work, or the bytes to read.
 
-    `file_options` is what the options say of the files found, by name.
+    `file_options` are the options of the files found, by name.
     In the first case `record_idle_run` completes the run. Raises WarehouseBusy if another run holds the warehouse,
     NeedsRebuild if the tables were made with other options or another catalogue.
     """
     try:
-        looked = _nothing_new(warehouse_uri(place), found, file_options, run, stale_after, oldest)
+        looked = _nothing_new(warehouse_uri(place), discovery, file_options, run, stale_after, oldest)
     except JobError:
         raise
     except Exception as error:  # a store that delta-rs cannot reach, or a warehouse that does not exist
         _log.debug("the tables' logs can't be read without Spark: %s", error)
         looked = None
-    return bytes_of((source, None) for source in found.files) if looked is None else looked
+    return bytes_of((source, None) for source in discovery.files) if looked is None else looked
 
 
 def check_versions(before: PublishedRun, run: RunEntry) -> None:
@@ -68,8 +73,8 @@ def check_versions(before: PublishedRun, run: RunEntry) -> None:
     A change of models needs no rebuild: all verdicts are made anew from the stored events (`models_have_changed`).
     """
     changed = [
-        what
-        for what, differs in {
+        part_name
+        for part_name, differs in {
             "the catalogue of messages": before.catalogue_version != run.catalogue_version,
             **{f"the option {name}": _of(before.options, name) != _of(run.options, name) for name in VERDICTS},
         }.items()
@@ -89,14 +94,14 @@ def _of(options: Mapping[str, Any], name: str) -> str:
 
 
 def _nothing_new(
-    uri: str, found: Discovery, file_options: Mapping[str, FileOptions], run: RunEntry, stale_after: timedelta, oldest: int | None
+    uri: str, discovery: Discovery, file_options: Mapping[str, FileOptions], run: RunEntry, stale_after: timedelta, oldest: int | None
 ) -> NothingChanged | int | None:
     runs = open_table(f"{uri}/{TABLES[RUNS].path}")
     rows = table_of(runs, ["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
         if row["status"] == RUNNING:
             if holds(row, stale_after, run.host):
-                raise WarehouseBusy(held(row))
+                raise WarehouseBusy(busy_message(row))
             return None
     published = [row for row in rows if row["status"] == PUBLISHED]
     if not published:
@@ -114,8 +119,8 @@ def _nothing_new(
         return None
     stored = stored_files(table_of(logs["log_files"]))
     states = parse_states(table_of(logs["state_snapshots"], filters=[("kind", "=", FILE)]).to_pylist(), FILE)
-    todo = plan_of(stored, states, found, file_options, oldest=oldest)
-    files = _files_as_stored(todo, stored, found, file_options)
+    todo = plan_of(stored, states, discovery, file_options, oldest=oldest)
+    files = _files_as_stored(todo, stored, discovery, file_options)
     if files is None:
         return bytes_of(todo.read)
     run.run_number = 1 + max(row["run_number"] for row in rows)
@@ -123,27 +128,27 @@ def _nothing_new(
 
 
 def _files_as_stored(
-    todo: Plan, stored: Mapping[str, FileRow], found: Discovery, file_options: Mapping[str, FileOptions]
+    todo: Plan, stored: Mapping[str, FileRow], discovery: Discovery, file_options: Mapping[str, FileOptions]
 ) -> list[FileRow] | None:
     """Rows of this input's files if all files are unchanged, else None."""
     if not todo.is_empty:
         return None
-    here = [stored[todo.known[source.name]] for source in found.files]
-    for source, row in zip(found.files, here, strict=True):
+    stored_rows = [stored[todo.known[source.name]] for source in discovery.files]
+    for source, row in zip(discovery.files, stored_rows, strict=True):
         if row["path"] == source.name and row["cluster_option"] != file_options[source.name].cluster:
             return None
-    for skip in found.skipped:
+    for skip in discovery.skipped:
         if skip.name in todo.unread:
             continue
         row = stored.get(skip.name, {})
         if any(row.get(name) != value for name, value in refused_row(skip).items() if name not in ("cluster", "run_id")):
             return None
-        here.append(row)
-    return here
+        stored_rows.append(row)
+    return stored_rows
 
 
 def record_idle_run(
-    place: str, run: RunEntry, found: NothingChanged, exit_code: int, counts: Mapping[str, int], timings: Mapping[str, float]
+    place: str, run: RunEntry, idle_state: NothingChanged, exit_code: int, counts: Mapping[str, int], timings: Mapping[str, float]
 ) -> None:
     """Write the entry of a run with nothing to do, in one commit."""
     from deltalake import write_deltalake
@@ -155,12 +160,12 @@ def record_idle_run(
         "seen_at": now,
         "ended_at": now,
         "owner": "{}",
-        "table_versions": sorted(found.before.table_versions.items()),
+        "table_versions": sorted(idle_state.before.table_versions.items()),
         "counts": sorted(counts.items()),
         "timings": sorted(timings.items()),
         "exit_code": exit_code,
     }
-    schema = pa.schema([each.remove_metadata() for each in TABLES[RUNS].arrow_schema()])
+    schema = pa.schema([field.remove_metadata() for field in TABLES[RUNS].arrow_schema()])
     uri = f"{warehouse_uri(place)}/{TABLES[RUNS].path}"
     try:
         write_deltalake(uri, pa.Table.from_pylist([row], schema=schema), mode="append", storage_options=delta_options(uri))

@@ -104,7 +104,7 @@ class IngestResult:
 
 def ingest(
     warehouse: Warehouse,
-    found: Discovery,
+    discovery: Discovery,
     options: ReadOptions,
     stamp: WriteStamp,
     *,
@@ -118,7 +118,7 @@ def ingest(
     `forget` removes content that no input has; with `oldest` only if it is older.
     """
     stored = stored_files(warehouse.read_arrow("log_files"))
-    file_options = options.of_files(found.files)
+    file_options = options.of_files(discovery.files)
     states = parse_states(warehouse.read_arrow("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
 
     def plan(files: Discovery) -> Plan:
@@ -131,7 +131,7 @@ def ingest(
     def parse(sources: Sources) -> Records:
         return parsed(warehouse.spark, sources, options, block_bytes, is_local=bytes_of(sources) <= LOCAL_BYTES_MAX)
 
-    reading = read(found, plan, parse)
+    reading = read(discovery, plan, parse)
     try:
         done = _Ingest(warehouse, reading, file_options, stamp, block_bytes, stored, states).do()
         done.missed = reading.missed
@@ -157,8 +157,8 @@ class _Ingest:
     done: IngestResult = field(default_factory=IngestResult)
 
     @property
-    def found(self) -> Discovery:
-        return self.reading.found
+    def discovery(self) -> Discovery:
+        return self.reading.discovery
 
     @property
     def todo(self) -> Plan:
@@ -176,15 +176,17 @@ class _Ingest:
             self._replace_records(places)
         self._replace_states(states)
         self._replace_files()
-        here = {todo.known.get(source.name, source.name) for source in self.found.files} | {skip.name for skip in self.found.skipped}
-        done.files = [row for path, row in self.files.items() if path in here]
+        present_files = {todo.known.get(source.name, source.name) for source in self.discovery.files} | {
+            skip.name for skip in self.discovery.skipped
+        }
+        done.files = [row for path, row in self.files.items() if path in present_files]
         return done
 
     def _read_reports(self) -> tuple[dict[str, FileRow], dict[str, State]]:
         """Rows of `log_files` for the files read, and the states of all files afterwards."""
         todo = self.todo
         states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
-        for source in self.found.files:
+        for source in self.discovery.files:
             if not source.is_plain and source.name in states:  # the path may have belonged to an uncompressed file before
                 left = without_start(states.pop(source.name))
                 states |= {source.name: left} if left is not None else {}
@@ -193,8 +195,10 @@ class _Ingest:
         parts = self.reading.parts
         rows: dict[str, FileRow] = {}
         for source, start in todo.read:
-            own = parts[source.name]
-            rows[source.name] = log_file_row(whole_report(file_report(before[source.name], start, own)), self.file_options[source.name])
+            parts_of_file = parts[source.name]
+            rows[source.name] = log_file_row(
+                whole_report(file_report(before[source.name], start, parts_of_file)), self.file_options[source.name]
+            )
         ahead({source.path: checkpoint_parts(source, rows[source.name]["bytes_read"]) for source, _ in todo.read})
 
         def state_of(file: tuple[SourceFile, Start | None]) -> State | None:
@@ -210,13 +214,13 @@ class _Ingest:
     def _after(self, fresh: Mapping[str, FileRow]) -> dict[str, FileRow]:
         """All rows of `log_files` by path after this run, not yet with clusters."""
         todo = self.todo
-        held = {path: dict(row) for path, row in self.stored.items() if path not in todo.gone}
-        files = {path: row for path, row in held.items() if not row["file_id"]}
-        for path, row in held.items():
+        stored_rows = {path: dict(row) for path, row in self.stored.items() if path not in todo.gone}
+        files = {path: row for path, row in stored_rows.items() if not row["file_id"]}
+        for path, row in stored_rows.items():
             if row["file_id"]:
                 name = todo.renamed.get(path, path)
                 files[name] = row | {"path": name, "size_bytes": todo.sizes.get(name, row["size_bytes"])}
-        refused = {skip.name: refused_row(skip) for skip in self.found.skipped if skip.name not in todo.unread}
+        refused = {skip.name: refused_row(skip) for skip in self.discovery.skipped if skip.name not in todo.unread}
         files |= refused | dict(fresh)
         for path in todo.known.keys() & files.keys():
             files[path]["cluster_option"] = self.file_options[path].cluster

@@ -49,15 +49,15 @@ def seen_before(place: str, redaction: Redaction | None) -> InspectionCache:
         _log.debug("what was seen in files can't be read: %s", error)
         return InspectionCache()
     same = _same(redaction)
-    mine = [row for row in rows if all(row[name] == value for name, value in same.items())]
-    known = {row["path"]: Inspection.from_json(row["modified_ns"], row["size_bytes"], json.loads(row["contents_json"])) for row in mine}
+    matching = [row for row in rows if all(row[name] == value for name, value in same.items())]
+    known = {row["path"]: Inspection.from_json(row["modified_ns"], row["size_bytes"], json.loads(row["contents_json"])) for row in matching}
     return InspectionCache(known, rows, has_names=any(row["redaction"] != same["redaction"] for row in rows))
 
 
 def note_looks(
     place: str,
     before: InspectionCache,
-    found: Mapping[str, Inspection | None],
+    inspections: Mapping[str, Inspection | None],
     redaction: Redaction | None,
     run_id: str,
     missed: Collection[str] = (),
@@ -66,12 +66,12 @@ def note_looks(
 
     Inspections of other files that may still exist are kept.
     """
-    told = {path: look for path, look in found.items() if look is not None and not _has(path, missed)}
-    kept = {path: look for path, look in before.known.items() if path not in found and _may_be(path)}
-    rows = [_row(path, look) | _same(redaction) for path, look in sorted((kept | told).items())]
+    new_looks = {path: look for path, look in inspections.items() if look is not None and not _has(path, missed)}
+    kept = {path: look for path, look in before.known.items() if path not in inspections and _may_be(path)}
+    rows = [_row(path, look) | _same(redaction) for path, look in sorted((kept | new_looks).items())]
     if sorted(before.stored, key=lambda row: row["path"]) == rows:
         return
-    schema = pa.schema([each.remove_metadata() for each in TABLES[INSPECTIONS].arrow_schema()])
+    schema = pa.schema([field.remove_metadata() for field in TABLES[INSPECTIONS].arrow_schema()])
     try:
         _overwrite(_uri(place), pa.Table.from_pylist([row | {"run_id": run_id} for row in rows], schema=schema))
     except (KeyboardInterrupt, SystemExit):

@@ -40,7 +40,7 @@ C = TypeVar("C", bound=Content)
 class Reading(Generic[C]):
     """Unchanged files, their plan, and what was read: records and reports."""
 
-    found: Discovery
+    discovery: Discovery
     todo: Plan
     records: C | None = None
     parts: Mapping[str, Sequence[Part]] = field(default_factory=dict)
@@ -48,9 +48,9 @@ class Reading(Generic[C]):
     """Files that changed before they were read -> reason."""
 
 
-def read(found: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[Sources], C]) -> Reading[C]:
+def read(discovery: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[Sources], C]) -> Reading[C]:
     """Read the files that `plan` selects, with `parse`."""
-    reading: Reading[C] = Reading(found, plan(found))
+    reading: Reading[C] = Reading(discovery, plan(discovery))
     while True:
         if reading.records is None and reading.todo.read:
             reading.records = parse(reading.todo.read)
@@ -60,9 +60,9 @@ def read(found: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[S
             return reading
         before = reading.todo
         reading.missed |= missed
-        reading.found = _without(reading.found, missed)
-        reading.todo = plan(reading.found)
-        if _starts(reading.todo.read) == _starts(each for each in before.read if each[0].name not in missed):
+        reading.discovery = _without(reading.discovery, missed)
+        reading.todo = plan(reading.discovery)
+        if _starts(reading.todo.read) == _starts(start for start in before.read if start[0].name not in missed):
             reading.records.leave_out(missed)
         else:  # content has moved from one file to another
             reading.records.release()
@@ -80,14 +80,16 @@ def _why_missed(parts: Iterable[Part]) -> str | None:
     return None
 
 
-def _without(found: Discovery, missed: Mapping[str, str]) -> Discovery:
+def _without(discovery: Discovery, missed: Mapping[str, str]) -> Discovery:
     """The files found, with the missed ones reported as unreadable."""
     skipped = [
         SkippedFile(file.name, missed[file.name], is_named=file.is_named and CHANGED not in missed[file.name], size_bytes=file.size_bytes)
-        for file in found.files
+        for file in discovery.files
         if file.name in missed
     ]
-    return dataclasses.replace(found, files=[file for file in found.files if file.name not in missed], skipped=[*found.skipped, *skipped])
+    return dataclasses.replace(
+        discovery, files=[file for file in discovery.files if file.name not in missed], skipped=[*discovery.skipped, *skipped]
+    )
 
 
 def _starts(sources: Iterable[tuple[SourceFile, Start | None]]) -> dict[str, Start | None]:

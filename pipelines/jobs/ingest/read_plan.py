@@ -85,7 +85,7 @@ class Plan:
 
 def plan(
     known: Iterable[KnownFile],
-    found: Sequence[SourceFile],
+    sources: Sequence[SourceFile],
     skipped: Sequence[SkippedFile],
     options_id: Callable[[SourceFile], str],
     *,
@@ -96,9 +96,9 @@ def plan(
 
     With `rebuild` everything found is read completely; content that no longer exists keeps its rows.
     """
-    matching = _SourceMatcher(list(known), found, skipped, exists)
+    matching = _SourceMatcher(list(known), sources, skipped, exists)
     result = Plan()
-    for source in found:
+    for source in sources:
         match = matching.of.get(source.name)
         if match is None:
             result.read.append((source, None))
@@ -140,7 +140,7 @@ def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matchi
     path = file.path
     if path != source.name and length == file.end and not matching.still_there(file):
         result.renamed[path] = path = source.name
-    elif path != source.name and path in matching.here:
+    elif path != source.name and path in matching.present_names:
         result.renamed[path] = path = _aside(result, file, matching)
     if path == source.name and length == file.end and source.size_bytes != file.size_bytes:
         result.sizes[path] = source.size_bytes
@@ -152,7 +152,7 @@ def _aside(result: Plan, file: KnownFile, matching: _SourceMatcher) -> str:
 
     Former files with the same beginning may have used some.
     """
-    names = (f"{file.path}@{file.file_id[:12]}{more}" for more in chain([""], (f"-{number}" for number in count(2))))
+    names = (f"{file.path}@{file.file_id[:12]}{suffix}" for suffix in chain([""], (f"-{number}" for number in count(2))))
     taken = matching.by_path.keys() | set(result.renamed.values())
     return next(name for name in names if name not in taken)
 
@@ -160,7 +160,7 @@ def _aside(result: Plan, file: KnownFile, matching: _SourceMatcher) -> str:
 def _make_room(result: Plan, matching: _SourceMatcher, skipped: Sequence[SkippedFile]) -> None:
     """Rename known content that lost its name and was not found again."""
     copies = {skip.name: skip.copy_of for skip in skipped if skip.copy_of is not None}
-    for path in sorted(matching.here & matching.by_path.keys() - matching.taken - result.unread):
+    for path in sorted(matching.present_names & matching.by_path.keys() - matching.taken - result.unread):
         file = matching.by_path[path]
         if path in copies and matching.holds(copies[path], file):
             result.gone.add(path)
@@ -175,31 +175,31 @@ class _SourceMatcher:
     """
 
     def __init__(
-        self, known: Sequence[KnownFile], found: Sequence[SourceFile], skipped: Sequence[SkippedFile], exists: Callable[[str], bool]
+        self, known: Sequence[KnownFile], sources: Sequence[SourceFile], skipped: Sequence[SkippedFile], exists: Callable[[str], bool]
     ) -> None:
         self.by_path = {file.path: file for file in known}
-        self.here = {source.name for source in found} | {skip.name for skip in skipped}
+        self.present_names = {source.name for source in sources} | {skip.name for skip in skipped}
         self.taken: set[str] = set()
-        self._found = {source.name: source for source in found}
+        self._sources = {source.name: source for source in sources}
         self._damaged = tuple(f"{skip.name}/" for skip in skipped)
         self.of: dict[str, tuple[KnownFile, int]] = {}
         self._exists = exists
         self._by_id: dict[str, list[KnownFile]] = {}
         for file in known:
             self._by_id.setdefault(file.file_id, []).append(file)
-        self._look_ahead(found)
+        self._look_ahead(sources)
         self._short = sorted({file.short for file in known if file.short is not None})
         self._lengths: dict[tuple[str, str], int | None] = {}
         # Each path keeps its own content before others look for theirs, but a match with the whole content precedes a
         # partial one.
         for whole in (True, False):
-            for candidates in (self._own, self._candidates):
-                self._match([source for source in found if source.name not in self.of], candidates, is_whole=whole)
+            for candidates in (self._same_path, self._candidates):
+                self._match([source for source in sources if source.name not in self.of], candidates, is_whole=whole)
 
-    def _look_ahead(self, found: Sequence[SourceFile]) -> None:
+    def _look_ahead(self, sources: Sequence[SourceFile]) -> None:
         """Prefetch the bytes to be compared in changed files, and small additions."""
         wanted: dict[str, list[tuple[int, int]]] = {}
-        for source in found:
+        for source in sources:
             file = self.by_path.get(source.name)
             if file is None or not source.is_plain or (source.is_unchanged and file.size_bytes == source.size_bytes):
                 continue
@@ -211,11 +211,11 @@ class _SourceMatcher:
 
     def still_there(self, file: KnownFile) -> bool:
         """Return True if the content may still exist under its path."""
-        return file.path not in self.here and self._exists(file.path)
+        return file.path not in self.present_names and self._exists(file.path)
 
     def holds(self, name: str, file: KnownFile) -> bool:
         """Return True if the source of this name has all of the content."""
-        source = self._found.get(name)
+        source = self._sources.get(name)
         with suppress(OSError):
             length = None if source is None else _length_if_same(file, source)
             return length is not None and length >= file.end
@@ -252,7 +252,7 @@ class _SourceMatcher:
                 return file, length
         return None
 
-    def _own(self, source: SourceFile) -> list[KnownFile]:
+    def _same_path(self, source: SourceFile) -> list[KnownFile]:
         file = self.by_path.get(source.name)
         return [file] if file is not None else []
 

@@ -60,7 +60,7 @@ class SentIncidents:
         from deltalake.exceptions import DeltaError
 
         records = [self._record(row, (former or {}).get(row["incident_id"])) for row in incidents]
-        schema = pa.schema([each.remove_metadata() for each in TABLES["alerts"].arrow_schema()])
+        schema = pa.schema([field.remove_metadata() for field in TABLES["alerts"].arrow_schema()])
         try:
             # A table of an older version gets its missing columns.
             write_deltalake(self._table, pa.Table.from_pylist(records, schema=schema), mode="append", schema_mode="merge")
@@ -77,33 +77,33 @@ class SentIncidents:
         return {name: incident[name] for name in _KEPT} | {"previous_incident_id": previous, "sent_at": sent_at, "run_id": self._run_id}
 
     def renamed(
-        self, incidents: Sequence[Mapping[str, Any]], there: Mapping[str, str], past: Callable[[], PastIncidents]
+        self, incidents: Sequence[Mapping[str, Any]], cluster_of: Mapping[str, str], past: Callable[[], PastIncidents]
     ) -> dict[str, Mapping[str, Any]]:
         """Match new incidents with alerts sent under another id.
 
-        `there` maps the ids of all existing incidents to their clusters; `past` opens earlier versions if they are
+        `cluster_of` maps the ids of all existing incidents to their clusters; `past` opens earlier versions if they are
         needed. Each alert matches one incident at most: a duplicate is better than a missing alert. It matches one of
         another cluster only if its own cluster has no incidents any more.
         """
         followed = {row.get("previous_incident_id") for row in self.rows.values()}
-        gone = self.rows.keys() - followed - there.keys()
+        gone = self.rows.keys() - followed - cluster_of.keys()
         left = [self.rows[name] for name in sorted(gone) if self.rows[name].get("started_at") is not None]
-        clusters, before = set(there.values()), cache(past)
+        clusters, before = set(cluster_of.values()), cache(past)
         ways: tuple[Callable[[Mapping[str, Any], Mapping[str, Any]], bool], ...] = (
             lambda row, former: row["cluster"] == former["cluster"] and _is_same(row, former),
             lambda row, former: former["cluster"] not in clusters and _is_same(row, former),
             lambda row, former: _may_be_remainder(row, former) and before().holds(former["incident_id"], row),
         )
-        found: dict[str, Mapping[str, Any]] = {}
+        renamed: dict[str, Mapping[str, Any]] = {}
         for stands_for in ways:
             for row in incidents:
-                if row["incident_id"] in found:
+                if row["incident_id"] in renamed:
                     continue
-                former = next((each for each in left if stands_for(row, each)), None)
+                former = next((incident for incident in left if stands_for(row, incident)), None)
                 if former is not None:
                     left.remove(former)
-                    found[row["incident_id"]] = former
-        return found
+                    renamed[row["incident_id"]] = former
+        return renamed
 
 
 def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:

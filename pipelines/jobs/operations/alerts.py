@@ -115,8 +115,8 @@ def _without_user(url: str) -> tuple[str, dict[str, str]]:
     """
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
-    told = {"Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if at else {}
-    return urlunsplit(parts._replace(netloc=host)), told
+    headers = {"Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if at else {}
+    return urlunsplit(parts._replace(netloc=host)), headers
 
 
 def post(url: str, key: str, body: Any) -> None:
@@ -198,8 +198,8 @@ def _not_renamed(
     """
     if not new or not alerts.rows:
         return new
-    there = table_of(incidents, ["incident_id", "cluster"])
-    former = alerts.renamed(new, dict(zip(*(there[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)), past)
+    incident_table = table_of(incidents, ["incident_id", "cluster"])
+    former = alerts.renamed(new, dict(zip(*(incident_table[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)), past)
     if former:
         alerts.record_sent([row for row in new if row["incident_id"] in former], former)
     return [row for row in new if row["incident_id"] not in former]
@@ -218,10 +218,10 @@ def superseded(place: str, version: int, before: datetime, now: datetime | None 
     if not old:
         return set()
     rows = table_of(open_table(f"{uri}/{TABLES['incidents'].path}", version), list(_KNOWN_BY)).to_pylist()
-    there = {row["incident_id"]: row["cluster"] for row in rows}
-    untold = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - NEWS_FOR)]
-    may_be = alerts.renamed(untold, there, lambda: PastIncidents(uri, version))
-    return old - there.keys() - {former["incident_id"] for former in may_be.values()}
+    clusters = {row["incident_id"]: row["cluster"] for row in rows}
+    unsent = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - NEWS_FOR)]
+    may_be = alerts.renamed(unsent, clusters, lambda: PastIncidents(uri, version))
+    return old - clusters.keys() - {former["incident_id"] for former in may_be.values()}
 
 
 def _is_news(row: Mapping[str, Any], since: datetime) -> bool:

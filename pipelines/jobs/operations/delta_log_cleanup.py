@@ -61,8 +61,8 @@ def _remove_sums(path: str, version: int) -> None:
     from pyarrow.fs import FileSelector, PyFileSystem
 
     files = PyFileSystem(DeltaStorageHandler(path, delta_options(path)))
-    found = [(info.path, entry) for info in files.get_file_info(FileSelector(_LOG)) if (entry := _ENTRY.fullmatch(info.base_name))]
-    there = {entry["version"] for place, entry in found if place.endswith(".json")}
-    for place, entry in found:
-        if int(entry["version"]) < version and entry["version"] not in there:
+    logs = [(info.path, entry) for info in files.get_file_info(FileSelector(_LOG)) if (entry := _ENTRY.fullmatch(info.base_name))]
+    versions = {entry["version"] for place, entry in logs if place.endswith(".json")}
+    for place, entry in logs:
+        if int(entry["version"]) < version and entry["version"] not in versions:
             files.delete_file(place)

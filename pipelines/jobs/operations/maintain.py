@@ -90,21 +90,21 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
         entry = RunEntry(uuid.uuid4().hex, [], {}, product_version(), "", "", host=host)
         register.start(entry)
     before = register.before
-    with closed_on_error(register, entry, options.warehouse, partial(_told, is_redacted=bool(redacted))):
+    with closed_on_error(register, entry, options.warehouse, partial(_error_text, is_redacted=bool(redacted))):
         if before is None:
             raise NothingReadable(f"{options.warehouse}: no run has been published yet")
         # Its versions contain what the last run published.
         register.takes_over(entry, before)
         warehouse.open(before.table_versions)
-        found, versions = warehouse.opened_versions, before.table_versions
+        versions_before, versions = warehouse.opened_versions, before.table_versions
         if not all(name in versions and rows_stayed(warehouse, name, versions[name]) for name in VERSIONED):
             raise UsageError(f"{options.warehouse}: the last run did not come to its end; let groupscope run complete it first")
         done = MaintenanceResult()
         with register.alive(entry):
             for name, table in TABLES.items():
                 delta.cluster(warehouse.spark, warehouse.path(name), table.clustering)
-                held = _held(warehouse, name)
-                done.files[name] = (held.named, held.named) if held is not None and held.named < 2 else warehouse.optimize(name)
+                counts = _count_files(warehouse, name)
+                done.files[name] = (counts.named, counts.named) if counts is not None and counts.named < 2 else warehouse.optimize(name)
                 if redacted:
                     keep_entries(warehouse, name, options.keep_hours)
             oldest = datetime.now(UTC) - options.runs_for
@@ -112,7 +112,7 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
             done.alerts_removed = _forget_alerts(register, options.warehouse, versions["incidents"], oldest)
             _vacuum(warehouse, options.keep_hours)
         versions = {name: warehouse.latest(name) for name in VERSIONED}
-        if not all(rows_stayed(warehouse, name, found[name]) for name in VERSIONED):
+        if not all(rows_stayed(warehouse, name, versions_before[name]) for name in VERSIONED):
             raise WarehouseBusy(f"{options.warehouse}: somebody else has changed rows meanwhile; nothing is published")
     register.finish(entry, PUBLISHED, 0, table_versions=versions, counts={"files": sum(after for _, after in done.files.values())})
     if redacted:
@@ -122,7 +122,7 @@ def maintain(options: MaintainOptions) -> MaintenanceResult:
     return done
 
 
-def _told(error: BaseException, *, is_redacted: bool) -> str:
+def _error_text(error: BaseException, *, is_redacted: bool) -> str:
     """Message of an error, without names if the warehouse is redacted.
 
     The key is unknown here, so all names become the same text.
@@ -156,19 +156,19 @@ def _vacuum(warehouse: Warehouse, hours: int) -> None:
     VACUUM adds versions to the table, so it runs before publication.
     """
     for name in TABLES:
-        held = _held(warehouse, name)
-        if held is None or held.others:
+        counts = _count_files(warehouse, name)
+        if counts is None or counts.others:
             warehouse.spark.sql(f"VACUUM delta.`{warehouse.path(name)}` RETAIN {hours} HOURS")
 
 
-class _Held(NamedTuple):
+class _FileCounts(NamedTuple):
     """Number of files in a table's latest version, and of all others."""
 
     named: int
     others: int
 
 
-def _held(warehouse: Warehouse, name: str) -> _Held | None:
+def _count_files(warehouse: Warehouse, name: str) -> _FileCounts | None:
     """Count the files of a local table without Spark.
 
     None for a remote table.
@@ -180,7 +180,7 @@ def _held(warehouse: Warehouse, name: str) -> _Held | None:
     folder = Path(warehouse.path(name))
     names = {os.path.basename(path) for path in DeltaTable(str(folder)).file_uris()}
     files = (path for path in folder.rglob("*.parquet") if "_delta_log" not in path.relative_to(folder).parts)
-    return _Held(len(names), sum(path.name not in names for path in files))
+    return _FileCounts(len(names), sum(path.name not in names for path in files))
 
 
 def _must_exist(place: str) -> None:

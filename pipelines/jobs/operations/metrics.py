@@ -110,8 +110,8 @@ def _sums(uri: str, version: int, by: Sequence[str], values: Sequence[str], wher
     columns = ", ".join(f'"{name}"' for name in by)
     wanted = ", ".join(f"{value} as value_{index}" for index, value in enumerate(values))
     query = f"select {columns}, {wanted} from stored where {where} group by {columns} order by {columns}"  # noqa: S608 - names come from this module
-    found = QueryBuilder().register("stored", open_table(uri, version=version)).execute(query)
-    rows: list[dict[str, Any]] = pa.RecordBatchReader.from_stream(found).read_all().to_pylist()
+    sums = QueryBuilder().register("stored", open_table(uri, version=version)).execute(query)
+    rows: list[dict[str, Any]] = pa.RecordBatchReader.from_stream(sums).read_all().to_pylist()
     return rows
 
 
@@ -122,7 +122,7 @@ def _by(label: str, values: Mapping[str, float]) -> list[Sample]:
 def _family(name: str, meaning: str, samples: Iterable[Sample]) -> str:
     kind = "histogram" if name == DURATIONS else "gauge"
     lines = ((labels.get("__name__", name), {key: text for key, text in labels.items() if key != "__name__"}, v) for labels, v in samples)
-    return f"# HELP {name} {meaning}\n# TYPE {name} {kind}\n" + "".join(f"{own}{_labels(rest)} {v:.17g}\n" for own, rest, v in lines)
+    return f"# HELP {name} {meaning}\n# TYPE {name} {kind}\n" + "".join(f"{metric}{_labels(rest)} {v:.17g}\n" for metric, rest, v in lines)
 
 
 def _labels(labels: Mapping[str, str]) -> str:
@@ -152,7 +152,7 @@ def _named_by(line: str) -> str:
 def last_success(path: Path) -> float | None:
     """Time of the last success in the file, for a failed run to keep."""
     try:
-        found = re.search(rf"^{_SUCCESS} (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        match = re.search(rf"^{_SUCCESS} (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     except (OSError, ValueError):
         return None
-    return float(found[1]) if found else None
+    return float(match[1]) if match else None

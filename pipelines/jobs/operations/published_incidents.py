@@ -76,9 +76,9 @@ def _read_until(uri: str, before: int) -> dict[int, datetime]:
     """
     columns = ["run_number", "status", "started_at", "inputs", "table_versions"]
     runs = table_of(open_table(f"{uri}/{TABLES[RUNS].path}"), columns, [("status", "in", (PUBLISHED, UNCHANGED))]).to_pylist()
-    found: dict[int, datetime] = {}
+    times: dict[int, datetime] = {}
     for run in sorted(runs, key=lambda row: int(row["run_number"])):
         version = dict(run["table_versions"] or ()).get(_TABLE)
         if version is not None and version < before and run["inputs"]:  # maintenance has no inputs, and reads no logs
-            found[version] = run["started_at"]
-    return found
+            times[version] = run["started_at"]
+    return times

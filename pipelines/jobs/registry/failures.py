@@ -78,7 +78,7 @@ def shown(error: BaseException, redaction: Redaction | None) -> str:
 
 def _named(error: BaseException, place: str) -> BaseException:
     """Translate errors about the disk or damaged files, including wrapped ones."""
-    said = None if isinstance(error, JobError) else next((named for words, named in _DISK.items() if words in str(error)), None)
-    if said is None:
+    disk_problem = None if isinstance(error, JobError) else next((named for words, named in _DISK.items() if words in str(error)), None)
+    if disk_problem is None:
         return damage_behind(error, place) or error
-    return CannotWrite(f"{place}, or the folder of Spark's temporary files, can't be written: {said}; mend that and run again")
+    return CannotWrite(f"{place}, or the folder of Spark's temporary files, can't be written: {disk_problem}; mend that and run again")

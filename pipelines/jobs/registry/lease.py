@@ -40,14 +40,16 @@ class Owner:
     namespace: str | None = None
 
     @classmethod
-    def here(cls, host: str | None = None) -> Owner:
+    def this_process(cls, host: str | None = None) -> Owner:
         """This process.
 
         `host` replaces the name of this machine if it is redacted.
         """
         jvm = _own_jvm()
-        own = os.getpid()
-        return cls(host or socket.gethostname(), own, _born(own), jvm, None if jvm is None else _born(jvm), _boot(), _namespace())
+        process_id = os.getpid()
+        return cls(
+            host or socket.gethostname(), process_id, _born(process_id), jvm, None if jvm is None else _born(jvm), _boot(), _namespace()
+        )
 
     def text(self) -> str:
         return json.dumps({name: getattr(self, name) for name in sorted(self.__dataclass_fields__)})
@@ -58,25 +60,25 @@ class Owner:
         later = (values.get(name) for name in ("jvm", "jvm_born", "boot", "namespace"))
         return cls(values["host"], values["process"], values["born"], *later)
 
-    def lives(self, here: str | None = None) -> bool | None:
+    def lives(self, host: str | None = None) -> bool | None:
         """Return True if the process is alive, None if that is unknown.
 
-        Unknown are processes of other hosts, containers, and starts of the host. `here` may replace this host's name.
+        Unknown are processes of other hosts, containers, and starts of the host. `host` may replace this host's name.
         """
-        return _lives(self.process, self.born) if self._is_near(here) else None
+        return _lives(self.process, self.born) if self._is_near(host) else None
 
-    def is_this(self, here: str | None = None) -> bool:
+    def is_this(self, host: str | None = None) -> bool:
         """Return True if it is this process."""
-        own = os.getpid()
-        return self._is_near(here) and (self.process, self.born) == (own, _born(own))
+        process_id = os.getpid()
+        return self._is_near(host) and (self.process, self.born) == (process_id, _born(process_id))
 
-    def _is_near(self, here: str | None) -> bool:
+    def _is_near(self, host: str | None) -> bool:
         """Return True if its process numbers are valid in this process.
 
         Older versions stored the host only.
         """
-        told = self.boot in {None, _boot()} and self.namespace in {None, _namespace()}
-        return self.host in {socket.gethostname(), here} and told
+        is_same_machine = self.boot in {None, _boot()} and self.namespace in {None, _namespace()}
+        return self.host in {socket.gethostname(), host} and is_same_machine
 
     def wait_for_jvm(self, seconds: float) -> bool:
         """Wait until the JVM of a dead process ends.
@@ -155,16 +157,16 @@ def work_ends(run_id: str) -> None:
     _at_work.discard(run_id)
 
 
-def holds(row: Mapping[str, Any], stale_after: timedelta, here: str | None = None) -> bool:
+def holds(row: Mapping[str, Any], stale_after: timedelta, host: str | None = None) -> bool:
     """Return True if the process of a `running` entry seems to be alive."""
     owner = Owner.read(row["owner"])
-    if owner.is_this(here):
+    if owner.is_this(host):
         return row["run_id"] in _at_work
-    lives = owner.lives(here)
+    lives = owner.lives(host)
     return lives if lives is not None else datetime.now(UTC) - row["seen_at"] < stale_after
 
 
-def held(row: Mapping[str, Any]) -> str:
+def busy_message(row: Mapping[str, Any]) -> str:
     """Message about an entry that holds the warehouse."""
     owner = Owner.read(row["owner"])
     since = row["seen_at"].isoformat(timespec="seconds")

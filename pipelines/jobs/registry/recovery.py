@@ -41,7 +41,7 @@ def restore_published(warehouse: Warehouse, register: Runs, published: Mapping[s
     ahead = [name for name in moved if name in published and not rows_stayed(warehouse, name, published[name])]
     if not ahead:
         return same
-    writers = {commit.told for name in ahead for commit in changing(commits_since(warehouse, name, published[name]))}
+    writers = {commit.user_metadata for name in ahead for commit in changing(commits_since(warehouse, name, published[name]))}
     if not register.knows(writers):
         return False
     try:
@@ -65,7 +65,7 @@ def truncate_unpublished(warehouse: Warehouse, register: Runs, stamp: WriteStamp
     written = [name for name, since in commits.items() if since]
     if not written:
         return True
-    if not register.knows({commit.told for name in written for commit in commits[name]}):
+    if not register.knows({commit.user_metadata for name in written for commit in commits[name]}):
         return False
     for name in written:
         crash_point(f"before {name}/empty")
@@ -84,8 +84,8 @@ def delete_unledgered_rows(warehouse: Warehouse, stamp: WriteStamp) -> None:
     known = set(warehouse.read_arrow("log_files", columns=["path"])["path"].to_pylist())
     for name, (column, within) in _OF_FILES.items():
         rows = warehouse.read(name)
-        found = (rows if within is None else rows.where(within.column)).select(column).distinct().toLocalIterator()
-        strange = {file for (file,) in found} - known
+        run_ids = (rows if within is None else rows.where(within.column)).select(column).distinct().toLocalIterator()
+        strange = {file for (file,) in run_ids} - known
         if strange:
             _log.warning("%s holds rows of files that were never read to their end; removed: %s files", name, len(strange))
             scope = among(column, strange) if within is None else within & among(column, strange)
@@ -99,7 +99,7 @@ def _restore(warehouse: Warehouse, name: str, version: int, stamp: WriteStamp) -
     """
     crash_point(f"before {name}/restore")
     delta.restore(warehouse.spark, warehouse.path(name), version, stamp.run_id)
-    restored = max(commit.version for commit in commits_since(warehouse, name, version) if commit.told == stamp.run_id)
+    restored = max(commit.version for commit in commits_since(warehouse, name, version) if commit.user_metadata == stamp.run_id)
     warehouse.open_one(name)
     crash_point(f"after {name}/restore")
     return rows_stayed(warehouse, name, restored)

@@ -29,9 +29,11 @@ def parse_states(rows: Iterable[Mapping[str, Any]], kind: str) -> dict[str, Stat
 
     Those of clusters are valid for one version of the models.
     """
-    mine = model_version()
+    version = model_version()
     return {
-        row["subject"]: json.loads(row["state"]) for row in rows if row["kind"] == kind and (kind == FILE or row["model_version"] == mine)
+        row["subject"]: json.loads(row["state"])
+        for row in rows
+        if row["kind"] == kind and (kind == FILE or row["model_version"] == version)
     }
 
 
@@ -69,12 +71,12 @@ def file_state(source: SourceFile, before: State | None, start: Start | None, pa
     if not source.is_plain:
         return _identified(source, last["checkpoints"] or ()) or None
     state: dict[str, Any] = {}
-    told = [*_parts_before(before, start), *parts[:-1]]
+    parts_before = [*_parts_before(before, start), *parts[:-1]]
     # The record before the last part is complete only if another one begins after it.
-    is_complete = last["part_offset"] and told and last["records"] and all(part["status"] == "ok" for part in told)
+    is_complete = last["part_offset"] and parts_before and last["records"] and all(part["status"] == "ok" for part in parts_before)
     if is_complete and is_whole_at(source, last["part_offset"]):
         # The part that is read next will set the name and size of the file.
-        report = join_parts(told) | {"path": "", "size_bytes": last["part_offset"]}
+        report = join_parts(parts_before) | {"path": "", "size_bytes": last["part_offset"]}
         state |= {"offset": last["part_offset"], "line": last["part_line"], "report": report}
     elif before is not None and start is not None:
         state |= {name: before[name] for name in ("offset", "line", "report")}
@@ -87,8 +89,8 @@ def file_state(source: SourceFile, before: State | None, start: Start | None, pa
 
 
 def _identified(source: SourceFile, places: Iterable[Checkpoint]) -> dict[str, Any]:
-    told = {"checkpoints": [list(place) for place in places], "zeros": source.zeros}
-    return {name: value for name, value in told.items() if value}
+    values = {"checkpoints": [list(place) for place in places], "zeros": source.zeros}
+    return {name: value for name, value in values.items() if value}
 
 
 def without_start(state: State) -> State | None:

@@ -34,7 +34,7 @@ from pipelines.jobs.registry.entries import (
     RunEntry,
     published_from,
 )
-from pipelines.jobs.registry.lease import Owner, held, holds, work_begins, work_ends
+from pipelines.jobs.registry.lease import Owner, busy_message, holds, work_begins, work_ends
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
 from pipelines.warehouse import delta_sql as delta
@@ -59,7 +59,7 @@ class Runs:
         self._warehouse = warehouse
         self._path = warehouse.path(RUNS)
         self._stale_after = stale_after
-        self._here: str | None = None
+        self._host: str | None = None
         self._aside: SparkSession | None = None
         self._by_spark = False
         self.before: PublishedRun | None = None
@@ -78,7 +78,7 @@ class Runs:
             raise
 
     def _take(self, run: RunEntry) -> None:
-        self._here = run.host
+        self._host = run.host
         rows = self._rows()
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
         run.run_number = 1 + max((row["run_number"] for row in rows), default=0)
@@ -91,7 +91,7 @@ class Runs:
         if first != run.run_id:
             holder = next(row for row in others if row["run_id"] == first)
             self.finish(run, FAILED, WarehouseBusy.exit_code, error="another run was there first")
-            raise WarehouseBusy(held(holder))
+            raise WarehouseBusy(busy_message(holder))
         self._number(run, max((row["run_number"] for row in rows), default=0))
         self.before = self.last_published()
 
@@ -110,8 +110,8 @@ class Runs:
 
     def last_published(self) -> PublishedRun | None:
         """The run whose tables are visible to readers."""
-        found = self._rows(scopes.equals("status", PUBLISHED))
-        return published_from(max(found, key=itemgetter("run_number"))) if found else None
+        runs = self._rows(scopes.equals("status", PUBLISHED))
+        return published_from(max(runs, key=itemgetter("run_number"))) if runs else None
 
     def finish(
         self,
@@ -151,12 +151,12 @@ class Runs:
 
     def takes_over(self, run: RunEntry, before: PublishedRun) -> None:
         """Copy options and versions of an earlier run, whose rows this entry publishes."""
-        told = {
+        row = {
             "options": json.dumps(before.options, sort_keys=True, default=str),
             "catalogue_version": before.catalogue_version,
             "model_version": before.model_version,
         }
-        self._update(run.run_id, told)
+        self._update(run.run_id, row)
 
     def scrub(self, run: RunEntry) -> None:
         """Remove names from entries of earlier runs and of alerts.
@@ -251,22 +251,22 @@ class Runs:
     def _refuse_if_held(self, running: list[dict[str, Any]]) -> None:
         for row in running:
             if self._lives(row):
-                raise WarehouseBusy(held(row))
+                raise WarehouseBusy(busy_message(row))
             _log.warning("run %s ended without a word; its entry is closed", row["run_id"])
             values = {"status": FAILED, "ended_at": row["seen_at"], "error": "the process ended without a word"}
             self._update(row["run_id"], values, status=RUNNING)
 
     def _lives(self, row: Mapping[str, Any]) -> bool:
         owner = Owner.read(row["owner"])
-        lives = holds(row, self._stale_after, self._here)
+        lives = holds(row, self._stale_after, self._host)
         # The JVM of a killed driver exists for a moment, and may still write.
-        return lives or (owner.lives(self._here) is False and not owner.wait_for_jvm(JVM_SECONDS))
+        return lives or (owner.lives(self._host) is False and not owner.wait_for_jvm(JVM_SECONDS))
 
     def _append(self, run: RunEntry) -> None:
         row = run.row() | {
             "status": RUNNING,
             "seen_at": run.started_at,
-            "owner": Owner.here(run.host).text(),
+            "owner": Owner.this_process(run.host).text(),
         }
         table = pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema())
         frame = self._warehouse.spark.createDataFrame(table)

@@ -39,16 +39,16 @@ def facts_of(
 
     Few lines concern a whole cluster, and few lines about a group do not name it.
     """
-    here = among("cluster", clusters)
+    of_clusters = among("cluster", clusters)
     cluster_of = {row["path"]: row["cluster"] for row in files}
-    concerning = [*_in_order(warehouse, here & among("event", CLUSTER_EVENTS)), *_joint_expiries(warehouse, here)]
+    concerning = [*_in_order(warehouse, of_clusters & among("event", CLUSTER_EVENTS)), *_joint_expiries(warehouse, of_clusters)]
     room = EventsPerFileLimit()
-    events_without_group = _in_order(warehouse, here & among("event", EVENTS_WITHOUT_GROUP) & is_null("group"), room)
+    events_without_group = _in_order(warehouse, of_clusters & among("event", EVENTS_WITHOUT_GROUP) & is_null("group"), room)
     for warning in room.warnings():
         _log.warning(warning)
 
     def sightings() -> Iterator[ClientSighting]:
-        return sightings_of_all(warehouse.read_frame("events", here))
+        return sightings_of_all(warehouse.read_frame("events", of_clusters))
 
     notes: list[str] = []
     known = cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, events_without_group, sightings, failures, notes)
@@ -57,12 +57,12 @@ def facts_of(
     return known
 
 
-def _joint_expiries(warehouse: Warehouse, here: Scope) -> Iterator[Event]:
+def _joint_expiries(warehouse: Warehouse, scope: Scope) -> Iterator[Event]:
     """Expiries that several groups had at once.
 
     Whole rows are fetched only if there are any, and most logs have none.
     """
-    expired = here & among("event", EXPIRY_EVENTS)
+    expired = scope & among("event", EXPIRY_EVENTS)
     keys = warehouse.read_arrow("events", expired, EXPIRY_COLUMNS)
     files = keys.filter(joint(keys))["file"].unique().to_pylist()
     if files:
@@ -79,8 +79,8 @@ def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Reade
     """What groups read and where their coordinators are, by cluster, since when."""
     readers: dict[str, Readers] = {}
     grouped = among("cluster", clusters) & ~is_null("group")
-    told = grouped & among("event", READER_EVENTS)
-    for cluster, group, topic, at in warehouse.first_seen("events", told, EVENT_COLUMNS, _TIMES, READ_TOPICS):
+    reader_rows = grouped & among("event", READER_EVENTS)
+    for cluster, group, topic, at in warehouse.first_seen("events", reader_rows, EVENT_COLUMNS, _TIMES, READ_TOPICS):
         readers.setdefault(cluster, Readers()).note_topic(group, topic, at)
     homes = grouped & equals("witness", Witness.COORDINATOR.value) & ~is_null("event") & ~is_null("partition")
     for cluster, group, partition, at in warehouse.first_seen("events", homes, ("cluster", "group", "partition"), _TIMES):

@@ -24,7 +24,7 @@ from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.warehouse import Warehouse
 
 _KEY = "cluster_snapshot_id"
-_TOLD = (_KEY, "cluster", "covers_until_at", "facts_fingerprint", "catalogue_version", "model_version")
+_COLUMNS = (_KEY, "cluster", "covers_until_at", "facts_fingerprint", "catalogue_version", "model_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class ClusterSnapshots:
 
     def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
         """The chosen rows, and True if they are in the driver."""
-        return chosen_rows(warehouse, CLUSTER_SNAPSHOTS, _KEY, {each.key for each in self.chosen.values()})
+        return chosen_rows(warehouse, CLUSTER_SNAPSHOTS, _KEY, {snapshot.key for snapshot in self.chosen.values()})
 
     def drop(self, cluster: str) -> None:
         """Discard a cluster's checkpoints after its replay found them invalid."""
         del self.chosen[cluster]
-        self.stored = [replace(each, holds=False) if each.cluster == cluster else each for each in self.stored]
+        self.stored = [replace(snapshot, holds=False) if snapshot.cluster == cluster else snapshot for snapshot in self.stored]
 
     def later(self, time: str, clusters: Iterable[str]) -> Scope:
         """Rows of these clusters.
@@ -64,7 +64,9 @@ class ClusterSnapshots:
         """
         whole = scopes.among("cluster", set(clusters) - self.chosen.keys())
         resumed = (self.chosen[name] for name in sorted(self.chosen.keys() & set(clusters)))
-        return scopes.any_of([whole, *(scopes.equals("cluster", each.cluster) & scopes.is_later(time, each.upto) for each in resumed)])
+        return scopes.any_of(
+            [whole, *(scopes.equals("cluster", snapshot.cluster) & scopes.is_later(time, snapshot.upto) for snapshot in resumed)]
+        )
 
     def replaced(self, taken: pa.Table, clusters: Iterable[str]) -> Scope:
         """Stored rows to delete or replace.
@@ -76,10 +78,10 @@ class ClusterSnapshots:
         replayed = set(clusters)
         stay = set[str]()
         for cluster in replayed:
-            held = [each for each in (*self.stored, *new) if each.cluster == cluster and each.holds]
-            stay |= {each.key for each in around(self.boundaries.get(cluster, ()), held)}
-        gone = {each.key for each in self.stored if each.cluster in replayed} - stay
-        return scopes.among(_KEY, gone | {each.key for each in new})
+            kept_snapshots = [snapshot for snapshot in (*self.stored, *new) if snapshot.cluster == cluster and snapshot.holds]
+            stay |= {snapshot.key for snapshot in around(self.boundaries.get(cluster, ()), kept_snapshots)}
+        gone = {snapshot.key for snapshot in self.stored if snapshot.cluster in replayed} - stay
+        return scopes.among(_KEY, gone | {snapshot.key for snapshot in new})
 
 
 def plan_resume(
@@ -92,13 +94,13 @@ def plan_resume(
     clusters: Iterable[str],
 ) -> ClusterSnapshots:
     """Read the stored checkpoints of these clusters, and choose valid ones."""
-    asked = sorted(set(clusters))
-    known = {name: FactsByTime(fingerprint_departures(facts[name], node_of), readers[name]) for name in asked if name in facts}
-    found = ClusterSnapshots({name: _boundaries(facts[name].logs_end, each, rules) for name, each in known.items()})
+    cluster_names = sorted(set(clusters))
+    known = {name: FactsByTime(fingerprint_departures(facts[name], node_of), readers[name]) for name in cluster_names if name in facts}
+    snapshots = ClusterSnapshots({name: _boundaries(facts[name].logs_end, stored, rules) for name, stored in known.items()})
     if warehouse.is_empty(CLUSTER_SNAPSHOTS):
-        return found
-    mine = (catalogue_version(), model_version())
-    rows = warehouse.read_arrow(CLUSTER_SNAPSHOTS, scopes.among("cluster", asked), _TOLD)
+        return snapshots
+    versions = (catalogue_version(), model_version())
+    rows = warehouse.read_arrow(CLUSTER_SNAPSHOTS, scopes.among("cluster", cluster_names), _COLUMNS)
     for row, upto in zip(rows.to_pylist(), times_of(rows, "covers_until_at"), strict=True):
         cluster = row["cluster"]
         first = touched.first_of_partitions.get(cluster)
@@ -106,14 +108,14 @@ def plan_resume(
             cluster in known
             and cluster not in touched.whole
             and (first is None or upto < first)
-            and (row["catalogue_version"], row["model_version"]) == mine
+            and (row["catalogue_version"], row["model_version"]) == versions
             and known[cluster].until(upto) == row["facts_fingerprint"]
         )
-        found.stored.append(StoredCheckpoint(row[_KEY], cluster, "", upto, holds))
-    for each in sorted(found.stored, key=lambda each: each.upto):
-        if each.holds:
-            found.chosen[each.cluster] = each
-    return found
+        snapshots.stored.append(StoredCheckpoint(row[_KEY], cluster, "", upto, holds))
+    for snapshot in sorted(snapshots.stored, key=lambda snapshot: snapshot.upto):
+        if snapshot.holds:
+            snapshots.chosen[snapshot.cluster] = snapshot
+    return snapshots
 
 
 def _boundaries(logs_end: int | None, known: FactsByTime, rules: CheckpointRules) -> list[CheckpointBoundary]:

@@ -35,7 +35,7 @@ _LIGHT_BYTES = 32 << 20
 """Maximum number of bytes of checkpoints in the driver."""
 
 _KEY = "group_snapshot_id"
-_TOLD = (_KEY, "cluster", "group", "covers_until_at", "facts_until_at", "facts_fingerprint", "catalogue_version", "model_version")
+_COLUMNS = (_KEY, "cluster", "group", "covers_until_at", "facts_until_at", "facts_fingerprint", "catalogue_version", "model_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +62,33 @@ class StoredCheckpoints:
 
     def rows(self, warehouse: Warehouse) -> tuple[DataFrame, bool]:
         """The chosen rows, and True if they are in the driver."""
-        return chosen_rows(warehouse, SNAPSHOTS, _KEY, {each.key for each in self.chosen.values()})
+        return chosen_rows(warehouse, SNAPSHOTS, _KEY, {checkpoint.key for checkpoint in self.chosen.values()})
 
     def drop(self, cluster: str, group: str) -> None:
         """Discard a group's checkpoints after its replay found them invalid."""
         del self.chosen[cluster, group]
         self.unreadable += 1
-        self.stored = [replace(each, holds=False) if (each.cluster, each.group) == (cluster, group) else each for each in self.stored]
+        self.stored = [
+            replace(checkpoint, holds=False) if (checkpoint.cluster, checkpoint.group) == (cluster, group) else checkpoint
+            for checkpoint in self.stored
+        ]
 
     def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], Scope]) -> Scope:
         """Rows of these groups, and of all groups of `whole` clusters.
 
-        In resumed groups only those with a `time` that is later than the checkpoint or null. `names` makes the
-        condition for some groups.
+        In resumed groups only those with a `time` that is later than the checkpoint or null. `names` builds the condition for some groups.
         """
-        found, resumed = list[Scope](), dict[tuple[str, int], set[str]]()
-        for each in self.chosen.values():
-            resumed.setdefault((each.cluster, each.upto), set()).add(each.group)
-        for (cluster, upto), some in sorted(resumed.items()):
-            found.append(scopes.equals("cluster", cluster) & names(some) & scopes.is_later(time, upto))
+        scopes_of_groups, resumed = list[Scope](), dict[tuple[str, int], set[str]]()
+        for checkpoint in self.chosen.values():
+            resumed.setdefault((checkpoint.cluster, checkpoint.upto), set()).add(checkpoint.group)
+        for (cluster, upto), keys in sorted(resumed.items()):
+            scopes_of_groups.append(scopes.equals("cluster", cluster) & names(keys) & scopes.is_later(time, upto))
         for cluster in sorted(set(whole)):
-            own = scopes.equals("cluster", cluster)
-            found.append(own & ~names(self._resumed(cluster)) if self._resumed(cluster) else own)
+            of_cluster = scopes.equals("cluster", cluster)
+            scopes_of_groups.append(of_cluster & ~names(self._resumed(cluster)) if self._resumed(cluster) else of_cluster)
         for cluster in sorted(groups.keys() - set(whole)):
-            found.append(scopes.equals("cluster", cluster) & names(groups[cluster] - self._resumed(cluster)))
-        return scopes.any_of(found)
+            scopes_of_groups.append(scopes.equals("cluster", cluster) & names(groups[cluster] - self._resumed(cluster)))
+        return scopes.any_of(scopes_of_groups)
 
     def _resumed(self, cluster: str) -> set[str]:
         return {group for name, group in self.chosen if name == cluster}
@@ -100,13 +102,13 @@ class StoredCheckpoints:
         names = zip(*(taken[name].to_pylist() for name in (_KEY, "cluster", "group")), times_of(taken, "covers_until_at"), strict=True)
         new = [StoredCheckpoint(*row) for row in names]
         all_of = set(whole)
-        replayed = {(each.cluster, each.group) for each in [*self.stored, *new] if _is_in(each, groups, all_of)}
-        held: dict[tuple[str, str], list[StoredCheckpoint]] = {}
-        for each in [*(each for each in self.stored if each.holds), *new]:
-            held.setdefault((each.cluster, each.group), []).append(each)
-        stay = {each.key for key in replayed for each in around(self.boundaries.get(key[0], ()), held.get(key, ()))}
-        gone = {each.key for each in self.stored if (each.cluster, each.group) in replayed} - stay
-        return scopes.among(_KEY, gone | {each.key for each in new})
+        replayed = {(checkpoint.cluster, checkpoint.group) for checkpoint in [*self.stored, *new] if _is_in(checkpoint, groups, all_of)}
+        by_group: dict[tuple[str, str], list[StoredCheckpoint]] = {}
+        for checkpoint in [*(checkpoint for checkpoint in self.stored if checkpoint.holds), *new]:
+            by_group.setdefault((checkpoint.cluster, checkpoint.group), []).append(checkpoint)
+        stay = {checkpoint.key for key in replayed for checkpoint in around(self.boundaries.get(key[0], ()), by_group.get(key, ()))}
+        gone = {checkpoint.key for checkpoint in self.stored if (checkpoint.cluster, checkpoint.group) in replayed} - stay
+        return scopes.among(_KEY, gone | {checkpoint.key for checkpoint in new})
 
 
 def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) -> tuple[DataFrame, bool]:
@@ -114,25 +116,25 @@ def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) ->
 
     Large ones stay in Spark.
     """
-    here = warehouse.local_rows(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
-    if here is not None and here.nbytes <= _LIGHT_BYTES:
-        return arrow_diff.to_frame(warehouse.spark, here), True
+    local_rows = warehouse.local_rows(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
+    if local_rows is not None and local_rows.nbytes <= _LIGHT_BYTES:
+        return arrow_diff.to_frame(warehouse.spark, local_rows), True
     keys = pa.table({key: pa.array(sorted(chosen), pa.string())})
     return warehouse.read(table).join(F.broadcast(arrow_diff.to_frame(warehouse.spark, keys)), key, "left_semi"), False
 
 
-def _is_in(each: StoredCheckpoint, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
-    return each.cluster in whole or each.group in groups.get(each.cluster, ())
+def _is_in(checkpoint: StoredCheckpoint, groups: Mapping[str, set[str]], whole: set[str]) -> bool:
+    return checkpoint.cluster in whole or checkpoint.group in groups.get(checkpoint.cluster, ())
 
 
-def around(boundaries: Iterable[CheckpointBoundary], held: Iterable[StoredCheckpoint]) -> Iterator[StoredCheckpoint]:
+def around(boundaries: Iterable[CheckpointBoundary], checkpoints: Iterable[StoredCheckpoint]) -> Iterator[StoredCheckpoint]:
     """The last checkpoint before each boundary, and the first one after it.
 
     The latter will be the last before a later boundary.
     """
-    in_order = sorted(held, key=lambda each: each.upto)
+    in_order = sorted(checkpoints, key=lambda checkpoint: checkpoint.upto)
     for boundary in boundaries:
-        place = bisect_right(in_order, boundary.upto, key=lambda each: each.upto)
+        place = bisect_right(in_order, boundary.upto, key=lambda checkpoint: checkpoint.upto)
         yield from in_order[max(place - 1, 0) : place + 1]
 
 
@@ -148,44 +150,48 @@ def plan_resume(
 
     They are chosen for `groups` and for all groups of `whole` clusters.
     """
-    known = {cluster: fingerprint_facts(each) for cluster, each in facts.items()}
-    found = StoredCheckpoints({cluster: _boundaries(each.logs_end, known[cluster], rules) for cluster, each in facts.items()})
+    known = {cluster: fingerprint_facts(cluster_facts) for cluster, cluster_facts in facts.items()}
+    checkpoints = StoredCheckpoints(
+        {cluster: _boundaries(cluster_facts.logs_end, known[cluster], rules) for cluster, cluster_facts in facts.items()}
+    )
     if warehouse.is_empty(SNAPSHOTS):
-        return found
-    mine, all_of = (catalogue_version(), model_version()), set(whole)
-    rows = warehouse.read_arrow(SNAPSHOTS, scopes.among("cluster", touched.clusters), _TOLD)
+        return checkpoints
+    versions, all_of = (catalogue_version(), model_version()), set(whole)
+    rows = warehouse.read_arrow(SNAPSHOTS, scopes.among("cluster", touched.clusters), _COLUMNS)
     times = zip(times_of(rows, "covers_until_at"), times_of(rows, "facts_until_at"), strict=True)
     for row, (upto, until) in zip(rows.to_pylist(), times, strict=True):
-        each = StoredCheckpoint(row[_KEY], row["cluster"], row["group"], upto)
-        is_asked = _is_in(each, groups, all_of)  # checkpoints of other groups stay, so their validity is not needed
-        found.stored.append(each if not is_asked else replace(each, holds=_holds(each, row, until, touched, mine, known)))
-    for each in sorted(found.stored, key=lambda each: each.upto):
-        if each.holds and _is_in(each, groups, all_of):
-            found.chosen[each.cluster, each.group] = each
-    return found
+        checkpoint = StoredCheckpoint(row[_KEY], row["cluster"], row["group"], upto)
+        is_asked = _is_in(checkpoint, groups, all_of)  # checkpoints of other groups stay, so their validity is not needed
+        checkpoints.stored.append(
+            checkpoint if not is_asked else replace(checkpoint, holds=_holds(checkpoint, row, until, touched, versions, known))
+        )
+    for checkpoint in sorted(checkpoints.stored, key=lambda checkpoint: checkpoint.upto):
+        if checkpoint.holds and _is_in(checkpoint, groups, all_of):
+            checkpoints.chosen[checkpoint.cluster, checkpoint.group] = checkpoint
+    return checkpoints
 
 
 def times_of(rows: pa.Table, name: str) -> list[int]:
     """A timestamp column without nulls, in microseconds."""
-    found: list[int] = rows[name].cast(pa.int64()).to_pylist()
-    return found
+    times: list[int] = rows[name].cast(pa.int64()).to_pylist()
+    return times
 
 
 def _holds(
-    each: StoredCheckpoint,
+    checkpoint: StoredCheckpoint,
     row: Mapping[str, Any],
     until: int,
     touched: ChangedScope,
-    mine: tuple[str, str],
+    versions: tuple[str, str],
     known: Mapping[str, FactFingerprints],
 ) -> bool:
-    least = touched.least.get((each.cluster, each.group))
+    least = touched.least.get((checkpoint.cluster, checkpoint.group))
     return (
-        each.cluster in known
-        and each.cluster not in touched.whole
-        and (least is None or each.upto < least)
-        and (row["catalogue_version"], row["model_version"]) == mine
-        and known[each.cluster].until(until) == row["facts_fingerprint"]
+        checkpoint.cluster in known
+        and checkpoint.cluster not in touched.whole
+        and (least is None or checkpoint.upto < least)
+        and (row["catalogue_version"], row["model_version"]) == versions
+        and known[checkpoint.cluster].until(until) == row["facts_fingerprint"]
     )
 
 

@@ -111,7 +111,7 @@ def replay(
 ) -> Iterator[ReplayResult]:
     """Replay the changes. The rows are cached until the caller is done.
 
-    `files` are all rows of `log_files`, `states` what the clusters' stored verdicts depend on.
+    `files` are all rows of `log_files`, `states` the inputs of the clusters' stored verdicts.
     """
     work = _Replay(warehouse, list(files), touched, dict(states), options)
     try:
@@ -147,8 +147,8 @@ class _Replay:
         clusters = self.touched.clusters
         rows = [row for row in self.files if row["cluster"] in clusters and row["file_id"]]
         facts = facts_of(self.warehouse, clusters, rows, self.options.assume, self.failures)
-        told = {cluster: fingerprint_of(_without_end(found)) for cluster, found in facts.items()}
-        changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != told[cluster]}
+        fingerprints = {cluster: fingerprint_of(_without_end(facts_of_cluster)) for cluster, facts_of_cluster in facts.items()}
+        changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != fingerprints[cluster]}
         # Of a cluster without its last informative file nothing is known any more.
         changed |= clusters & self.states.keys() - facts.keys()
         self.whole = self.touched.whole | changed
@@ -161,7 +161,9 @@ class _Replay:
         rocket = self._rocket_stage(rows)
         self._facts_table(facts, changed | self.touched.whole)
         self._unknown_table(rows)
-        after = {cluster: {"facts": told[cluster], "readers": read[cluster].whole, "rocketmq": cluster in rocket} for cluster in facts}
+        after = {
+            cluster: {"facts": fingerprints[cluster], "readers": read[cluster].whole, "rocketmq": cluster in rocket} for cluster in facts
+        }
         rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
         return self._replayed(rows_after, frozenset(self.whole - facts.keys()))
 
@@ -186,23 +188,23 @@ class _Replay:
             CLUSTER_SNAPSHOTS: lambda rows: self.cluster_snapshots.replaced(rows, self.with_outages),
         }
         stored = {SNAPSHOTS: self.snapshots.stored, CLUSTER_SNAPSHOTS: self.cluster_snapshots.stored}
-        found: dict[str, tuple[DataFrame | pa.Table, Scope]] = {}
+        slices: dict[str, tuple[DataFrame | pa.Table, Scope]] = {}
         for table, taken in self.taken.items():
             if not (taken.count or stored[table]):
                 continue
             if taken.local is not None:
-                found[table] = taken.local, replaced[table](taken.local)
+                slices[table] = taken.local, replaced[table](taken.local)
             else:
                 frame = taken.frame(self.warehouse.spark)
-                found[table] = frame, replaced[table](frame.drop("state").toArrow())
-        return found
+                slices[table] = frame, replaced[table](frame.drop("state").toArrow())
+        return slices
 
     def _events(self, scope: Scope) -> tuple[DataFrame, bool]:
         """Stored events as a DataFrame, and True if they come from the driver."""
-        here = self.warehouse.local_rows("events", scope)
-        if here is None:
+        local_rows = self.warehouse.local_rows("events", scope)
+        if local_rows is None:
             return self.warehouse.read("events").where(scope.column), False
-        return arrow_diff.to_frame(self.warehouse.spark, here), True
+        return arrow_diff.to_frame(self.warehouse.spark, local_rows), True
 
     def _group_stage(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
         groups = self.groups = self._groups()
@@ -253,8 +255,10 @@ class _Replay:
         self.persisted.append(persisted)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in persisted.groupBy("table").count().collect()}
         local = _local_tables(counts)
-        here = persisted.where(F.col("table").isin(*local)).toArrow() if any(map(counts.get, local)) else persisted.limit(0).toArrow()
-        return _by_table(here, local) | {name: self._kept(name, counts[name], persisted) for name in tables if name not in local}
+        local_table = (
+            persisted.where(F.col("table").isin(*local)).toArrow() if any(map(counts.get, local)) else persisted.limit(0).toArrow()
+        )
+        return _by_table(local_table, local) | {name: self._kept(name, counts[name], persisted) for name in tables if name not in local}
 
     def _kept(self, table: str, count: int, tagged: DataFrame) -> TableRows:
         """Cache one table's rows, so that its queries need not scan all tables."""
@@ -271,12 +275,12 @@ class _Replay:
     def _known_rebalances(self) -> list[DataFrame]:
         """Ids of rebalances after the run: replayed ones, and stored ones that are named."""
         column = "rebalance_id"
-        found = [self.rows["rebalances"].frame(self.warehouse.spark).select(column)] if "rebalances" in self.rows else []
+        frames = [self.rows["rebalances"].frame(self.warehouse.spark).select(column)] if "rebalances" in self.rows else []
         if not self.warehouse.is_empty("rebalances"):
             named = self._named_rebalances()
             stay = self._staying() if named is None else self._staying() & among(column, named)
-            found.append(self.warehouse.read_frame("rebalances", stay, (column,)))
-        return found
+            frames.append(self.warehouse.read_frame("rebalances", stay, (column,)))
+        return frames
 
     def _named_rebalances(self) -> set[str] | None:
         """Rebalances named by rows of other tables, None if there are many."""
@@ -294,10 +298,10 @@ class _Replay:
         """Note rebalances caused by a lost coordinator, for outages to name. They are few."""
         following = among("root_cause", FOLLOWING)
         columns = ("cluster", "group", "rebalance_id", "started_at", "joined_at")
-        found = [self.rows["rebalances"].chosen(following, columns, self.warehouse.spark)] if "rebalances" in self.rows else []
+        frames = [self.rows["rebalances"].chosen(following, columns, self.warehouse.spark)] if "rebalances" in self.rows else []
         if not self.warehouse.is_empty("rebalances"):
-            found.append(self.warehouse.read_arrow("rebalances", self._staying() & following, columns))
-        for rows in found:
+            frames.append(self.warehouse.read_arrow("rebalances", self._staying() & following, columns))
+        for rows in frames:
             started = pc.coalesce(rows["started_at"], rows["joined_at"]).cast(pa.int64()).to_pylist()
             for at, cluster, group, key in zip(started, *(rows[name].to_pylist() for name in columns[:3]), strict=True):
                 if at is not None:
@@ -366,17 +370,17 @@ class _Replay:
     def _clusters_naming_readers(self, clusters: set[str]) -> set[str]:
         """The clusters with rows that name reading groups."""
         tables = [name for name in READER_TABLES if not self.warehouse.is_empty(name)] if clusters else []
-        found = (self.warehouse.read_arrow(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
-        return {cluster for column in found for cluster in column.unique().to_pylist()}
+        rows = (self.warehouse.read_arrow(name, among("cluster", clusters), ("cluster",))["cluster"] for name in tables)
+        return {cluster for column in rows for cluster in column.unique().to_pylist()}
 
     def _rocket_stage(self, files: list[FileRow]) -> frozenset[str]:
         """Replay RocketMQ's clusters, always as a whole; return those with its events.
 
         Open episodes depend on the end of the files, so changed clusters with RocketMQ's events are always replayed.
         """
-        asked = {name for name in self.touched.clusters if self._may_have_rocket(name)}
-        having = frozenset(self._with_rocket(asked))
-        clusters = having | self._without(asked - having)
+        cluster_names = {name for name in self.touched.clusters if self._may_have_rocket(name)}
+        having = frozenset(self._with_rocket(cluster_names))
+        clusters = having | self._without(cluster_names - having)
         if not clusters:
             return having
         wanted = among("cluster", clusters)
@@ -392,21 +396,21 @@ class _Replay:
 
         The file's own system is not enough, because applications write lines of several clients into one.
         """
-        told = self.states.get(cluster, {}).get("rocketmq") is False and cluster not in self.touched.whole
-        return not told or not ROCKET_EVENTS.isdisjoint(self.touched.events.get(cluster, ()))
+        has_none = self.states.get(cluster, {}).get("rocketmq") is False and cluster not in self.touched.whole
+        return not has_none or not ROCKET_EVENTS.isdisjoint(self.touched.events.get(cluster, ()))
 
     def _with_rocket(self, clusters: set[str]) -> set[str]:
         """The clusters with events of RocketMQ."""
         if not clusters or self.warehouse.is_empty("events"):
             return set()
-        ours = among("cluster", clusters) & among("event", ROCKET_EVENTS)
-        return {cluster for (cluster,) in self.warehouse.distinct("events", ours, ("cluster",))}
+        of_rocketmq = among("cluster", clusters) & among("event", ROCKET_EVENTS)
+        return {cluster for (cluster,) in self.warehouse.distinct("events", of_rocketmq, ("cluster",))}
 
     def _without(self, clusters: set[str]) -> set[str]:
         """The clusters without events of RocketMQ that still have rows of it."""
-        ours = among("cluster", clusters) & equals("system", ROCKETMQ)
+        of_rocketmq = among("cluster", clusters) & equals("system", ROCKETMQ)
         tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
-        return {cluster for name in tables for cluster in self.warehouse.read_arrow(name, ours, ("cluster",))["cluster"].to_pylist()}
+        return {cluster for name in tables for cluster in self.warehouse.read_arrow(name, of_rocketmq, ("cluster",))["cluster"].to_pylist()}
 
     def _collect(self, table: str, rows: TableRows, scope: Scope) -> None:
         """Add rows of a stage; several stages may fill one table."""
@@ -431,8 +435,8 @@ class _Replay:
         )
         known = F.broadcast(arrow_diff.to_frame(self.warehouse.spark, named))
         # With too many names the join alone selects.
-        asked = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
-        in_files = self.warehouse.read_frame("unknown_in_files", asked)
+        of_files = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
+        in_files = self.warehouse.read_frame("unknown_in_files", of_files)
         unknown = persist_on_disk(unknown_messages(in_files.join(known, "file")))
         self.persisted.append(unknown)
         count = unknown.count()
@@ -478,7 +482,7 @@ def _local_tables(counts: Mapping[str, int]) -> list[str]:
 
 def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, TableRows]:
     rows = {table: tagged_rows(tagged, table, "table") for table in tables}
-    return {table: TableRows(own.num_rows, local=own) for table, own in rows.items()}
+    return {table: TableRows(table_rows.num_rows, local=table_rows) for table, table_rows in rows.items()}
 
 
 def _without_end(facts: ClusterFacts) -> dict[str, Any]:

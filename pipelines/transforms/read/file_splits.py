@@ -72,12 +72,12 @@ def measured(spark: SparkSession, sources: Mapping[str, SourceFile]) -> dict[str
     Keys are Spark's URLs of the files. Files that cannot be cut are omitted. The session must cut files as `cut_at`
     sets it.
     """
-    told = lines(spark, [source.path for source in sources.values()]).mapInArrow(_measure, from_arrow_schema(_MEASURE)).toArrow()
+    measures = lines(spark, [source.path for source in sources.values()]).mapInArrow(_measure, from_arrow_schema(_MEASURE)).toArrow()
     rows: dict[str, list[dict[str, Any]]] = {}
-    for row in sorted(told.to_pylist(), key=lambda each: each["start"]):
+    for row in sorted(measures.to_pylist(), key=lambda measure: measure["start"]):
         rows.setdefault(row["file"], []).append(row)
-    parts = {file: _parts(sources[file], found) for file, found in rows.items()}
-    return {file: found for file, found in parts.items() if found}
+    parts = {file: _parts(sources[file], measures_of_file) for file, measures_of_file in rows.items()}
+    return {file: parts_of_file for file, parts_of_file in parts.items() if parts_of_file}
 
 
 def _measure(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +115,7 @@ def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[FileSp
     total = sum(row["size"] for row in rows)
     if [row["start"] for row in rows] != starts or total - size not in (0, 1) or any(row["zeros"] for row in rows):
         return []
-    found = []
+    splits = []
     base, before = 0, 0
     # Bytes added since the file was found are for the next run.
     wanted = [start for start in starts if start < source.size_bytes]
@@ -131,19 +131,19 @@ def _parts(source: SourceFile, rows: Sequence[Mapping[str, Any]]) -> list[FileSp
         if number + 1 < len(rows):
             around.append((base + row["size"], rows[number + 1]["head"]))
         stop = None if number + 1 == len(wanted) else start + STEP_BYTES
-        found.append(FileSplit(Range(source, start, stop, line), base, tuple(around)))
+        splits.append(FileSplit(Range(source, start, stop, line), base, tuple(around)))
         base, before = base + row["size"], before + row["lines"]
-    return found
+    return splits
 
 
 def parse_parts(
-    parts: Mapping[str, Sequence[FileSplit]], told: Mapping[str, str]
+    parts: Mapping[str, Sequence[FileSplit]], options: Mapping[str, str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Parse rows of `lines` to records, in tasks with one part each."""
 
     def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        some = (batch for batch in batches if batch.num_rows)
-        first = next(some, None)
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
         if first is None:
             return
         file, start = first.column("file")[0].as_py(), first.column("start")[0].as_py()
@@ -153,7 +153,7 @@ def parse_parts(
         size = 0
         with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=scratch()) as copy:
             copy.seek(part.base)
-            for batch in chain([first], some):
+            for batch in chain([first], filled):
                 size = batch.column("size")[0].as_py()
                 copy.write(ended(batch.column("value")))
             if part.reading.stop is None and copy.tell() == size + 1:  # the last line has no end
@@ -163,6 +163,7 @@ def parse_parts(
                 copy.write(data)
             copy.flush()
             reading = replace(part.reading, source=replace(part.reading.source, path=copy.name))
-            yield from BrokerLogs(dict(told) | {"sources": "[]"}).reader(StructType()).read(SimpleNamespace(ranges=[reading], reports=[]))  # type: ignore[arg-type]
+            reader = BrokerLogs(dict(options) | {"sources": "[]"}).reader(StructType())
+            yield from reader.read(SimpleNamespace(ranges=[reading], reports=[]))  # type: ignore[arg-type]
 
     return records

@@ -33,10 +33,10 @@ def kept_rows(rows: DataFrame, kept: Sequence[CarriedContent], position: str, un
     specs = set(kept)
     table = pa.table(
         {
-            "_file": [each.file for each in specs],
-            "_file_id": [each.file_id for each in specs],
-            "_path": [each.path for each in specs],
-            "_upto": [None if each.upto is None else each.upto // unit for each in specs],
+            "_file": [spec.file for spec in specs],
+            "_file_id": [spec.file_id for spec in specs],
+            "_path": [spec.path for spec in specs],
+            "_upto": [None if spec.upto is None else spec.upto // unit for spec in specs],
         },
         schema=_SPECS,
     )

@@ -29,8 +29,8 @@ def counted(spark: SparkSession, sources: Sequence[Source], partition_bytes: int
     `partition_bytes` is the size of a share. Empty if the files are small.
     """
     cut = [(source, list(pairwise(edges(source, partition_bytes, start)))) for source, start in sources]
-    ranges = {source.name: found for source, found in cut if found}
-    wanted = [(places.absolute(source.path), *each) for source, found in cut for each in found]
+    ranges = {source.name: ranges_of_file for source, ranges_of_file in cut if ranges_of_file}
+    wanted = [(places.absolute(source.path), *part) for source, ranges_of_file in cut for part in ranges_of_file]
     if sum(end - begin for _, begin, end in wanted) < LARGE_BYTES:
         return {}
     stores = places.configuration()
@@ -43,7 +43,7 @@ def counted(spark: SparkSession, sources: Sequence[Source], partition_bytes: int
             yield pa.RecordBatch.from_arrays([numbers, pa.array(ends, pa.int64())], schema=_ENDS)
 
     rows = spark.range(0, len(wanted), 1, min(len(wanted), partitions_of(spark))).mapInArrow(count, from_arrow_schema(_ENDS)).toArrow()
-    told = dict(zip(rows["number"].to_pylist(), rows["ends"].to_pylist(), strict=True))
-    ends = iter([told[number] for number in range(len(wanted))])
-    found = {name: [next(ends) for _ in each] for name, each in ranges.items()}
-    return {name: None if None in each else each for name, each in found.items()}
+    ends_by_number = dict(zip(rows["number"].to_pylist(), rows["ends"].to_pylist(), strict=True))
+    ends = iter([ends_by_number[number] for number in range(len(wanted))])
+    counts = {name: [next(ends) for _ in part] for name, part in ranges.items()}
+    return {name: None if None in ends_of_file else ends_of_file for name, ends_of_file in counts.items()}

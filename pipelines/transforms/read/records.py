@@ -43,12 +43,12 @@ def parsed(
     """
     if not is_local:
         direct, others = list[tuple[SourceFile, Start | None]](), list[tuple[SourceFile, Start | None]]()
-        for each in sources:
-            (direct if places.filesystem_of(each[0].path) is None else others).append(each)
-        held = [persist_on_disk(read_by_spark(spark, direct, options, block_bytes))] if direct else []
-        return Records(spark, held + _read_through_spark(spark, others, options, block_bytes))
+        for source in sources:
+            (direct if places.filesystem_of(source[0].path) is None else others).append(source)
+        frames = [persist_on_disk(read_by_spark(spark, direct, options, block_bytes))] if direct else []
+        return Records(spark, frames + _read_through_spark(spark, others, options, block_bytes))
     places.ahead({source.path: [(max(0, start.offset - 1) if start else 0, source.size_bytes)] for source, start in sources})
-    reader = BrokerLogs(_told(sources, options, block_bytes)).reader(StructType())
+    reader = BrokerLogs(_options_of(sources, options, block_bytes)).reader(StructType())
     return Records(spark, pa.Table.from_batches([rows for share in reader.partitions() for rows in reader.read(share)], RECORD_SCHEMA))
 
 
@@ -56,22 +56,22 @@ def read_by_spark(
     spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
 ) -> DataFrame:
     """Records read lazily by Spark's workers."""
-    told = _told(sources, options, block_bytes) | {"partitions": str(partitions_of(spark))}
-    told |= {"partition_bytes": str(PARTITION_BYTES), "lines": json.dumps(counted(spark, sources, PARTITION_BYTES))}
+    reader_options = _options_of(sources, options, block_bytes) | {"partitions": str(partitions_of(spark))}
+    reader_options |= {"partition_bytes": str(PARTITION_BYTES), "lines": json.dumps(counted(spark, sources, PARTITION_BYTES))}
     if is_remote():
-        return _read_by_function(spark, told)
+        return _read_by_function(spark, reader_options)
     spark.dataSource.register(BrokerLogs)
-    return spark.read.format(NAME).options(**told).load()
+    return spark.read.format(NAME).options(**reader_options).load()
 
 
-def _read_by_function(spark: SparkSession, told: Mapping[str, str]) -> DataFrame:
+def _read_by_function(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """Records read as `read_by_spark` does, without options in the plan.
 
     A server of Spark Connect writes plans to its event log, including the secrets among the options; a local session
     redacts them. The state of a function is not logged.
     """
-    shares = BrokerLogs(dict(told)).reader(StructType()).partitions()
-    rest = {name: value for name, value in told.items() if name != "sources"} | {"sources": "[]"}
+    shares = BrokerLogs(dict(options)).reader(StructType()).partitions()
+    rest = {name: value for name, value in options.items() if name != "sources"} | {"sources": "[]"}
 
     def records(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader = BrokerLogs(rest).reader(StructType())
@@ -87,25 +87,25 @@ def _read_through_spark(
     spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int
 ) -> list[DataFrame]:
     """Read and cache records of files that only Spark can open."""
-    told = {name: value for name, value in _told(sources, options, block_bytes).items() if name != "sources"}
+    reader_options = {name: value for name, value in _options_of(sources, options, block_bytes).items() if name != "sources"}
     cut = [source for source, start in sources if start is None and is_cut(source)]
-    held, in_parts = _read_parts(spark, cut, told)
+    frames, in_parts = _read_parts(spark, cut, reader_options)
     files: dict[bool, dict[str, list[SourceFile]]] = {False: {}, True: {}}
     for source in (source for source, _ in sources if source.path not in in_parts):
         size = places.state_of(source.path)[1]
         files[size > LARGE_BYTES].setdefault(source.path, []).append(source)
     for inside in files.values():
         if inside:
-            urls = {places.filesystem_of(path).url_of(path): found for path, found in inside.items()}
+            urls = {places.filesystem_of(path).url_of(path): paths for path, paths in inside.items()}
             with whole(spark, max(places.state_of(path)[1] for path in inside)):
-                parsed = lines(spark, list(inside)).mapInArrow(parse(urls, told, options), from_arrow_schema(RECORD_SCHEMA))
+                parsed = lines(spark, list(inside)).mapInArrow(parse(urls, reader_options, options), from_arrow_schema(RECORD_SCHEMA))
                 records = persist_on_disk(parsed)
                 records.count()
-            held.append(records)
-    return held
+            frames.append(records)
+    return frames
 
 
-def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], told: Mapping[str, str]) -> tuple[list[DataFrame], set[str]]:
+def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], options: Mapping[str, str]) -> tuple[list[DataFrame], set[str]]:
     """Read large files in parts, one task each.
 
     Also returns the paths of the files that could be cut.
@@ -114,22 +114,22 @@ def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], told: Mappin
         return [], set()
     with cut_at(spark, parts_of_files.STEP_BYTES):
         parts = measured(spark, {places.filesystem_of(source.path).url_of(source.path): source for source in sources})
-        paths = {found[0].reading.source.path for found in parts.values()}
+        paths = {splits[0].reading.source.path for splits in parts.values()}
         if not paths:
             return [], paths
-        records = persist_on_disk(lines(spark, list(paths)).mapInArrow(parse_parts(parts, told), from_arrow_schema(RECORD_SCHEMA)))
+        records = persist_on_disk(lines(spark, list(paths)).mapInArrow(parse_parts(parts, options), from_arrow_schema(RECORD_SCHEMA)))
         records.count()
     return [records], paths
 
 
-def _told(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int) -> dict[str, str]:
+def _options_of(sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int) -> dict[str, str]:
     """Options of the data source."""
-    found = [dataclasses.replace(source, path=places.absolute(source.path)) for source, _ in sources]
+    absolute_sources = [dataclasses.replace(source, path=places.absolute(source.path)) for source, _ in sources]
     starts = {source.name: [start.offset, start.line] for source, start in sources if start is not None}
     hidden = options.redaction
     return {
         **({} if hidden is None else {"redact": json.dumps(sorted(hidden.kinds)), "redact_secret": hidden.secret}),
-        "sources": sources_json(found),
+        "sources": sources_json(absolute_sources),
         "starts": json.dumps(starts),
         "block_bytes": str(block_bytes),
         "log_tz": json.dumps(list(options.log_tz)),
@@ -153,8 +153,8 @@ class Records:
     def __init__(self, spark: SparkSession, records: pa.Table | list[DataFrame]) -> None:
         self._spark = spark
         self._local = records if isinstance(records, pa.Table) else None
-        self._held = [] if isinstance(records, pa.Table) else records
-        self._distributed = reduce(DataFrame.unionAll, self._held) if self._held else None
+        self._frames = [] if isinstance(records, pa.Table) else records
+        self._distributed = reduce(DataFrame.unionAll, self._frames) if self._frames else None
 
     def leave_out(self, files: Iterable[str]) -> None:
         """Exclude these files from now on."""
@@ -183,8 +183,8 @@ class Records:
         """Number of records by kind."""
         if self._local is not None:
             return Counter(self._local["kind"].to_pylist())
-        found = self._distributed.groupBy("kind").count().collect() if self._distributed is not None else ()
-        return Counter({row["kind"]: row["count"] for row in found})
+        counts = self._distributed.groupBy("kind").count().collect() if self._distributed is not None else ()
+        return Counter({row["kind"]: row["count"] for row in counts})
 
     def reports(self) -> dict[str, list[dict[str, Any]]]:
         """Reports on the parts of each file, in order, by path.
@@ -193,14 +193,14 @@ class Records:
         """
         table = self.arrow("files")
         times = {name: micros(table[name]) for name in ("first_at", "last_at", "ended_at")}
-        found: dict[str, list[dict[str, Any]]] = {}
+        reports: dict[str, list[dict[str, Any]]] = {}
         for place, row in enumerate(table.to_pylist()):
-            found.setdefault(row["path"], []).append(row | {name: values[place] for name, values in times.items()})
-        return {path: sorted(parts, key=lambda part: part["part_offset"]) for path, parts in found.items()}
+            reports.setdefault(row["path"], []).append(row | {name: values[place] for name, values in times.items()})
+        return {path: sorted(parts, key=lambda part: part["part_offset"]) for path, parts in reports.items()}
 
     def release(self) -> None:
         """Remove the records from Spark's cache."""
-        for frame in self._held:
+        for frame in self._frames:
             frame.unpersist()
 
 
@@ -210,5 +210,5 @@ def _of_kind(records: DataFrame, kind: str) -> DataFrame:
 
 def tagged_rows(rows: pa.Table, name: str, tag: str) -> pa.Table:
     """Rows with `name` in the column `tag`, as a table of the column `name`."""
-    mine = rows.filter(pc.field(tag) == name)
-    return pa.Table.from_struct_array(mine[name].combine_chunks())
+    tagged = rows.filter(pc.field(tag) == name)
+    return pa.Table.from_struct_array(tagged[name].combine_chunks())

@@ -297,7 +297,7 @@ def killed_before(point: str, patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(Warehouse, "replace", replaced)
     patch.setattr(Runs, "finish", finish)
-    patch.setattr(Owner, "here", lambda _=None: Owner(socket.gethostname(), gone.pid, "long ago"))
+    patch.setattr(Owner, "this_process", lambda _=None: Owner(socket.gethostname(), gone.pid, "long ago"))
 
 
 @LONG

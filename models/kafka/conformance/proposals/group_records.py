@@ -26,10 +26,10 @@ def propose_assignment(scene: Scene) -> Iterator[Script]:
         led = (HiddenInput("adopt", generation=scene.line.generation, state=State.COMPLETING_REBALANCE), *led)
     known = scene.missing(*left_out, *given_none)
     count = int_field(scene.line, "member_count")
-    more = len({*scene.members, *left_out, *given_none}) - (count or 0)
-    if known and count is not None and more > 0:
+    surplus = len({*scene.members, *left_out, *given_none}) - (count or 0)
+    if known and count is not None and surplus > 0:
         named = (member or "", *left_out, *given_none)
-        known = (HiddenInput("vanish", unproven_members(scene, more, named)), *known)
+        known = (HiddenInput("vanish", unproven_members(scene, surplus, named)), *known)
     yield Script((*led, *known, HiddenInput("sync_empty", given_none) if given_none else HiddenInput("sync", left_out, has_changed=fails)))
 
 
@@ -67,7 +67,7 @@ def propose_member_record(scene: Scene) -> Iterator[Script]:
 def propose_load(scene: Scene) -> Iterator[Script]:
     """Propose that another coordinator reads the group.
 
-    What the old one wrote last, or what lines tell of that.
+    It reads what the old one wrote last, as far as lines show it.
     """
     explanation, line = scene.explanation, scene.line
     count, read = int_field(line, "member_count"), explanation.loading

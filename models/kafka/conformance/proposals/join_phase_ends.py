@@ -28,16 +28,16 @@ def propose_generation(scene: Scene) -> Iterator[Script]:
     if roster:  # another witness names them all
         yield Script((HiddenInput("hold_open"), HiddenInput("be_only", (*roster, *leaving)), *_all_rejoined(scene, leaving)))
         return
-    more = 0 if count is None else count + len(leaving) - len(scene.members)
-    if more > 0:
-        yield Script((*_joined_unseen(scene, more), *_all_rejoined(scene, leaving)), "unnamed")
-    elif more < 0:
-        gone = unproven_members(scene, -more, leaving)
+    surplus = 0 if count is None else count + len(leaving) - len(scene.members)
+    if surplus > 0:
+        yield Script((*_joined_unseen(scene, surplus), *_all_rejoined(scene, leaving)), "unnamed")
+    elif surplus < 0:
+        gone = unproven_members(scene, -surplus, leaving)
         yield Script((HiddenInput("vanish", gone), *_all_rejoined(scene, (*leaving, *gone))), "vanished")
     else:
-        met = () if leaving else tuple(_deadline_met(scene))
-        yield from met
-        yield Script(_all_rejoined(scene, leaving), "held_up" if met else "stated")
+        deadline_members = () if leaving else tuple(_deadline_met(scene))
+        yield from deadline_members
+        yield Script(_all_rejoined(scene, leaving), "held_up" if deadline_members else "stated")
 
 
 def _deadline_met(scene: Scene) -> Iterator[Script]:
@@ -74,7 +74,7 @@ def _joined_unseen(scene: Scene, count: int) -> Iterator[HiddenInput]:
     """
     count = min(count, UNSEEN_MAX)
     group = scene.group
-    pending = sorted(each for each in group.pending_join if is_named(each)) if group is not None else []
+    pending = sorted(name for name in group.pending_join if is_named(name)) if group is not None else []
     named = tuple(pending) if len(pending) <= count else ()
     if count > 0:
         yield HiddenInput("hold_open")

@@ -46,19 +46,19 @@ def standing(scene: Scene) -> tuple[HiddenInput, ...]:
     line, certainty = scene.line, scene.explanation.certainty
     if line.group is None or line.name not in PROPOSERS:
         return ()
-    told = _told_before(scene)
+    previous_lines = _told_before(scene)
     state, generation = scene.explanation.standing
     began = line if line.name == "RebalanceStarted" else scene.next("RebalanceStarted")
     told_generation = began.generation if began is not None else _generation_before(line)
-    if state is None and told is None and told_generation is None:
-        told = None if line.name in CREATING else State.EMPTY if line.name in PENDING_LINES else State.STABLE
-    elif state is None and told is None:
-        told = State.EMPTY if told_generation == 0 else State.STABLE
-    is_elsewhere = told is not None and told is not state
+    if state is None and previous_lines is None and told_generation is None:
+        previous_lines = None if line.name in CREATING else State.EMPTY if line.name in PENDING_LINES else State.STABLE
+    elif state is None and previous_lines is None:
+        previous_lines = State.EMPTY if told_generation == 0 else State.STABLE
+    is_elsewhere = previous_lines is not None and previous_lines is not state
     is_other = told_generation is not None and (generation is None or told_generation != generation)
     if not is_elsewhere and not (is_other and (not certainty.is_generation_sure or line.name == "RebalanceStarted")):
         return ()
-    return (HiddenInput("adopt", generation=told_generation, state=told),)
+    return (HiddenInput("adopt", generation=told_generation, state=previous_lines),)
 
 
 PENDING_LINES = frozenset({"PendingMemberLeft", "PendingMemberExpired"})

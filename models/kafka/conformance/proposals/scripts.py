@@ -21,7 +21,7 @@ def pending_inputs(scene: Scene, *members: str) -> tuple[HiddenInput, ...]:
     unknown = tuple(member for member in members if member not in known)
     if not unknown:
         return ()
-    unnamed = tuple(sorted(each for each in known if not is_named(each)))[: len(unknown)]
+    unnamed = tuple(sorted(name for name in known if not is_named(name)))[: len(unknown)]
     return (*((HiddenInput("forget_pending", unnamed),) if unnamed else ()), HiddenInput("be_pending", unknown))
 
 

@@ -51,8 +51,8 @@ def await_replicas(shard: DeferringShard, request: Request, refused: Callable[[E
     """Answer a request once earlier writes are confirmed or have failed."""
 
     def ended(error: Error) -> None:
-        told = JAVA_ERRORS.offsets.get(error, error)
-        shard.answer(request.request_id, response() if error is Error.NONE else refused(told))
+        other_fields = JAVA_ERRORS.offsets.get(error, error)
+        shard.answer(request.request_id, response() if error is Error.NONE else refused(other_fields))
 
     shard.writes.wait(shard.timers, request.group, shard.now_ms, ended)
 
@@ -65,7 +65,7 @@ def defer(shard: DeferringShard, request: Request, refused: Callable[[Error], Re
     if isinstance(request, Fetch) and not request.require_stable:
         return
     kept = (Error.NONE, Error.REBALANCE_IN_PROGRESS) if isinstance(request, Heartbeat) else (Error.NONE,)
-    for answer in [each for each in shard.answers if each.request_id == request.request_id and each.response.error in kept]:
+    for answer in [answer for answer in shard.answers if answer.request_id == request.request_id and answer.response.error in kept]:
         shard.answers.remove(answer)
         await_replicas(shard, request, refused, lambda response=answer.response: response)  # type: ignore[misc]
 
@@ -79,13 +79,13 @@ def defer_parked(shard: ClassicShard, request: Join | Sync) -> None:
     def ended(error: Error) -> None:
         group = shard.groups.get(request.group)
         for member in () if group is None or error is not Error.REQUEST_TIMED_OUT else group.members.values():
-            told = JAVA_ERRORS.offsets[error]
+            error_of_response = JAVA_ERRORS.offsets[error]
             if member.join == request.request_id:
                 member.join = UNHEARD
-                shard.answer(request.request_id, JoinResponse(told))
+                shard.answer(request.request_id, JoinResponse(error_of_response))
             elif member.sync == request.request_id:
                 member.sync = UNHEARD
-                shard.answer(request.request_id, SyncResponse(told))
+                shard.answer(request.request_id, SyncResponse(error_of_response))
 
     shard.writes.wait(shard.timers, request.group, shard.now_ms, ended)
 

@@ -230,8 +230,8 @@ class Group:
         votes: Counter[str] = Counter()
         for names, voters in self._preferences.items():
             votes[next(name for name in names if self._supported[name] == size)] += voters
-        most = max(votes.values())
-        return [name for name, count in votes.items() if count == most]
+        votes_max = max(votes.values())
+        return [name for name, count in votes.items() if count == votes_max]
 
     def subscribe(self) -> None:
         """Update the subscribed topics (computeSubscribedTopics)."""

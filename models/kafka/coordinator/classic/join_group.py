@@ -260,7 +260,7 @@ def answer_swap(shard: Shard, group: Group, request: Join, instance: str, member
         shard.renew(group, member)
 
     if shard.policy.stores_static_swap and group.state is State.STABLE:
-        assignments = {each.id: each.assignment for each in group.members.values()}
+        assignments = {member.id: member.assignment for member in group.members.values()}
         shard.store(group, shard.record(group, assignments), "static", written)
     else:
         written(Error.NONE)

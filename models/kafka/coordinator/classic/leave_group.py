@@ -30,11 +30,11 @@ def leave(shard: Shard, request: Leave) -> None:
     """Remove members one by one (handleLeaveGroup, classicGroupLeaveToClassicGroup)."""
     group = shard.groups.get(request.group)
     if group is None:
-        left = [MemberLeft(each.member, each.instance, Error.UNKNOWN_MEMBER_ID) for each in request.members]
+        left = [MemberLeft(member.member, member.instance, Error.UNKNOWN_MEMBER_ID) for member in request.members]
         shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))
         return
-    left = [MemberLeft(each.member, each.instance, leave_one(shard, group, each)) for each in request.members]
-    gone = [each.member for each in left if each.error is Error.NONE]
+    left = [MemberLeft(member.member, member.instance, leave_one(shard, group, member)) for member in request.members]
+    gone = [member.member for member in left if member.error is Error.NONE]
     if shard.policy.leaves_in_one_step and gone:
         member_gone(shard, group, "leave", reason_members=gone)
     shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))
@@ -44,17 +44,17 @@ def leave_one(shard: Shard, group: Group, leaver: Leaver) -> Error:
     """Remove one member, or discard a pending id."""
     if leaver.member in group.pending_join and not fenced_first(shard, group, leaver):
         return return_pending(shard, group, leaver)
-    found = who_leaves(shard, group, leaver)
-    if isinstance(found, Error):
-        return found
-    shard.end_session(group, found.id)
+    member = who_leaves(shard, group, leaver)
+    if isinstance(member, Error):
+        return member
+    shard.end_session(group, member.id)
     if not shard.policy.tells_leave_last:
-        tell_left(shard, group, found, leaver)
-    remove_joining(shard, group, found)
+        tell_left(shard, group, member, leaver)
+    remove_joining(shard, group, member)
     if not shard.policy.leaves_in_one_step:
-        member_gone(shard, group, "leave", reason_member_id=found.id, client_reason=leaver.reason)
+        member_gone(shard, group, "leave", reason_member_id=member.id, client_reason=leaver.reason)
     if shard.policy.tells_leave_last:
-        tell_left(shard, group, found, leaver)
+        tell_left(shard, group, member, leaver)
     return Error.NONE
 
 

@@ -135,12 +135,12 @@ def fetched(
     offsets: Offsets, request: Fetch, unstable: Callable[[TopicPartition], bool] = lambda _: False
 ) -> dict[TopicPartition, int | Error | None]:
     """Return the requested offsets, or UNSTABLE_OFFSET_COMMIT for unstable ones."""
-    found: dict[TopicPartition, int | Error | None] = {}
+    by_partition: dict[TopicPartition, int | Error | None] = {}
     for place in tuple(offsets.committed) if request.places is None else request.places:
         committed = offsets.committed.get(place)
-        told = None if committed is None else committed.offset
-        found[place] = Error.UNSTABLE_OFFSET_COMMIT if unstable(place) else told
-    return found
+        offset = None if committed is None else committed.offset
+        by_partition[place] = Error.UNSTABLE_OFFSET_COMMIT if unstable(place) else offset
+    return by_partition
 
 
 def delete(shard: Shard, request: Delete) -> None:

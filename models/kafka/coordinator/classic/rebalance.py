@@ -156,12 +156,12 @@ def propagate(shard: Shard, group: Group, assignments: dict[str, bytes], error: 
 
     Members that get an answer start a new session.
     """
-    told = (group.protocol_type, group.protocol) if error is Error.NONE else (None, None)
+    protocol = (group.protocol_type, group.protocol) if error is Error.NONE else (None, None)
     for member in group.members.values():
         member.assignment = assignments.get(member.id, b"")
         if error is Error.NONE and not member.assignment:
             shard.report("EmptyAssignmentSent", group, member)
-        if shard.answer_sync(member, SyncResponse(error, *told, member.assignment)):
+        if shard.answer_sync(member, SyncResponse(error, *protocol, member.assignment)):
             shard.renew(group, member)
 
 

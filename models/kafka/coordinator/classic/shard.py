@@ -114,13 +114,13 @@ class Shard:
         """
 
         def written(error: Error) -> None:
-            told = self.policy.write_errors.group.get(error, error)
+            returned_error = self.policy.write_errors.group.get(error, error)
             if error in STANDS_IN_LOG:
                 self.log.end += 1
                 self.log.groups[group.id] = record
             if error is not Error.NONE:
-                self.report("GroupStoreFailed", group, error=error.value, _told=told.value, _what=what)
-            then(told)
+                self.report("GroupStoreFailed", group, error=error.value, _told=returned_error.value, _what=what)
+            then(returned_error)
 
         self.write(group, written)
 

@@ -43,16 +43,16 @@ def sync_error(shard: Shard, group: Group, request: Sync) -> Error:
     if request.generation != group.generation:
         return Error.ILLEGAL_GENERATION
     sent = ((request.protocol_type, group.protocol_type), (request.protocol, group.protocol))
-    if shard.policy.checks_sync_protocol and any(differs(shard, asked, present) for asked, present in sent):
+    if shard.policy.checks_sync_protocol and any(differs(shard, sent_protocol, present) for sent_protocol, present in sent):
         return Error.INCONSISTENT_GROUP_PROTOCOL
     return Error.REBALANCE_IN_PROGRESS if group.state is State.PREPARING_REBALANCE else Error.NONE
 
 
-def differs(shard: Shard, asked: str | None, present: str | None) -> bool:
+def differs(shard: Shard, sent_protocol: str | None, present: str | None) -> bool:
     """Whether a protocol type or name differs from the group's (isProtocolInconsistent)."""
-    if asked is None or (present is None and not shard.policy.missing_protocol_differs):
+    if sent_protocol is None or (present is None and not shard.policy.missing_protocol_differs):
         return False
-    return asked != present
+    return sent_protocol != present
 
 
 def synced(shard: Shard, group: Group, member: Member) -> None:

@@ -82,7 +82,7 @@ def uniform_target(subscription: Subscription) -> Targets:
     limit = _limits(subscription)
     left: list[TopicPartition] = []
     former = {partition: member for member in sorted(members) for partition in members[member].target}
-    for topic, count in sorted(subscription.topics.items(), key=lambda each: (len(takers[each[0]]), each[0])):
+    for topic, count in sorted(subscription.topics.items(), key=lambda pair: (len(takers[pair[0]]), pair[0])):
         for number in range(count if takers[topic] else 0):
             owner = former.get((topic, number))
             if owner is not None and owner in takers[topic] and len(targets[owner]) < limit[owner]:
@@ -100,12 +100,12 @@ def _limits(subscription: Subscription) -> dict[str, int]:
     Members with equal subscriptions share their topics evenly. Where the share isn't a whole number, members with the
     largest current targets get the extra partition.
     """
-    alike: dict[frozenset[str], list[str]] = {}
+    takers_by_topics: dict[frozenset[str], list[str]] = {}
     for member in sorted(subscription.members):
         topics = frozenset(topic for topic in subscription.members[member].topics if topic in subscription.topics)
-        alike.setdefault(topics, []).append(member)
+        takers_by_topics.setdefault(topics, []).append(member)
     limits: dict[str, int] = {}
-    for topics, members in alike.items():
+    for topics, members in takers_by_topics.items():
         size, larger = divmod(sum(subscription.topics[topic] for topic in topics), len(members))
         most_first = sorted(members, key=lambda member: (-len(subscription.members[member].target), member))
         limits.update({member: size + (index < larger) for index, member in enumerate(most_first)})

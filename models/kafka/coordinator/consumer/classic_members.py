@@ -37,7 +37,7 @@ def join(shard: Shard, request: Join) -> None:
         shard.answer(request.request_id, JoinResponse(Error.MEMBER_ID_REQUIRED, member_id))
         return
     before, replaced = _place(shard, group, request, member_id)
-    after = _told(before, request)
+    after = _with_subscription(before, request)
     enter(shard, group, before, replaced, CLASSIC)
     subscribe(shard, group, before, after)
     if group.epoch > group.target_epoch:
@@ -84,7 +84,7 @@ def _place(shard: Shard, group: ConsumerGroup, request: Join, member_id: str) ->
     return replace(holder, id=member_id, epoch=group.target_epoch, previous_epoch=group.target_epoch), holder
 
 
-def _told(before: Member, request: Join) -> Member:
+def _with_subscription(before: Member, request: Join) -> Member:
     """Apply the subscription in the member's first protocol (deserializeSubscription).
 
     All protocols of a client carry the same topics.
@@ -145,15 +145,15 @@ def leave(shard: Shard, request: Leave) -> None:
     group = shard.consumer_group(request.group)
     left: list[MemberLeft] = []
     gone: dict[str, Member] = {}
-    for each in request.members:
+    for leaver in request.members:
         try:
-            member = _leaver(shard, group, each)
+            member = _leaver(shard, group, leaver)
         except Refusal as refusal:
-            left.append(MemberLeft(each.member, each.instance, refusal.error))
+            left.append(MemberLeft(leaver.member, leaver.instance, refusal.error))
         else:
             gone[member.id] = member
-            shard.report("ModernMemberLeft", group, member, client_reason=each.reason or "not provided")
-            left.append(MemberLeft(each.member, each.instance))
+            shard.report("ModernMemberLeft", group, member, client_reason=leaver.reason or "not provided")
+            left.append(MemberLeft(leaver.member, leaver.instance))
     if gone:
         shard.remove_members(group, tuple(gone.values()))
     shard.answer(request.request_id, LeaveResponse(Error.NONE, tuple(left)))

@@ -69,7 +69,7 @@ class ConsumerGroup:
     refresh_requested: bool = False
     """Whether a subscribed topic changed since the group last looked."""
     offsets: Offsets = field(default_factory=Offsets)
-    held: set[TopicPartition] = field(default_factory=set)
+    assigned_partitions: set[TopicPartition] = field(default_factory=set)
     """Partitions that members have or have yet to revoke."""
     _topics: Tally[str] = field(default_factory=Tally)
     _regexes: Tally[str] = field(default_factory=Tally)
@@ -125,7 +125,7 @@ class ConsumerGroup:
 
         Source: waitingOnUnreleasedPartition.
         """
-        return any(partition in self.held for partition in self.target(member.id) - member.assigned)
+        return any(partition in self.assigned_partitions for partition in self.target(member.id) - member.assigned)
 
     def static_member(self, instance: str) -> Member | None:
         """The member of an instance, None if the instance is unknown.
@@ -175,14 +175,14 @@ class ConsumerGroup:
         if member.classic is not None:
             self._classic += 1
             self._supported.update({protocol.name for protocol in member.classic.protocols})
-        self.held |= member.assigned
-        self.held |= member.pending_revocation
+        self.assigned_partitions |= member.assigned
+        self.assigned_partitions |= member.pending_revocation
 
     def move(self, member: Member) -> None:
         """Update a member after a change of its assignment alone."""
         before = self.members[member.id]
-        self.held -= before.assigned | before.pending_revocation
-        self.held |= member.assigned | member.pending_revocation
+        self.assigned_partitions -= before.assigned | before.pending_revocation
+        self.assigned_partitions |= member.assigned | member.pending_revocation
         self.members[member.id] = member
 
     def replace(self, old: Member, new: Member) -> None:
@@ -216,5 +216,5 @@ class ConsumerGroup:
             self._classic -= 1
             for name in {protocol.name for protocol in member.classic.protocols}:
                 self._supported.drop(name)
-        self.held -= member.assigned
-        self.held -= member.pending_revocation
+        self.assigned_partitions -= member.assigned
+        self.assigned_partitions -= member.pending_revocation

@@ -222,7 +222,7 @@ def move_on(shard: Shard, group: ConsumerGroup, member: Member, owned: Owned | N
     """
     if group.has_reached_target(member):
         return member
-    after = reconcile(member, group.target_epoch, group.target(member.id), owned, group.held)
+    after = reconcile(member, group.target_epoch, group.target(member.id), owned, group.assigned_partitions)
     if after is member:
         return member
     group.move(after)

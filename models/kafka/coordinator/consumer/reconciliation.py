@@ -17,17 +17,17 @@ from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Pa
 Owned = Mapping[str, frozenset[int]]
 
 
-def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owned | None, held: AbstractSet[TopicPartition]) -> Member:
+def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owned | None, assigned: AbstractSet[TopicPartition]) -> Member:
     """Advance a member by one heartbeat.
 
-    Returns the same object if nothing changes. `owned` is the sender's own list of partitions (None: not sent); `held` are
+    Returns the same object if nothing changes. `owned` is the sender's own list of partitions (None: not sent); `assigned` are
     all partitions that any member has or has yet to revoke.
     """
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         if owns_any(owned, member.pending_revocation):
             return member
-        return _next(member, member.epoch + 1, target_epoch, target, owned, held)
-    return _next(member, member.epoch, target_epoch, target, owned, held)
+        return _next(member, member.epoch + 1, target_epoch, target, owned, assigned)
+    return _next(member, member.epoch, target_epoch, target, owned, assigned)
 
 
 def owns_any(owned: Owned | None, partitions: Partitions) -> bool:
@@ -43,14 +43,14 @@ def owns_only(owned: Owned | None, partitions: Partitions) -> bool:
 
 
 def _next(
-    member: Member, epoch: int, target_epoch: int, target: Partitions, owned: Owned | None, held: AbstractSet[TopicPartition]
+    member: Member, epoch: int, target_epoch: int, target: Partitions, owned: Owned | None, assigned: AbstractSet[TopicPartition]
 ) -> Member:
     kept = member.assigned & target
     lost = member.assigned - kept
     if lost and owns_any(owned, lost):
         return _moved(member, epoch, MemberState.UNREVOKED_PARTITIONS, kept, lost)
     wanted = target - kept
-    released = frozenset(partition for partition in wanted if partition not in held)
+    released = frozenset(partition for partition in wanted if partition not in assigned)
     state = MemberState.STABLE if released == wanted else MemberState.UNRELEASED_PARTITIONS
     return _moved(member, target_epoch, state, kept | released, NO_PARTITIONS)
 

@@ -94,7 +94,7 @@ def begin(shard: Shard, group_ids: Iterable[str]) -> Operation | DurableWrites:
 def _kept(group: ConsumerGroup | SimpleGroup | None) -> tuple[ConsumerGroup | SimpleGroup, Mapping[str, Any]] | None:
     if group is None:
         return None
-    return group, {each.name: deepcopy(getattr(group, each.name)) for each in fields(group)}
+    return group, {field.name: deepcopy(getattr(group, field.name)) for field in fields(group)}
 
 
 def _restored(group: ConsumerGroup | SimpleGroup, state: Mapping[str, Any]) -> ConsumerGroup | SimpleGroup:

@@ -40,10 +40,10 @@ def owned_of(metadata: bytes) -> Mapping[str, frozenset[int]]:
     (user_data,) = struct.unpack_from(">i", metadata, at)
     if version < VERSION_WITH_OWNED:
         return {}
-    found: dict[str, set[int]] = {}
+    partitions: dict[str, set[int]] = {}
     for topic, number in _read(metadata, at + 4 + max(user_data, 0)):
-        found.setdefault(topic, set()).add(number)
-    return {topic: frozenset(numbers) for topic, numbers in found.items()}
+        partitions.setdefault(topic, set()).add(number)
+    return {topic: frozenset(numbers) for topic, numbers in partitions.items()}
 
 
 def assignment(share: Iterable[Partition]) -> bytes:
@@ -68,15 +68,15 @@ def _listed(share: Iterable[Partition]) -> bytes:
 def _read(packed: bytes, at: int) -> tuple[Partition, ...]:
     (topics,) = struct.unpack_from(">i", packed, at)
     at += 4
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     for _ in range(topics):
         (length,) = struct.unpack_from(">h", packed, at)
         topic = packed[at + 2 : at + 2 + length].decode()
         at += 2 + length
         (count,) = struct.unpack_from(">i", packed, at)
-        found.extend((topic, number) for number in struct.unpack_from(f">{count}i", packed, at + 4))
+        partitions.extend((topic, number) for number in struct.unpack_from(f">{count}i", packed, at + 4))
         at += 4 + 4 * count
-    return tuple(found)
+    return tuple(partitions)
 
 
 def _text(text: str) -> bytes:

@@ -16,11 +16,11 @@ def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
     None if one member's can't be read.
     """
     topics: set[str] = set()
-    for one in set(metadata):
-        found = topics_of(one)
-        if found is None:
+    for name in set(metadata):
+        member_topics = topics_of(name)
+        if member_topics is None:
             return None
-        topics |= found
+        topics |= member_topics
     return frozenset(topics)
 
 

@@ -55,8 +55,8 @@ class HeartbeatShard(Generic[GroupT]):
     def report(self, event: str, group: GroupT, member: _Member | None = None, **fields: object) -> None:
         """Record an event of a group that a broker logs."""
         name, instance = (None, None) if member is None else (member.id, getattr(member, "instance", None))
-        told = {"group_type": self.group_type, **fields}
-        self.actions.append(LoggedChange(event, self.now_ms, group.id, group.epoch, name, instance, told))
+        shard_fields = {"group_type": self.group_type, **fields}
+        self.actions.append(LoggedChange(event, self.now_ms, group.id, group.epoch, name, instance, shard_fields))
 
     def change_topic(self, topic: str, partitions: int) -> bool:
         """Set a topic's partition count, which never falls; True if it changed.

@@ -135,7 +135,7 @@ _MOVED = {Error.NOT_LEADER_OR_FOLLOWER, Error.KAFKA_STORAGE_ERROR}
 _TOO_LARGE = {Error.MESSAGE_TOO_LARGE, Error.RECORD_LIST_TOO_LARGE, Error.INVALID_FETCH_SIZE}
 
 
-def _told(timed_out: Error, too_large: Error) -> Mapping[Error, Error]:
+def _response_errors(timed_out: Error, too_large: Error) -> Mapping[Error, Error]:
     return {
         **dict.fromkeys(_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE),
         **dict.fromkeys(_MOVED, Error.NOT_COORDINATOR),
@@ -153,10 +153,10 @@ class WriteErrors:
 
 
 SCALA_ERRORS = WriteErrors(
-    _told(Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_SERVER_ERROR),
-    _told(Error.REQUEST_TIMED_OUT, Error.INVALID_COMMIT_OFFSET_SIZE),
+    _response_errors(Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_SERVER_ERROR),
+    _response_errors(Error.REQUEST_TIMED_OUT, Error.INVALID_COMMIT_OFFSET_SIZE),
 )
 JAVA_ERRORS = WriteErrors(
-    _told(Error.COORDINATOR_NOT_AVAILABLE, Error.UNKNOWN_SERVER_ERROR),
-    _told(Error.COORDINATOR_NOT_AVAILABLE, Error.UNKNOWN_SERVER_ERROR),
+    _response_errors(Error.COORDINATOR_NOT_AVAILABLE, Error.UNKNOWN_SERVER_ERROR),
+    _response_errors(Error.COORDINATOR_NOT_AVAILABLE, Error.UNKNOWN_SERVER_ERROR),
 )

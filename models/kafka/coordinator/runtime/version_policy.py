@@ -296,10 +296,10 @@ def parse_version(version: str) -> tuple[int, ...]:
 
     (2, 8) sorts before (2, 8, 1). Raises ValueError if there is no number.
     """
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    if found is None:
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    if match is None:
         raise ValueError(f"not a version: {version!r}")
-    return tuple(int(part) for part in found[0].split("."))
+    return tuple(int(part) for part in match[0].split("."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ def choose_shares(sharing: Sharing) -> Mapping[str, Partitions]:
     }
     for topic in sorted(wanted):
         takers = [member for member in sorted(sharing.members) if topic in sharing.members[member]]
-        of_topic = frozenset(each for each in sharing.partitions if each[0] == topic)
+        of_topic = frozenset(partition for partition in sharing.partitions if partition[0] == topic)
         for member, target in _shared(takers, of_topic, sharing.former).items():
             targets[member] |= target
     return {member: frozenset(target) for member, target in targets.items()}

@@ -102,10 +102,10 @@ def _compute_target(shard: Shard, group: ShareGroup, member: ShareMember) -> Non
     sharing = Sharing(
         group.id,
         group.epoch,
-        {each.id: frozenset(seen(each.topics, shard.topics)) for each in group.members.values()},
+        {member.id: frozenset(seen(member.topics, shard.topics)) for member in group.members.values()},
         dict(group.targets),
-        frozenset(each for each in flat(group.partitions.initialized) if each[0] in counts),
-        len({each.topics for each in group.members.values()}) <= 1,
+        frozenset(partition for partition in flat(group.partitions.initialized) if partition[0] in counts),
+        len({member.topics for member in group.members.values()}) <= 1,
     )
     # SimpleHomogeneousAssignmentBuilder drops topics that nobody subscribes to, SimpleHeterogeneousAssignmentBuilder none.
     group.retarget(shard.choose_shares(sharing), of_topics=frozenset(counts) if sharing.is_uniform else None)

@@ -29,18 +29,18 @@ class SharePartitions:
     def wanted(self, topics: Collection[str], counts: Mapping[str, int], now_ms: int, retry_ms: int) -> dict[str, Numbers]:
         """Partitions to initialise: never asked for, or asked for too long ago."""
         is_fresh = now_ms - self.changed_ms < retry_ms
-        asked: dict[str, Numbers] = {}
+        numbers_by_topic: dict[str, Numbers] = {}
         for topic in topics:
             if topic not in counts:
                 continue
             known = self.initialized.get(topic, set()) | (self.initializing.get(topic, set()) if is_fresh else set())
             if len(known) < counts[topic]:
-                asked[topic] = set(range(counts[topic])) - known
-        return asked
+                numbers_by_topic[topic] = set(range(counts[topic])) - known
+        return numbers_by_topic
 
-    def ask(self, asked: Mapping[str, Numbers], now_ms: int) -> None:
+    def ask(self, numbers_by_topic: Mapping[str, Numbers], now_ms: int) -> None:
         """Note that partitions are being initialised."""
-        for topic, numbers in asked.items():
+        for topic, numbers in numbers_by_topic.items():
             self.initializing[topic] = self.initializing.get(topic, set()) | numbers
         self._changed(now_ms)
 

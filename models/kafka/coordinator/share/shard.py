@@ -24,10 +24,10 @@ class Shard(HeartbeatShard[ShareGroup]):
 
     def look_at_topics(self, group: ShareGroup, topics: Collection[str]) -> bool:
         """Update a group's view of its topics; True if it changed."""
-        found = seen(topics, self.topics)
-        if found == group.metadata:
+        topic_ids = seen(topics, self.topics)
+        if topic_ids == group.metadata:
             return False
-        group.metadata = found
+        group.metadata = topic_ids
         self.report("SubscriptionMetadataChanged", group)
         return True
 

@@ -111,7 +111,7 @@ class StreamsGroup:
         """Give a member's refined tasks to another id (relabelRefinedAssignment)."""
         if self.refined is not None and old_id in self.refined[1]:
             epoch, tasks = self.refined
-            self.refined = epoch, {new_id if member == old_id else member: held for member, held in tasks.items()}
+            self.refined = epoch, {new_id if member == old_id else member: assigned for member, assigned in tasks.items()}
 
     def forget_unwritten(self) -> None:
         """Clear what no record holds."""

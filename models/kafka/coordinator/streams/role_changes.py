@@ -33,7 +33,7 @@ def next_with_roles(member: Member, epoch: int, target_epoch: int, target: Tasks
 
 
 def _by_kind(tasks: Tasks) -> _Places:
-    return {kind: {(part, number) for each, part, number in tasks if each is kind} for kind in TaskKind}
+    return {kind: {(part, number) for kind_of_task, part, number in tasks if kind_of_task is kind} for kind in TaskKind}
 
 
 def _flat(places: _Places) -> Tasks:

@@ -30,7 +30,7 @@ class News:
 class Newsroom:
     """Remembers all news, so that none is repeated."""
 
-    _told: dict[str, tuple[Any, ...] | None] = field(default_factory=dict)
+    _verdicts: dict[str, tuple[Any, ...] | None] = field(default_factory=dict)
     """Verdicts by rebalance, None while it is open."""
     _keys: dict[tuple[Any, ...], str] = field(default_factory=dict)
     """Ids by group and beginning.
@@ -42,34 +42,34 @@ class Newsroom:
         for row in in_order(rows):
             key = self._key(row)
             verdict = None if is_open(row) else tuple(column(row, name) for name in _VERDICT)
-            if key not in self._told:
+            if key not in self._verdicts:
                 yield News(BEGAN, row)
                 if verdict is not None:
                     yield News(FINISHED, row)
-            elif verdict != self._told[key]:
+            elif verdict != self._verdicts[key]:
                 # What was finished and is open again was only believed to be finished.
-                yield News(FINISHED if self._told[key] is None and verdict is not None else CHANGED, row)
+                yield News(FINISHED if self._verdicts[key] is None and verdict is not None else CHANGED, row)
             self._note(key, verdict)
 
     def _key(self, row: Any) -> str:
         """The first id of a rebalance."""
-        own: str = column(row, "rebalance_id")
-        if own in self._told:
-            return own
-        return self._keys.setdefault(tuple(column(row, name) for name in _BEGINNING), own)
+        rebalance_id: str = column(row, "rebalance_id")
+        if rebalance_id in self._verdicts:
+            return rebalance_id
+        return self._keys.setdefault(tuple(column(row, name) for name in _BEGINNING), rebalance_id)
 
     def _note(self, key: str, verdict: tuple[Any, ...] | None) -> None:
-        self._told.pop(key, None)
-        self._told[key] = verdict
-        if len(self._told) > REMEMBERED_MAX:
-            del self._told[next(iter(self._told))]
+        self._verdicts.pop(key, None)
+        self._verdicts[key] = verdict
+        if len(self._verdicts) > REMEMBERED_MAX:
+            del self._verdicts[next(iter(self._verdicts))]
         if len(self._keys) > REMEMBERED_MAX:
             del self._keys[next(iter(self._keys))]
 
 
 def in_order(rows: Iterable[Any]) -> list[Any]:
     """Rebalances by time."""
-    return sorted(rows, key=lambda each: (_moment(each), column(each, "group"), column(each, "rebalance_id")))
+    return sorted(rows, key=lambda row: (_moment(row), column(row, "group"), column(row, "rebalance_id")))
 
 
 def is_open(row: Any) -> bool:

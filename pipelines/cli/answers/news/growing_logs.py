@@ -67,9 +67,9 @@ class FollowedSource:
         if not self._has_begun:
             self._has_begun = True
             self._told_from = self.since(max((row["last_at"] for row in files if row["last_at"] is not None), default=None))
-        found = list(self._newsroom.changes(row for row in replay.replay_new_events(files) if self._is_wanted(row)))
+        changes = list(self._newsroom.changes(row for row in replay.replay_new_events(files) if self._is_wanted(row)))
         self._complain(replay)
-        return [each for each in found if self._told_from is None or _is_after(each.row, self._told_from)]
+        return [change for change in changes if self._told_from is None or _is_after(change.row, self._told_from)]
 
     def _is_wanted(self, row: Any) -> bool:
         return not self.groups or any(fnmatch.fnmatchcase(column(row, "group"), glob) for glob in self.groups)
@@ -90,30 +90,40 @@ def _is_after(row: Any, when: int) -> bool:
     return ended is None or ended >= when
 
 
-def followed(asked: QueryOptions) -> FollowedSource:
+def followed(query_options: QueryOptions) -> FollowedSource:
     """Follow files or standard input.
 
     Rebalances in files that have ended before are news only from `--since` on; those of standard input always are.
     """
-    if asked.warehouse:
+    if query_options.warehouse:
         raise UsageError("--follow is for logs: a warehouse changes with its runs")
-    if asked.until or asked.around:
+    if query_options.until or query_options.around:
         raise UsageError("--follow has no end: give it without --until and --around")
-    settings = load_settings(asked.settings_file)
+    settings = load_settings(query_options.settings_file)
     options = analyze_options(
-        settings, ReadArguments(asked.log_zones, asked.clusters, asked.kafka_versions, asked.assumptions, asked.redact, asked.redact_key)
+        settings,
+        ReadArguments(
+            query_options.log_zones,
+            query_options.clusters,
+            query_options.kafka_versions,
+            query_options.assumptions,
+            query_options.redact,
+            query_options.redact_key,
+        ),
     )
-    groups = shown_as(asked.groups or (), options.read.redaction)
-    zone = asked.zone or settings.display.time_zone
-    given = moment(asked.since, zone, "--since") if asked.since else None
-    paths = list(asked.paths or ["-"])
+    groups = shown_as(query_options.groups or (), options.read.redaction)
+    zone = query_options.zone or settings.display.time_zone
+    given = moment(query_options.since, zone, "--since") if query_options.since else None
+    paths = list(query_options.paths or ["-"])
     if paths == ["-"]:
-        return FollowedSource(settings, FollowedStream(options.read), options, groups, given.micros if given else _always, asked.talk.warn)
+        return FollowedSource(
+            settings, FollowedStream(options.read), options, groups, given.micros if given else _always, query_options.talk.warn
+        )
     if "-" in paths:
         raise UsageError("--follow reads standard input or files, not both")
     check_paths(paths)
     return FollowedSource(
-        settings, FollowedFiles(paths, options.read), options, groups, given.micros if given else _from_now_on, asked.talk.warn
+        settings, FollowedFiles(paths, options.read), options, groups, given.micros if given else _from_now_on, query_options.talk.warn
     )
 
 

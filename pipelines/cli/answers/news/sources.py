@@ -44,8 +44,8 @@ class FollowedFiles:
         The first round holds the existing content."""
         yield self._search(is_first=True)
         while True:
-            chunks = [chunk for each in self.growing.values() for chunk in each.grown()]
-            self._identities.update(found for each in self.growing.values() if (found := each.identity))
+            chunks = [chunk for file in self.growing.values() for chunk in file.grown()]
+            self._identities.update(identity for file in self.growing.values() if (identity := file.identity))
             if time.monotonic() - self._searched_at > SEARCH_SECONDS:
                 chunks += self._search(is_first=False)
             yield chunks
@@ -54,11 +54,11 @@ class FollowedFiles:
     def _search(self, *, is_first: bool) -> list[ParsedChunk]:
         """Take up files that are new."""
         self._searched_at = time.monotonic()
-        found = find_files(self.paths, self.options)
-        if is_first and found.missing:
-            raise NothingReadable(nothing_at(found.missing[0]))
+        discovery = find_files(self.paths, self.options)
+        if is_first and discovery.missing:
+            raise NothingReadable(nothing_at(discovery.missing[0]))
         chunks: list[ParsedChunk] = []
-        for source in found.files:
+        for source in discovery.files:
             if source.name in self.growing or source.name in self.rows:
                 continue
             chunks += self._open(source) if _grows(source) else self._whole(source)
@@ -85,7 +85,7 @@ class FollowedFiles:
 
     def reports(self) -> list[dict[str, Any]]:
         """Rows of `log_files`, as far as the files have been read."""
-        return [*self.rows.values(), *(_row(each.reader, each.source, self.options) for each in self.growing.values())]
+        return [*self.rows.values(), *(_row(file.reader, file.source, self.options) for file in self.growing.values())]
 
 
 def _grows(source: SourceFile) -> bool:
@@ -111,12 +111,12 @@ class FollowedStream:
                 yield self._fed(data)
             else:
                 head += data or b""
-                told = stream_source("-", head, is_complete=data == b"") if _tells(head, data) else ""
-                if isinstance(told, str):
-                    reason = told or reason
+                stream_format = stream_source("-", head, is_complete=data == b"") if _tells(head, data) else ""
+                if isinstance(stream_format, str):
+                    reason = stream_format or reason
                 else:
-                    self.reader = LiveReader(told, self.options)
-                    yield [self.reader.feed(head[told.format.bom_bytes :])]
+                    self.reader = LiveReader(stream_format, self.options)
+                    yield [self.reader.feed(head[stream_format.format.bom_bytes :])]
             if data == b"":
                 break
         if self.reader is None:

@@ -126,6 +126,6 @@ def function_of(tool: Tool, source: Sequence[str]) -> Callable[..., str]:
     kinds = [*((name, str, "") for name in tool.options), *((name, bool, False) for name in tool.flags)]
     rest = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default) for name, kind, default in kinds]
     ask.__signature__ = inspect.Signature([*subject, *rest], return_annotation=str)  # type: ignore[attr-defined]
-    ask.__annotations__ = {each.name: each.annotation for each in (*subject, *rest)} | {"return": str}
+    ask.__annotations__ = {parameter.name: parameter.annotation for parameter in (*subject, *rest)} | {"return": str}
     ask.__name__, ask.__doc__ = tool.name, tool.description
     return ask

@@ -39,7 +39,7 @@ Rules = Annotated[
 
 @question
 def gate(
-    asked: QueryOptions,
+    query_options: QueryOptions,
     filters: Filters,
     max_rebalances: MaxRebalances = None,
     max_stopped: MaxStopped = None,
@@ -51,19 +51,19 @@ def gate(
     from pipelines.cli.answers.group_sums import group_sums
     from pipelines.cli.arguments.alert_rules import alert_rules
 
-    rules = alert_rules(rule or load_settings(asked.settings_file).alerts.rules)
+    rules = alert_rules(rule or load_settings(query_options.settings_file).alerts.rules)
     if max_rebalances is None and max_stopped is None and not rules:
         raise UsageError("say what is allowed: --max-rebalances N, --max-stopped SPAN or --rule RULE")
     seconds = None if max_stopped is None else span_seconds(max_stopped, "--max-stopped")
-    source = open_source(asked, filters)
-    _check_witnesses(source, asked.since)
-    judged = [(one, _exceeded(one, max_rebalances, seconds)) for one in group_sums(source.rows.rebalances)]
+    source = open_source(query_options, filters)
+    _check_witnesses(source, query_options.since)
+    judged = [(group, _exceeded(group, max_rebalances, seconds)) for group in group_sums(source.rows.rebalances)]
     broken = _breaches(source, rules)
     if as_json:
         _write(judged, max_rebalances, seconds, broken)
     else:
         _show(judged, broken, source)
-    is_above = bool(broken) or any(what for _, what in judged)
+    is_above = bool(broken) or any(excess for _, excess in judged)
     return codes.decisive([*source.codes, codes.FINDINGS if is_above else codes.GOOD])
 
 
@@ -85,10 +85,10 @@ def _check_witnesses(source: Source, since: str | None) -> None:
         raise NothingReadable(f"the logs end at {source.clock.full(last_at)}, before --since, so nothing is known of the time after it")
 
 
-def _exceeded(one: GroupSum, rebalances_max: int | None, seconds_max: float | None) -> list[str]:
+def _exceeded(group: GroupSum, rebalances_max: int | None, seconds_max: float | None) -> list[str]:
     """Limits that a group does not keep."""
-    found = [("rebalances", one.count, rebalances_max), ("stopped", one.stopped_seconds, seconds_max)]
-    return [name for name, value, limit in found if limit is not None and value > limit]
+    totals = [("rebalances", group.count, rebalances_max), ("stopped", group.stopped_seconds, seconds_max)]
+    return [name for name, value, limit in totals if limit is not None and value > limit]
 
 
 def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None, seconds_max: float | None, broken: list[Breach]) -> None:
@@ -97,16 +97,16 @@ def _write(judged: list[tuple[GroupSum, list[str]]], rebalances_max: int | None,
 
     groups: list[dict[str, Any]] = [
         {
-            "cluster": one.cluster,
-            "system": one.system,
-            "group": one.group,
-            "rebalances": one.count,
-            "stopped_seconds": one.stopped_seconds,
-            "exceeded": what,
+            "cluster": group.cluster,
+            "system": group.system,
+            "group": group.group,
+            "rebalances": group.count,
+            "stopped_seconds": group.stopped_seconds,
+            "exceeded": excess,
         }
-        for one, what in judged
+        for group, excess in judged
     ]
-    passed = not broken and not any(what for _, what in judged)
+    passed = not broken and not any(excess for _, excess in judged)
     limits = {"max_rebalances": rebalances_max, "max_stopped_seconds": seconds_max}
     write_object({"passed": passed, **limits, "groups": groups, "broken_rules": list(breach_rows(broken))})
 
@@ -116,11 +116,11 @@ def _show(judged: list[tuple[GroupSum, list[str]]], breaches: list[Breach], sour
     from dashboards.wording.units import counted
     from pipelines.cli.output import screens
 
-    broken = [(one, what) for one, what in judged if what]
-    for one, what in broken:
-        text = f"{counted(one.count, 'rebalance')}, {duration(one.stopped_seconds)} stopped"
-        screens.say(screen(), f"{one.group}: {text}; more than allowed: {' and '.join(what)}", style="bold")
-    for each in breaches:
-        screens.say(screen(), f"{each.headline} ({source.clock.span(each.started_at, each.ended_at)})", style="bold")
+    broken = [(group, excess) for group, excess in judged if excess]
+    for group, excess in broken:
+        text = f"{counted(group.count, 'rebalance')}, {duration(group.stopped_seconds)} stopped"
+        screens.say(screen(), f"{group.group}: {text}; more than allowed: {' and '.join(excess)}", style="bold")
+    for breach in breaches:
+        screens.say(screen(), f"{breach.headline} ({source.clock.span(breach.started_at, breach.ended_at)})", style="bold")
     if not broken and not breaches:
         screens.say(screen(), f"Passed: {counted(len(judged), 'group')} with rebalances, none above the limits.")

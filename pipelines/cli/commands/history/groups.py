@@ -30,7 +30,7 @@ Budgets = Annotated[
 
 
 @question
-def groups(asked: QueryOptions, form: o.Form, budget: Budgets = None, limit: o.Limit = 50) -> int:
+def groups(query_options: QueryOptions, form: o.Form, budget: Budgets = None, limit: o.Limit = 50) -> int:
     """List groups with protocol, clients, cost and readiness for KIP-848.
 
     Also assignor, size, share of static members and stopped time per week.
@@ -39,7 +39,7 @@ def groups(asked: QueryOptions, form: o.Form, budget: Budgets = None, limit: o.L
     from pipelines.cli.output import history_tables as tables
 
     allowed = _budget_of(budget or ())
-    source = open_source(asked)
+    source = open_source(query_options)
     write_listing(
         "groups",
         rows.profiles(source.rows),
@@ -54,5 +54,5 @@ def groups(asked: QueryOptions, form: o.Form, budget: Budgets = None, limit: o.L
 
 def _budget_of(texts: Sequence[str]) -> Callable[[str], float | None]:
     """Seconds that a group may stand still in a week, by its name."""
-    budgets = [(glob, span_seconds(text, "--budget")) for glob, text in (rule(each, "--budget") for each in texts)]
+    budgets = [(glob, span_seconds(text, "--budget")) for glob, text in (rule(text, "--budget") for text in texts)]
     return lambda group: next((seconds for glob, seconds in reversed(budgets) if glob is None or fnmatchcase(group, glob)), None)

@@ -21,7 +21,7 @@ _INTERNAL = 1
 
 
 @question
-def spans(asked: QueryOptions, filters: Filters) -> int:
+def spans(query_options: QueryOptions, filters: Filters) -> int:
     """Print rebalances as OTLP spans (JSON), for /v1/traces of a collector."""
     from importlib.metadata import version
 
@@ -29,7 +29,7 @@ def spans(asked: QueryOptions, filters: Filters) -> int:
 
     from pipelines.cli.output.standard_streams import Output
 
-    source = open_source(asked, filters)
+    source = open_source(query_options, filters)
     Output().write_bytes(orjson.dumps(traces(source.rows.rebalances, version("groupscope"))) + b"\n")
     return codes.decisive(source.codes)
 
@@ -43,10 +43,10 @@ def traces(rebalances: Iterable[Any], version: str) -> dict[str, Any]:
         "resourceSpans": [
             {
                 "resource": {"attributes": _attributes({"service.name": group, "service.namespace": cluster, "messaging.system": system})},
-                "scopeSpans": [{"scope": {"name": "groupscope", "version": version}, "spans": found}],
+                "scopeSpans": [{"scope": {"name": "groupscope", "version": version}, "spans": rebalances}],
             }
-            for (cluster, system, group), found in groups.items()
-            if found
+            for (cluster, system, group), rebalances in groups.items()
+            if rebalances
         ]
     }
 
@@ -97,7 +97,7 @@ def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _value(value: Any) -> dict[str, Any]:
     if isinstance(value, list):
-        return {"arrayValue": {"values": [{"stringValue": each} for each in value]}}
+        return {"arrayValue": {"values": [{"stringValue": item} for item in value]}}
     if isinstance(value, int):
         return {"intValue": str(value)}
     return {"doubleValue": value} if isinstance(value, float) else {"stringValue": str(value)}

@@ -29,7 +29,7 @@ Releases = Annotated[
 
 
 @question
-def trend(asked: QueryOptions, form: o.Form, period: By = "week", release: Releases = None, limit: o.Limit = 20) -> int:
+def trend(query_options: QueryOptions, form: o.Form, period: By = "week", release: Releases = None, limit: o.Limit = 20) -> int:
     """Show groups over weeks or releases.
 
     A period has rebalances, stopped time and a score of stability; changes beyond chance are named."""
@@ -38,12 +38,12 @@ def trend(asked: QueryOptions, form: o.Form, period: By = "week", release: Relea
     from pipelines.cli.answers import history_rows as rows
     from pipelines.cli.output import history_tables as tables
 
-    source = open_source(asked)
+    source = open_source(query_options)
     spans = _periods(source, period, release or [])
-    found = trends(rows.rebalances_of(source.rows), spans, cover_of(source.rows.inputs["log_files"]))
+    trends_of_groups = trends(rows.rebalances_of(source.rows), spans, cover_of(source.rows.inputs["log_files"]))
     write_listing(
         "trend",
-        found,
+        trends_of_groups,
         rows.trend_rows,
         lambda shown: tables.trends(screen(), shown, source.clock),
         "No rebalance found.",
@@ -64,17 +64,17 @@ def _periods(source: Source, step: str, releases: list[str]) -> list[Period]:
     if releases:
         return between(*span, [moment(text, source.clock.zone_name, "--release").micros(span[1]) for text in releases], source.clock)
     if step == "deploy":
-        return between(*span, [one.started_at for one in deploys(source.rows) if one.started_at is not None], source.clock)
+        return between(*span, [deploy.started_at for deploy in deploys(source.rows) if deploy.started_at is not None], source.clock)
     return periods(*span, step, source.clock)
 
 
 @question
-def deploys(asked: QueryOptions, form: o.Form, limit: o.Limit = 50) -> int:
+def deploys(query_options: QueryOptions, form: o.Form, limit: o.Limit = 50) -> int:
     """List deployments: members restarted in turn, and what that cost their group."""
     from pipelines.cli.answers import history_rows as rows
     from pipelines.cli.output import history_tables as tables
 
-    source = open_source(asked)
+    source = open_source(query_options)
     write_listing(
         "deploys",
         rows.deploys(source.rows),

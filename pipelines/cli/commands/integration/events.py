@@ -50,10 +50,10 @@ def events(
     With --rebalances each rebalance is one event in a stable form (see `groupscope schema events/rebalances`), as a callback would give it.
     """
     if rebalances:
-        asked = QueryOptions(
+        query_options = QueryOptions(
             paths, None, log_tz, cluster, kafka_version, None, group, since, None, None, None, settings, redact, redact_key, quiet, verbose
         )
-        return _rebalances(asked, follow=follow)
+        return _rebalances(query_options, follow=follow)
     if follow or since:
         raise UsageError("--follow and --since go with --rebalances here")
     return _records(
@@ -65,16 +65,16 @@ def events(
     )
 
 
-def _rebalances(asked: QueryOptions, *, follow: bool) -> int:
+def _rebalances(query_options: QueryOptions, *, follow: bool) -> int:
     """Write an event for each rebalance that ended."""
     if follow:
-        return follow_rebalances(asked, as_lines=True, kinds=("rebalance_finished", "verdict_changed"))
+        return follow_rebalances(query_options, as_lines=True, kinds=("rebalance_finished", "verdict_changed"))
     from pipelines.cli.answers.news.changes import FINISHED, in_order, is_open
     from pipelines.cli.answers.news.sentences import news_object
     from pipelines.cli.answers.source import open_source
     from pipelines.cli.output.json_csv import write_lines
 
-    source = open_source(asked)
+    source = open_source(query_options)
     write_lines(news_object(FINISHED, row) for row in in_order(source.rows.rebalances) if not is_open(row))
     return codes.decisive(source.codes)
 
@@ -89,20 +89,20 @@ def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | 
 
     check_paths(paths)
     options = read_options(load_settings(settings), given, fold_runs=False)
-    found = find_files(paths, options)
-    if found.missing:
-        raise NothingReadable(nothing_at(found.missing[0]))
-    if not found.files:
-        reason = f"; {found.skipped[0].name}: {found.skipped[0].reason}" if found.skipped else ""
+    discovery = find_files(paths, options)
+    if discovery.missing:
+        raise NothingReadable(nothing_at(discovery.missing[0]))
+    if not discovery.files:
+        reason = f"; {discovery.skipped[0].name}: {discovery.skipped[0].reason}" if discovery.skipped else ""
         raise NothingReadable(f"no log could be read{reason}")
-    for text in unmatched_globs(found, options):
+    for text in unmatched_globs(discovery, options):
         talk.warn(text)
     wanted = frozenset(shown_as(group or (), options.redaction))
     stream = Stream()
-    broken = any(skip.is_named for skip in found.skipped)
-    total, done = sum(source.size_bytes for source in found.files), 0
+    broken = any(skip.is_named for skip in discovery.skipped)
+    total, done = sum(source.size_bytes for source in discovery.files), 0
     with talk.progress("reading") as progress:
-        for source in found.files:
+        for source in discovery.files:
             reader = read_file(source, options)
             known = LineGroups()
             for chunk in reader:

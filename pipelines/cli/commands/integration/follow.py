@@ -8,7 +8,7 @@ from pipelines import exit_codes as codes
 from pipelines.cli.arguments.question import QueryOptions
 
 
-def follow_rebalances(asked: QueryOptions, *, as_lines: bool, kinds: Iterable[str] = ()) -> int:
+def follow_rebalances(query_options: QueryOptions, *, as_lines: bool, kinds: Iterable[str] = ()) -> int:
     """Write news until standard input ends or the user interrupts.
 
     `kinds` are those that are written, all by default.
@@ -19,15 +19,15 @@ def follow_rebalances(asked: QueryOptions, *, as_lines: bool, kinds: Iterable[st
     from pipelines.cli.output.json_csv import dumps
     from pipelines.cli.output.standard_streams import Output
 
-    following, out, wanted = followed(asked), Output(), frozenset(kinds)
-    clock = clock_of(asked.zone, following.settings)
-    for found in following.changes():
-        for each in found:
-            if wanted and each.kind not in wanted:
+    following, out, wanted = followed(query_options), Output(), frozenset(kinds)
+    clock = clock_of(query_options.zone, following.settings)
+    for change in following.changes():
+        for line in change:
+            if wanted and line.kind not in wanted:
                 continue
             if as_lines:
-                out.write_bytes(dumps(news_object(each.kind, each.row)) + b"\n")
+                out.write_bytes(dumps(news_object(line.kind, line.row)) + b"\n")
             else:
-                out.write(news_line(each.kind, each.row, clock) + "\n")
+                out.write(news_line(line.kind, line.row, clock) + "\n")
         out.flush()
     return codes.GOOD

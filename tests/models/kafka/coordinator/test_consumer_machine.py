@@ -117,7 +117,7 @@ class ConsumerGroups(RuleBasedStateMachine):
         members = group.members.values()
         held = Counter(partition for member in members for partition in member.assigned | member.pending_revocation)
         assert all(count == 1 for count in held.values()), "a partition is held twice"
-        assert group.held == set(held)
+        assert group.assigned_partitions == set(held)
         assert group.target_epoch <= group.epoch
         assert group.epoch >= self.group_epoch
         self.group_epoch = group.epoch

@@ -150,7 +150,7 @@ class BothProtocols(RuleBasedStateMachine):
         group = coordinator.groups.get(GROUP)
         if isinstance(group, ConsumerGroup):
             held = [partition for member in group.members.values() for partition in member.assigned | member.pending_revocation]
-            assert group.held == set(held)
+            assert group.assigned_partitions == set(held)
             assert group.epoch >= group.target_epoch
             assert any(member.classic is None for member in group.members.values()) or not group.members or self.stays_modern()
 

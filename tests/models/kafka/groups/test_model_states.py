@@ -151,7 +151,7 @@ def test_samples_are_as_the_command_shows_them(group: str, sample: str, monkeypa
     lines = read_lines([f"data_samples/kafka/{sample}"], group, ReadOptions())
     lines.others = []  # the table is by the coordinator's lines alone
     stage = GroupStage("c", group, FACTS, Limits(group_states=True))
-    own = [event for event in lines.own if event.group == group]
+    own = [event for event in lines.events if event.group == group]
     for event in own:
         stage.feed(event)
     rows = stage.close().group_states

@@ -100,7 +100,7 @@ class Ledger:
             return Read([_read(source, start) for source, start in sources])
 
         found = list_files([str(self.logs)], ReadOptions(), {} if rebuild else self.looks)
-        self.looks = {path: written_down(look) for path, look in found.looks.items() if look is not None}
+        self.looks = {path: written_down(look) for path, look in found.inspections.items() if look is not None}
         reading = read(found, planned, parse)
         todo = reading.todo
         assert not todo.stale
@@ -431,14 +431,14 @@ def test_a_copy_that_was_compared_is_not_read_again(tmp_path: Path) -> None:
     (tmp_path / "copy.log").write_bytes(content[:-500])
     hours_pass(tmp_path)
     first = find_files([str(tmp_path)])
-    looks = {path: written_down(look) for path, look in first.looks.items() if look is not None}
+    looks = {path: written_down(look) for path, look in first.inspections.items() if look is not None}
     for path in tmp_path.iterdir():
         scramble(path)
 
     assert [source.name for source in first.files] == [str(tmp_path / "server.log")]
     assert len(looks) == 2
     again = list_files([str(tmp_path)], ReadOptions(), looks)
-    assert (again.skipped, again.looks) == (first.skipped, looks)
+    assert (again.skipped, again.inspections) == (first.skipped, looks)
 
 
 def read_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -470,7 +470,7 @@ def test_what_was_measured_of_contents_that_begin_alike_is_not_measured_again(tm
     (tmp_path / "copy.log").write_bytes(lines(900, 9000))
     hours_pass(tmp_path)
     first = find_files([str(tmp_path)])
-    known = {path: written_down(look) for path, look in first.looks.items() if look is not None}
+    known = {path: written_down(look) for path, look in first.inspections.items() if look is not None}
     told = read_bytes(monkeypatch)
     again = list_files([str(tmp_path)], ReadOptions(), known)
 
@@ -484,9 +484,9 @@ def test_what_was_measured_of_contents_that_begin_alike_is_not_measured_again(tm
 def test_what_may_still_change_within_its_time_is_looked_into_again(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_bytes(lines(0, 200))
-    assert find_files([str(log)]).looks == {str(log): None}
+    assert find_files([str(log)]).inspections == {str(log): None}
     hours_pass(tmp_path)
-    assert find_files([str(log)]).looks[str(log)] is not None
+    assert find_files([str(log)]).inspections[str(log)] is not None
 
 
 def test_other_content_of_the_same_size_that_begins_alike_is_another(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_upkeep_keeps_what_readers_may_need_and_asks_for_a_warehouse(tmp_path: P
 
 def test_what_went_wrong_names_nothing_where_names_are_hidden() -> None:
     problem = OSError("s3a://acme-prod/lake: 10.0.3.17 refused zorbaop")
-    assert upkeep._told(problem, is_redacted=False) == str(problem)
-    told = upkeep._told(problem, is_redacted=True)
-    assert not any(each in told for each in ("acme", "10.0.3.17", "zorbaop"))
-    assert "refused" in told
+    assert upkeep._error_text(problem, is_redacted=False) == str(problem)
+    message = upkeep._error_text(problem, is_redacted=True)
+    assert not any(each in message for each in ("acme", "10.0.3.17", "zorbaop"))
+    assert "refused" in message

@@ -15,7 +15,7 @@ import pytest
 from pipelines.jobs.registry.lease import Owner, holds, work_begins, work_ends
 from tests.conftest import ROOT
 
-TELL = "from pipelines.jobs.registry.lease import Owner; print(Owner.here().text(), flush=True); input()"
+TELL = "from pipelines.jobs.registry.lease import Owner; print(Owner.this_process().text(), flush=True); input()"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def ended() -> int:
 
 
 def test_a_process_of_this_machine_lives_or_not(ended: int) -> None:
-    here = Owner.here()
+    here = Owner.this_process()
 
     assert Owner.read(here.text()) == here
     assert here.lives()
@@ -39,14 +39,14 @@ def test_a_process_of_this_machine_lives_or_not(ended: int) -> None:
 
 @pytest.mark.parametrize("other", [{"host": "elsewhere"}, {"boot": "another start"}, {"namespace": "pid:[1]"}])
 def test_a_process_that_cannot_be_seen_from_here_may_live(ended: int, other: dict[str, str]) -> None:
-    owner = replace(Owner.here(), process=ended, **other)
+    owner = replace(Owner.this_process(), process=ended, **other)
 
     assert owner.lives() is None
-    assert not replace(Owner.here(), **other).is_this()
+    assert not replace(Owner.this_process(), **other).is_this()
 
 
 def test_entries_of_older_versions_tell_the_host_only(ended: int) -> None:
-    here = json.loads(Owner.here().text())
+    here = json.loads(Owner.this_process().text())
     older = {name: here[name] for name in ("host", "process", "born")}
 
     assert Owner.read(json.dumps(older)).lives()
@@ -54,7 +54,7 @@ def test_entries_of_older_versions_tell_the_host_only(ended: int) -> None:
 
 
 def test_a_name_that_stands_for_hosts_stands_for_no_other_machine(ended: int) -> None:
-    hidden = replace(Owner.here("hidden"), process=ended)
+    hidden = replace(Owner.this_process("hidden"), process=ended)
 
     assert hidden.lives("hidden") is False
     assert hidden.lives() is None
@@ -70,13 +70,13 @@ def test_a_process_in_a_container_of_the_same_host_name_is_not_taken_for_dead() 
     with subprocess.Popen(inside, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         told = Owner.read(process.stdout.readline())
-        assert told.host == Owner.here().host
+        assert told.host == Owner.this_process().host
         assert told.lives() is None
         process.communicate("\n")
 
 
 def test_a_process_holds_a_warehouse_as_long_as_it_works_on_the_run() -> None:
-    row = {"run_id": "mine", "owner": Owner.here().text(), "seen_at": datetime.now(UTC)}
+    row = {"run_id": "mine", "owner": Owner.this_process().text(), "seen_at": datetime.now(UTC)}
     hour = timedelta(hours=1)
 
     assert not holds(row, hour)
