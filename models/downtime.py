@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from models.rows import Rebalance
 
 P = TypeVar("P")
+
+NAMELESS = "a member that no line names"
+"""Stands for such members among the names of others."""
 """Person."""
 N = TypeVar("N", bound=Hashable)
 """Name of a person."""

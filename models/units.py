@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 US_PER_MS = 1_000
 US_PER_SECOND = 1_000_000
 SECONDS_PER_HOUR = 3_600.0
@@ -12,3 +14,6 @@ FOREVER = 1 << 62
 
 SURE = 0.9
 """Confidence from which no further evidence is needed."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Times of events count microseconds from here."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from conf.causes import causes
 from dashboards.view.answer import SEVERITIES, Incident
 from dashboards.view.recurrence import Recurrence
-from dashboards.view.row_access import NAMELESS
 from dashboards.wording.durations import duration
 from dashboards.wording.units import counted, listed, share
+from models.downtime import NAMELESS
 
 LIKELY = 0.6
 """Minimum mean confidence of a cause told without reserve."""

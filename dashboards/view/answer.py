@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from conf.causes import Advice
 from dashboards.view.evidence import Line
-from models.downtime import waited_seconds
+from models.downtime import PROTOCOLS_WITHOUT_STOP, waited_seconds
 
 if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, BrokerOutage, HeadCount, MemberPart, QueueLane, WhatIf
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEVERITIES = ("critical", "warning", "info")
 """Worst first."""
 
-NEWER_PROTOCOLS = frozenset({"consumer", "share", "streams"})
+NEWER_PROTOCOLS = PROTOCOLS_WITHOUT_STOP
 """Protocols with members that keep working while partitions move (KIP-848).
 
 Their brokers do not log the end of a rebalance.

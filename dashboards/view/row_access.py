@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from dashboards.view.evidence import Line
+from models.downtime import NAMELESS
 
 Row: TypeAlias = Any
-NAMELESS = "a member that no line names"
 
 
 def column(row: Row, name: str, default: Any = None) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from models.clear_names import clear
-from models.downtime import Waits, goes_on, stopped_seconds, waited_seconds
+from models.downtime import NAMELESS, Waits, goes_on, stopped_seconds, waited_seconds
 from models.ids import make_id
 from models.incidents.headline_facts import (
     EndlessWait,
@@ -180,10 +180,6 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
 
 def _most_common(values: Sequence[str]) -> str | None:
     return min(Counter(values).items(), key=lambda item: (-item[1], item[0]))[0] if values else None
-
-
-NAMELESS = "a member that no line names"
-"""Stands for such members among others' names, also in `restarted_members`."""
 
 
 def _actor(person: Person) -> str:
@@ -439,9 +435,9 @@ SHORTEST_SECONDS = real("incidents.shortest_seconds")
 """Downtimes shorter than this count as none."""
 
 
-_SEVERITIES = {"critical": 0, "warning": 1, "info": 2}
+SEVERITY_RANKS = {"critical": 0, "warning": 1, "info": 2}
 
 
 def badness(incident: Incident[HeadlineFacts]) -> tuple[int, float, int, str]:
     """Sort key: severity, then downtime, worst first."""
-    return _SEVERITIES[incident.severity], -incident.stopped_seconds, incident.started_at or 0, incident.incident_id
+    return SEVERITY_RANKS[incident.severity], -incident.stopped_seconds, incident.started_at or 0, incident.incident_id

@@ -12,6 +12,9 @@ from parsers.formats.envelopes import candidates, wrapper_named
 from parsers.formats.layouts import MESSAGES, AnyLayout, Vote, begins_record, layout_named, vote
 from parsers.formats.pages import Unwrapped, Wrapper
 
+NO_HEADER = "no header"
+"""Stands for the layout of a text without known record headers."""
+
 _SAMPLE_LINES = 50
 _SAMPLE_LINE_BYTES = 1 << 16
 _MAX_ENVELOPES = 3
@@ -110,7 +113,7 @@ def tell_format(sample: bytes, *, is_complete: bool) -> FileFormat | str:
         if best.layout is not None:
             encoding_name = encoding if encoding != "utf-8" or bom_bytes else _text_encoding(body, is_complete=is_complete)
             return FileFormat(best.layout.name, encoding_name, bom_bytes, names)
-    return "no header"
+    return NO_HEADER
 
 
 def _samples(text: str, *, is_complete: bool) -> Iterator[list[bytes]]:

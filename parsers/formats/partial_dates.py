@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
-from parsers.formats.timestamps import DAY_US, LEAP_YEAR, DateFormat
+from parsers.formats.timestamps import DAY_US, EPOCH_DAY, LEAP_YEAR, DateFormat
 
 YEAR_US = 366 * DAY_US
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-_FIRST_DAY = date(LEAP_YEAR, 1, 1).toordinal() - _EPOCH_DAY
+_FIRST_DAY = date(LEAP_YEAR, 1, 1).toordinal() - EPOCH_DAY
 _MARCH = 60
 """Days of a leap year before March."""
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from parsers.formats.calendars import gregorian_year
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr)}
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
+EPOCH_DAY = date(1970, 1, 1).toordinal()
 DAY_US = 86_400_000_000
-CALENDAR_US = range((1 - _EPOCH_DAY + 1) * DAY_US, (date.max.toordinal() - _EPOCH_DAY) * DAY_US)
+CALENDAR_US = range((1 - EPOCH_DAY + 1) * DAY_US, (date.max.toordinal() - EPOCH_DAY) * DAY_US)
 """Times that every library can show in any zone.
 
 The years 1 to 9999, less a day at each end.
@@ -118,7 +118,7 @@ def offset_us(text: str) -> int | None:
 @lru_cache(maxsize=4096)
 def _day_us(year: int, month: int, day: int) -> int | None:
     try:
-        return (date(gregorian_year(year), month, day).toordinal() - _EPOCH_DAY) * DAY_US
+        return (date(gregorian_year(year), month, day).toordinal() - EPOCH_DAY) * DAY_US
     except ValueError:
         return None
 

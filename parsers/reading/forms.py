@@ -18,7 +18,7 @@ from parsers.excerpts.reader import Excerpt, ExcerptReader
 from parsers.excerpts.shapes import common_tail, learned_shape, usual_tail, wrapped_width
 from parsers.formats.calendars import calendar_of
 from parsers.formats.cleaning import cleaned
-from parsers.formats.detection import FileFormat, encoding_of, tell_format
+from parsers.formats.detection import NO_HEADER, FileFormat, encoding_of, tell_format
 from parsers.formats.envelopes import wrapper_named
 from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES
@@ -43,7 +43,6 @@ _DESCENTS = 2
 """Steps back in time, at least; one alone shows no direction."""
 _NEWLINE = 10
 _PAGE = "page"
-_NO_HEADER = "no header"
 _NO_TIME = "no_time"
 """In the names of layouts that many texts fit."""
 
@@ -175,7 +174,7 @@ def _descends(times: Sequence[int | None]) -> bool:
 
 def _unread(sample: bytes, layout: FileFormat | str, known: Catalogue, *, is_complete: bool) -> FileFormat | str:
     """The known layout, or why known words give no record."""
-    if layout != _NO_HEADER or not (is_complete or len(sample) >= _WHOLE_BYTES):
+    if layout != NO_HEADER or not (is_complete or len(sample) >= _WHOLE_BYTES):
         return layout
     data = _text(sample, layout).encode()
     places = [places[0] for places in openings_of(known).byte_places(data, is_telling=True) if len(places)]

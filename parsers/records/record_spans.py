@@ -13,6 +13,7 @@ from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated, str
 from parsers.arrow_arrays import picked as picked_names
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.spans import opening_places
+from parsers.formats.detection import NO_HEADER
 from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, raised
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from parsers.catalogue.catalogue import Catalogue
 
-NO_HEADER = "no header"
 _HIDING = (b"  ", b"\t", b"\\", b"\xc2\xa0", b"\xe2\x80\x8b")
 """What may part the words of a literal."""
 _FAST_LAYOUT = "kafka"

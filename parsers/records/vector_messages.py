@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from parsers.catalogue.slots import NO
+from parsers.catalogue.templates import COLUMNS
 from parsers.formats.layouts import LEVELS, TORN_HEADER
 from parsers.records.vector_headers import REQUESTS
-from parsers.schema import COMMON_FIELDS
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Bucket, Catalogue, Pattern
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _HEAD = 48
 """Length of a message's beginning, which usually holds its prefix and first word."""
 _MAX_HEADS = 4096
-_COMMON = frozenset(COMMON_FIELDS)
 
 
 class _Reason(NamedTuple):
@@ -257,7 +256,7 @@ class MessageValues:
         for name, values in self.per_record.items():
             fields[name] = values[row]
         for items in self.several:
-            fields.update({name: value for name, value in items[row].items() if name not in _COMMON})
+            fields.update({name: value for name, value in items[row].items() if name not in COLUMNS})
         return _dumps(fields)
 
 
@@ -301,7 +300,7 @@ def _values(wording: Wording) -> MessageValues:
             result.per_record[name] = values
         else:
             result.several.append(values)
-            for column in _COMMON.intersection(set().union(*values)):
+            for column in COLUMNS.intersection(set().union(*values)):
                 before = result.common.get(column) or [None] * result.count
                 result.common[column] = [value.get(column, other) for value, other in zip(values, before, strict=True)]
     return result

@@ -26,7 +26,7 @@ from parsers.sources import filesystems as stores
 from parsers.sources.archives import DamagedArchiveError
 from parsers.sources.duplicates import copies_among
 from parsers.sources.files import BLOCK_BYTES, COPY, UNREADABLE, SkippedFile, SourceFile, printable
-from parsers.sources.filesystems import State
+from parsers.sources.filesystems import GLOB_CHARACTERS, State
 from parsers.sources.inspection import ContentPart, Inspection, inspect_contents
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ class Discovery:
     """What a reader should know of how files are read."""
 
 
-_GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _ROTATED = re.compile(r"(?:[.-][\dT_:.-]+|\.(?:gz|bz2|xz|zst|old|bak|log))+")
 
 
@@ -115,7 +114,7 @@ def _candidates(argument: str, *, include_rotated: bool) -> Iterator[_Candidate]
 
 def _matches(pattern: str) -> Iterator[_Candidate]:
     """Files that match a glob, named from the first folder without a wildcard on."""
-    wildcard = _GLOB_CHARACTERS.search(pattern)
+    wildcard = GLOB_CHARACTERS.search(pattern)
     if wildcard is None:
         return
     base = os.path.dirname(pattern[: wildcard.start()]) or "."
@@ -134,8 +133,8 @@ def _remote(argument: str) -> Iterator[_Candidate]:
             yield _Candidate(place, place, place[len(argument.rstrip("/")) + 1 :], is_named=False, state=state)
     elif stores.exists(argument):
         yield _Candidate(argument, argument, argument.rpartition("/")[2], is_named=True)
-    elif _GLOB_CHARACTERS.search(argument):
-        base = argument[: _GLOB_CHARACTERS.search(argument).start()].rpartition("/")[0]  # type: ignore[union-attr]
+    elif GLOB_CHARACTERS.search(argument):
+        base = argument[: GLOB_CHARACTERS.search(argument).start()].rpartition("/")[0]  # type: ignore[union-attr]
         for place, state in stores.matches(argument):
             yield _Candidate(place, place, place[len(base) + 1 :], is_named=True, state=state)
 

@@ -21,7 +21,7 @@ _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/")
 # Not parsed as a URL, because names of files and globs may contain `#` and `?`.
 _LOCAL = re.compile(r"[^:]+:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
 _KINDS = {"s3": "s3", "s3a": "s3", "s3n": "s3", "abfs": "azure", "abfss": "azure", "gs": "gs", "hdfs": "hdfs", "viewfs": "hdfs"}
-_MAGIC = re.compile(r"[*?\[]")
+GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _AT_ONCE = 16
 """Maximum number of concurrent requests to a store, because latency dominates."""
 
@@ -316,7 +316,7 @@ def matches(pattern: str) -> Iterator[tuple[str, State]]:
 
     `**` stands for any folders, and `*` also matches slashes.
     """
-    magic = _MAGIC.search(pattern)
+    magic = GLOB_CHARACTERS.search(pattern)
     base = pattern[: magic.start()] if magic else pattern
     for path, state in walk(base.rpartition("/")[0]):
         if fnmatch.fnmatchcase(path, pattern):

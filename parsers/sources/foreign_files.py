@@ -6,10 +6,11 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from parsers.formats.detection import NO_HEADER
 from parsers.formats.json_documents import json_document
 from parsers.formats.layouts import load_yaml
 
-BINARY, NO_HEADER = "binary", "no header"
+BINARY = "binary"
 _NO_LOG = "not a log: no line is in a known layout"
 _LEAST_BYTES = 61
 """Size of the header of a record batch, without which there is no segment."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, BinaryIO
 
-from parsers.formats.detection import FileFormat, Teller, tell_format
+from parsers.formats.detection import NO_HEADER, FileFormat, Teller, tell_format
 from parsers.sources import filesystems as places
 from parsers.sources.archives import (
     Budget,
@@ -29,7 +29,7 @@ from parsers.sources.archives import (
 )
 from parsers.sources.compression import READ_ERROR, BegunStream, Stream, compression_of, open_stream, read_up_to, stream_of
 from parsers.sources.files import IDENTITY_BYTES, identity_of, printable
-from parsers.sources.foreign_files import BINARY, NO_HEADER, reason_of
+from parsers.sources.foreign_files import BINARY, reason_of
 
 TELLING_BYTES = 64
 """Length of the beginning that distinguishes most logs."""

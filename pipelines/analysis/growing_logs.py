@@ -15,13 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from models.events import Event
-from models.kafka.cluster.facts import CLUSTER_EVENTS
 from parsers.arrow_arrays import strings
 from pipelines.analysis.client_sightings import events_without_group_in, sightings_in
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.in_process import AnalyzeOptions
 from pipelines.analysis.spill import EventStore
-from pipelines.analysis.stages import cluster_facts, group_histories, logs_end_of
+from pipelines.analysis.stages import CLUSTER_EVENT_NAMES, cluster_facts, group_histories, logs_end_of
 from pipelines.schema.row_conversion import events_of
 
 GROUP_EVENTS_MAX = 20_000
@@ -32,8 +31,6 @@ A replay that begins in the middle of a group's life finds its place again by th
 
 SHARED_EVENTS_MAX = 50_000
 """Events held of a cluster, and clients' lines without a group."""
-
-_CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
 
 
 @dataclass(slots=True)
@@ -71,7 +68,7 @@ class LiveReplay:
         if pc.any(theirs).as_py():
             self.rocketmq_seen = True
             batch = batch.filter(pc.invert(theirs))
-        self._cluster_events.extend(events_of(batch.filter(pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES))))
+        self._cluster_events.extend(events_of(batch.filter(pc.is_in(batch["event"], value_set=CLUSTER_EVENT_NAMES))))
         events_without_group = events_without_group_in(batch)
         self._events_without_group.extend(events_of(events_without_group))
         if events_without_group.num_rows:

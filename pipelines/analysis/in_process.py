@@ -17,9 +17,8 @@ import pyarrow.compute as pc
 from models.clear_names import learn
 from models.events import Event
 from models.ids import make_id
-from models.incidents.incidents import Limits
+from models.incidents.incidents import SEVERITY_RANKS, Limits
 from models.kafka.cluster.expiry_bursts import told_by_one_of
-from models.kafka.cluster.facts import CLUSTER_EVENTS
 from models.kafka.observations.attribution import ClientSighting
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.broker_loss import Layout
@@ -41,6 +40,7 @@ from pipelines.analysis.replay_failures import failure_warnings
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import BatchStore, EventStore, RowStore
 from pipelines.analysis.stages import (
+    CLUSTER_EVENT_NAMES,
     HISTORY_TABLES,
     LAYOUT_TABLES,
     OUTAGE_TABLES,
@@ -158,11 +158,8 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
         analysis.warnings += workers.warnings
     analysis.failures += failure_warnings(analysis.divergences)
     analysis.warnings += analysis.failures
-    analysis.incidents.sort(key=lambda incident: _SEVERITY_ORDER[incident.severity])
+    analysis.incidents.sort(key=lambda incident: SEVERITY_RANKS[incident.severity])
     return analysis
-
-
-_SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}
 
 
 @dataclass(slots=True)
@@ -255,7 +252,7 @@ class _Reading:
         if pc.any(is_rocketmq).as_py():
             self.rocket.add(batch.filter(is_rocketmq))
             batch = batch.filter(pc.invert(is_rocketmq))
-        wanted = pc.is_in(batch["event"], value_set=_CLUSTER_EVENT_NAMES)
+        wanted = pc.is_in(batch["event"], value_set=CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
         self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
         self.events_without_group.extend(events_of(self.without_group_limit.fitting(events_without_group_in(batch))))
@@ -314,7 +311,6 @@ class _Reading:
 
 # An Arrow scalar, because a Python one would import pandas.
 _ROCKETMQ = strings(["rocketmq"])[0]
-_CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
 _PARTITION_EVENT_NAMES = strings(sorted(PARTITION_EVENTS))
 
 

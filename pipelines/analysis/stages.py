@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from models.events import Event, Witness
 from models.incidents.incidents import Limits
-from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
 from models.kafka.groups.stage import GroupStage
 from models.kafka.observations.attribution import ClientSighting, Sightings, troubles_of_nobody
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
@@ -72,6 +72,9 @@ Without rows in them no row names groups: only outages do, and incidents made fr
 
 ROCKET_TABLES = ("rebalances", "allocation_changes", "queue_ownership", "conditions", "incidents", "divergences")
 """Tables filled by RocketMQ's stage, also attributes of `RocketHistory`."""
+
+CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
+"""Names of events that concern a whole cluster, to filter batches with."""
 
 INCIDENTS = "incidents"
 """The table with headlines, for which models give facts."""

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models.incidents.incidents import Limits
+from models.units import EPOCH
 from parsers.reading.reader import Discovery, ReadOptions, date_files, list_files, unmatched_globs
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.sources.files import printable
@@ -54,7 +55,6 @@ SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
 _ATTEMPTS = 3
 """Attempts; a killed run leaves only a few commits still in progress."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _log = logging.getLogger(__name__)
 
 
@@ -193,7 +193,7 @@ def _new_bytes(options: RunOptions, discovery: Discovery, read: ReadOptions, ent
 
 def _oldest(options: RunOptions, entry: RunEntry) -> int | None:
     """Minimum time of content to keep (microseconds), constant during the run."""
-    return None if options.retention is None else (entry.started_at - options.retention - _EPOCH) // timedelta(microseconds=1)
+    return None if options.retention is None else (entry.started_at - options.retention - EPOCH) // timedelta(microseconds=1)
 
 
 def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str], read: Sequence[str]) -> None:

@@ -5,17 +5,18 @@ How a type is written is decided once: deciding for each value took most of the 
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
 
-Writer = Callable[[Any], Any]
+from models.units import EPOCH
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Writer = Callable[[Any], Any]
 
 
 def instant_text(at: int | datetime | None) -> str | None:
@@ -25,7 +26,7 @@ def instant_text(at: int | datetime | None) -> str | None:
     """
     if at is None:
         return None
-    moment = at if isinstance(at, datetime) else _EPOCH + timedelta(microseconds=at)
+    moment = at if isinstance(at, datetime) else EPOCH + timedelta(microseconds=at)
     if moment.tzinfo is not None and moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
@@ -80,3 +81,9 @@ def _attribute(value: Any, name: str) -> Any:
 def object_of(members: list[tuple[str, Writer | None]], get: Callable[[str], Any]) -> dict[str, Any]:
     """A JSON object with these members, in their order."""
     return {name: value if write is None or value is None else write(value) for name, write in members for value in (get(name),)}
+
+
+@lru_cache(maxsize=64)
+def field_names(kind: Hashable) -> tuple[str, ...]:
+    """Names of a dataclass's fields; empty for any other class."""
+    return tuple(field.name for field in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ import orjson
 import pyarrow as pa
 
 from models.events import Event, LogPosition, Witness
+from pipelines.schema.json_values import field_names
 from pipelines.schema.tables import ROW_TABLES, without_run
 
 _EVENT_COLUMNS = (
@@ -91,17 +91,12 @@ def events_of(batch: pa.RecordBatch | pa.Table, node_of: Mapping[str, str] | Non
 _SIMPLE = frozenset({str, int, float, bool, type(None)})
 
 
-@lru_cache(maxsize=64)
-def _field_names(kind: Hashable) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
-
-
 def row_values(row: Any) -> dict[str, Any]:
     """Convert a row dataclass and nested ones to dicts.
 
     Maps become sorted lists of pairs, as Arrow requires.
     """
-    return {name: _plain(getattr(row, name)) for name in _field_names(row.__class__)}
+    return {name: _plain(getattr(row, name)) for name in field_names(row.__class__)}
 
 
 def _plain(value: Any) -> Any:
@@ -112,7 +107,7 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return sorted(value.items())
-    return row_values(value) if _field_names(kind) else value
+    return row_values(value) if field_names(kind) else value
 
 
 def to_batch(table: str, rows: Iterable[object]) -> pa.RecordBatch:
@@ -156,7 +151,7 @@ _Reader: TypeAlias = Callable[[Any], list[Any]]
 def from_batch(table: str, batch: pa.RecordBatch | pa.Table) -> list[Any]:
     """Convert Arrow rows of one gold table to dataclasses, the inverse of `to_batch`."""
     row_type = _ROW_TYPES[table]
-    names = _field_names(row_type)
+    names = field_names(row_type)
     return _made(row_type, names, (_column(batch[name], _READERS.get((row_type.__name__, name))) for name in names))
 
 

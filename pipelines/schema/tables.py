@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Hashable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -17,7 +15,7 @@ import pyarrow as pa
 from models import rows
 from pipelines.schema.columns import Column, Table
 from pipelines.schema.declarations import TABLES
-from pipelines.schema.json_values import instant_text, object_of, writer_of
+from pipelines.schema.json_values import field_names, instant_text, object_of, writer_of
 from pipelines.versions import SCHEMA_VERSION
 
 __all__ = [
@@ -92,8 +90,6 @@ ROW_TABLES: dict[type, str] = {
 TOTALS = ("files", "bytes_read", "lines", "records", "recognised", "unknown", "rejected")
 """Counters in `inputs.totals`."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 def table_of(row: object) -> Table:
     """Return the table of a row dataclass."""
@@ -122,7 +118,7 @@ def json_writer(table: str | Table) -> Callable[[object], dict[str, Any]]:
     former = declared.former_names
 
     def ready(row: Any) -> dict[str, Any]:
-        values = row if isinstance(row, Mapping) else {name: getattr(row, name) for name in _names_of(row.__class__)}
+        values = row if isinstance(row, Mapping) else {name: getattr(row, name) for name in field_names(row.__class__)}
         if not values.keys() <= names:
             raise ValueError(f"{declared.name} has no column {sorted(values.keys() - names)}")
         document = object_of(members, values.get)
@@ -133,11 +129,6 @@ def json_writer(table: str | Table) -> Callable[[object], dict[str, Any]]:
         return document
 
     return ready
-
-
-@cache
-def _names_of(kind: Hashable) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind)) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else ()
 
 
 def to_json(row: object) -> dict[str, Any]:

@@ -80,7 +80,8 @@ In all others it is outside the group.
 _OF_STRANGERS = frozenset({"ClientNote", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
 """Events of a member that may have joined though no line says so."""
 
-_ANNOUNCEMENTS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
+JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
+"""Coordinators' lines that end a join phase, or the sync phase behind it."""
 
 
 @dataclass(slots=True)
@@ -194,7 +195,7 @@ class ClientWindows:
 
     def feed(self, event: Event, actions: Iterable[MemberAction], roster: Roster) -> None:
         """Take an event and its actions, on the coordinator's clock."""
-        if event.name in _ANNOUNCEMENTS:
+        if event.name in JOIN_PHASE_ENDS:
             self._is_told = True
             self._announced.pop(event.generation, None)
             self._announced[event.generation] = event.time_us

@@ -5,15 +5,15 @@ The text before " of " is the kind of file and its level. Few distinct values ex
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from models.kafka.hypotheses.hypothesis import Settles
 from models.tolerances import whole
+from models.units import EPOCH
 
 MARGIN_US = whole("kafka.missing_evidence.margin_us")
 """Margin around a rebalance for its requests and clients' lines."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = timedelta(minutes=1)
 
 
@@ -57,4 +57,4 @@ def _between(began: int | None, until: int | None) -> str:
 
 
 def _time(at: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=at)
+    return EPOCH + timedelta(microseconds=at)

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dashboards.view.row_access import column, evidence
+from models.kafka.reconstruction.client_windows import JOIN_PHASE_ENDS
 from pipelines.cli.answers.group_state import Course, GroupLines, course_of, is_modern, read_lines, stored_lines
 from pipelines.cli.answers.selection import with_ids
 from pipelines.cli.output.proof import Part, Proof, parts
@@ -24,7 +25,6 @@ LINES_BEYOND = 8
 """Later lines that may still belong to it.
 
 From 3.0 to 3.9 a leave is logged after what it sets off."""
-ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 
 
 def proof_of(row: Any, source: Source, query_options: QueryOptions) -> Proof:
@@ -115,7 +115,7 @@ def _window(row: Any, course: Course, place: int, lines: GroupLines) -> Window |
     starts, end = _burst_starts(course), _end(row, course, place)
     at = bisect_right(starts, place) - 1
     for first in range(at, max(at - BURSTS_BEFORE, 0) - 1, -1):
-        if first < at and any(line.name in ENDS for line in course.lines[starts[first] : starts[first + 1]]):
+        if first < at and any(line.name in JOIN_PHASE_ENDS for line in course.lines[starts[first] : starts[first + 1]]):
             return None
         start = starts[first]
         tracker = course_of(lines, column(row, "group")).tracker

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.view.row_access import column
+from models.rocketmq.object_text import RETRY
 from pipelines.errors import UsageError
-
-RETRY = "%RETRY%"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from conf.causes import SYSTEMS, cause, causes
 from dashboards.answer import build
 from dashboards.answer.totals import HOSTLESS, Offender, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
-from dashboards.view.row_access import NAMELESS
-from models.downtime import PROTOCOLS_WITHOUT_STOP
+from models.downtime import NAMELESS, PROTOCOLS_WITHOUT_STOP
 from pipelines.warehouse.reader import StoredRows, any_of, text
 
 _GOES_ON = (

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from models.durations import UNITS_US, span_us
+from models.units import EPOCH
 from pipelines.errors import UsageError
 
 AROUND = timedelta(minutes=10)
@@ -17,7 +18,6 @@ LONGEST_US = 36_500 * UNITS_US["d"]
 
 Keeps results within the range of dates.
 """
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 JUST_BEHIND = timedelta(hours=1)
@@ -47,7 +47,7 @@ class Moment:
             return self.absolute
         if last_at is None:
             raise UsageError(f"{self.text!r} is counted from the last record, but the logs have no times; give a full time")
-        end = _EPOCH + timedelta(microseconds=last_at)
+        end = EPOCH + timedelta(microseconds=last_at)
         if self.back is not None:
             return _micros(end - self.back)
         local = end.astimezone(ZoneInfo(self.zone))
@@ -140,4 +140,4 @@ def window(text: str, zone: str) -> tuple[Moment, Moment]:
 
 
 def _micros(when: datetime) -> int:
-    return (when - _EPOCH) // timedelta(microseconds=1)
+    return (when - EPOCH) // timedelta(microseconds=1)

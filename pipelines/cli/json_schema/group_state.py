@@ -4,71 +4,65 @@ from __future__ import annotations
 
 from typing import Any
 
-CERTAINTIES = ("certain", "inferred", "unknown")
+from pipelines.cli.json_schema.value_types import COUNT, OPTIONAL_COUNT, OPTIONAL_TEXT, TEXT, closed
+from pipelines.schema.allowed_values import CERTAINTIES
+
 STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
-_TEXT = {"type": "string"}
-_MAYBE_TEXT = {"type": ["string", "null"]}
-_COUNT = {"type": "integer", "minimum": 0}
-_MAYBE_COUNT = {"type": ["integer", "null"], "minimum": 0}
 _CERTAINTY = {"enum": list(CERTAINTIES)}
-_NAMES = {"type": ["array", "null"], "items": _TEXT}
+_NAMES = {"type": ["array", "null"], "items": TEXT}
 _ANSWER = {"type": ["boolean", "null"]}
 
 
-def _closed(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False, **more}
-
-
-_PLACE = _closed({"file": _TEXT, "line": _COUNT})
+_PLACE = closed({"file": TEXT, "line": COUNT})
 _MAYBE_PLACE = {"anyOf": [_PLACE, {"type": "null"}]}
 
 
 def _fact(value: dict[str, Any], description: str) -> dict[str, Any]:
     properties = {"value": value, "certainty": _CERTAINTY, "changed_by": {"description": "The line that changed it last.", **_MAYBE_PLACE}}
-    return _closed(properties, description=description)
+    return closed(properties, description=description)
 
 
 def _bare(value: dict[str, Any], description: str) -> dict[str, Any]:
-    return _closed({"value": value, "certainty": _CERTAINTY}, description=description)
+    return closed({"value": value, "certainty": _CERTAINTY}, description=description)
 
 
-_MEMBER = _closed(
+_MEMBER = closed(
     {
-        "member_id": {"description": "Null where no line has named it.", **_MAYBE_TEXT},
-        "instance_id": _MAYBE_TEXT,
+        "member_id": {"description": "Null where no line has named it.", **OPTIONAL_TEXT},
+        "instance_id": OPTIONAL_TEXT,
         "certainty": {"description": "Whether it is a member.", **_CERTAINTY},
         "rejoined": _bare(_ANSWER, "Whether it has sent JoinGroup in the present join phase."),
         "synced": _bare(_ANSWER, "Whether it has sent SyncGroup in the present generation."),
         "awaited": _bare(_ANSWER, "Whether the group waits for it now."),
     }
 )
-_TIMER = _closed(
+_TIMER = closed(
     {
         "timer": {"enum": ["join", "sync", "pending_member", "new_member_join", "session"]},
-        "member_id": _MAYBE_TEXT,
+        "member_id": OPTIONAL_TEXT,
         "deadline": {"type": ["string", "null"], "format": "date-time"},
         "certainty": {"description": "Inferred where the timeout is assumed.", **_CERTAINTY},
     }
 )
 GROUP_STATE: dict[str, Any] = {
-    "group": _TEXT,
-    "kafka_version": _bare(_TEXT, "Inferred where it is guessed from the wording."),
+    "group": TEXT,
+    "kafka_version": _bare(TEXT, "Inferred where it is guessed from the wording."),
     "at": {"type": ["string", "null"], "format": "date-time"},
-    "line": _closed({"file": _TEXT, "line": _COUNT, "event": _TEXT, "text": _TEXT}, description="The line that the state follows."),
+    "line": closed({"file": TEXT, "line": COUNT, "event": TEXT, "text": TEXT}, description="The line that the state follows."),
     "line_number": {"description": "Of the lines of the group's coordinator, from 1.", "type": "integer", "minimum": 1},
-    "line_count": _COUNT,
+    "line_count": COUNT,
     "state": _fact({"enum": [*STATES, None]}, "Null where the group is not there, or not known."),
-    "generation": _fact(_MAYBE_COUNT, "Null where it is not known."),
-    "leader": _fact(_MAYBE_TEXT, "Null where there is none, or where it is not known."),
-    "member_count": _fact(_MAYBE_COUNT, "How many members there are."),
+    "generation": _fact(OPTIONAL_COUNT, "Null where it is not known."),
+    "leader": _fact(OPTIONAL_TEXT, "Null where there is none, or where it is not known."),
+    "member_count": _fact(OPTIONAL_COUNT, "How many members there are."),
     "members": {"type": "array", "items": _MEMBER},
     "members_changed_by": _MAYBE_PLACE,
     "pending_members": _fact(_NAMES, "Ids that were handed out and not used yet."),
-    "static_members": _fact({"type": ["object", "null"], "additionalProperties": _MAYBE_TEXT}, "Member id by instance id."),
-    "protocol": _fact(_MAYBE_TEXT, "The assignment strategy that was chosen."),
-    "votes": _fact({"type": ["object", "null"], "additionalProperties": _COUNT}, "Votes by assignment strategy."),
+    "static_members": _fact({"type": ["object", "null"], "additionalProperties": OPTIONAL_TEXT}, "Member id by instance id."),
+    "protocol": _fact(OPTIONAL_TEXT, "The assignment strategy that was chosen."),
+    "votes": _fact({"type": ["object", "null"], "additionalProperties": COUNT}, "Votes by assignment strategy."),
     "timers": {"description": "Timers that are armed, the first one to fire first.", "type": "array", "items": _TIMER},
-    "rivals": {"description": "Other explanations of the lines that are kept.", **_COUNT},
-    "missing_lines": {"description": "Lines that the model expected so far and that are not there.", **_COUNT},
-    "unexplained_lines": {"description": "Lines so far that nothing explains.", **_COUNT},
+    "rivals": {"description": "Other explanations of the lines that are kept.", **COUNT},
+    "missing_lines": {"description": "Lines that the model expected so far and that are not there.", **COUNT},
+    "unexplained_lines": {"description": "Lines so far that nothing explains.", **COUNT},
 }

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipelines.cli.json_schema.value_types import SECONDS
+
 SCHEMA_ID = "urn:groupscope:schema:rebalance-event:1"
 
 OF_ROW = (
@@ -17,8 +19,6 @@ OF_ROW = (
     "confidence", "alternatives", "settled_by", "offenders", "blockers", "members_before", "members_after", "coordinator",
 )  # fmt: skip
 """Keys with the value and the meaning of the column of `rebalances`."""
-
-_SECONDS = {"type": "number", "minimum": 0}
 
 
 def rebalance_event(contract: dict[str, Any]) -> dict[str, Any]:
@@ -31,8 +31,8 @@ def rebalance_event(contract: dict[str, Any]) -> dict[str, Any]:
             "enum": ["rebalance_began", "rebalance_finished", "verdict_changed"],
         },
         **{name: columns[name] for name in OF_ROW},
-        "stopped_seconds": {"description": "How long the group stood still.", **_SECONDS},
-        "held_up_seconds": {"description": "How long ready members waited for the blockers.", **_SECONDS},
+        "stopped_seconds": {"description": "How long the group stood still.", **SECONDS},
+        "held_up_seconds": {"description": "How long ready members waited for the blockers.", **SECONDS},
         "text": {"description": "What is new, in one sentence.", "type": "string"},
         "evidence": {
             "description": "The lines behind the verdict.",

@@ -14,6 +14,7 @@ from pipelines.cli.json_schema.proof import PROOF
 from pipelines.cli.json_schema.rebalance_event import rebalance_event
 from pipelines.cli.json_schema.recurrence import RECURRENCE
 from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
+from pipelines.cli.json_schema.value_types import COUNT, OPTIONAL_INSTANT, SECONDS, TEXT, TEXTS, closed
 from pipelines.cli.json_schema.whatif import ADVICE, GROUP_ADVICE, LINE_TOLD, REBALANCE_ADVICE, WHAT_IF
 from pipelines.errors import UsageError
 
@@ -104,7 +105,7 @@ def _schema_of(command: str) -> dict[str, Any]:
             **version,
             "line": {"description": "The line that was asked about, if one was.", "anyOf": [LINE_TOLD, {"type": "null"}]},
             "rebalance": {"anyOf": [{"$ref": "#/$defs/rebalances"}, {"type": "null"}]},
-            "story": _TEXTS,
+            "story": TEXTS,
             "proof": {"description": "With --proof: what the model wrote beside the log.", "anyOf": [PROOF, {"type": "null"}]},
             "advice": REBALANCE_ADVICE,
         }
@@ -137,25 +138,20 @@ def _objects() -> dict[str, dict[str, Any]]:
     }
 
 
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": _TEXT}
-_COUNT = {"type": "integer", "minimum": 0}
-_INSTANT = {"type": ["string", "null"], "format": "date-time"}
-
 OFFENDER: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "cluster": _TEXT,
+        "cluster": TEXT,
         "system": {"enum": ["kafka", "rocketmq"]},
-        "group": _TEXT,
-        "name": {"description": "What it is ranked by (--by); client id, else instance id, else member id.", **_TEXT},
-        "hosts": _TEXTS,
-        "rebalances_caused": _COUNT,
-        "rebalances_held_up": {"description": "Rebalances in which others waited for it.", **_COUNT},
+        "group": TEXT,
+        "name": {"description": "What it is ranked by (--by); client id, else instance id, else member id.", **TEXT},
+        "hosts": TEXTS,
+        "rebalances_caused": COUNT,
+        "rebalances_held_up": {"description": "Rebalances in which others waited for it.", **COUNT},
         "stopped_seconds": {"description": "Time that the group stood still in these rebalances.", "type": "number", "minimum": 0},
-        "causes": {"type": "object", "additionalProperties": _COUNT},
-        "first_at": _INSTANT,
-        "last_at": _INSTANT,
+        "causes": {"type": "object", "additionalProperties": COUNT},
+        "first_at": OPTIONAL_INSTANT,
+        "last_at": OPTIONAL_INSTANT,
     },
     "required": [
         "cluster",
@@ -174,12 +170,7 @@ OFFENDER: dict[str, Any] = {
 }
 
 
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-_SECONDS = {"type": "number", "minimum": 0}
-_MEMBER = _closed(
+_MEMBER = closed(
     {
         name: OFFENDER["properties"][name]
         for name in ("system", "group", "name", "rebalances_caused", "rebalances_held_up", "stopped_seconds", "causes")
@@ -191,30 +182,30 @@ COMPARISON: dict[str, Any] = {
         "type": "array",
         "minItems": 2,
         "maxItems": 2,
-        "items": _closed(
+        "items": closed(
             {
-                "name": _TEXT,
-                "started_at": _INSTANT,
-                "ended_at": _INSTANT,
-                "rebalances": _COUNT,
+                "name": TEXT,
+                "started_at": OPTIONAL_INSTANT,
+                "ended_at": OPTIONAL_INSTANT,
+                "rebalances": COUNT,
                 "rebalances_per_hour": {"type": ["number", "null"], "minimum": 0},
-                "stopped_seconds": _SECONDS,
+                "stopped_seconds": SECONDS,
             }
         ),
     },
     "changes": {
         "description": "Rebalances by group and cause; what changed most comes first. `before` is the first side.",
         "type": "array",
-        "items": _closed(
+        "items": closed(
             {
                 "system": OFFENDER["properties"]["system"],
-                "group": _TEXT,
-                "cause": _TEXT,
+                "group": TEXT,
+                "cause": TEXT,
                 "expected": {"type": "boolean"},
-                "count_before": _COUNT,
-                "count_after": _COUNT,
-                "stopped_seconds_before": _SECONDS,
-                "stopped_seconds_after": _SECONDS,
+                "count_before": COUNT,
+                "count_after": COUNT,
+                "stopped_seconds_before": SECONDS,
+                "stopped_seconds_after": SECONDS,
                 "per_hour_before": {"type": ["number", "null"], "minimum": 0},
                 "per_hour_after": {"type": ["number", "null"], "minimum": 0},
             }
@@ -232,13 +223,13 @@ GATE: dict[str, Any] = {
     "groups": {
         "description": "Groups that rebalanced, the longest stopped first.",
         "type": "array",
-        "items": _closed(
+        "items": closed(
             {
-                "cluster": _TEXT,
+                "cluster": TEXT,
                 "system": OFFENDER["properties"]["system"],
-                "group": _TEXT,
-                "rebalances": _COUNT,
-                "stopped_seconds": _SECONDS,
+                "group": TEXT,
+                "rebalances": COUNT,
+                "stopped_seconds": SECONDS,
                 "exceeded": {"description": "Limits that it does not keep.", "type": "array", "items": {"enum": ["rebalances", "stopped"]}},
             }
         ),
@@ -246,62 +237,61 @@ GATE: dict[str, Any] = {
     "broken_rules": {
         "description": "Stretches in which a group was above the limit of a rule, by time.",
         "type": "array",
-        "items": _closed(
+        "items": closed(
             {
-                "rule": _TEXT,
-                "cluster": _TEXT,
+                "rule": TEXT,
+                "cluster": TEXT,
                 "system": OFFENDER["properties"]["system"],
-                "group": _TEXT,
-                "started_at": _INSTANT,
-                "ended_at": {"description": "Null if it goes on when the logs end.", **_INSTANT},
+                "group": TEXT,
+                "started_at": OPTIONAL_INSTANT,
+                "ended_at": {"description": "Null if it goes on when the logs end.", **OPTIONAL_INSTANT},
                 "value": {"description": "The largest count or number of seconds, or the factor.", "type": "number"},
-                "text": _TEXT,
+                "text": TEXT,
             }
         ),
     },
 }
 ALLOCATION: dict[str, Any] = {
-    "strategy": {"description": "As clients print it.", **_TEXT},
-    "shares": {"type": "array", "items": _closed({"client_id": _TEXT, "queues": {"description": "As broker:id.", **_TEXTS}})},
-    "unowned": {"description": "Queues that no client would read.", **_TEXTS},
-    "contested": {"description": "Queues that several clients would read.", **_TEXTS},
+    "strategy": {"description": "As clients print it.", **TEXT},
+    "shares": {"type": "array", "items": closed({"client_id": TEXT, "queues": {"description": "As broker:id.", **TEXTS}})},
+    "unowned": {"description": "Queues that no client would read.", **TEXTS},
+    "contested": {"description": "Queues that several clients would read.", **TEXTS},
     "moves": {
         "description": "Queues that change hands with the clients or queues that come or go.",
         "type": "array",
-        "items": _closed({"queue": _TEXT, "before": _TEXTS, "after": _TEXTS}),
+        "items": closed({"queue": TEXT, "before": TEXTS, "after": TEXTS}),
     },
 }
 
 
-_NODES = {"type": "array", "items": _TEXT}
 _REPLICAS = {"type": "array", "items": {"type": "integer"}}
 IF_DOWN: dict[str, Any] = {
-    "if_down": {"description": "Broker that is asked for.", **_TEXT},
+    "if_down": {"description": "Broker that is asked for.", **TEXT},
     "partitions": {
         "description": "Partitions that would have no leader.",
         "type": "array",
-        "items": _closed(
+        "items": closed(
             {
-                "cluster": _TEXT,
-                "topic": _TEXT,
-                "partition": _COUNT,
+                "cluster": TEXT,
+                "topic": TEXT,
+                "partition": COUNT,
                 "why": {"enum": ["single_replica", "last_in_sync"]},
                 "leader": {"type": ["string", "null"]},
-                "replicas": _NODES,
+                "replicas": TEXTS,
                 "replicas_known": {"description": "A line of the logs names all replicas.", "type": "boolean"},
-                "isr": {"type": ["array", "null"], "items": _TEXT},
-                "move_to": {"description": "Where to move it first; empty where no other broker is known.", **_NODES},
+                "isr": {"type": ["array", "null"], "items": TEXT},
+                "move_to": {"description": "Where to move it first; empty where no other broker is known.", **TEXTS},
             }
         ),
     },
     "reassignment": {
         "description": "What kafka-reassign-partitions --reassignment-json-file reads.",
-        **_closed(
+        **closed(
             {
                 "version": {"const": 1},
                 "partitions": {
                     "type": "array",
-                    "items": _closed({"topic": _TEXT, "partition": _COUNT, "replicas": _REPLICAS, "log_dirs": _TEXTS}),
+                    "items": closed({"topic": TEXT, "partition": COUNT, "replicas": _REPLICAS, "log_dirs": TEXTS}),
                 },
             }
         ),
@@ -339,7 +329,7 @@ def _events() -> dict[str, Any]:
         if column.name not in (*LEFT_OUT, "cluster", "run_id"):
             kind = kinds.get(column.type, "string")
             properties[column.name] = {"description": column.description, "type": kind if column.is_required else [kind, "null"]}
-    properties["at"] = {"description": TABLES["events"].column("at").description, **_INSTANT}
+    properties["at"] = {"description": TABLES["events"].column("at").description, **OPTIONAL_INSTANT}
     properties["fields"] = {"description": "The message's other fields.", "type": "object"}
     ordered = {name: properties[name] for name in (*FIRST, *(name for name in properties if name not in FIRST))}
     return {

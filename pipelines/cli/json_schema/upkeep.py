@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_TEXT = {"type": "string"}
-_COUNT = {"type": "integer", "minimum": 0}
-
-
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+from pipelines.cli.json_schema.value_types import COUNT, TEXT, closed
 
 
 def _by_table(value: dict[str, Any], description: str) -> dict[str, Any]:
@@ -17,31 +12,31 @@ def _by_table(value: dict[str, Any], description: str) -> dict[str, Any]:
 
 
 RUN: dict[str, Any] = {
-    "run_id": _TEXT,
-    "exit_code": _COUNT,
+    "run_id": TEXT,
+    "exit_code": COUNT,
     "spared": {"description": "Nothing was new, and Spark was not started.", "type": "boolean"},
-    "changes": _by_table(_closed({"inserted": _COUNT, "updated": _COUNT, "deleted": _COUNT}), "Rows by table."),
-    "table_versions": _by_table(_COUNT, "The published version of each Delta table."),
-    "counts": _by_table(_COUNT, "Files, lines, bytes and groups, as in the table runs."),
+    "changes": _by_table(closed({"inserted": COUNT, "updated": COUNT, "deleted": COUNT}), "Rows by table."),
+    "table_versions": _by_table(COUNT, "The published version of each Delta table."),
+    "counts": _by_table(COUNT, "Files, lines, bytes and groups, as in the table runs."),
     "timings": _by_table({"type": "number", "minimum": 0}, "Seconds by stage."),
 }
 
 MAINTENANCE: dict[str, Any] = {
-    "files": _by_table(_closed({"before": _COUNT, "after": _COUNT}), "Data files of each table."),
-    "runs_removed": {"description": "Entries of old runs.", **_COUNT},
-    "alerts_removed": {"description": "Entries of old alerts about incidents that are there no more.", **_COUNT},
+    "files": _by_table(closed({"before": COUNT, "after": COUNT}), "Data files of each table."),
+    "runs_removed": {"description": "Entries of old runs.", **COUNT},
+    "alerts_removed": {"description": "Entries of old alerts about incidents that are there no more.", **COUNT},
 }
 
 FINDINGS: dict[str, Any] = {
     "findings": {
         "type": "array",
-        "items": _closed(
+        "items": closed(
             {
-                "name": _TEXT,
+                "name": TEXT,
                 "state": {"enum": ["ok", "warning", "missing"]},
-                "found": _TEXT,
-                "needed_by": {"description": "Commands that fail without it.", **_TEXT},
-                "fix": {"description": "What to do; empty where all is well.", **_TEXT},
+                "found": TEXT,
+                "needed_by": {"description": "Commands that fail without it.", **TEXT},
+                "fix": {"description": "What to do; empty where all is well.", **TEXT},
             }
         ),
     }

@@ -64,7 +64,7 @@ def ready(shown: StateView) -> dict[str, Any]:
         "group": shown.group,
         "kafka_version": {"value": shown.version, "certainty": SURE if shown.version_told else GUESSED},
         "at": instant_text(line.time_us),
-        "line": {**_place(line), "event": line.name, "text": line.text},
+        "line": {**place_of(line), "event": line.name, "text": line.text},
         "line_number": shown.number,
         "line_count": shown.total,
         **facts,
@@ -91,12 +91,13 @@ def _bare(fact: Fact[Any]) -> dict[str, Any]:
     return {"value": fact.value, "certainty": fact.certainty}
 
 
-def _place(event: Event) -> dict[str, Any]:
+def place_of(event: Event) -> dict[str, Any]:
+    """File and line of an event, as JSON has them."""
     return {"file": event.place.file, "line": event.place.line}
 
 
 def _maybe_place(event: Event | None) -> dict[str, Any] | None:
-    return None if event is None else _place(event)
+    return None if event is None else place_of(event)
 
 
 def _member(member: MemberView) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dashboards.wording.escaping import first_line, shortened
 from dashboards.wording.units import Clock, counted, share
+from pipelines.cli.output.group_state import place_of
 from pipelines.cli.output.screens import heading, say
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _input(step: InputLink) -> dict[str, Any]:
         "unnamed_members": sum(_named(member) is None for member in hidden.members),
         "instance_id": _named(hidden.instance) if hidden.instance else None,
         "due": instant_text(None if step.due is None else step.due.at_ms * US_PER_MS),
-        "line": _place(step.evidence),
+        "line": place_of(step.evidence),
     }
 
 
@@ -147,7 +148,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     line = entry.line
     return {
         "expected": _expected(entry.expected, line) if entry.expected is not None else None,
-        "line": {**_place(line), "at": instant_text(line.time_us), "event": line.name, "text": line.text} if line is not None else None,
+        "line": {**place_of(line), "at": instant_text(line.time_us), "event": line.name, "text": line.text} if line is not None else None,
         "difference_ms": entry.late_ms,
         "differing": list(entry.differing),
     }
@@ -175,10 +176,6 @@ def _shown(fields: Mapping[str, Any], seen: Event | None = None) -> Iterator[tup
             value = [member for member in value if _named(member) is not None]
         if value not in (None, "", []):
             yield name, value
-
-
-def _place(event: Event) -> dict[str, Any]:
-    return {"file": event.place.file, "line": event.place.line}
 
 
 # -- for people ---------------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.delta_files import LOG_FOLDER
 from pipelines.warehouse.schema_upgrades import KEEP_HOURS
 
 if TYPE_CHECKING:
     from pipelines.warehouse.warehouse import Warehouse
 
 RETENTION = "delta.logRetentionDuration"
-_LOG = "_delta_log"
 _ENTRY = re.compile(r"\.?(?P<version>\d{20})\.(?P<kind>json|crc)(?:\.crc)?")
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def _remove_sums(path: str, version: int) -> None:
     from pyarrow.fs import FileSelector, PyFileSystem
 
     files = PyFileSystem(DeltaStorageHandler(path, delta_options(path)))
-    logs = [(info.path, entry) for info in files.get_file_info(FileSelector(_LOG)) if (entry := _ENTRY.fullmatch(info.base_name))]
+    logs = [(info.path, entry) for info in files.get_file_info(FileSelector(LOG_FOLDER)) if (entry := _ENTRY.fullmatch(info.base_name))]
     versions = {entry["version"] for place, entry in logs if place.endswith(".json")}
     for place, entry in logs:
         if int(entry["version"]) < version and entry["version"] not in versions:

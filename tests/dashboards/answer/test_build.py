@@ -7,8 +7,7 @@ import pytest
 
 from dashboards.answer.build import build_answer, rebalance, tally_of
 from dashboards.view.answer import NEWER_PROTOCOLS, Answer
-from dashboards.view.row_access import NAMELESS
-from models.downtime import PROTOCOLS_WITHOUT_STOP, stopped_seconds
+from models.downtime import NAMELESS, PROTOCOLS_WITHOUT_STOP, stopped_seconds
 from models.rows import Person
 from tests.dashboards import made
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from models.downtime import NAMELESS
 from models.incidents.headline_facts import EndlessWait, EpisodeFacts, FrequentCause, HeldUp, MemberActions, NamedMember, TurnRestarts
-from models.incidents.incidents import NAMELESS, Limits, find_incidents
+from models.incidents.incidents import Limits, find_incidents
 from models.rows import Incident, Person
 from tests.models.kafka.groups.script import events_of, replay
 
