@@ -14,6 +14,7 @@ from models.times import first_known
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
 """Values of `system`."""
 Headline = TypeVar("Headline", covariant=True)
+Detail = TypeVar("Detail", covariant=True)
 """Facts or words of an incident's headline."""
 
 
@@ -483,8 +484,8 @@ class QueueOwnership:
 
 
 @dataclass(slots=True)
-class Condition:
-    """A standing fault of a RocketMQ group."""
+class Condition(Generic[Detail]):
+    """A standing fault of a RocketMQ group; models give a detail's facts, tables its words."""
 
     cluster: str
     system: str
@@ -494,5 +495,5 @@ class Condition:
     members: list[str]
     started_at: int | None
     ended_at: int | None
-    detail: str
+    detail: Detail
     evidence: list[Evidence]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from models.events import Event
-from models.incidents import headline_facts
+from models.incidents import fault_facts, headline_facts
 from models.kafka.groups.stage import GroupStage
 from models.kafka.outages.stage import OutageStage
 from models.kafka.partitions.broker_clocks import BrokerClocks
@@ -103,7 +103,8 @@ def held(kind: Any, seen: set[type]) -> Iterator[type]:
             yield from held(hints[each.name], seen)
 
 
-OF_FINAL_ROWS = {each.__qualname__ for each in vars(headline_facts).values() if is_dataclass(each)} | {"Outages"}
+FACTS = [*vars(headline_facts).values(), *vars(fault_facts).values()]
+OF_FINAL_ROWS = {each.__qualname__ for each in FACTS if is_dataclass(each)} | {"Outages"}
 NOT_WRITTEN = {"ClusterFacts", "PartitionStage"} | OF_FINAL_ROWS
 """What reading is given again, what is written field by field, and rows that are final, with the facts of headlines."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from models.incidents.fault_facts import FaultFacts
+
 Replica: TypeAlias = tuple[str, int]
 """Topic and partition."""
 
@@ -276,9 +278,9 @@ class QueueHarm:
 
 @dataclass(frozen=True, slots=True)
 class StandingQuarrel:
-    """Facts about a fault that lasts through the episode."""
+    """A fault that lasts through the episode."""
 
-    detail: str
+    fault: FaultFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from models.evidence import evidence
 from models.ids import make_id
+from models.incidents.fault_facts import FaultFacts
 from models.incidents.headline_facts import HeadlineFacts
 from models.incidents.incidents import Limits
 from models.rocketmq.diagnosis.balance import Balance
@@ -38,7 +39,7 @@ class RocketHistory:
 
     allocation_changes: list[AllocationChange] = field(default_factory=list)
     queue_ownership: list[QueueOwnership] = field(default_factory=list)
-    conditions: list[Condition] = field(default_factory=list)
+    conditions: list[Condition[FaultFacts]] = field(default_factory=list)
     rebalances: list[Rebalance] = field(default_factory=list)
     incidents: list[Incident[HeadlineFacts]] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
@@ -122,7 +123,7 @@ def _excess(cluster: str, excess: QueueCountExcess) -> Divergence:
     )
 
 
-def _condition(cluster: str, group: str, fault: StandingFault) -> Condition:
+def _condition(cluster: str, group: str, fault: StandingFault) -> Condition[FaultFacts]:
     return Condition(
         cluster,
         ROCKETMQ,
@@ -132,7 +133,7 @@ def _condition(cluster: str, group: str, fault: StandingFault) -> Condition:
         fault.members,
         fault.started_at,
         fault.ended_at,
-        fault.detail,
+        fault.facts,
         evidence(fault.evidence),
     )
 

@@ -29,6 +29,7 @@ from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_cl
 from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded, learned
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.headlines.headlines import in_words
+from pipelines.headlines.standing_faults import conditions_in_words
 from pipelines.schema.row_conversion import events_of
 
 HISTORY_TABLES = (
@@ -79,10 +80,22 @@ CLUSTER_EVENT_NAMES = strings(sorted(CLUSTER_EVENTS))
 INCIDENTS = "incidents"
 """The table with headlines, for which models give facts."""
 
+CONDITIONS = "conditions"
+"""The table with details of standing faults, for which models give facts."""
+
 
 def rows_by_table(history: GroupHistory | Outages | RocketHistory, tables: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """Rows of a stage's result by table, with headlines in words."""
-    return {table: in_words(history.incidents) if table == INCIDENTS else getattr(history, table) for table in tables}
+    """Rows of a stage's result by table, with facts in words."""
+    return {table: _in_words(history, table) for table in tables}
+
+
+def _in_words(history: GroupHistory | Outages | RocketHistory, table: str) -> Sequence[Any]:
+    if table == INCIDENTS:
+        return in_words(history.incidents)
+    if table == CONDITIONS and isinstance(history, RocketHistory):
+        return conditions_in_words(history.conditions)
+    rows: Sequence[Any] = getattr(history, table)
+    return rows
 
 
 def name_files(rows: Iterable[dict[str, Any]]) -> ClusterNames:

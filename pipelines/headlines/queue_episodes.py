@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboards.wording.durations import duration
 from models.incidents.headline_facts import ClientAction, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
 from pipelines.headlines.phrases import cause_words, counted, first_names, often
+from pipelines.headlines.standing_faults import fault_detail
 
 ACTION_WORDS = {
     "consumer_start": "started",
@@ -39,7 +40,7 @@ def _story_clause(story: QueueStory) -> str:
     """What happened, as a clause."""
     match story:
         case StandingQuarrel():
-            return story.detail
+            return fault_detail(story.fault)
         case ClientAction():
             return f"{story.client_id} {often(ACTION_WORDS.get(story.cause, cause_words(story.cause)), story.times)}"
         case FrequentCause():

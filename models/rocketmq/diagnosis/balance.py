@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from models.events import Event
+from models.incidents.fault_facts import IdleClients, SkewedShares
 from models.rocketmq.diagnosis.ownership import OwnershipWindow
 from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
-from models.rocketmq.object_text import RETRY, named
+from models.rocketmq.object_text import RETRY
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.timing import PERIOD_US
@@ -171,8 +172,8 @@ def _idle(shares: _Shares, at: int) -> StandingFault | None:
     if not shares.queues or len(live) <= shares.queues:
         return None
     idle = [who for who in live if not shares.held[who]]
-    told = f"{len(live)} clients, {shares.queues} queues: {named(idle)} {'has' if len(idle) == 1 else 'have'} nothing to read"
-    return StandingFault("more_consumers_than_queues", idle, at, None, [], told) if idle else None
+    facts = IdleClients(len(live), shares.queues, tuple(idle))
+    return StandingFault("more_consumers_than_queues", idle, at, None, facts) if idle else None
 
 
 def _skewed(shares: _Shares, at: int) -> StandingFault | None:
@@ -184,8 +185,6 @@ def _skewed(shares: _Shares, at: int) -> StandingFault | None:
     much = sorted((who for who in live if shares.held[who] >= SKEWED * even and shares.held[who] > even), key=lambda who: -shares.held[who])
     if not much:
         return None
-    least = min(shares.held[who] for who in live)
-    told = ", ".join(f"{who} holds {shares.held[who]}" for who in much[:3])
-    return StandingFault(
-        "multi_topic_skew", sorted(much), at, None, [], f"{told} of {shares.queues} queues over {topics} topics, another client {least}"
-    )
+    counts = tuple((client, shares.held[client]) for client in much)
+    facts = SkewedShares(counts, shares.queues, topics, min(shares.held[client] for client in live))
+    return StandingFault("multi_topic_skew", sorted(much), at, None, facts)

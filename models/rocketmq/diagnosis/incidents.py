@@ -155,8 +155,8 @@ def _harms(wrong: Sequence[OwnershipWindow], end: int) -> Iterator[QueueHarm]:
 
 
 def _story(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> QueueStory:
-    if faults and faults[0].detail:
-        return StandingQuarrel(faults[0].detail)
+    if faults:
+        return StandingQuarrel(faults[0].facts)
     worst = _worst(rows)
     if worst is None or worst.client_id is None:
         return FrequentCause(Counter(row.cause for row in rows).most_common(1)[0][0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from models.clear_names import clear
+from models.incidents.fault_facts import MasterAbsence
 from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
 from models.rocketmq.observations.set_masters import MasterChange
 from models.rocketmq.stage import Group
@@ -16,9 +17,9 @@ from models.units import FOREVER, US_PER_SECOND
 
 def orderly_pauses(group: Group, changes: Iterable[MasterChange], end: int) -> list[StandingFault]:
     """Changes of masters that a group in order had to wait for, by time."""
-    known = [change for change in changes if change.broker in group.locked_on and _was_used(group, change)]
-    found = [_fault(group, change, _first_lock(group, change, _next_began(change, known)), end) for change in known]
-    return sorted(found, key=lambda fault: (fault.started_at, fault.detail))
+    awaited = [change for change in changes if change.broker in group.locked_on and _was_used(group, change)]
+    ordered = sorted(awaited, key=lambda change: (change.began_at, change.broker))
+    return [_fault(group, change, _first_lock(group, change, _next_began(change, awaited)), end) for change in ordered]
 
 
 def _was_used(group: Group, change: MasterChange) -> bool:
@@ -29,9 +30,9 @@ def _was_used(group: Group, change: MasterChange) -> bool:
     )
 
 
-def _next_began(change: MasterChange, known: Iterable[MasterChange]) -> int:
+def _next_began(change: MasterChange, awaited: Iterable[MasterChange]) -> int:
     """When the set lost its next master."""
-    return min((each.began_at for each in known if each.broker == change.broker and each.began_at > change.began_at), default=FOREVER)
+    return min((later.began_at for later in awaited if later.broker == change.broker and later.began_at > change.began_at), default=FOREVER)
 
 
 def _first_lock(group: Group, change: MasterChange, until: int) -> int | None:
@@ -46,19 +47,11 @@ def _fault(group: Group, change: MasterChange, locked_at: int | None, end: int) 
     members = sorted({life.client_id for life in group.lives if life.ended_at is None or life.ended_at >= change.began_at}, key=clear)
     ended_at = change.ended_at if locked_at is None else locked_at
     since = end if change.elected_at is None else change.elected_at
-    seconds = (since - change.began_at) // US_PER_SECOND
-    lacks = (
-        f"{change.broker} had no master for {seconds} s" if seconds or change.ended_at is None else f"{change.broker} changed its master"
+    facts = MasterAbsence(
+        change.broker,
+        (since - change.began_at) // US_PER_SECOND,
+        change.ended_at is None,
+        change.master,
+        None if locked_at is None else (locked_at - since) // US_PER_SECOND,
     )
-    return StandingFault(
-        "master_changed", members, change.began_at, ended_at, change.lines[:LINES_MAX], f"{lacks}{_then(change, locked_at, since)}"
-    )
-
-
-def _then(change: MasterChange, locked_at: int | None, since: int) -> str:
-    """What the new master did."""
-    if change.master is None:
-        return ""
-    if locked_at is None:
-        return f"; broker {change.master} is it now and holds no locks yet"
-    return f"; broker {change.master} is it now, and gave the first lock {(locked_at - since) // US_PER_SECOND} s later"
+    return StandingFault("master_changed", members, change.began_at, ended_at, facts, change.lines[:LINES_MAX])

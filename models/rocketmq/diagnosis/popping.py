@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from models.events import text_field
+from models.incidents.fault_facts import MessageTrouble
 from models.rocketmq.diagnosis.standing_faults import StandingFault
 from models.rocketmq.observations.pop_trouble import APART_US, Stretch
 from models.rocketmq.stage import Group
@@ -34,22 +36,6 @@ LITE_LOST = "lite_subscription_lost"
 
 _LASTING = frozenset({"expired", "untold"})
 """What a broker does to a client's lite topics until the client subscribes again."""
-
-_SAYS = {
-    "proxy_unreachable": "{who} does not reach a proxy",
-    "consumption_stalled": "{who} holds too many messages that its listener has not taken ({count} lines)",
-    "invisible_time_exceeded": "{count} receipts of {who} came after their messages' invisible time",
-    "lite_subscription_lost": "a broker ended subscriptions of {who} to lite topics of {topic}, and {who} gets nothing of them",
-    "lite_subscription_refused": "{who} could not subscribe to lite topics{quota} ({count} lines)",
-}
-
-_BROKER_SAYS = {
-    "consumption_stalled": "the group holds too many messages of {topic} unacknowledged, and a broker gives it no more ({count} lines)",
-    "invisible_time_exceeded": "{count} messages of {topic} came again, as nobody acknowledged them within their invisible time",
-    "lite_subscription_lost": "a broker ended a client's subscriptions to lite topics of {topic}",
-    "lite_subscription_refused": "a client could not subscribe to lite topics{quota} ({count} lines)",
-    "lite_topic_contended": "clients take {lite_topic} from each other, which only one of them may read ({count} times)",
-}
 
 
 def pop_faults(group: Group, end: int) -> list[StandingFault]:
@@ -93,10 +79,8 @@ def _until(stretch: Stretch, end: int) -> int:
 def _fault(kind: str, who: str, stretch: Stretch, end: int) -> StandingFault:
     until = _until(stretch, end)
     lines = [stretch.first] if stretch.first is stretch.last else [stretch.first, stretch.last]
-    says = _SAYS if who else _BROKER_SAYS
-    quota = ", as their quota is used up" if QUOTA in stretch.last.text.lower() else ""
-    lite_topic = stretch.first.fields.get("lite_topic")
-    detail = says[kind].format(who=who, count=stretch.count, topic=stretch.first.topic, lite_topic=lite_topic, quota=quota)
+    is_quota_used = QUOTA in stretch.last.text.lower()
+    facts = MessageTrouble(kind, who, stretch.first.topic, stretch.count, text_field(stretch.first, "lite_topic"), is_quota_used)
     is_open = stretch.ended_at is None and until >= end and kind not in _POINTS
     members = [who] if who else sorted({str(name) for line in lines for name in (line.client_id, line.fields.get("holder")) if name})
-    return StandingFault(kind, members, stretch.began_at, None if is_open else until, lines, detail)
+    return StandingFault(kind, members, stretch.began_at, None if is_open else until, facts, lines)

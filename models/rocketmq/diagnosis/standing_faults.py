@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from models.clear_names import clear
 from models.events import Event
-from models.rocketmq.object_text import BROADCASTING, RETRY, named
+from models.incidents.fault_facts import DifferingClients, FaultFacts, RemovedTopics, SharedClientIds
+from models.rocketmq.object_text import BROADCASTING, RETRY
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.stage import Group
 from models.tolerances import whole
@@ -35,8 +36,8 @@ class StandingFault:
     members: list[str]
     started_at: int
     ended_at: int | None
+    facts: FaultFacts
     evidence: list[Event] = field(default_factory=list)
-    detail: str = ""
 
 
 def faults_of(group: Group, unseen: Sequence[ClientProcess], end: int) -> list[StandingFault]:
@@ -44,10 +45,10 @@ def faults_of(group: Group, unseen: Sequence[ClientProcess], end: int) -> list[S
     if any(life.model == BROADCASTING for life in group.lives):
         return []
     said = group.first_said
-    found = _differing("strategy_mismatch", "uses", group.lives, end, lambda life: said[life][1] if life in said else "")
+    found = _differing("strategy_mismatch", "strategy", group.lives, end, lambda life: said[life][1] if life in said else "")
     for fault in found:
         fault.evidence = _one_of_each((name, line) for _, name, line in sorted(said.values(), key=_first_lines))
-    found += _differing("subscription_mismatch", "reads", [*group.lives, *unseen], end, _subscription) or _flapping(group)
+    found += _differing("subscription_mismatch", "subscription", [*group.lives, *unseen], end, _subscription) or _flapping(group)
     found += _shared_ids(group, end)
     return found
 
@@ -79,9 +80,8 @@ def _flapping(group: Group) -> list[StandingFault]:
     if not lines:
         return []
     members = sorted({life.client_id for life in group.lives}, key=clear)
-    topics = named(sorted({event.topic or "" for _, event in lines}))
-    told = f"heartbeats take {topics} from the group's subscription again and again"
-    return [StandingFault("subscription_mismatch", members, lines[0][0], None, [event for _, event in lines][:LINES_MAX], told)]
+    topics = RemovedTopics(tuple(sorted({event.topic or "" for _, event in lines})))
+    return [StandingFault("subscription_mismatch", members, lines[0][0], None, topics, [event for _, event in lines][:LINES_MAX])]
 
 
 # -- processes that differ -----------------------------------------------------------------------------------------
@@ -125,22 +125,24 @@ class _Others:
         return (best if best[1] != span.said else second)[0] >= span.low + TOGETHER_US
 
 
-def _differing(kind: str, verb: str, lives: Iterable[ClientProcess], end: int, said: Callable[[ClientProcess], str]) -> list[StandingFault]:
+def _differing(
+    kind: str, setting: str, lives: Iterable[ClientProcess], end: int, said: Callable[[ClientProcess], str]
+) -> list[StandingFault]:
     spans = _spans(lives, end, said)
     if len({each.said for each in spans}) < 2:
         return []
     others = _Others(spans)
     apart = [each for each in spans if others.is_beside(each)]
-    return [_fault(kind, apart, end, _who_says_what(apart, verb))] if apart else []
+    return [_fault(kind, apart, end, _differing_clients(apart, setting))] if apart else []
 
 
-def _who_says_what(spans: Sequence[_Span], verb: str) -> str:
+def _differing_clients(spans: Sequence[_Span], setting: str) -> DifferingClients:
     """The differing clients by value, smallest group first."""
     by_word: dict[str, set[str]] = defaultdict(set)
     for each in spans:
         by_word[each.said].add(each.life.client_id)
     ordered = sorted(by_word.items(), key=lambda item: (len(item[1]), item[0]))
-    return "; ".join(f"{named(sorted(who, key=clear))} {verb if len(who) == 1 else verb[:-1]} {word}" for word, who in ordered)
+    return DifferingClients(setting, tuple((value, tuple(sorted(clients, key=clear))) for value, clients in ordered))
 
 
 def _shared_ids(group: Group, end: int) -> list[StandingFault]:
@@ -149,7 +151,7 @@ def _shared_ids(group: Group, end: int) -> list[StandingFault]:
         by_id[span.said].append(span)
     shared = [span for spans in by_id.values() for span in _overlapping(spans)]
     if shared:
-        return [_fault("client_id_conflict", shared, end, _called(sorted({span.said for span in shared})))]
+        return [_fault("client_id_conflict", shared, end, SharedClientIds(tuple(sorted({span.said for span in shared}))))]
     for told in group.lists.values():
         for index, listed in enumerate(told.versions):
             if len(set(listed)) == len(listed):
@@ -158,7 +160,8 @@ def _shared_ids(group: Group, end: int) -> list[StandingFault]:
             if over - begin >= 2 * TOGETHER_US:
                 twice = sorted(who for who, count in Counter(listed).items() if count > 1)
                 lines = [step.line for who in twice for step in told.by_who.get(who, ()) if step.line is not None]
-                return [StandingFault("client_id_conflict", twice, begin, None if over >= end else over, lines[:LINES_MAX], _called(twice))]
+                ended_at, facts = None if over >= end else over, SharedClientIds(tuple(twice))
+                return [StandingFault("client_id_conflict", twice, begin, ended_at, facts, lines[:LINES_MAX])]
     return []
 
 
@@ -174,20 +177,11 @@ def _overlapping(spans: Sequence[_Span]) -> list[_Span]:
     return list(found.values())
 
 
-def _called(ids: list[str]) -> str:
-    """Message about several processes with one client id.
-
-    Mentions an unresolved placeholder if the id contains one.
-    """
-    told = f"more than one process is called {named(ids)}"
-    return told + (": a placeholder was not resolved" if any("${" in each for each in ids) else "")
-
-
-def _fault(kind: str, spans: Sequence[_Span], end: int, detail: str) -> StandingFault:
+def _fault(kind: str, spans: Sequence[_Span], end: int, facts: FaultFacts) -> StandingFault:
     low, high = _together(spans, is_twice=kind == "client_id_conflict")
     lines = [each.life.first for each in spans if each.life.first is not None]
     members = sorted({each.life.client_id for each in spans}, key=clear)
-    return StandingFault(kind, members, low, None if high >= end else high, lines[:LINES_MAX], detail)
+    return StandingFault(kind, members, low, None if high >= end else high, facts, lines[:LINES_MAX])
 
 
 def _together(spans: Sequence[_Span], *, is_twice: bool) -> tuple[int, int]:

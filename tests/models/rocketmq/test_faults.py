@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.incidents.headline_facts import ClientAction, QueueFacts, QueueHarm, StandingQuarrel
+from pipelines.headlines.standing_faults import fault_detail
 from tests.models.rocketmq.script import SECOND, START, Logs, two_clients
 
 
@@ -15,7 +16,7 @@ def faults(logs: Logs, until: float) -> list[tuple[str, list[str], float, float 
             each.members,
             ((each.started_at or 0) - START) / SECOND,
             None if each.ended_at is None else (each.ended_at - START) / SECOND,
-            each.detail,
+            fault_detail(each.detail),
         )
         for each in logs.history(until).conditions
     ]
@@ -167,7 +168,7 @@ def test_a_standing_quarrel_is_no_everyday_operation() -> None:
 
     assert found.severity == "warning"
     assert isinstance(found.headline.story, StandingQuarrel)
-    assert "c3 uses AVG_BY_CIRCLE" in found.headline.story.detail
+    assert ("AVG_BY_CIRCLE", ("c3",)) in found.headline.story.fault.clients_by_value
 
 
 def test_quiet_time_parts_incidents() -> None:

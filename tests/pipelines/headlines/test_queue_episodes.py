@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from models.incidents.fault_facts import DifferingClients
 from models.incidents.headline_facts import ClientAction, FrequentCause, HeadlineFacts, QueueFacts, QueueHarm, StandingQuarrel
 from pipelines.headlines.headlines import headline
 
 CRASH = ClientAction("c2", "consumer_crash", 3)
+QUARREL = StandingQuarrel(DifferingClients("strategy", (("AVG_BY_CIRCLE", ("c3",)),)))
 TOLD: dict[HeadlineFacts, str] = {
     QueueFacts("billing", 1, (), ClientAction("c2", "consumer_start", 1)): "billing: 1 rebalance; c2 started",
     QueueFacts("billing", 2, (), ClientAction("c2", "queue_count_change", 1)): "billing: 2 rebalances; c2 queue count change",
@@ -18,7 +20,9 @@ TOLD: dict[HeadlineFacts, str] = {
         "billing: 3 rebalances, 1 queue of a had no owner for 200 ms, 9 queues of a, b, c and 2 more had two owners for 1 min 30 s; "
         "c2 crashed 3 times"
     ),
-    QueueFacts("billing", 1, (), StandingQuarrel("c3 uses AVG_BY_CIRCLE")): "billing: 1 rebalance; c3 uses AVG_BY_CIRCLE",
+    QueueFacts(
+        "billing", 1, (), StandingQuarrel(DifferingClients("strategy", (("AVG_BY_CIRCLE", ("c3",)),)))
+    ): "billing: 1 rebalance; c3 uses AVG_BY_CIRCLE",
     QueueFacts("billing", 1, (), FrequentCause("broker_down")): "billing: 1 rebalance; broker down",
 }
 

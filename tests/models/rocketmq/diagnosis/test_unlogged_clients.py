@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.rocketmq.history import RocketHistory
+from pipelines.headlines.standing_faults import fault_detail
 from tests.models.rocketmq.script import SECOND, START, Logs, route, two_clients, windows
 
 
@@ -102,7 +103,9 @@ def test_what_a_client_subscribes_to_is_what_its_heartbeat_changed_at_the_broker
     assert {(row.topic, row.queue) for row in history.queue_ownership if row.owners == ["c2"]} == {("refunds", "broker-a:1")}
     gaps = {(row.topic, row.queue) for row in history.queue_ownership if row.kind == "no_owner"}
     assert gaps == {("orders", "broker-a:2"), ("orders", "broker-a:3"), ("refunds", "broker-a:0")}
-    assert [(each.kind, each.detail) for each in history.conditions] == [("subscription_mismatch", "c1 reads orders *; c2 reads refunds *")]
+    assert [(each.kind, fault_detail(each.detail)) for each in history.conditions] == [
+        ("subscription_mismatch", "c1 reads orders *; c2 reads refunds *")
+    ]
 
 
 def test_a_dead_clients_locks_keep_queues_from_the_next_one() -> None:

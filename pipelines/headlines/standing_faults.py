@@ -1,0 +1,103 @@
+"""Details of RocketMQ groups' standing faults, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from models.incidents import fault_facts as facts_of
+from models.incidents.fault_facts import FaultFacts
+from models.rows import Condition
+from pipelines.headlines.phrases import first_names
+
+NAMED_MAX = 3
+_VERBS = {"strategy": ("uses", "use"), "subscription": ("reads", "read")}
+_OF_CLIENTS = {
+    "proxy_unreachable": "{client} does not reach a proxy",
+    "consumption_stalled": "{client} holds too many messages that its listener has not taken ({count} lines)",
+    "invisible_time_exceeded": "{count} receipts of {client} came after their messages' invisible time",
+    "lite_subscription_lost": "a broker ended subscriptions of {client} to lite topics of {topic}, and {client} gets nothing of them",
+    "lite_subscription_refused": "{client} could not subscribe to lite topics{quota} ({count} lines)",
+}
+_OF_TOPICS = {
+    "consumption_stalled": "the group holds too many messages of {topic} unacknowledged, and a broker gives it no more ({count} lines)",
+    "invisible_time_exceeded": "{count} messages of {topic} came again, as nobody acknowledged them within their invisible time",
+    "lite_subscription_lost": "a broker ended a client's subscriptions to lite topics of {topic}",
+    "lite_subscription_refused": "a client could not subscribe to lite topics{quota} ({count} lines)",
+    "lite_topic_contended": "clients take {lite_topic} from each other, which only one of them may read ({count} times)",
+}
+_QUOTA_USED = ", as their quota is used up"
+
+
+def fault_detail(facts: FaultFacts) -> str:
+    """One clause with the facts of a fault."""
+    return WORDINGS[type(facts)](facts)
+
+
+def conditions_in_words(conditions: Iterable[Condition[FaultFacts]]) -> list[Condition[str]]:
+    """The rows of these faults."""
+    return [_in_words(condition) for condition in conditions]
+
+
+def _in_words(condition: Condition[FaultFacts]) -> Condition[str]:
+    columns = {field.name: getattr(condition, field.name) for field in fields(condition)}
+    return Condition(**columns | {"detail": fault_detail(condition.detail)})
+
+
+def _differing(facts: facts_of.DifferingClients) -> str:
+    one, several = _VERBS[facts.setting]
+    return "; ".join(f"{_named(clients)} {one if len(clients) == 1 else several} {value}" for value, clients in facts.clients_by_value)
+
+
+def _removed(facts: facts_of.RemovedTopics) -> str:
+    return f"heartbeats take {_named(facts.topics)} from the group's subscription again and again"
+
+
+def _shared(facts: facts_of.SharedClientIds) -> str:
+    """Mentions an unresolved placeholder if an id contains one."""
+    is_unresolved = any("${" in client_id for client_id in facts.client_ids)
+    return f"more than one process is called {_named(facts.client_ids)}{': a placeholder was not resolved' if is_unresolved else ''}"
+
+
+def _idle(facts: facts_of.IdleClients) -> str:
+    have = "has" if len(facts.client_ids) == 1 else "have"
+    return f"{facts.client_count} clients, {facts.queue_count} queues: {_named(facts.client_ids)} {have} nothing to read"
+
+
+def _skewed(facts: facts_of.SkewedShares) -> str:
+    largest = ", ".join(f"{client} holds {count}" for client, count in facts.queue_counts[:NAMED_MAX])
+    return f"{largest} of {facts.queue_count} queues over {facts.topic_count} topics, another client {facts.queues_min}"
+
+
+def _message_trouble(facts: facts_of.MessageTrouble) -> str:
+    wordings = _OF_CLIENTS if facts.client_id else _OF_TOPICS
+    quota = _QUOTA_USED if facts.is_quota_used else ""
+    names = {"client": facts.client_id, "topic": facts.topic, "lite_topic": facts.lite_topic}
+    return wordings[facts.kind].format(count=facts.line_count, quota=quota, **names)
+
+
+def _master(facts: facts_of.MasterAbsence) -> str:
+    has_lasted = facts.seconds or facts.is_open
+    absence = f"{facts.broker} had no master for {facts.seconds} s" if has_lasted else f"{facts.broker} changed its master"
+    if facts.master is None:
+        return absence
+    if facts.lock_seconds is None:
+        return f"{absence}; broker {facts.master} is it now and holds no locks yet"
+    return f"{absence}; broker {facts.master} is it now, and gave the first lock {facts.lock_seconds} s later"
+
+
+def _named(names: tuple[str, ...]) -> str:
+    return first_names(names, NAMED_MAX)
+
+
+WORDINGS: Mapping[type, Callable[[Any], str]] = {
+    facts_of.DifferingClients: _differing,
+    facts_of.RemovedTopics: _removed,
+    facts_of.SharedClientIds: _shared,
+    facts_of.IdleClients: _idle,
+    facts_of.SkewedShares: _skewed,
+    facts_of.MessageTrouble: _message_trouble,
+    facts_of.MasterAbsence: _master,
+}
+"""What puts each kind of facts into words."""

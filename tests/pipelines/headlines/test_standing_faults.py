@@ -1,0 +1,52 @@
+"""Details of standing faults: facts and the words for them."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from models.incidents.fault_facts import (
+    DifferingClients,
+    FaultFacts,
+    IdleClients,
+    MasterAbsence,
+    MessageTrouble,
+    RemovedTopics,
+    SharedClientIds,
+    SkewedShares,
+)
+from pipelines.headlines.standing_faults import WORDINGS, fault_detail
+
+EXAMPLES: dict[FaultFacts, str] = {
+    DifferingClients("strategy", (("AVG_BY_CIRCLE", ("c3",)), ("AVG", ("c1", "c2")))): "c3 uses AVG_BY_CIRCLE; c1, c2 use AVG",
+    DifferingClients("subscription", (("orders *", tuple("abcde")),)): "a, b, c and 2 more read orders *",
+    RemovedTopics(("orders", "refunds")): "heartbeats take orders, refunds from the group's subscription again and again",
+    SharedClientIds(("c1",)): "more than one process is called c1",
+    SharedClientIds(("${HOST}",)): "more than one process is called ${HOST}: a placeholder was not resolved",
+    IdleClients(5, 4, ("c5",)): "5 clients, 4 queues: c5 has nothing to read",
+    IdleClients(6, 4, ("c5", "c6")): "6 clients, 4 queues: c5, c6 have nothing to read",
+    SkewedShares((("c1", 8),), 10, 4, 2): "c1 holds 8 of 10 queues over 4 topics, another client 2",
+    MessageTrouble("proxy_unreachable", "c1", None, 1): "c1 does not reach a proxy",
+    MessageTrouble("consumption_stalled", "c1", None, 7): "c1 holds too many messages that its listener has not taken (7 lines)",
+    MessageTrouble("consumption_stalled", "", "orders", 7): (
+        "the group holds too many messages of orders unacknowledged, and a broker gives it no more (7 lines)"
+    ),
+    MessageTrouble("invisible_time_exceeded", "c1", None, 3): "3 receipts of c1 came after their messages' invisible time",
+    MessageTrouble("invisible_time_exceeded", "", "orders", 3): (
+        "3 messages of orders came again, as nobody acknowledged them within their invisible time"
+    ),
+    MasterAbsence("b1", 12, is_open=False, master="2"): "b1 had no master for 12 s; broker 2 is it now and holds no locks yet",
+    MasterAbsence("b1", 0, is_open=True, master=None): "b1 had no master for 0 s",
+    MasterAbsence("b1", 0, is_open=False, master="2"): "b1 changed its master; broker 2 is it now and holds no locks yet",
+}
+
+
+def test_all_facts_have_a_wording_and_an_example() -> None:
+    assert set(WORDINGS) == set(get_args(FaultFacts))
+    assert {type(facts) for facts in EXAMPLES} == set(WORDINGS)
+
+
+@pytest.mark.parametrize(("facts", "text"), EXAMPLES.items(), ids=EXAMPLES.values())
+def test_a_fault_is_put_into_words(facts: FaultFacts, text: str) -> None:
+    assert fault_detail(facts) == text
