@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from models.event_kinds import EVENTS
 from models.events import Event, Witness
@@ -64,23 +65,55 @@ _BEHIND = {
 """Causes or root causes explained by lines of brokers."""
 
 
-_CALM = {
-    "StaticMemberKept": "a static member came back within its session timeout, unchanged, so that nobody had to rebalance (KIP-345)",
-    "StaticMemberReplaced": "a static member came back within its session timeout and took its place; no rebalance followed (KIP-345)",
-}
-"""Explanations of lines that made a rebalance unnecessary."""
+class RoleReason(StrEnum):
+    """Why a line has its role; `pipelines.headlines.line_roles` has the words."""
+
+    STATIC_RETURN = "static_return"
+    STATIC_TAKEOVER = "static_takeover"
+    NO_REBALANCE_THEN = "no_rebalance_then"
+    NO_GROUP = "no_group"
+    NO_KNOWN_LINE = "no_known_line"
+    UNKNOWN_MEANING = "unknown_meaning"
+    ANNOUNCEMENT = "announcement"
+    REJOIN_OF_REBALANCING = "rejoin_of_rebalancing"
+    OWN_JOIN = "own_join"
+    ANSWER = "answer"
+    OWN_ACTION = "own_action"
+    COORDINATOR_REACTION = "coordinator_reaction"
+    ACTION_OF_ANOTHER = "action_of_another"
+    CONSEQUENCE = "consequence"
+    BROKER_EVENT = "broker_event"
+
+
+class RowReason(StrEnum):
+    """Why a line belongs to a rebalance."""
+
+    EVIDENCE = "evidence"
+    GENERATION = "generation"
+    JUST_BEFORE = "just_before"
+    TIME = "time"
+
+
+_CALM = {"StaticMemberKept": RoleReason.STATIC_RETURN, "StaticMemberReplaced": RoleReason.STATIC_TAKEOVER}
+"""Reasons of lines that made a rebalance unnecessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineRole:
-    """Role of a line: cause, effect, behind or apart.
+    """Role of a line: cause, effect, behind or apart, with the reason.
 
-    `why` explains it.
+    `row_reason` is why it belongs to the rebalance. `cause` and `following_count` are those of rebalances behind which a
+    broker's line stands.
     """
 
     part: str
     row: Rebalance | None
-    why: str
+    reason: RoleReason
+    row_reason: RowReason | None = None
+    group: str | None = None
+    generation: int | None = None
+    cause: str | None = None
+    following_count: int = 0
 
 
 def place(event: Event, rows: Iterable[Rebalance]) -> LineRole:
@@ -95,32 +128,32 @@ def place(event: Event, rows: Iterable[Rebalance]) -> LineRole:
             return _behind(event, at, rows)
         event = replace(event, group=groups.pop())
     group_rows = sorted((row for row in rows if row.group == event.group), key=lambda row: row.began)
-    row, known_by = _row_of(event, at, group_rows)
+    row, row_reason = _row_of(event, at, group_rows)
     if row is None or (event.name in _CALM and not _is_behind(event, row)):
-        return LineRole("apart", None, _CALM.get(event.name, f"no rebalance of {event.group} was going on then"))
-    part, why = _part(event, at, row)
-    return LineRole(part, row, f"{why}; {known_by}")
+        return LineRole("apart", None, _CALM.get(event.name, RoleReason.NO_REBALANCE_THEN), group=event.group)
+    part, reason = _part(event, at, row)
+    return LineRole(part, row, reason, row_reason, event.group, event.generation)
 
 
 def _over(row: Rebalance) -> int | None:
     return row.ended_at if row.ended_at is not None else None if row.outcome == "open" else row.joined_at
 
 
-def _row_of(event: Event, at: int, rows: Sequence[Rebalance]) -> tuple[Rebalance | None, str]:
+def _row_of(event: Event, at: int, rows: Sequence[Rebalance]) -> tuple[Rebalance | None, RowReason | None]:
     named = [row for row in rows if _stands_on(row, event)]
     if named:
-        return min(named, key=lambda row: abs(row.began - at)), "its verdict stands on this line"
+        return min(named, key=lambda row: abs(row.began - at)), RowReason.EVIDENCE
     made = _by_generation(event, at, rows)
     if made is not None:
-        return made, f"it speaks of generation {event.generation}"
+        return made, RowReason.GENERATION
     if event.name in CAUSES or event.name in JOINS:
         following = next((row for row in rows if 0 <= row.began - at <= NEAR_US and _is_behind(event, row)), None)
         if following is not None:
-            return following, "it stands just before the rebalance begins"
+            return following, RowReason.JUST_BEFORE
     near = [(away, -row.began, row) for row in rows if (away := _away(row, at)) is not None]
     if near:
-        return min(near, key=lambda row: row[:2])[2], "it stands in its time"
-    return None, ""
+        return min(near, key=lambda row: row[:2])[2], RowReason.TIME
+    return None, None
 
 
 def _groups_of_client(event: Event, at: int, rows: Sequence[Rebalance]) -> set[str]:
@@ -165,25 +198,25 @@ def _by_generation(event: Event, at: int, group_rows: Sequence[Rebalance]) -> Re
     return nearest if inside else None
 
 
-def _part(event: Event, at: int, row: Rebalance) -> tuple[str, str]:
+def _part(event: Event, at: int, row: Rebalance) -> tuple[str, RoleReason]:
     """Role of the line within its rebalance, and the reason."""
     if event.name == "RebalanceStarted":
-        return "cause", "the coordinator says that it begins, and why"
+        return "cause", RoleReason.ANNOUNCEMENT
     acted = _is_behind(event, row)
     reason = f"{event.fields.get('why', '')} {event.fields.get('reason', '')}".lower()
     if any(words in reason for words in EFFECTS_OF_OTHERS):
-        return "effect", "the member rejoins because the group is rebalancing already"
+        return "effect", RoleReason.REJOIN_OF_REBALANCING
     in_time = row.joined_at is None or at <= row.joined_at + US_PER_SECOND
     if event.name in JOINS:
         starts = acted and row.cause in {"new_group", "member_join", "member_restart"} and in_time
-        return ("cause", "this member's join is what it is about") if starts else ("effect", "the member answers the rebalance")
+        return ("cause", RoleReason.OWN_JOIN) if starts else ("effect", RoleReason.ANSWER)
     if event.name in CAUSES and in_time:
         if acted:
-            return "cause", "this member's act is what it is about"
+            return "cause", RoleReason.OWN_ACTION
         if event.witness is Witness.COORDINATOR and not _who(event):
-            return "cause", "it is what made the coordinator act"
-        return "effect", "another member's act is what it is about"
-    return "effect", "it follows from the rebalance"
+            return "cause", RoleReason.COORDINATOR_REACTION
+        return "effect", RoleReason.ACTION_OF_ANOTHER
+    return "effect", RoleReason.CONSEQUENCE
 
 
 def _who(event: Event) -> set[str]:
@@ -203,11 +236,10 @@ def _behind(event: Event, at: int, rows: Iterable[Rebalance]) -> LineRole:
     wanted = _BEHIND.get(event.name, ())
     following = [row for row in rows if 0 <= row.began - at <= BEHIND_US and {row.cause, row.root_cause} & set(wanted)]
     if not following:
-        return LineRole("apart", None, "it names no group, and no rebalance that followed rests on it")
+        return LineRole("apart", None, RoleReason.NO_GROUP)
     first = min(following, key=lambda row: row.began)
     cause = first.root_cause if first.root_cause in wanted else first.cause
-    count = f", and {len(following) - 1} more" if len(following) > 1 else ""
-    return LineRole("behind", first, f"it stands before {first.group}'s rebalance{count}, behind which is {str(cause).replace('_', ' ')}")
+    return LineRole("behind", first, RoleReason.BROKER_EVENT, group=first.group, cause=cause, following_count=len(following))
 
 
 def meaning_of(event: Event) -> str:

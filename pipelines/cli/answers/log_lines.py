@@ -67,18 +67,18 @@ def line_named(name: str, source: Source) -> tuple[str, int] | None:
 
 def find_line(file: str, line: int, source: Source, query_options: QueryOptions) -> LocatedLine:
     """The record at a line, and the rebalance it belongs to."""
-    from models.incidents.line_placement import LineRole, place
+    from models.incidents.line_placement import LineRole, RoleReason, place
 
     before, covers = _from_warehouse(source, file, line) if not query_options.paths else _from_file(query_options, source, file, line)
     if before is None:
-        return LocatedLine(file, line, False, None, LineRole("apart", None, "no line before it is one that groupscope knows"))
+        return LocatedLine(file, line, False, None, LineRole("apart", None, RoleReason.NO_KNOWN_LINE))
     clusters = {row["path"]: row["cluster"] for row in source.rows.inputs["log_files"]}
     rows = _beside(source.rows.rebalances, clusters.get(file), before.group)
     if covers:
         return LocatedLine(file, line, True, before, place(before, rows))
     # The record's meaning is unknown, but the surrounding rebalance isn't.
     around = place(replace(before, name="", generation=None, member_id=None, client_id=None, instance_id=None), rows)
-    return LocatedLine(file, line, False, before, LineRole("apart", around.row if before.group else None, "what it says is not known"))
+    return LocatedLine(file, line, False, before, LineRole("apart", around.row if before.group else None, RoleReason.UNKNOWN_MEANING))
 
 
 def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -> list[Any]:
@@ -156,14 +156,15 @@ def _from_warehouse(source: Source, file: str, line: int) -> tuple[Event | None,
 def sentences(line: LocatedLine) -> Sequence[str]:
     """Sentences about the line itself."""
     from models.incidents.line_placement import meaning_of
+    from pipelines.headlines.line_roles import role_reason
 
     event = line.event
     if event is None or not line.is_known:
-        return [f"{line.file}:{line.line} is no line that groupscope knows; {line.placed.why}."]
+        return [f"{line.file}:{line.line} is no line that groupscope knows; {role_reason(line.placed)}."]
     meaning = meaning_of(event) or "It changes nothing in the model."
     whose = event.client_id or event.member_id or (f"broker {event.node}" if event.node is not None else None)
     head = f"{line.file}:{line.line}" + (f", of {whose}" if whose else "") + (f" in group {event.group}" if event.group else "")
-    return [f"{head}: {meaning}", _part(line.placed)]
+    return [f"{head}: {meaning}", _PARTS[line.placed.part].format(why=role_reason(line.placed))]
 
 
 _PARTS = {
@@ -174,12 +175,9 @@ _PARTS = {
 }
 
 
-def _part(placed: LineRole) -> str:
-    return _PARTS[placed.part].format(why=placed.why)
-
-
 def ready(line: LocatedLine) -> dict[str, Any]:
     """The line as described by `groupscope schema explain`."""
+    from pipelines.headlines.line_roles import role_reason
     from pipelines.schema.tables import instant_text
 
     event = line.event if line.is_known else None
@@ -194,5 +192,5 @@ def ready(line: LocatedLine) -> dict[str, Any]:
         "member_id": event.member_id if event else None,
         "text": event.text if event else None,
         "part": line.placed.part if line.is_known else "unknown",
-        "why": line.placed.why,
+        "why": role_reason(line.placed),
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from models.event_kinds import EVENTS
-from models.incidents.line_placement import CAUSES, JOINS, LineRole, meaning_of, place
+from models.incidents.line_placement import CAUSES, JOINS, LineRole, RoleReason, RowReason, meaning_of, place
 from models.rows import Rebalance
+from pipelines.headlines.line_roles import role_reason
 from tests.models.kafka.groups.script import events_of, parse, replay
 
 STORY = """
@@ -55,13 +56,13 @@ def placed(line: str, rows: list[Rebalance] = ROWS) -> LineRole:
 def test_where_a_line_belongs(line: str, generation: int | None, part: str) -> None:
     found = placed(line)
     assert (found.row.generation_before if found.row else None, found.part) == (generation, part)
-    assert found.why
+    assert role_reason(found)
 
 
 def test_a_line_that_a_verdict_stands_on_belongs_to_it() -> None:
     evidence = ROWS[1].evidence[0]
     event = parse(evidence.text, evidence.line)
-    assert place(event, ROWS).why.endswith("its verdict stands on this line")
+    assert place(event, ROWS).row_reason is RowReason.EVIDENCE
 
 
 def test_a_brokers_line_may_stand_behind_what_follows() -> None:
@@ -69,7 +70,7 @@ def test_a_brokers_line_may_stand_behind_what_follows() -> None:
         row.root_cause = "coordinator_failover" if row.generation_before == 1 else None
     found = placed("50.0 BrokerStopping node=1", rows)
     assert (found.part, found.row and found.row.generation_before) == ("behind", 1)
-    assert "coordinator failover" in found.why
+    assert found.cause == "coordinator_failover"
     assert placed("50.0 BrokerStopping node=1").part == "apart"
 
 
@@ -84,7 +85,7 @@ def test_lines_of_another_group_are_not_mixed_up() -> None:
 def test_a_static_return_in_time_is_told_as_such(line: str) -> None:
     found = placed(line)
     assert (found.part, found.row) == ("apart", None)
-    assert "came back within its session timeout" in found.why
+    assert found.reason in {RoleReason.STATIC_RETURN, RoleReason.STATIC_TAKEOVER}
 
 
 def test_every_name_is_one_of_the_registry() -> None:
