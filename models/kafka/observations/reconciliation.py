@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from models.events import Event, text_field
+from models.incidents.person_reasons import REVOKED_LAST
 from models.kafka.observations.roster import Roster
 from models.rows import Person
 from models.tolerances import whole
@@ -116,4 +117,4 @@ def slow_members(spans: Iterable[Span], roster: Roster) -> list[Person]:
     others = ordered[1].lasted if len(ordered) > 1 else 0
     if not ordered or ordered[0].lasted - others < SLOW_RECONCILIATION_US:
         return []
-    return [roster.person(ordered[0].member_id, ordered[0].client_id, None, "gave up partitions last", is_first=True)]
+    return [roster.person(ordered[0].member_id, ordered[0].client_id, None, REVOKED_LAST, is_first=True)]

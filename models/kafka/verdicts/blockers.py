@@ -15,6 +15,23 @@ from dataclasses import replace
 
 from models.durations import spell
 from models.events import Witness, int_field, text_field
+from models.incidents.person_reasons import (
+    AWAITED_LAST,
+    DID_NOT_POLL,
+    EVICTED,
+    EXPIRED_MEANWHILE,
+    GHOST,
+    HEARD_OF_NOTHING,
+    IN_CALLBACK,
+    LAST_KNOWN,
+    LATE,
+    LEFT_MEANWHILE,
+    NEVER_SYNCED,
+    NOT_BACK,
+    NOT_REJOINED,
+    NOT_SYNCED,
+    REJOINED_LAST,
+)
 from models.kafka.hypotheses.elimination import INITIAL_DELAY_OVERRUN
 from models.kafka.hypotheses.hypothesis import PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
@@ -43,23 +60,6 @@ CANDIDATES_MAX = 5
 
 If more members may be the missing one, none is.
 """
-
-GHOST = "was given a member id and never used it"
-EXPIRED_MEANWHILE = "expired while the others waited"
-REJOINED_LAST = "rejoined last"
-AWAITED_LAST = "was awaited when all others had rejoined"
-LATE = "kept the others waiting, unnamed"
-EVICTED = "evicted"
-NOT_BACK = "did not rejoin before the others went on"
-NOT_REJOINED = "had not rejoined when the logs end"
-NOT_SYNCED = "leads the group and had not sent SyncGroup when the logs end"
-NEVER_SYNCED = "never sent SyncGroup"
-LEFT_MEANWHILE = "left while the others waited"
-
-HEARD_OF_NOTHING = "heard of nothing for"
-DID_NOT_POLL = "did not poll for"
-IN_CALLBACK = "was in its callback for"
-LAST_KNOWN = "did last:"
 
 _OWN_LINES = (
     *(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, ActionKind.REVOKE, ActionKind.STEP),

@@ -12,6 +12,17 @@ from models.events import BEFORE_ANY_TIME_US, Event, logged_at, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.incidents import OVER_CAPACITY
+from models.incidents.person_reasons import (
+    JOINED,
+    LEFT,
+    NEVER_SYNCED,
+    NEW_MEMBER_ID,
+    NOT_IN_TIME,
+    POLLED_LATE,
+    REJOINED,
+    REMOVED,
+    SESSION_EXPIRED,
+)
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.epochs import judge_epoch
 from models.kafka.hypotheses.hypothesis import Settles
@@ -41,15 +52,15 @@ from models.times import in_order, seconds
 from models.units import SURE, US_PER_SECOND
 from models.weights import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE
 
-DEED_REASONS = {
-    ActionKind.JOIN: "joined",
-    ActionKind.REJOIN: "rejoined",
-    ActionKind.LEAVE: "left",
-    ActionKind.EXPIRE: "session expired",
-    ActionKind.EVICT: "did not rejoin in time",
-    ActionKind.SYNC_MISSED: "never sent SyncGroup",
-    ActionKind.REPLACE: "came back under a new member id",
-    ActionKind.WANTS_REJOIN: "rejoined",
+ACTION_REASONS = {
+    ActionKind.JOIN: JOINED,
+    ActionKind.REJOIN: REJOINED,
+    ActionKind.LEAVE: LEFT,
+    ActionKind.EXPIRE: SESSION_EXPIRED,
+    ActionKind.EVICT: NOT_IN_TIME,
+    ActionKind.SYNC_MISSED: NEVER_SYNCED,
+    ActionKind.REPLACE: NEW_MEMBER_ID,
+    ActionKind.WANTS_REJOIN: REJOINED,
 }
 
 NO_OFFENDER = frozenset(
@@ -432,10 +443,10 @@ def _unique(context: RebalanceContext, actions: Iterable[MemberAction]) -> list[
 
 def _reason(cause: Cause, action: MemberAction) -> str:
     if cause is Cause.POLL_TIMEOUT:
-        return "exceeded its poll interval"
+        return POLLED_LATE
     if cause is Cause.ADMIN_REMOVAL:
-        return "was removed by an administrator"
-    return DEED_REASONS.get(action.kind, action.kind.value)
+        return REMOVED
+    return ACTION_REASONS.get(action.kind, action.kind.value)
 
 
 def _role(

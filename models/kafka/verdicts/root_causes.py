@@ -10,12 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from models.causes import Cause, RootCause
 from models.events import Witness, when
-from models.kafka.cluster.expiry_bursts import bursts_near
-from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.hypotheses.timeouts import coordinator_had_moved, follows_load, is_echo
-from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
-from models.kafka.verdicts.blockers import (
+from models.incidents.person_reasons import (
     AWAITED_LAST,
     EVICTED,
     EXPIRED_MEANWHILE,
@@ -25,6 +20,11 @@ from models.kafka.verdicts.blockers import (
     NEVER_SYNCED,
     REJOINED_LAST,
 )
+from models.kafka.cluster.expiry_bursts import bursts_near
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.hypotheses.timeouts import coordinator_had_moved, follows_load, is_echo
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
 from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS, US_PER_SECOND

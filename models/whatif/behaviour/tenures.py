@@ -7,20 +7,35 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from models.incidents.person_reasons import (
+    AWAITED_LAST,
+    EVICTED,
+    EXPIRED_MEANWHILE,
+    JOINED,
+    LEFT,
+    NEVER_SYNCED,
+    NEW_MEMBER_ID,
+    NOT_BACK,
+    NOT_IN_TIME,
+    POLLED_LATE,
+    REJOINED_LAST,
+    REMOVED,
+    SESSION_EXPIRED,
+)
 from models.rows import MemberSession, Person, Rebalance, RebalanceMember
 from models.units import US_PER_MS
 
 HOW: Mapping[str, str] = {
-    "left": "leave",
-    "exceeded its poll interval": "poll",
-    "session expired": "expiry",
-    "expired while the others waited": "expiry",
-    "evicted": "evicted",
-    "did not rejoin in time": "evicted",
-    "did not rejoin before the others went on": "evicted",
-    "never sent SyncGroup": "unsynced",
-    "was removed by an administrator": "leave",
-    "came back under a new member id": "replaced",
+    LEFT: "leave",
+    POLLED_LATE: "poll",
+    SESSION_EXPIRED: "expiry",
+    EXPIRED_MEANWHILE: "expiry",
+    EVICTED: "evicted",
+    NOT_IN_TIME: "evicted",
+    NOT_BACK: "evicted",
+    NEVER_SYNCED: "unsynced",
+    REMOVED: "leave",
+    NEW_MEMBER_ID: "replaced",
 }
 """Kind of departure by the reason of an offender or blocker."""
 ENDED: Mapping[str, str] = {
@@ -32,21 +47,19 @@ ENDED: Mapping[str, str] = {
     "replaced": "replaced",
 }
 """Kind of departure by how a member's session ended."""
-AT_THE_END = frozenset({"expired while the others waited", "evicted", "did not rejoin in time", "did not rejoin before the others went on"})
+AT_THE_END = frozenset({EXPIRED_MEANWHILE, EVICTED, NOT_IN_TIME, NOT_BACK})
 """Reasons whose departure ends the join phase instead of beginning it."""
 UNNAMED = "a member without a name"
 UNNAMED_REASONS: Mapping[str, str] = {
-    "member_join": "joined",
-    "member_leave": "left",
-    "poll_timeout": "exceeded its poll interval",
-    "session_timeout": "session expired",
-    "rebalance_timeout": "evicted",
+    "member_join": JOINED,
+    "member_leave": LEFT,
+    "poll_timeout": POLLED_LATE,
+    "session_timeout": SESSION_EXPIRED,
+    "rebalance_timeout": EVICTED,
 }
 """Reasons of offenders that no line names, by cause."""
-REJOINED_LAST = "rejoined last"
-AWAITED = "was awaited when all others had rejoined"
-CAME = frozenset({"joined", "came back under a new member id"})
-COMES = CAME | {REJOINED_LAST, AWAITED}
+CAME = frozenset({JOINED, NEW_MEMBER_ID})
+COMES = CAME | {REJOINED_LAST, AWAITED_LAST}
 
 
 @dataclass(slots=True)
@@ -148,7 +161,7 @@ class Roll:
             self._go(self.tenures[before], phase, gone, awaited=gone is None and not has_left and phase.is_return(actor_of(part)))
         if back is not None and back.act == REJOINED_LAST and after and after == before and part.join_delay_seconds is not None:
             self.tenures[after].late.append((phase.start_ms, phase.start_ms + _delay_ms(part)))
-        elif back is not None and back.act == AWAITED and before and before == after:
+        elif back is not None and back.act == AWAITED_LAST and before and before == after:
             self.tenures[before].late.append((phase.start_ms, None))
 
     def _take_person(self, phase: Phase, person: Person) -> None:
@@ -182,7 +195,7 @@ class Roll:
     @staticmethod
     def _go(tenure: Tenure, phase: Phase, person: Person | None, *, awaited: bool = False) -> None:
         """End a tenure; `awaited` is whether the join phase lasted until its session ended."""
-        reason = person.act if person is not None else "expired while the others waited" if awaited else "left"
+        reason = person.act if person is not None else EXPIRED_MEANWHILE if awaited else LEFT
         tenure.how, tenure.row = HOW.get(reason, "leave"), phase.row
         tenure.gone_ms = phase.joined_ms if reason in AT_THE_END else phase.start_ms
         phase.done.add((tenure.actor, False))
