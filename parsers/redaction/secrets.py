@@ -57,7 +57,7 @@ _PROSE = (
     "will with without would wrong"
 )
 """Words that continue a sentence about a password; any other word is masked."""
-_SAID = "\ue0f7\ue0f8"
+_PROSE_MARK = "\ue0f7\ue0f8"
 """Temporary mark before such a word."""
 
 PATTERNS: tuple[tuple[str, str], ...] = (
@@ -72,9 +72,9 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (_BEHIND + r"\[(?:[^\s\[\]hm]|h[^i]|hi[^d]|m[^a]|ma[^s])[^\s\]]*", r"\1[" + MASK),
     (r"(?i)(<[\w.:-]*" + _NAME + r">)[^\s<\[][^\s<]*", r"\1" + MASK),
     (r"""(?i)(--[\w.-]*""" + _NAME + r"""[ \t]+["']?)[^\s"'\[-][^\s"']*""", r"\1" + MASK),
-    (_SPOKEN + rf"((?:{_PROSE.replace(' ', '|')})(?:[\s.,;:!?)\"']|$))", r"\1" + _SAID + r"\2"),
-    (_SPOKEN + rf"[^\s\"'=:<>(){{}}\[,;{_SAID}-][^\s\"',;=]*=*(\.?(?:[\s\"',;]|$))", r"\1" + MASK + r"\2"),
-    (_SAID, ""),
+    (_SPOKEN + rf"((?:{_PROSE.replace(' ', '|')})(?:[\s.,;:!?)\"']|$))", r"\1" + _PROSE_MARK + r"\2"),
+    (_SPOKEN + rf"[^\s\"'=:<>(){{}}\[,;{_PROSE_MARK}-][^\s\"',;=]*=*(\.?(?:[\s\"',;]|$))", r"\1" + MASK + r"\2"),
+    (_PROSE_MARK, ""),
     (_API_KEY, r"\1" + MASK),
     (
         r"(?i)(authorization[\"']?\s*(?:[=:]|->)\s*[\"'\[]*(?:basic|bearer|digest|negotiate|apikey|token)\s+)[^\s\"'\\,;\]]+",

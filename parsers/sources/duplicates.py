@@ -103,7 +103,7 @@ def _beginning(source: SourceFile, upto: int, measures: Measures, wanted: Iterab
     if upto not in measures.beginnings:
         with suppress(OSError), closing(_blocks(source, measures)) as blocks:
             measures.beginnings |= _fingerprints(blocks, sorted({*wanted} - measures.beginnings.keys()))
-    measures.asked.add(upto)
+    measures.needed_lengths.add(upto)
     return measures.beginnings.get(upto) or None
 
 

@@ -46,7 +46,7 @@ _TICK_NS = 3 * 10**9
 class Measures:
     """Measurements of a content that others may begin with.
 
-    Its length, and fingerprints of its beginnings by length, empty if it is shorter. `asked` are the lengths used by
+    Its length, and fingerprints of its beginnings by length, empty if it is shorter. `needed_lengths` are the lengths used by
     this run.
     """
 
@@ -54,11 +54,11 @@ class Measures:
     beginnings: dict[int, str] = field(default_factory=dict)
     is_passing: bool = False
     """The store failed, so a later attempt may give more."""
-    asked: set[int] = field(default_factory=set, compare=False)
+    needed_lengths: set[int] = field(default_factory=set, compare=False)
 
     def keep_asked(self) -> None:
         """Discard fingerprints that are no longer used."""
-        self.beginnings = {upto: fingerprint for upto, fingerprint in self.beginnings.items() if upto in self.asked}
+        self.beginnings = {upto: fingerprint for upto, fingerprint in self.beginnings.items() if upto in self.needed_lengths}
 
 
 @dataclass(frozen=True, slots=True)

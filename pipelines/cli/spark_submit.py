@@ -29,6 +29,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 if __name__ == "__main__":
     # The folder of this file comes first on the path if it is run as a file, and would hide other modules.
-    here = Path(__file__).resolve().parent
-    sys.path[:] = [place for place in sys.path if Path(place).resolve() != here]
+    folder = Path(__file__).resolve().parent
+    sys.path[:] = [place for place in sys.path if Path(place).resolve() != folder]
     main()

@@ -46,8 +46,8 @@ def _in_words(condition: Condition[FaultFacts]) -> Condition[str]:
 
 
 def _differing(facts: facts_of.DifferingClients) -> str:
-    one, several = _VERBS[facts.setting]
-    return "; ".join(f"{_named(clients)} {one if len(clients) == 1 else several} {value}" for value, clients in facts.clients_by_value)
+    singular, plural = _VERBS[facts.setting]
+    return "; ".join(f"{_named(clients)} {singular if len(clients) == 1 else plural} {value}" for value, clients in facts.clients_by_value)
 
 
 def _removed(facts: facts_of.RemovedTopics) -> str:

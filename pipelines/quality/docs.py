@@ -27,7 +27,7 @@ table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
 td, th { border: 1px solid #8886; padding: .25rem .6rem; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 .modal, .navbar, nav, button, .cooltip .top { display: none; }
 </style>"""
-_OURS = (_MADE_BY.encode(), _STYLE.encode())
+_PAGE_MARKS = (_MADE_BY.encode(), _STYLE.encode())
 """Marks of our pages; pages of older versions contain only the second."""
 
 
@@ -58,7 +58,7 @@ def _remove_others(folder: Path, named: Collection[str]) -> None:
     """
     for path in folder.iterdir():
         other = _NAME.fullmatch(path.name) and path.name not in named and path.is_file() and not path.is_symlink()
-        if other and any(mark in path.read_bytes() for mark in _OURS):
+        if other and any(mark in path.read_bytes() for mark in _PAGE_MARKS):
             path.unlink(missing_ok=True)
 
 

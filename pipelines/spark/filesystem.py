@@ -161,10 +161,10 @@ class SparkFiles:
             rows = reader.load(escaped(place)).select("path", "length", changed, F.col("_metadata.file_path").alias("url")).toArrow()
         except AnalysisException as error:
             if (error.getCondition() or "") not in _READS:
-                raise NothingReadable(f"{place}: Spark can't list it: {_said(error)}") from error
+                raise NothingReadable(f"{place}: Spark can't list it: {_error_line(error)}") from error
             return None
         except Exception as error:  # file systems report errors in any class
-            raise NothingReadable(f"{place}: Spark can't list it: {_said(error)}") from error
+            raise NothingReadable(f"{place}: Spark can't list it: {_error_line(error)}") from error
         base = _path_of(place)
         statuses = []
         for row in rows.to_pylist():
@@ -196,7 +196,7 @@ class SparkFiles:
                     parts += self._of_large(large, wanted)
         except Exception as error:  # a failed task may raise any class
             if len(wanted) == 1:
-                raise OSError(2, "gone since it was listed, or not to be read", _said(error)) from error
+                raise OSError(2, "gone since it was listed, or not to be read", _error_line(error)) from error
             for place, ranges in wanted.items():  # one by one, since a failure is reported when its file is read
                 with suppress(OSError):
                     self._bring({place: ranges})
@@ -293,7 +293,7 @@ def _in_lots(wanted: Mapping[str, Sequence[tuple[int, int]]]) -> Iterator[dict[s
         yield lot
 
 
-def _said(error: BaseException) -> str:
+def _error_line(error: BaseException) -> str:
     """The informative line of an error, without its stack trace."""
     lines: Iterable[str] = (line.strip() for line in str(error).splitlines())
     plain = [line for line in lines if line and not line.startswith(("at ", "An error occurred"))]

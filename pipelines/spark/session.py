@@ -103,7 +103,7 @@ _COMPILING: Mapping[Workload, Mapping[str, str]] = {
 _MAX_LOCAL_SHUFFLE_PARTITIONS = 8
 
 # Spark itself lacks this statement; Delta reports a missing table, or its missing catalog.
-_ASKED = "OPTIMIZE delta.`/groupscope/asks/whether/there/is/delta`"
+_DELTA_PROBE = "OPTIMIZE delta.`/groupscope/asks/whether/there/is/delta`"
 _NO_DELTA = ("PARSE_SYNTAX_ERROR", "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG")
 
 _SETTING = re.compile(r"(?P<key>[^#\s=][^\s=]*)(?:\s*=\s*|\s+)(?P<value>.*)")
@@ -291,7 +291,7 @@ def _must_have_delta(session: SparkSession) -> None:
     if DELTA_EXTENSION in named["spark.sql.extensions"] and named["spark.sql.catalog.spark_catalog"] == DELTA_CATALOG:
         return
     try:
-        session.sql(_ASKED).collect()
+        session.sql(_DELTA_PROBE).collect()
     except AnalysisException as error:
         if (error.getCondition() or "").split(".")[0] in _NO_DELTA:
             raise NoDelta(

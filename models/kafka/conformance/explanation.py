@@ -175,7 +175,7 @@ class Explanation:
     """The broker that has the group."""
     loading: dict[str, int | None] = field(default_factory=dict)
     """Members that are being read back, with each record's generation."""
-    said: list[StateTransition | LoggedChange] = field(default_factory=list)
+    outcomes: list[StateTransition | LoggedChange] = field(default_factory=list)
     requests: int = 0
     keeps_account: bool = False
     """Whether lines are noted: for one window, because chains grow."""
@@ -202,7 +202,7 @@ class Explanation:
             certainty=self.certainty.fork(),
             announced=deque(self.announced),
             loading=dict(self.loading),
-            said=[],
+            outcomes=[],
         )
 
     @property
@@ -218,7 +218,7 @@ class Explanation:
 
     def take(self, outcome: Outcome) -> None:
         """Keep what the coordinator has done."""
-        self.said.extend(outcome.changes)
+        self.outcomes.extend(outcome.changes)
 
     def note(self, line: Event | None, expected: ExpectedLine | None, differing: Sequence[str] = ()) -> None:
         """Put a line beside what the model wrote."""

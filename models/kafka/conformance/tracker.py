@@ -83,7 +83,7 @@ class Tracker:
         self.best.coordinator.shard.now_ms = line.time_us // US_PER_MS
         for hidden in where:
             _run(self.best, hidden, line)
-        self.best.said.clear()
+        self.best.outcomes.clear()
 
     def try_script(self, script: Script, line: Event, ahead: Sequence[Event]) -> float:
         """Follow a line by a given script and return their likelihood."""
@@ -147,7 +147,7 @@ def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> 
     for hidden in known:
         _run(explanation, hidden, line)
         _doubt(explanation, hidden)
-    explanation.said.clear()
+    explanation.outcomes.clear()
     scripts = list(islice(proposals(scene), SCRIPTS))
     if not scripts:
         return [(explanation, None)]
@@ -242,8 +242,8 @@ def _tried(explanation: Explanation, script: Script, line: Event, ahead: Sequenc
     before = explanation.standing
     for hidden in script.inputs:
         _run(explanation, hidden, line)
-    explanation.announced.extend(expected_lines(explanation.sight, explanation.said, explanation.group_id, before))
-    explanation.said.clear()
+    explanation.announced.extend(expected_lines(explanation.sight, explanation.outcomes, explanation.group_id, before))
+    explanation.outcomes.clear()
     return align(explanation.announced, [line, *ahead])
 
 

@@ -273,7 +273,7 @@ def _needed(before: Explanation, inputs: Sequence[HiddenInput], line: Event) -> 
     """Lines that inputs would have left at levels which the log lacks."""
     course = before.fork()
     course.coordinator.shard.now_ms = line.time_us // US_PER_MS
-    course.said.clear()
+    course.outcomes.clear()
     where = course.standing
     for hidden in inputs:
         try:
@@ -281,7 +281,7 @@ def _needed(before: Explanation, inputs: Sequence[HiddenInput], line: Event) -> 
         except (Fault, LookupError, StopIteration):
             return ()
     whole = Sight(course.sight.policy, ALL_LEVELS)
-    written = expected_lines(whole, course.said, course.group_id, where)
+    written = expected_lines(whole, course.outcomes, course.group_id, where)
     return tuple(line for line in written if not course.sight.shows(line.event) and not line.is_optional)
 
 

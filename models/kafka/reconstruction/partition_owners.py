@@ -51,16 +51,16 @@ class PartitionOwners:
     def take(self, owner: str, partitions: Iterable[str]) -> None:
         """Give partitions to a member."""
         taken = tuple(partitions)
-        for each in taken:
-            self._change(each, owner)
+        for partition in taken:
+            self._change(partition, owner)
         while len(self.owners) > PARTITIONS_MAX:
             self._remove(next(iter(self.owners)))
         self._measure(taken)
 
     def give(self, partitions: Iterable[str]) -> None:
         """Leave partitions without an owner."""
-        for each in partitions:
-            self._remove(each)
+        for partition in partitions:
+            self._remove(partition)
 
     def leave(self, owner: str) -> None:
         """Leave all partitions of a member without an owner."""
@@ -68,8 +68,8 @@ class PartitionOwners:
 
     def rename(self, owner: str, name: str) -> None:
         """Give a member's partitions to another name of it."""
-        for each in tuple(self.partitions.get(owner, ())):
-            self._change(each, name)
+        for partition in tuple(self.partitions.get(owner, ())):
+            self._change(partition, name)
 
     def is_new(self, partition: str) -> bool:
         """Whether it stands behind all that its topic was known to have."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.cli.answers.news.tools import TOOLS, Tool, arguments_of, asked, function_of
+from pipelines.cli.answers.news.tools import TOOLS, Tool, arguments_of, function_of, output_of
 from pipelines.cli.commands.integration.mcp import MISSING
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli
 
@@ -55,10 +55,10 @@ def test_tools_only_read(cli: Cli, tool: Tool) -> None:
 
 def test_an_answer_comes_from_the_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert "exceeded its poll interval" in asked(BY_NAME["incidents"], {}, [POLL_TIMEOUT])
-    explained = json.loads(asked(BY_NAME["explain"], {"rebalance": "shipping-e/2"}, [POLL_TIMEOUT]))
+    assert "exceeded its poll interval" in output_of(BY_NAME["incidents"], {}, [POLL_TIMEOUT])
+    explained = json.loads(output_of(BY_NAME["explain"], {"rebalance": "shipping-e/2"}, [POLL_TIMEOUT]))
     assert explained["rebalance"]["cause"] == "poll_timeout"
-    assert "could not answer (exit code 2)" in asked(BY_NAME["explain"], {"rebalance": "nobody/1"}, [POLL_TIMEOUT])
+    assert "could not answer (exit code 2)" in output_of(BY_NAME["explain"], {"rebalance": "nobody/1"}, [POLL_TIMEOUT])
 
 
 @pytest.mark.skipif(HAS_SDK, reason="the SDK is installed")

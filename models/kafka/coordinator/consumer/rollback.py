@@ -32,7 +32,7 @@ class Operation:
     error: Error
     before: Mapping[str, tuple[ConsumerGroup | SimpleGroup, Mapping[str, Any]] | None]
     take_back: Iterable[Callable[[], None]]
-    said: int
+    actions_before: int
 
     def fails(self) -> bool:
         """End the operation; True if its write failed and was undone.
@@ -52,7 +52,7 @@ class Operation:
                 shard.groups[group_id] = _restored(*state)
         for take_back in self.take_back:
             take_back()
-        shard.actions[self.said :] = [replace(change, is_undone=True) for change in shard.actions[self.said :]]
+        shard.actions[self.actions_before :] = [replace(change, is_undone=True) for change in shard.actions[self.actions_before :]]
         shard.note("write_failed", next(iter(self.before), ""), detail=self.error.value)
         return True
 

@@ -102,7 +102,7 @@ def _split(source: Sequence[str]) -> tuple[list[str], list[str]]:
     return paths, [word for word in source if word.startswith("--")]
 
 
-def asked(tool: Tool, given: Mapping[str, object], source: Sequence[str]) -> str:
+def output_of(tool: Tool, given: Mapping[str, object], source: Sequence[str]) -> str:
     """Answer a question in a process of its own.
 
     It cannot disturb the protocol."""
@@ -120,7 +120,7 @@ def function_of(tool: Tool, source: Sequence[str]) -> Callable[..., str]:
     import inspect
 
     def ask(**given: object) -> str:
-        return asked(tool, given, source)
+        return output_of(tool, given, source)
 
     subject = [inspect.Parameter(tool.subject, inspect.Parameter.KEYWORD_ONLY, annotation=str)] if tool.subject else []
     kinds = [*((name, str, "") for name in tool.options), *((name, bool, False) for name in tool.flags)]
