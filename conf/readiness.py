@@ -10,7 +10,7 @@ from importlib import resources
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What brokers, clients and assignors must be."""
+    """Requirements for brokers, clients and assignors."""
 
     brokers_since: str
     java_clients_since: str

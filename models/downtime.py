@@ -80,7 +80,7 @@ class Waited(Protocol):
 
     @property
     def outcome(self) -> str:
-        """How it ended."""
+        """Outcome of the rebalance."""
 
     @property
     def started_at(self) -> int | None:

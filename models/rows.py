@@ -485,7 +485,7 @@ class QueueOwnership:
 
 @dataclass(slots=True)
 class Condition(Generic[Detail]):
-    """A standing fault of a RocketMQ group; models give a detail's facts, tables its words."""
+    """A standing fault of a RocketMQ group; models give facts, tables words."""
 
     cluster: str
     system: str

@@ -8,7 +8,7 @@ from models.tolerances import whole
 from models.units import US_PER_SECOND
 
 WITNESSES_US = whole("times.witnesses_us")
-"""How much the times of two witnesses of one moment may differ."""
+"""Tolerance between the times of two witnesses of one moment."""
 
 
 def seconds(start: int | None, end: int | None) -> float | None:

@@ -22,7 +22,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How often each cause is behind what looks alike."""
+    """Frequencies of causes with the same signs."""
 
     of: Mapping[Cause, float]
     source: str
@@ -136,7 +136,7 @@ POLL_RHYTHM = (
     Prior(0.75, "assumed: three times"),
     Prior(0.85, "assumed: more often"),
 )
-"""How likely poll timeouts are by the length of their rhythm.
+"""Probability of poll timeouts by the length of their rhythm.
 
 Of a rebalance one poll interval after an assignment.
 """
@@ -187,7 +187,7 @@ SAID_SUBSCRIPTION_CHANGED = (
     Prior(0.8, "assumed: a topic changed"),
     Prior(0.06, "assumed"),
 )
-"""How likely "subscription has changed" is a change of topics."""
+"""Probability that "subscription has changed" is a change of topics."""
 WORK_DUE = Prior(0.95, "IncrementalCooperativeAssignor: workers rejoin as the delay that they printed is over")
 FOLLOWUP_COOPERATIVE = Prior(0.93, "assumed: the assignor is known")
 FOLLOWUP = Prior(0.85, "assumed")

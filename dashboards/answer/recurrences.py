@@ -76,7 +76,7 @@ def _sums(incidents: Sequence[Incident]) -> str:
 
 
 def _action(item: Incident, member: str) -> str:
-    """What recurs, as a clause."""
+    """The recurring action, as a clause."""
     entry = causes().get((item.system, item.trigger or ""))
     if item.confidence is not None and item.confidence < LIKELY:
         return f"perhaps {(entry.title if entry is not None else item.cause_title).lower()} ({share(item.confidence)})"

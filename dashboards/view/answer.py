@@ -122,7 +122,7 @@ class Rebalance:
 
     @property
     def held_up_seconds(self) -> float:
-        """How long members that were ready waited for the blockers."""
+        """Time that ready members waited for the blockers."""
         return waited_seconds(self)
 
     @property

@@ -24,7 +24,7 @@ def facts(item: Incident) -> list[tuple[str, str]]:
 
 
 def selection(item: Incident) -> str:
-    """How much of an incident the selection shows, if not all."""
+    """Share of an incident that the selection shows, if not all."""
     if not item.rebalance_ids or item.selected_count >= len(item.rebalance_ids):
         return ""
     shown = str(item.selected_count) if item.selected_count else "none"
@@ -39,7 +39,7 @@ def _trigger(item: Incident) -> str:
 
 
 def root_of(item: Incident) -> str:
-    """What lies behind the trigger, if it is known and something else."""
+    """Root cause behind the trigger, if it is known and different."""
     if item.root_cause is None or item.root_cause == item.trigger:
         return ""
     known = causes().get((item.system, item.root_cause)) or outage_causes().get(item.root_cause)

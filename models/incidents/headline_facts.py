@@ -1,4 +1,4 @@
-"""What the headline of an incident has to tell.
+"""Facts for the headlines of incidents.
 
 `pipelines.headlines` puts it into words. The models decide which member is named, what it did and whether it counts. How
 many of several names are shown, units and plurals are wording.
@@ -34,7 +34,7 @@ class TurnRestarts:
 
 @dataclass(frozen=True, slots=True)
 class RejoinRequest:
-    """What clients wrote when they asked for rebalances.
+    """Reasons that clients gave for rebalances.
 
     `member` is None if it was none in particular.
     """
@@ -68,7 +68,7 @@ class EndlessWait:
 
 @dataclass(frozen=True, slots=True)
 class HeldUp:
-    """How long a member made the others wait."""
+    """Time that a member made the others wait."""
 
     member: NamedMember
     seconds: float
@@ -76,7 +76,7 @@ class HeldUp:
 
 @dataclass(frozen=True, slots=True)
 class MemberActions:
-    """What a member did, as causes of rebalances, and how often."""
+    """A member's actions as causes of rebalances, with counts."""
 
     member: NamedMember
     times: tuple[tuple[str, int], ...]
@@ -94,7 +94,7 @@ class PauseVictims:
 
 
 EpisodeStory: TypeAlias = TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberActions | PauseVictims
-"""What happened in an episode."""
+"""Story of an episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class LastDeliveryFacts:
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionFacts:
-    """What goes wrong with records of a share partition, and how often."""
+    """Kinds of trouble with records of a share partition, with counts."""
 
     group: str
     partition: str
@@ -206,7 +206,7 @@ class RemovalFacts:
 
 @dataclass(frozen=True, slots=True)
 class LossConsequences:
-    """What the loss of brokers did to groups."""
+    """Consequences of lost brokers for groups."""
 
     groups_without_coordinator: int = 0
     rebalance_count: int = 0
@@ -285,7 +285,7 @@ class StandingQuarrel:
 
 @dataclass(frozen=True, slots=True)
 class ClientAction:
-    """What a client did most often, as a cause of rebalances."""
+    """A client's most frequent action as a cause of rebalances."""
 
     client_id: str
     cause: str
@@ -293,7 +293,7 @@ class ClientAction:
 
 
 QueueStory: TypeAlias = StandingQuarrel | ClientAction | FrequentCause
-"""What happened to a RocketMQ group."""
+"""Story of a RocketMQ group's episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,4 +321,4 @@ HeadlineFacts: TypeAlias = (
     | DirectoryFacts
     | QueueFacts
 )
-"""What one headline tells."""
+"""Facts of one headline."""

@@ -370,7 +370,7 @@ def _share(row: Rebalance, causes: frozenset[str]) -> float:
 
 
 def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> EpisodeFacts:
-    """What the headline tells: count, time, downtime, and who caused it."""
+    """Facts of the headline: count, time, downtime, and offender."""
     has_stopped = stopped >= SHORTEST_SECONDS
     return EpisodeFacts(
         group=rows[0].group,
@@ -384,7 +384,7 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person |
 
 
 def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> EpisodeStory:
-    """What happened, and to whom."""
+    """Story of the episode."""
     if kind == "rolling_restart":
         restarted = {_actor(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders}
         return TurnRestarts(len(restarted))
@@ -410,7 +410,7 @@ _CLIENT_REASON = "client reason: "
 
 
 def _request(rows: Sequence[Rebalance], cause: str, member: NamedMember | None) -> RejoinRequest | None:
-    """What members wrote when they asked for rebalances."""
+    """Most frequent reason that members gave for rebalances."""
     texts = [row.trigger_text or "" for row in rows if row.cause == cause]
     reason_text = _most_common([text.partition(_CLIENT_REASON)[2] for text in texts if _CLIENT_REASON in text])
     if reason_text is None or cause not in _TOLD_BY_CLIENTS or "need to revoke" in reason_text or reason_text == "not provided":

@@ -67,7 +67,7 @@ _FENCING = frozenset({"ClientFenced", "StaticMemberFenced", "ModernMemberRefused
 """Events that show nothing but a refusal."""
 
 DENIED = "GroupAccessDenied"
-"""What an authorizer logs: it names a principal and no client."""
+"""Events of an authorizer, which name a principal and no client."""
 
 _TOLD_IN = {"ClientJoinFailed": "error", "ClientSyncFailed": "error", "ClientHeartbeatFailed": "error", "ClientRejoinRequested": "why"}
 """Field of an event that has a client's error."""
@@ -116,7 +116,7 @@ class Spell:
     counts: dict[str, int] = field(default_factory=dict)
     lines: list[Event] = field(default_factory=list)
     principal: str | None = None
-    """Whom the authorizer denied."""
+    """Principal that the authorizer denied."""
 
     @property
     def count(self) -> int:

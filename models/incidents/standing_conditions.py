@@ -59,7 +59,7 @@ class Condition:
     offset: str = ""
     """Of the last record on its last delivery attempt."""
     why: str = ""
-    """What goes wrong with a share partition's records."""
+    """Kind of trouble with a share partition's records."""
 
     def add(self, event: Event, at: int) -> None:
         """Take one more line about it."""

@@ -1,4 +1,4 @@
-"""Which members may be static, that is, have a group.instance.id (KIP-345)."""
+"""Members that may be static, that is, have a group.instance.id (KIP-345)."""
 
 from __future__ import annotations
 

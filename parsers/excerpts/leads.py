@@ -21,7 +21,7 @@ _FORMS_MAX = 4096
 
 
 class Lead(NamedTuple):
-    """What a text before a message tells."""
+    """Time, level and logger before a message."""
 
     stamp: FoundStamp | None
     level: str | None

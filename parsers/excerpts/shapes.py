@@ -25,7 +25,7 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How records look: a pattern in log4j's notation.
+    """Layout of records: a pattern in log4j's notation.
 
     `width` is that of a terminal that wrapped them, or 0.
     """

@@ -1,4 +1,4 @@
-"""Which lines begin a record, where messages tell the records."""
+"""Find lines that begin a record, by their messages."""
 
 from __future__ import annotations
 

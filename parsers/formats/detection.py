@@ -1,4 +1,4 @@
-"""How to read a file's content: encoding, envelopes, layout."""
+"""Detect how to read a file's content: encoding, envelopes, layout."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class FileFormat:
     bom_bytes: int = 0
     wrappers: tuple[str, ...] = ()
     shape: str = ""
-    """How records look that are found by their messages."""
+    """Layout of records that are found by their messages."""
     width: int = 0
     """Width at which a terminal cut such records, or 0."""
     tail: str = ""

@@ -294,7 +294,7 @@ def unwrap(outer: Lines, names: Sequence[str], limit: int, *, is_final: bool) ->
 
 
 def _rows(wrapper: Wrapper, lines: Lines, limit: int) -> _Rows | _Objects | None:
-    """What tells which lines are one envelope, where it may have several."""
+    """Key of the lines that belong to one envelope."""
     if isinstance(wrapper, CsvWrapper):
         return _Rows(lines, limit)
     return _Objects(lines, limit, wrapper.blanks) if isinstance(wrapper, ObjectWrapper) else None

@@ -26,7 +26,7 @@ def json_document(text: str | bytes) -> dict[str, Any] | None:
 
 
 _INSPECTED = re.compile(r"\{\s*(?:[A-Za-z_$][\w$]*|'[^'\n]*'):")
-"""How an object begins that Node's `console.log` has printed (`util.inspect`)."""
+"""Beginning of an object printed by Node's `console.log` (`util.inspect`)."""
 
 _INSPECTED_PIECES = re.compile(
     r"""(?P<double>"(?:[^"\\\n]|\\.)*")|(?P<quoted>'(?:[^'\\\n]|\\.)*'|`(?:[^`\\\n]|\\.)*`)|(?P<key>[A-Za-z_$][\w$]*)(?=:)"""
@@ -52,7 +52,7 @@ def _piece(match: re.Match[str]) -> str:
 
 _LENIENT = json.JSONDecoder(strict=False)
 _BRACKETS = " \t\r,}]"
-"""What may follow, on its line, a document copied out of another one.
+"""Text that may follow a copied document on its line.
 
 Lines below it are other output of the program: prints, stack traces.
 """

@@ -80,7 +80,7 @@ def level_named(name: str) -> str:
 
 
 class Header(NamedTuple):
-    """What a layout reads from the text of a record.
+    """Parts of a record's text, as a layout reads them.
 
     The message may have several lines.
     """
@@ -444,7 +444,7 @@ _JAVA_NAME = re.compile(r"(?:[\w$]+\.)+[\w$/]+|[A-Z][\w$]*", re.ASCII)
 
 
 class Vote(NamedTuple):
-    """How well a layout fits the first lines of a file."""
+    """Score of a layout for the first lines of a file."""
 
     layout: AnyLayout | None
     headers: int
@@ -470,7 +470,7 @@ def vote(lines: Iterable[str]) -> Vote:
 
 
 def _better(layout: AnyLayout, lines: Sequence[str], best: Vote) -> Vote | None:
-    """How well a layout fits, if better than the best.
+    """Score of a layout, if it is better than the best.
 
     Gives up where the lines that are left can't make it better.
     """

@@ -24,7 +24,7 @@ _NAMED = re.compile(r"\{([\w.]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """How one library's messages and keys go together.
+    """Composition of one library's messages from keys and values.
 
     `messages` holds the keys of each message that is known word by word, `begins` the beginnings of all others with `keys` for them.
     `before` stands before a message where the document holds all fields that it names.

@@ -1,4 +1,4 @@
-"""What programs write behind each message: source line, thread, fields, time."""
+"""Text that programs write behind each message: source line, thread, fields, time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from parsers.formats.pages import Unwrapped
 
 TAIL = "tail:"
-"""What the names of these wrappers begin with."""
+"""Prefix of the names of these wrappers."""
 
 _LONGEST = 120
 """Characters at the end of a line in which its tail stands."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLY_US = DAY_US // 24
-"""How long before the first dated line an undated file may begin: assumed."""
+"""Maximum time from an undated file's start to the first dated line: assumed."""
 SPREAD_US = DAY_US - DAY_US // 6
 """Dated files that begin further apart than this show several days."""
 DATED_FILES_MAX = 20

@@ -48,7 +48,7 @@ _NO_TIME = "no_time"
 
 
 class _Yield(NamedTuple):
-    """What can be read of a sample, compared by records, then by times."""
+    """Numbers of records and times read from a sample, compared in this order."""
 
     recognised: int
     timed: int
@@ -106,7 +106,7 @@ def _improved(sample: bytes, layout: FileFormat | str, names: Iterable[str], *, 
 
 
 def _score(part: bytes, layout: FileFormat, known: Catalogue) -> tuple[int, int, int]:
-    """What a form is worth: records, times, and few groups."""
+    """Score of a form: records, times, and few groups."""
     events = _parsed(part, layout, known).events
     groups = set(events.column("group").to_pylist())
     return events.num_rows, events.num_rows - events.column("at").null_count, -len(groups)
@@ -229,7 +229,7 @@ def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
 
 
 def _read(part: bytes, layout: FileFormat, known: Catalogue) -> _Yield:
-    """What a form gives of a sample."""
+    """Records and times that a form reads from a sample."""
     parsed = _parsed(part, layout, known)
     events = parsed.events
     times = events.column("at").cast("int64").to_pylist()

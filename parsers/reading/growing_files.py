@@ -30,7 +30,7 @@ class LiveReader(FileReader):
 
     @property
     def source(self) -> SourceFile:
-        """What is read."""
+        """The source that is read."""
         return self._source
 
     def renewed(self, source: SourceFile) -> LiveReader:
@@ -112,7 +112,7 @@ class GrowingFile:
             self._file = None
 
     def grown(self) -> list[ParsedChunk]:
-        """What has been added since the last call."""
+        """Events added since the last call."""
         chunks = self._added()
         if not self._was_replaced():
             return chunks

@@ -46,7 +46,7 @@ CHUNK_BYTES = FOLD_BLOCK_BYTES
 # Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
 _LOOKAHEAD_BYTES = 1 << 16
 _BEGINNING_BYTES, _BEGINNINGS = 1 << 18, 4
-"""What is read of a file to learn its first time."""
+"""Bytes read of a file to find its first time."""
 CHANGED = "it changed while it was read"
 """Reason of a report on a file that changed while being read.
 
@@ -69,7 +69,7 @@ class FileOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read.
+    """Options of reading.
 
     Each rule is (glob or None for all files, value); the last glob that matches a file counts.
     """

@@ -29,7 +29,7 @@ _NEWLINE = 10
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where to continue.
+    """Place to continue from.
 
     `line` is the number of the line with the byte before `offset`.
     """

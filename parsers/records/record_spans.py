@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue
 
 _HIDING = (b"  ", b"\t", b"\\", b"\xc2\xa0", b"\xe2\x80\x8b")
-"""What may part the words of a literal."""
+"""Characters that may separate the words of a literal."""
 _FAST_LAYOUT = "kafka"
 
 

@@ -269,7 +269,7 @@ class CompressedStream:
         return False
 
     def _before_damage(self) -> bytes:
-        """What a small member holds before its damage and was not given yet."""
+        """Remaining content of a small member before its damage."""
         if len(self._fed) > _KEPT:
             return b""
         decoder, output, left = self._make(), bytearray(), bytes(self._fed)

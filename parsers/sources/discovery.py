@@ -45,7 +45,7 @@ class Discovery:
     missing: list[str] = field(default_factory=list)
     inspections: dict[str, Inspection | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What a reader should know of how files are read."""
+    """Notes for the user about how files are read."""
 
 
 _ROTATED = re.compile(r"(?:[.-][\dT_:.-]+|\.(?:gz|bz2|xz|zst|old|bak|log))+")

@@ -35,7 +35,7 @@ def advised_reasons() -> frozenset[str]:
 
 
 def foreign_kind(sample: bytes) -> str | None:
-    """What a file is by its first bytes, and what to do."""
+    """Kind of a foreign file by its first bytes, with advice."""
     for entry in _data()["files"]:
         magic, at = bytes.fromhex(entry["magic"]), int(entry.get("at", 0))
         begins = sample.startswith(bytes.fromhex(entry.get("after", "")))

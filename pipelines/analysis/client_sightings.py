@@ -51,7 +51,7 @@ class EventsPerFileLimit:
         self._taken: Counter[str] = Counter()
 
     def fitting(self, events_without_group: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
-        """Those that fit; lines of one file must come in order."""
+        """Events within the limit; lines of one file must come in order."""
         if not events_without_group.num_rows:
             return events_without_group
         kept = []

@@ -35,7 +35,7 @@ TOPOLOGY_WORDS = {
     "source_topics_missing": "source topics are missing",
     "partitions_differ": "a topic has another number of partitions than its topology needs",
 }
-"""What is wrong with a topology, by its state."""
+"""Trouble of a topology, by its state."""
 
 SHARE_PARTITION_WORDS = {
     "not_initialised": "nobody gets records of {partition}, as its stored state could not be read",
@@ -64,7 +64,7 @@ def refusal(facts: RefusalFacts) -> str:
 
 
 def unready_topology(facts: TopologyFacts) -> str:
-    """What keeps a streams group from getting tasks."""
+    """Reason why a streams group gets no tasks."""
     detail = "not named" if facts.detail is None else facts.detail
     return f"{facts.group}: nobody gets tasks; {TOPOLOGY_WORDS[facts.state]} ({detail})"
 
@@ -96,7 +96,7 @@ def static_takeover(facts: StaticTakeoverFacts) -> str:
 
 
 def removal(facts: RemovalFacts) -> str:
-    """How a group ended, and whether offsets went with it."""
+    """End of a group, and whether its offsets were deleted."""
     how = "was deleted on request" if facts.on_request else "was removed"
     after = f", {duration(facts.empty_seconds)} after its last member went" if facts.empty_seconds is not None else ""
     doubt = "" if facts.had_offsets else ", if it had any"

@@ -33,10 +33,10 @@ ACTION_WORDS = {
     "admin_removal": "was removed by an administrator",
     "static_member_replaced": "came back under a new member id",
 }
-"""What a member did, by the cause that it is."""
+"""Action of a member, by cause."""
 
 CAUSE_WORDS = {"over_capacity": "it has more members than group.max.size allows, and had to let some go"}
-"""What happened to a group where no member is named."""
+"""Events of a group in which no member is named."""
 
 QUOTED_MAX = 80
 """Characters quoted of what a client wrote."""
@@ -57,7 +57,7 @@ def _harm(facts: EpisodeFacts) -> str:
 
 
 def _story_clause(story: EpisodeStory) -> str:
-    """What happened, as a clause."""
+    """Story of the episode, as a clause."""
     match story:
         case TurnRestarts():
             return f"{story.member_count if story.member_count > 1 else 'its'} members were restarted in turn"

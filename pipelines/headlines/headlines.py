@@ -38,7 +38,7 @@ WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.DirectoryFacts: failed_directory,
     facts_of.QueueFacts: queue_episode,
 }
-"""What puts each kind of facts into words."""
+"""Functions that put facts into words, by class."""
 
 
 def headline(facts: HeadlineFacts) -> str:

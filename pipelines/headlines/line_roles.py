@@ -1,4 +1,4 @@
-"""Reasons for which a line is a cause or an effect of a rebalance, in words."""
+"""Words for the roles of lines in rebalances."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SHUTDOWN_WORDS = {
     "fenced": "was fenced",
     "log_dir_failed": "lost a log directory",
 }
-"""How a broker went, by kind of shutdown."""
+"""Departure of a broker, by kind of shutdown."""
 
 REPLICAS_NAMED_MAX = 3
 """Replicas that are named; of more it is the number."""
@@ -62,7 +62,7 @@ def absence(facts: AbsenceFacts) -> str:
 
 
 def _away(facts: AbsenceFacts) -> str:
-    """Who is back, and after what time."""
+    """Brokers that are back, and after what time."""
     gone = [node for node in facts.brokers if node not in facts.back]
     if not gone:
         return f", away for {duration(facts.longest_seconds)}"

@@ -19,7 +19,7 @@ ACTION_WORDS = {
     "subscription_change": "changed its subscription",
     "broker_up": "was back on a broker's list",
 }
-"""What a client did, by the cause that it is."""
+"""Action of a client, by cause."""
 
 HARM_WORDS = {"no_owner": "had no owner", "two_owners": "had two owners"}
 TOPICS_NAMED_MAX = 3
@@ -37,7 +37,7 @@ def _harm(harm: QueueHarm) -> str:
 
 
 def _story_clause(story: QueueStory) -> str:
-    """What happened, as a clause."""
+    """Story of the episode, as a clause."""
     match story:
         case StandingQuarrel():
             return fault_detail(story.fault)

@@ -100,4 +100,4 @@ WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.MessageTrouble: _message_trouble,
     facts_of.MasterAbsence: _master,
 }
-"""What puts each kind of facts into words."""
+"""Functions that put facts into words, by class."""

@@ -83,7 +83,7 @@ class RunOptions:
     retention: timedelta | None = None
     """Maximum age of content that no longer exists, None for no limit."""
     snapshots: CheckpointRules | None = None
-    """When to take checkpoints of groups, None for the defaults."""
+    """Times of checkpoints of groups, None for the defaults."""
     catalog: str = ""
     """Schema, or catalog and schema, for the tables' names; empty for none."""
     more_runs_follow: bool = False

@@ -53,7 +53,7 @@ _OFFENDERS = required("offenders", pa.list_(PERSON), "Members whose action was t
 
 
 def _certainty(name: str) -> Column:
-    """How sure another column is."""
+    """Certainty of another column."""
     return required(f"{name}_certainty", TEXT, f"How sure `{'pending_members' if name == 'pending' else name}` is.", words.CERTAINTIES)
 
 

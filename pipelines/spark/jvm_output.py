@@ -1,4 +1,4 @@
-"""What a JVM started by this process prints: errors, to standard error.
+"""Pass errors printed by a JVM of this process to standard error.
 
 Standard output is data, and Delta's VACUUM prints. Spark's own greeting is set aside by configuration; what Java and Ivy
 print at each start, whatever is configured, is left out on its way.

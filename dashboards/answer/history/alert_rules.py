@@ -50,7 +50,7 @@ class Breach:
 
     @property
     def headline(self) -> str:
-        """What was above the limit, as a sentence."""
+        """The exceeded limit, as a sentence."""
         span = duration(self.rule.span_seconds)
         if self.rule.measure == "duration":
             slower = f"the median rebalance took {self.value:.1f} times as long in the last {span} as in those before"

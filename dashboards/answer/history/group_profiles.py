@@ -86,7 +86,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What the files of an analysis tell beside its rows."""
+    """Facts about the files of an analysis."""
 
     broker_versions: Mapping[str, Sequence[str]]
     client_versions: Mapping[str, str]
@@ -192,7 +192,7 @@ def _migration(system: str, group: _Group, last: Rebalance | None, brokers: Sequ
 
 
 def _obstacles(group: _Group, brokers: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is in the way, and what the logs do not tell."""
+    """Obstacles to a migration, and questions that the logs leave open."""
     needed, reasons, unknown = readiness(), [], []
     for kind, versions, since in (("brokers", brokers, needed.brokers_since), ("clients", group.versions, needed.java_clients_since)):
         old = sorted((version for version in versions if numbers(version) < numbers(since)), key=numbers)

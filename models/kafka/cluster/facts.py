@@ -419,7 +419,7 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     "StaticMemberKept": _learn_kept,
     "LogDamaged": _learn_damage,
 }
-"""Handlers by event name; other events teach nothing about the cluster."""
+"""Handlers by event name; other events contain no facts about the cluster."""
 
 
 def fact_rows(facts: ClusterFacts, system: str = "kafka") -> list[LearnedFact]:

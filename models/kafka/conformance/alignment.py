@@ -109,4 +109,4 @@ COMPARED: Mapping[str, Callable[[Mapping[str, Any], Event], bool]] = {
     "reason_id": _reason,
     "reason_member_id": _reason_member,
 }
-"""What is compared of a line's fields."""
+"""Comparison of a line's fields."""

@@ -12,7 +12,7 @@ from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransit
 from models.kafka.coordinator.runtime.version_policy import Policy
 
 DEFAULT_LEVELS = frozenset({"INFO", "WARN", "ERROR", "FATAL"})
-"""What Kafka's default log4j settings let into server.log."""
+"""Events that Kafka's default log4j settings write to server.log."""
 
 ASIDE = frozenset({"StaticMemberKept", "LeaderReplaced", "CoordinatorNote", "OffsetsExpired", "GroupsDeleted", "MemberLoaded"})
 """Events whose lines may be missing beside a group's own lines.
@@ -42,7 +42,7 @@ class ExpectedLine:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a log shows of a version's coordinator."""
+    """Events of a version's coordinator that a log shows."""
 
     policy: Policy
     levels: frozenset[str] = DEFAULT_LEVELS

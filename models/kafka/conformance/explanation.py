@@ -60,13 +60,13 @@ class Guesses:
         return winners[0]
 
     def keeps_protocol(self, group: str, generation: int, at_ms: int, winners: Sequence[str]) -> bool:  # noqa: ARG002
-        """What the log is known to show."""
+        """Events that the log is known to show."""
         return not self.changes_protocol
 
 
 @dataclass(slots=True)
 class Certainty:
-    """How sure the model's content is, beyond what its state shows."""
+    """Certainty of the model's content, beyond its state."""
 
     is_state_sure: bool = False
     is_generation_sure: bool = False
@@ -114,7 +114,7 @@ class HiddenInput:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When a timer was due, its start and its timeout."""
+    """Due time of a timer, with its start and its timeout."""
 
     at_ms: int
     since_ms: int

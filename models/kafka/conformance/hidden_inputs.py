@@ -271,7 +271,7 @@ def _load(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG00
 
 
 def _adopt_loaded(explanation: Explanation, hidden: HiddenInput) -> None:
-    """What was read is as the lines tell it."""
+    """Adopt what the coordinator read, as its lines show it."""
     group = explanation.group
     state, generation = explanation.standing
     if group is None or state is not hidden.state or hidden.generation not in (None, generation):
@@ -295,13 +295,13 @@ def _rename(group: Group, member: Member, member_id: str) -> None:
 
 
 def _lead(explanation: Explanation, hidden: HiddenInput) -> None:
-    """Who is named leads."""
+    """Make the named member the leader."""
     _be_member(explanation, hidden)
     _present(explanation).leader = hidden.members[0]
 
 
 def _elect(explanation: Explanation, hidden: HiddenInput) -> None:
-    """Who is named will be chosen where a leader has to be."""
+    """Choose the named member at the next election of a leader."""
     explanation.guesses.leader_id = hidden.members[0]
 
 
@@ -342,7 +342,7 @@ def _join_unseen(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa
 
 
 def _unnamed_pending(group: Group) -> str | None:
-    """An id handed out that no line has told, if any."""
+    """A pending member id that no line has named, if any."""
     return next((name for name in sorted(group.pending_join) if not is_named(name) and name != HELD_BY), None)
 
 
@@ -395,7 +395,7 @@ def _commit(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG
 
 
 def _present(explanation: Explanation) -> Group:
-    """The group, made if it was not there."""
+    """Return the group; create it if it does not exist."""
     group = explanation.group
     return explanation.coordinator.shard.create(explanation.group_id) if group is None else group
 

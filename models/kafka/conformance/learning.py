@@ -1,4 +1,4 @@
-"""What lines make certain of an explanation's state, beyond the state itself."""
+"""Learn from lines what is certain about an explanation's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a proposer looks at: explanation, line, and rest of the burst."""
+"""Input of a proposer: explanation, line, and rest of the burst."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ BEAM = 4
 """Explanations kept side by side."""
 
 FORK_MARGIN = real("kafka.search_limits.fork_margin")
-"""How much worse than the best a followed proposal may be."""
+"""Maximum distance of a followed proposal from the best one."""
 
 SCRIPTS = 6
 """Proposals tried for one line."""

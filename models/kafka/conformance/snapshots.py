@@ -38,7 +38,7 @@ class Snapshot:
     missing: int
     unexplained: int
     unnamed: int
-    """How many members were given made-up ids."""
+    """Number of members with made-up ids."""
     state: State | None = None
     generation: int = 0
     since_ms: int | None = None

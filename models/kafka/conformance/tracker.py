@@ -43,7 +43,7 @@ class Tracker:
     line: Event | None = None
     """The line that was followed last."""
     matched: ExpectedLine | None = None
-    """What the best explanation says to it."""
+    """State of the group in the best explanation."""
 
     def __post_init__(self) -> None:
         self.beam = [Explanation.begin(self.group_id, self.sight, self.settings)]

@@ -25,7 +25,7 @@ from models.tolerances import PHASE_UNDERRUN_US, whole
 from models.units import US_PER_MS
 
 TIMER_LATE_US = whole("kafka.trials.timer_late_us")
-"""How late a timer's line may be.
+"""Maximum delay of a timer's line.
 
 Up to 463 ms in the corpora; more on a busy broker: assumed."""
 ALL_LEVELS = frozenset({"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"})
@@ -161,7 +161,7 @@ def steps_since(after: Explanation, before: Explanation) -> tuple[InputLink, ...
 
 
 def entries_since(after: Explanation) -> tuple[Entry, ...]:
-    """What was noted, in order, and the model's lines that never came."""
+    """Noted entries in order, and the model's lines that never came."""
     entries: list[Entry] = []
     entry = after.account
     while entry is not None:
@@ -286,7 +286,7 @@ def _needed(before: Explanation, inputs: Sequence[HiddenInput], line: Event) -> 
 
 
 def _starts_where(before: Explanation, cause: Cause) -> bool:
-    """Whether the cause fits a group with members, or one without."""
+    """Whether the cause fits the group's state: with members, or without."""
     is_memberless = before.group is None or not before.group.members
     return cause not in (Cause.NEW_GROUP, Cause.MEMBER_JOIN) or is_memberless == (cause is Cause.NEW_GROUP)
 

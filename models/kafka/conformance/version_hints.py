@@ -13,7 +13,7 @@ from models.events import Event, text_field
 from models.kafka.coordinator.runtime.version_policy import Policy, parse_version, policy_for
 
 OLDEST = "1.1.1"
-"""Where no hint says more: reasons are written since 2.1."""
+"""Version without any hint: reasons are written since 2.1."""
 
 Hint = tuple[str, Callable[[Event], bool]]
 HINTS: Sequence[Hint] = (

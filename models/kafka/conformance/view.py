@@ -1,4 +1,4 @@
-"""What is known of a group at one moment, by certainty.
+"""Knowledge about a group at one moment, with certainties.
 
 Certain, inferred and unknown, each by itself.
 """

@@ -33,7 +33,7 @@ class MemberSign:
 
 @dataclass(slots=True)
 class Witnesses:
-    """What they tell, by generation and by member."""
+    """Facts from other witnesses, by generation and by member."""
 
     rosters: dict[int, tuple[str, ...]] = field(default_factory=dict)
     leaders: dict[int, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Witnesses:
     joins: defaultdict[str, list[MemberSign]] = field(default_factory=lambda: defaultdict(list))
     syncs: dict[tuple[str, int], MemberSign] = field(default_factory=dict)
     alive: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """When the broker heard of a member."""
+    """Times at which the broker heard of a member."""
     sessions: dict[str, int] = field(default_factory=dict)
     rebalances: dict[str, int] = field(default_factory=dict)
     preferences: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from models.tolerances import whole
 
 ALLOWED_LATENESS_US = whole("kafka.bounds.allowed_lateness_us")
-"""How long a rebalance waits for late lines before it is ranked.
+"""Time that a rebalance waits for late lines before it is ranked.
 
 A member that polled too late is back by then.
 """

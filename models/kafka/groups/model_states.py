@@ -47,7 +47,7 @@ class ModelStates:
     stated_version: str | None = None
     """The version that the coordinator's file tells."""
     version: str | None = None
-    """The version that lines hint at so far."""
+    """The version that the lines so far suggest."""
     is_java: bool = False
     levels: set[str] = field(default_factory=lambda: set(DEFAULT_LEVELS))
     shown: GroupState | None = None
@@ -75,7 +75,7 @@ class ModelStates:
 
     @property
     def due_at(self) -> int | None:
-        """When the lines can be followed; None while more are awaited."""
+        """Time at which the lines can be followed; None while more are awaited."""
         if self.told_rows:
             return self.told_rows[-1].changed_at + GAP_US + 1
         if not self.lines or (self.lines[-1].name not in QUIET_AFTER and len(self.lines) < LINES_HELD):

@@ -1,4 +1,4 @@
-"""When offsets of groups without members expire, and ended groups.
+"""Expiry of offsets of groups without members, and ended groups.
 
 Since 2.1 they are kept for offsets.retention.minutes from when the group went empty (KIP-211); before, from each commit,
 so that the time told here is the latest that they can last.

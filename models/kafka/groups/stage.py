@@ -109,7 +109,7 @@ class GroupStage:
     _ranked: int = 0
     """Windows of `classic` whose causes are ranked."""
     _over: int = 0
-    """When the rebalances of `open` were over."""
+    """End times of the rebalances in `open`."""
     _due_at: int = 0
     """The latest time at which a ranked rebalance was due."""
     _now: int = 0
@@ -321,7 +321,7 @@ class GroupStage:
 
     @property
     def _oldest_open_started_at(self) -> int | None:
-        """When the first rebalance began whose causes are not ranked yet."""
+        """Start of the first rebalance without ranked causes."""
         began = [waiting.began for waiting in (self._oldest_open, self.modern.waiting) if waiting]
         asked_at = self.requests.waiting_since
         return min([*began, asked_at] if asked_at else began, default=None)

@@ -29,7 +29,7 @@ class TransitionRows:
     group: str
     facts: ClusterFacts
     _written: Counter[str] = field(default_factory=Counter)
-    """How many rows there are of each kind so far."""
+    """Number of rows so far, by kind."""
 
     def _key(self, kind: str, *parts: object) -> str:
         number = self._written[kind]
@@ -105,7 +105,7 @@ class TransitionRows:
             yield expiration(self.cluster, KAFKA, key, self.group, self.facts, empty, lost_by)
 
     def findings(self, findings: Iterable[UnexpectedLine]) -> Iterator[Divergence]:
-        """What the model did not expect."""
+        """Lines that the model did not expect."""
         for finding in findings:
             event = finding.event
             key = self._key("divergence")

@@ -60,7 +60,7 @@ def _unless_it_returned(
 
 
 def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -> float:
-    """How likely an unlogged return before the end of the rebalance is."""
+    """Probability of an unlogged return before the end of the rebalance."""
     would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
     if would_tell or context.known.has_requests or context.window.joined is None or context.window.outcome == "empty":
         return 0.0
@@ -143,7 +143,7 @@ def _shared_out(shares: weights.Shares) -> list[Hypothesis]:
 
 
 def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> float:
-    """How likely an unexplained leave is that of a late poll.
+    """Probability that an unexplained leave followed a late poll.
 
     It is the heartbeat thread that leaves for a consumer that polled too late.
     """

@@ -1,7 +1,4 @@
-"""Causes that nothing excludes where no line names a trigger.
-
-With their usual shares.
-"""
+"""Causes that remain possible if no line names a trigger, with their usual shares."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ The timer of a busy broker.
 """
 
 LINE_LAG_US = whole("kafka.elimination.line_lag_us")
-"""How long after its last request a client may write of it."""
+"""Maximum delay of a client's line after its last request."""
 
 AT_ONCE_US = whole("kafka.elimination.at_once_us")
 """Longest duration of a write that fails at once.
@@ -46,7 +43,7 @@ Too few replicas are in sync; before 2.1 no line shows it.
 """
 
 TROUBLE_US = whole("kafka.elimination.trouble_us")
-"""How far trouble among the brokers explains a failed write.
+"""Maximum distance of brokers' trouble that explains a failed write.
 
 One that left or came, or offsets partitions that moved.
 """

@@ -62,7 +62,7 @@ _UNSEEN: Mapping[str, weights.Shares] = {
     TAKEN: weights.EPOCH_PARTITIONS_TAKEN,
     GIVEN: weights.EPOCH_PARTITIONS_GIVEN,
 }
-"""What raised an epoch unseen, by what shows it."""
+"""Hidden causes of an epoch, by the event that shows it."""
 
 _REMOVED: Mapping[str, weights.Shares] = {
     UNHEARD: weights.REMOVED_UNHEARD,
@@ -119,7 +119,7 @@ def _versions(facts: ClusterFacts) -> list[tuple[int, int]]:
 
 
 def _began_at_one(facts: ClusterFacts) -> float:
-    """How likely it is that the group was made by this join."""
+    """Probability that this join created the group."""
     known = _versions(facts)
     if not known:
         return weights.EPOCH_TWO_UNKNOWN_VERSION.value

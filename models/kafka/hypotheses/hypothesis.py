@@ -13,7 +13,7 @@ PROMPT_US = whole("kafka.hypothesis.prompt_us")
 """Longest time from a request to its "Preparing", on slow brokers."""
 
 LOOK_BACK_US = whole("kafka.hypothesis.look_back_us")
-"""How long before its request a client's own explanation may stand.
+"""Maximum time of a client's own explanation before its request.
 
 A poll timeout, or the wish to rejoin.
 """

@@ -22,7 +22,7 @@ from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import real, whole
 
 EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
-"""How long an expiry's line may precede "Preparing" on busy brokers."""
+"""Maximum time of an expiry's line before "Preparing" on busy brokers."""
 
 MAX_CONFIDENCE = real("kafka.hypothesis.surest")
 RIVAL_MIN = real("kafka.hypothesis.rival_min")

@@ -179,7 +179,7 @@ def _lasted_a_timeout(context: RebalanceContext, previous: RebalanceWindow, last
 
 
 def poll_rhythm(context: RebalanceContext) -> int:
-    """How many rebalances began one poll interval after an assignment.
+    """Number of rebalances that began one poll interval after an assignment.
 
     This one among them; 0 if this one did not.
     """
@@ -193,7 +193,7 @@ def poll_rhythm(context: RebalanceContext) -> int:
 
 
 def store_rhythm(context: RebalanceContext) -> int:
-    """How many rebalances began one commit timeout after an assignment.
+    """Number of rebalances that began one commit timeout after an assignment.
 
     A write of the assignment is given up then.
     """

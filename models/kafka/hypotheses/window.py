@@ -68,7 +68,7 @@ class RebalanceContext:
         return self.window.state_before is State.EMPTY
 
     def actor(self, action: MemberAction) -> str | None:
-        """Who did it: one name for all member ids of a client."""
+        """Name of the actor, the same for all member ids of a client."""
         ids = action.member_id, action.client_id, action.instance_id
         try:
             return self._actors[ids]
@@ -138,7 +138,7 @@ class RebalanceContext:
 
     @cached_property
     def departed(self) -> dict[str, MemberAction]:
-        """Who left or expired in this rebalance, by actor."""
+        """Departures in this rebalance, by actor."""
         return self.first_by_actor(ActionKind.LEAVE, ActionKind.EXPIRE, is_effective=True)
 
     @cached_property
@@ -252,7 +252,7 @@ class RebalanceContext:
 
     @cached_property
     def _coordinators(self) -> dict[str | None, list[tuple[int, str | None]]]:
-        """Which coordinator each client found, and when."""
+        """Coordinators that each client found, with times."""
         coordinators: dict[str | None, list[tuple[int, str | None]]] = {}
         for action in self.all_of(ActionKind.START):
             coordinators.setdefault(self.actor(action), []).append((action.at, action.event.node))
@@ -264,7 +264,7 @@ class RebalanceContext:
 
         No line sees them off, and they are in the next one no more.
 
-        Told only where clients' own logs show who is in both generations, or the leader's shows all of the later one.
+        Only if clients' own logs show who is in both generations, or the leader's shows all of the later one.
         """
         event = self.window.started or self.window.joined
         after = self.members_after
@@ -316,7 +316,7 @@ class RebalanceContext:
 
     @cached_property
     def _firsts(self) -> dict[tuple[tuple[ActionKind, ...], bool], dict[str, MemberAction]]:
-        """What `first_by_actor` was asked for before."""
+        """Cache of `first_by_actor`."""
         return {}
 
     def since(self, at: int) -> Sequence[MemberAction]:
@@ -332,7 +332,7 @@ class RebalanceContext:
 
     @cached_property
     def _leaves_afterwards(self) -> dict[str, int]:
-        """When the coordinator logs leaves soon after this phase, by actor."""
+        """Times of leaves logged soon after this phase, by actor."""
         over = self.join_phase_end
         leaves: dict[str, int] = {}
         for action in self.since(over):
@@ -362,7 +362,7 @@ class RebalanceContext:
 
     @property
     def reason_id(self) -> str | None:
-        """Which of the coordinator's reasons its line names."""
+        """Id of the reason in the coordinator's line."""
         return text_field(self.window.started, "reason_id") if self.window.started else None
 
     @property

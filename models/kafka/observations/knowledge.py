@@ -17,7 +17,7 @@ LAGS_HELD = 32
 """Number of remembered durations between an assignment and the next rebalance."""
 
 DUE_TOLERANCE_US = whole("kafka.knowledge.due_tolerance_us")
-"""How much workers differ about the end of one wait: assumed."""
+"""Tolerance between workers for the end of one wait: assumed."""
 
 CHANGES_HELD = 32
 """Number of remembered changes of connectors; each worker logs each of them."""
@@ -56,7 +56,7 @@ class GroupKnowledge:
     work_changed_at: list[int] = field(default_factory=list)
     """Times at which a connector or its tasks were changed, latest ones (microseconds)."""
     protocol_type: str | None = None
-    """What its members are, as their requests say it: consumer, connect and so on."""
+    """Protocol type in the members' requests: consumer, connect and so on."""
 
     def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
         """Discard knowledge about these members, clients in no generation, and old late polls.
@@ -150,7 +150,7 @@ _ENDINGS = {
     ActionKind.SYNC_MISSED: "removed",
     ActionKind.ID_EXPIRED: "expired",
 }
-"""How an action ends a member's session, from coordinator or request logs."""
+"""End of a member's session by action, from coordinator or request logs."""
 
 
 def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""What client libraries do: default timeouts and ids, and what they log.
+"""Behaviour of client libraries: default timeouts and ids, and their log lines.
 
 One entry for each library and for each program around one. All that the rules know of a library stands here; what its
 messages mean stands in the catalogue, and `tests/models/kafka/observations/test_libraries.py` compares the two.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Timeouts(NamedTuple):
-    """What a library asks the coordinator for where its user sets nothing.
+    """Default timeouts that a library requests.
 
     Milliseconds; `since` is the first version with these.
     """
@@ -127,7 +127,7 @@ def library_of(family: str) -> str:
 
 
 def known_library(name: str) -> Library:
-    """What is known of a library."""
+    """Return the known facts of a library."""
     return LIBRARIES.get(name, NO_LIBRARY)
 
 

@@ -1,4 +1,4 @@
-"""How late lines about one action may stand, in several logs."""
+"""Maximum delays of lines about one action, in several logs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATE_LOGGING_US = whole("kafka.line_delays.afterthought_us")
 
 
 def stamp_width_us(at: int) -> int:
-    """How much later than its stamp a line may have been written.
+    """Maximum delay of a line behind its stamp.
 
     Go's log package leaves out the parts of a second.
     """

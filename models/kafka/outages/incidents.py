@@ -283,7 +283,7 @@ def _covered(rows: Iterable[PartitionOutage]) -> float:
 
 
 def _outage_facts(rows: Sequence[PartitionOutage], longest: float | None) -> OutageFacts:
-    """What went, and which partitions had no leader meanwhile."""
+    """Facts about departed brokers, and partitions without a leader meanwhile."""
     return OutageFacts(
         brokers=_in_number_order(node for row in rows for node in row.lost_brokers),
         directory_brokers=_in_number_order(

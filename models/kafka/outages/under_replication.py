@@ -52,7 +52,7 @@ def under_replicated_spans(
 
 
 def _never_was(shortage: Shortage, history: PartitionHistory, brokers: Brokers) -> bool:
-    """Whether a shortage was inferred and then contradicted.
+    """Whether a later line contradicts an inferred shortage.
 
     A line names a replica as in sync whose broker is still down: a leader drops followers late.
     """

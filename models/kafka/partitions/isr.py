@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from models.events import Event
 
 CAUGHT_UP, DELETED, UNKNOWN, OPEN = "caught_up", "deleted", "unknown", "open"
-"""How a shortage ends: all in sync, topic deleted, unknown, still open."""
+"""Ends of a shortage: all in sync, topic deleted, unknown, still open."""
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ Shortages = tuple[Shortage, ...]
 
 @dataclass(frozen=True, slots=True)
 class InSync:
-    """What a line says about a partition's replicas."""
+    """Replicas of a partition according to a line."""
 
     replicas: tuple[str, ...]
     isr: tuple[str, ...]

@@ -55,19 +55,19 @@ class RebalanceWindow:
 
     @property
     def started_at(self) -> int | None:
-        """When the join phase began, if a line tells."""
+        """Start of the join phase, if a line shows it."""
         event = self.started
         return None if event is None else event.time_us
 
     @property
     def joined_at(self) -> int | None:
-        """When the join phase ended, if a line tells."""
+        """End of the join phase, if a line shows it."""
         event = self.joined
         return None if event is None else event.time_us
 
     @property
     def began(self) -> int:
-        """When it began, or the first time that is known of it."""
+        """Its start, or its first known time."""
         return first_known(self.started_at, self.joined_at, self.ended_at)
 
     @property

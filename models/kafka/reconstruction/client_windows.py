@@ -29,7 +29,7 @@ from models.tolerances import whole
 from models.units import FOREVER
 
 HOLD_US = whole("kafka.client_windows.hold_us")
-"""How long a window waits for lines of coordinators and slow members.
+"""Time that a window waits for lines of coordinators and slow members.
 
 The coordinator's clock may be behind theirs.
 """
@@ -97,11 +97,11 @@ class ClientSight:
     last_at: int
     synced: MemberAction | None = None
     members: dict[str, str | None] = field(default_factory=dict)
-    """Who joined, by actor, with the member id."""
+    """Member ids that joined, by actor."""
     member_count: int | None = None
-    """How many its leader gave an assignment to."""
+    """Number of members in the leader's assignment."""
     left: dict[str, int] = field(default_factory=dict)
-    """Which of them left since, and when."""
+    """Times at which some of them left since."""
     is_announced: bool = False
     """True if a coordinator logged it."""
     of_epoch: bool = False
@@ -111,7 +111,7 @@ class ClientSight:
 
     @property
     def gone_at(self) -> int | None:
-        """When the last member left; None where one stays, or may."""
+        """Time at which the last member left; None if one may have stayed."""
         is_whole = not self.has_nameless and (self.member_count is None or self.member_count <= len(self.members))
         return max(self.left.values()) if is_whole and self.members and len(self.left) == len(self.members) else None
 
@@ -139,7 +139,7 @@ class ClientWindow:
 
     @property
     def began(self) -> int:
-        """When it began, or the first time that is known of it."""
+        """Its start, or its first known time."""
         return next((action.at for action in (self.started, self.joined, self.ended) if action is not None), 0)
 
 
@@ -357,7 +357,7 @@ class ClientWindows:
 
     @property
     def due_at(self) -> int | None:
-        """When the next window is final; None if at the logs' end."""
+        """Time at which the next window is final; None if at the logs' end."""
         if self._waiting:
             return self._waiting[0].last_at + HOLD_US + 1
         if self._last is None or self._was_empty:

@@ -389,7 +389,7 @@ class ModernReplay:
 
     @property
     def until(self) -> int:
-        """End of what members may do for the waiting epoch."""
+        """Last time at which members' actions belong to the waiting epoch."""
         window, following = self.windows[self.reported], self.following
         return min(window.began + REACHES_US, following.began if following else window.began + REACHES_US)
 

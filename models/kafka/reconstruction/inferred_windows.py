@@ -134,7 +134,7 @@ def _inferred_steps(window: RebalanceWindow, client_window: ClientWindow) -> Ite
 
 
 def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[StateTransition], generation: int | None) -> None:
-    """The group goes on from here."""
+    """Continue the group's states from the window's end."""
     replay.changes.extend(steps)
     if steps:
         replay.group.state = steps[-1].after

@@ -53,7 +53,7 @@ class MemberSteps:
         return set(members) - arrived
 
     def reached_at(self, epoch: int | None, began: int, until: int, members: Collection[str]) -> int | None:
-        """When the last member had its whole target, None if never."""
+        """Time at which the last member had its whole target, None if never."""
         if epoch is None or not members or self.missing(epoch, began, until, members):
             return None
         first: dict[str, int] = {}

@@ -30,7 +30,7 @@ class RequestSign:
 
 @dataclass(slots=True)
 class Peer:
-    """When the coordinator last heard a member, and its allowed silence (microseconds)."""
+    """Last contact of a member, and its allowed silence (microseconds)."""
 
     heard: Event
     heard_at: int
@@ -46,7 +46,7 @@ class Membership:
     is_complete: bool = False
     """No member is missing."""
     gone: dict[str, RequestSign] = field(default_factory=dict)
-    """Who left, by member id."""
+    """Departures by member id."""
     handed_out: dict[str, Peer] = field(default_factory=dict)
     """Member ids that were given out and not used yet (KIP-394)."""
     session_us: int | None = None
@@ -126,7 +126,7 @@ class Membership:
         return member
 
     def deadline(self, peer: Peer) -> int:
-        """When a session runs out if nothing more is heard."""
+        """Time at which a session expires without further contact."""
         return peer.heard_at + (peer.session_us or self.session_us or ASSUMED_SESSION_US)
 
     def silent(self, by: int) -> Iterator[tuple[str, RequestSign]]:

@@ -38,7 +38,7 @@ TELLS_REFUSALS = (2, 7)
 
 @lru_cache(maxsize=1024)
 def protocols_of(assignor: str, topics: tuple[str, ...], owned: tuple[Partition, ...] | None) -> tuple[Protocol, ...]:
-    """What a join offers; most joins offer what the one before did."""
+    """Protocols that a join offers; most equal those of the previous join."""
     return (Protocol(assignor, subscription(topics, owned)),)
 
 

@@ -50,7 +50,7 @@ class Row:
     generation_after: int | None = None
     join_complete_ms: int | None = None
     assigned_ms: int | None = None
-    """When the leader's assignment arrived; it counts once it is written."""
+    """Time at which the leader's assignment arrived; it counts once it is written."""
     end_ms: int | None = None
     outcome: str = "interrupted"
     state_before: str = ""

@@ -284,7 +284,7 @@ def _somebody(context: RebalanceContext, end: int) -> list[Person]:
 
 
 def _arrivals(context: RebalanceContext, end: int) -> dict[str, MemberAction]:
-    """When each old member rejoined, by actor.
+    """Rejoins of old members, by actor.
 
     Sarama and kafka-go only log that they give up what they have.
     """
@@ -299,7 +299,7 @@ def _arrivals(context: RebalanceContext, end: int) -> dict[str, MemberAction]:
 
 
 def _asked_first(context: RebalanceContext) -> set[str | None]:
-    """Whose JoinGroup may have started the rebalance, and so came before all others."""
+    """Actors whose JoinGroup may have started the rebalance."""
     named = context.reason_action(context.window.started) if context.window.started is not None else None
     requests = context.actions_of(ActionKind.REJOIN, ActionKind.JOIN, start=context.start - PROMPT_US, end=context.start)
     return {context.actor(action) for action in (*requests, *([named] if named is not None else []))}
@@ -341,7 +341,7 @@ def _with_delay(context: RebalanceContext, blocker: Person, end: int) -> Person:
 
 
 def _last_known(actions: list[MemberAction]) -> str | None:
-    """What a Connect worker says that it was doing (WorkerCoordinator, handlePollTimeoutExpiry)."""
+    """Last action that a Connect worker logged (WorkerCoordinator, handlePollTimeoutExpiry)."""
     last_actions = (text_field(action.event, "last_action") for action in actions if action.kind is ActionKind.POLL_TIMEOUT)
     return next((f"{LAST_KNOWN} {words}" for words in last_actions if words), None)
 

@@ -101,7 +101,7 @@ class Impact:
     _given: dict[str, tuple[int, str]] = field(default_factory=dict)  # partition -> when its owner gave it up, and the owner
     _owner: dict[str, str] = field(default_factory=dict)
     _taken_at: dict[str, int] = field(default_factory=dict)
-    """When each partition's owner took it."""
+    """Times at which owners took their partitions."""
     _committed: dict[str, int] = field(default_factory=dict)  # actor -> time of its last accepted commit
     _dropped_until: int | None = None
     _tell_partitions: set[str] = field(default_factory=set)

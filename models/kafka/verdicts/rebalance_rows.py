@@ -183,7 +183,7 @@ class VerdictWriter:
         )
 
     def _cost(self, context: RebalanceContext, by_all: float | None) -> RebalanceCost:
-        """What the rebalance cost; `by_all` if all its members waited."""
+        """Cost of the rebalance; `by_all` if all its members waited."""
         window, after, following = context.window, context.members_after, context.following
         if window.started_at is None:
             return RebalanceCost(by_all, None, None)
@@ -480,6 +480,6 @@ def _stopped(before: int | None, after: int | None, duration: float | None, dela
 
 
 def _initial_delay(window: EpochWindow, cause: Cause, seconds_to_target: float | None) -> float:
-    """How long a new streams group waited for more members."""
+    """Time that a new streams group waited for more members."""
     waits = window.protocol == "streams" and cause is Cause.NEW_GROUP
     return seconds_to_target or 0.0 if waits else 0.0

@@ -34,7 +34,7 @@ A process may have died of something that passes, such as a lack of memory.
 
 
 class Task(Protocol):
-    """What a worker does.
+    """Work of a worker process.
 
     It is sent as a pickle, and so is its result.
     """
@@ -69,7 +69,7 @@ class Pool:
     def __init__(self, size: int) -> None:
         self.size = size
         self.deaths: list[str] = []
-        """How processes died whose tasks were begun again."""
+        """Deaths of processes whose tasks were begun again."""
         self._closing = Lock()
         self._closed = False
         self._processes: list[subprocess.Popen[bytes]] = []

@@ -13,7 +13,7 @@ from pipelines.analysis.parallel.reading import estimated_bytes
 from pipelines.scratch import scratch
 
 WORTH_BYTES = 200_000_000
-"""Input from which several processes are worth their start.
+"""Minimum input for which several processes pay off.
 
 Each takes half a second to import its modules.
 """
@@ -50,7 +50,7 @@ class Workers:
 
     @property
     def folder(self) -> str:
-        """Where processes leave what they made."""
+        """Folder for the results of processes."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="groupscope-", dir=scratch())
         return self._folder.name

@@ -45,7 +45,7 @@ def advice_rows(advices: Iterable[Advice]) -> Iterator[dict[str, Any]]:
 
 
 def finding_rows(advices: Iterable[Advice]) -> Iterator[dict[str, Any]]:
-    """What was tried, one each."""
+    """Rows of the changes that were tried."""
     for advice in advices:
         yield from (finding_row(advice, finding, helps=True) for finding in advice.helpful)
         yield from (finding_row(advice, finding, helps=False) for finding in advice.useless)

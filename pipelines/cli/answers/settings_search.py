@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long a search may be.
+    """Limits of a search.
 
     `rows_max` counts the rebalances of all its groups together, None without a limit; `varied` is whether delays that the
     logs leave open are tried, too.
@@ -130,7 +130,7 @@ def harmed(rows: Any) -> set[Group]:
 
 
 def in_sections(rows: Any, wanted: Collection[Group], advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
-    """What helps the groups of an answer, and where to ask about others."""
+    """Advice for the groups of an answer, and questions about the others."""
     from dashboards.wording.units import counted
 
     shown = advice_lines(advices)
@@ -162,7 +162,7 @@ def that_helps(advice: Iterable[Words], scope: str, cluster: str, groups: Collec
 
 
 def in_short(advices: Iterable[Advice]) -> dict[str, list[str]]:
-    """What helps in each incident or other scope, by id.
+    """Advice for each incident or other scope, by id.
 
     Each text has the value, the rebalances and the downtime that it avoids, and the cost.
     """
@@ -175,7 +175,7 @@ def in_short(advices: Iterable[Advice]) -> dict[str, list[str]]:
 
 
 def advised_to(advices: Iterable[Advice]) -> list[tuple[Advice, RatedChange]]:
-    """What is advised to each group and for its incidents, without repetitions.
+    """Advice for each group and its incidents, without repetitions.
 
     Best first: the first of each group and incident comes before the second of any.
     """
@@ -189,7 +189,7 @@ def advised_to(advices: Iterable[Advice]) -> list[tuple[Advice, RatedChange]]:
 
 
 def for_page(advices: Iterable[Advice]) -> list[SettingAdvice]:
-    """What was tried for each group, what helps first."""
+    """Changes tried for each group, helpful ones first."""
     return [
         SettingAdvice(
             advice.cluster,
@@ -218,7 +218,7 @@ def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
 
 
 def advice_lines(advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
-    """What helps each group most, what it costs, and how to ask further.
+    """Best advice for each group, with costs and further questions.
 
     Groups that no setting would have helped by as much as a rebalance costs are left out.
     """
@@ -294,7 +294,7 @@ def turn(finding: RatedChange) -> str:
 
 
 def cost(finding: RatedChange) -> str:
-    """What a change costs."""
+    """Cost of a change."""
     from conf.causes import turns
 
     entry = turns()[finding.candidate.id]

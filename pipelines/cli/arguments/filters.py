@@ -48,7 +48,7 @@ Severities = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What rebalances must have.
+    """Conditions on rebalances.
 
     Names may be globs; one of each list is enough.
     """

@@ -112,7 +112,7 @@ def _write(row: Any, line: LocatedLine | None, source: Source, proof: Proof | No
 
 
 def _advice(row: Any, source: Source) -> dict[str, Any]:
-    """What would have helped in this rebalance, and in its group, as rows."""
+    """Advice for this rebalance and for its group, as rows."""
     from pipelines.cli.answers.advice_rows import finding_row
 
     advices = _searched(row, source) if row is not None and row.system == "kafka" else []

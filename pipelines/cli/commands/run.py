@@ -330,7 +330,7 @@ def _show(outcome: RunOutcome, place: str, *, verbose: bool) -> None:
 
 
 def _show_headline(console: Console, place: str) -> None:
-    """What the warehouse holds, as `analyze` begins."""
+    """Show the content of the warehouse, as `analyze` begins."""
     from dashboards.answer.build import build_answer
     from dashboards.wording.units import Clock
     from pipelines.cli.answers import sql_ranking as ranked

@@ -89,7 +89,7 @@ def _doubt(item: Incident) -> Iterator[str]:
 
 
 def _advice(advice: Iterable[Advice], remedies: Sequence[str]) -> Iterator[str]:
-    """What to do; `remedies` are settings that a search found, with values."""
+    """Advice; `remedies` are settings from a search, with values."""
     items = list(advice)
     if items or remedies:
         yield ""

@@ -192,7 +192,7 @@ STYLES: Mapping[str, dict[str, Any]] = {
     "failure": {"indent": 3, "hang": 2, "is_wide": True},
     "note": {"indent": 3, "hang": 2},
 }
-"""How a terminal shows each kind."""
+"""Style of each kind on a terminal."""
 
 
 def show(console: Console, proof: Proof, clock: Clock) -> None:

@@ -127,7 +127,7 @@ def _opening(console: Console, answer: Answer, clock: Clock, repeated: Sequence[
 
 
 def _stood_still(answer: Answer) -> str:
-    """How long groups stood still, as a clause."""
+    """Time that groups stood still, as a clause."""
     if not answer.totals.rebalances:
         return ""
     seconds = answer.totals.stopped_seconds

@@ -49,7 +49,7 @@ LOCAL_BYTES_MAX = 8 << 20
 
 @dataclass(slots=True)
 class ChangedScope:
-    """What the changed records concern, by cluster.
+    """Groups and tables that the changed records concern, by cluster.
 
     `whole` clusters, or groups and names of events.
     """
@@ -323,7 +323,7 @@ class _Places:
         self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in self.paths}
 
     def _place_tails(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
-        """Files that are read from a position on."""
+        """Set the start of files that are read from a position on."""
         former = {new: old for old, new in todo.renamed.items()}
         for source, start in todo.read:
             if start is None:

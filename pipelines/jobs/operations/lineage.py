@@ -33,7 +33,7 @@ JOB = "groupscope.run"
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the events of a run say."""
+    """Facts in the events of a run."""
 
     run_id: str
     warehouse: str

@@ -1,4 +1,4 @@
-"""What to replay, and from which checkpoint.
+"""Selection of what to replay, and from which checkpoint.
 
 Imports `ingest`, `registry`, `transforms` and the layers below. Start with `replay`.
 """

@@ -76,7 +76,7 @@ def _in_order(warehouse: Warehouse, scope: Scope, room: EventsPerFileLimit | Non
 
 
 def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Readers]:
-    """What groups read and where their coordinators are, by cluster, since when."""
+    """Topics and coordinators of groups, by cluster, since when."""
     readers: dict[str, Readers] = {}
     grouped = among("cluster", clusters) & ~is_null("group")
     reader_rows = grouped & among("event", READER_EVENTS)

@@ -39,7 +39,7 @@ def proposals(scene: Scene) -> Iterator[Script]:
 
 
 def standing(scene: Scene) -> tuple[HiddenInput, ...]:
-    """Where the group must have been for this line.
+    """States in which the coordinator can write this line.
 
     Where the model does not have it there.
     """

@@ -43,7 +43,7 @@ STEPS: Mapping[MemberState, Mapping[MemberState, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClassicSide:
-    """What only a member that speaks the classic protocol tells (ClassicMemberMetadata)."""
+    """Data of a member that speaks the classic protocol (ClassicMemberMetadata)."""
 
     session_ms: int
     protocols: tuple[Protocol, ...]

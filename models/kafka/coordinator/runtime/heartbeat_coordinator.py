@@ -1,4 +1,4 @@
-"""What coordinators of groups that work by heartbeats share: the clock, timers and outcomes."""
+"""Common base of coordinators that work by heartbeats: clock, timers, outcomes."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from models.kafka.coordinator.runtime.version_policy import parse_version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochPolicy:
-    """How share and streams groups of a version number and delay their targets."""
+    """Rules of a version for epochs and delays of share and streams groups."""
 
     first_epoch: int = 0
     """Epoch of a new group, and of its target (ModernGroup, StreamsGroup)."""

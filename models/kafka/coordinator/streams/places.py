@@ -1,4 +1,4 @@
-"""Which member of a streams group sends a heartbeat, or whose place it takes."""
+"""Find the member that sends a heartbeat, or whose place it takes."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Holders:
         return (kind, *task, process) in self._copies
 
     def keep_from(self, task: Task, process: str) -> bool:
-        """Whether a member of this process has to wait for a task."""
+        """Whether a member has to wait for a task that its process still has."""
         kind, subtopology, number = task
         holder = self.runs((subtopology, number))
         if holder is not None and (kind is TaskKind.ACTIVE or holder == process):

@@ -10,7 +10,7 @@ TaskId = tuple[str, int]
 
 
 class TaskKind(StrEnum):
-    """What a member does with a task."""
+    """Role of a member for a task."""
 
     ACTIVE = "active"
     STANDBY = "standby"

@@ -41,7 +41,7 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """What a client says about its application; a group keeps the first."""
+    """Topology of a client's application; a group keeps the first."""
 
     epoch: int
     subtopologies: tuple[Subtopology, ...]

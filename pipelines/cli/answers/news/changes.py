@@ -38,7 +38,7 @@ class Newsroom:
     An id changes once a later line names the cluster."""
 
     def changes(self, rows: Iterable[Any]) -> Iterator[News]:
-        """What the rows tell beyond earlier ones, by time."""
+        """News in the rows compared with earlier ones, by time."""
         for row in in_order(rows):
             key = self._key(row)
             verdict = None if is_open(row) else tuple(column(row, name) for name in _VERDICT)

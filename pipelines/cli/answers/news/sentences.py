@@ -41,7 +41,7 @@ def news_line(kind: str, row: Any, clock: Clock) -> str:
 
 
 def sentence(kind: str, item: Rebalance) -> str:
-    """What is new, in one sentence without the time."""
+    """The news in one sentence, without the time."""
     name = f"{item.group}{f' {item.topic}' if item.topic else ''}{f' {item.generations}' if item.generations else ''}"
     sure = share(item.confidence)
     if kind == "rebalance_began":

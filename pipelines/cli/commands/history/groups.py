@@ -1,4 +1,4 @@
-"""Command `groupscope groups`: what each group is, and how it fares."""
+"""Command `groupscope groups`: protocol, members, downtime and migration of each group."""
 
 from __future__ import annotations
 

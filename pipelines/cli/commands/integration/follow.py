@@ -1,4 +1,4 @@
-"""What `--follow` writes: news of rebalances as they begin and end."""
+"""Output of `--follow`: news of rebalances as they begin and end."""
 
 from __future__ import annotations
 
