@@ -63,7 +63,7 @@ def expected_delay(initial_delay_seconds: float | None, root_cause: str | None) 
     return 0.0 if root_cause == RootCause.COORDINATOR_PAUSE else initial_delay_seconds or 0.0
 
 
-class Waited(Protocol):
+class RebalanceWait(Protocol):
     """A rebalance with its wait, as a row or on a page."""
 
     @property
@@ -123,7 +123,7 @@ class Wait(Generic[N]):
     parts: Mapping[N, float]
 
 
-def waited_seconds(item: Waited) -> float:
+def waited_seconds(item: RebalanceWait) -> float:
     """Seconds that ready members waited for the blockers, 0 without any."""
     if not item.blockers:
         return 0.0
@@ -158,7 +158,7 @@ class Waits(Generic[N]):
     Rebalances of a classic group follow one another.
     """
 
-    def add(self, item: Waited, named: Callable[[Any], N]) -> None:
+    def add(self, item: RebalanceWait, named: Callable[[Any], N]) -> None:
         """Add the wait of a rebalance for its blockers."""
         begin = item.started_at if item.started_at is not None else item.joined_at
         length = round(waited_seconds(item) * US_PER_SECOND)

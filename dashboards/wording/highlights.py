@@ -66,10 +66,10 @@ def _places(text: str, name: str) -> Iterator[int]:
     start = text.find(name) if name else -1
     while start >= 0:
         end = start + len(name)
-        if not (_in_name(text[start - 1 : start]) or _in_name(text[end : end + 1])):
+        if not (_is_in_name(text[start - 1 : start]) or _is_in_name(text[end : end + 1])):
             yield start
         start = text.find(name, end)
 
 
-def _in_name(character: str) -> bool:
+def _is_in_name(character: str) -> bool:
     return character.isalnum() or character in ("_", "-") if character else False

@@ -147,7 +147,7 @@ def _culprit(rows: Sequence[Rebalance]) -> str | None:
 def _joined(run: list[list[Rebalance]], limits: Limits) -> Iterable[list[Rebalance]]:
     """One episode, where the member went often enough."""
     rows = [row for episode in run for row in episode]
-    if len(run) > 1 and _someone_went_again_and_again(rows, limits):
+    if len(run) > 1 and _has_repeated_departures(rows, limits):
         return [rows]
     return run
 
@@ -247,16 +247,16 @@ def _is_alone(rows: Sequence[Rebalance], _limits: Limits) -> bool:
     return len(rows) == 1
 
 
-def _never_settled(rows: Sequence[Rebalance], limits: Limits) -> bool:
+def _has_never_settled(rows: Sequence[Rebalance], limits: Limits) -> bool:
     classic = [row for row in rows if row.protocol == "classic"]
     return len(classic) >= limits.storm_count and not any(row.outcome in {"stable", "empty"} for row in classic)
 
 
-def _someone_failed_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> bool:
+def _has_repeated_failures(rows: Sequence[Rebalance], limits: Limits) -> bool:
     return _is_flapping(rows, limits, FAILURES)
 
 
-def _someone_went_again_and_again(rows: Sequence[Rebalance], limits: Limits) -> bool:
+def _has_repeated_departures(rows: Sequence[Rebalance], limits: Limits) -> bool:
     return _is_flapping(rows, limits, _WENT)
 
 
@@ -301,10 +301,10 @@ _KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = 
     ("protocol_migration", _was_migrated),
     ("slow_member", _was_held_up_once),
     ("single", _is_alone),
-    ("never_settles", _never_settled),
-    ("flapping_member", _someone_failed_again_and_again),
+    ("never_settles", _has_never_settled),
+    ("flapping_member", _has_repeated_failures),
     ("rolling_restart", _was_restarted_in_turn),
-    ("flapping_member", _someone_went_again_and_again),
+    ("flapping_member", _has_repeated_departures),
     ("slow_member", _was_held_up),
     ("autoscaling", _was_scaled),
     ("storm", _is_storm),

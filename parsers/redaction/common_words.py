@@ -114,7 +114,7 @@ def _compounds() -> frozenset[str]:
     return frozenset((*_listed()["compounds"], *printed, *(token.rpartition(".")[2] for token in printed)))
 
 
-def _known_as_one(token: str) -> bool:
+def _is_known_as_one(token: str) -> bool:
     """Return True if products print the word in this form.
 
     Numbers and file extensions are ignored.
@@ -209,7 +209,7 @@ class Words:
     @classmethod
     def is_common(cls, token: str) -> bool:
         """Return True for a plain word that is no compound (`user.events`, `UserService`)."""
-        return token in _compounds() or (cls.is_plain(token) and (_known_as_one(token) or len(_words(token)) < 2))
+        return token in _compounds() or (cls.is_plain(token) and (_is_known_as_one(token) or len(_words(token)) < 2))
 
     def _kept(self, match: re.Match[str]) -> str:
         token = match[0]
@@ -234,9 +234,9 @@ class Words:
         """
         if not cls.is_ordinary(token):
             return token in _compounds()
-        if _TIED.search(token) is None or _known_as_one(token):
+        if _TIED.search(token) is None or _is_known_as_one(token):
             return True
-        return all(_TIED.search(part) is None or _known_as_one(part) for part in token.split("."))
+        return all(_TIED.search(part) is None or _is_known_as_one(part) for part in token.split("."))
 
     def kept_whole(self, part: str) -> str:
         """Return part of a path, redacted.

@@ -62,10 +62,10 @@ def _command(arguments: Sequence[str]) -> int:
 
 def _cause_of(error: Exception) -> BaseException:
     """Unwrap an error, or name the output that it concerns."""
-    from pipelines.cli.registry import Broken
+    from pipelines.cli.registry import CommandFailure
     from pipelines.extras import missing_package
 
-    if isinstance(error, Broken):
+    if isinstance(error, CommandFailure):
         return error.error
     if (missing := missing_package(error)) is not None:
         return missing

@@ -43,7 +43,7 @@ EPILOG = (
 _NO_DAMAGE = (BrokenPipeError, EOFError, ReaderGone, SystemExit, KeyboardInterrupt)
 
 
-class Broken(Exception):
+class CommandFailure(Exception):
     """Wraps the error that ended a command.
 
     Typer would mistake some for a closed terminal or the end of a help page.
@@ -89,7 +89,7 @@ class Command(TyperCommand):
         try:
             return _invoked(super().invoke, ctx)
         except (BrokenPipeError, EOFError, SystemExit) as error:
-            raise Broken(error) from error
+            raise CommandFailure(error) from error
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}

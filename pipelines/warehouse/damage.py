@@ -96,7 +96,7 @@ def damages(place: str, reason: str = "", tables: Iterable[str] = TABLES) -> Ite
         files = DeltaFiles(root / TABLES[name].path)
         if not files.folder.exists() and str(files.folder) in reason:
             yield Damage(name, TABLES[name].path, "is missing")
-        if not files.folder.is_dir() or files.never_made:
+        if not files.folder.is_dir() or files.was_never_made:
             continue
         needless = files.needless_checkpoints()
         broken = [Damage(name, str(path.relative_to(root)), problem, path in needless) for path, problem in files.troubles()]
@@ -135,7 +135,7 @@ def mend(place: str, table: str, published: int) -> None:
     if is_uri(place):
         return
     files = DeltaFiles(Path(warehouse_uri(place)) / TABLES[table].path)
-    if files.never_made and published <= 0:
+    if files.was_never_made and published <= 0:
         _log.info("%s: the making of the table had stopped half-way; it is made anew", files.folder)
         files.remove()
         return

@@ -54,7 +54,7 @@ class DeltaFiles:
         return any(LOG_FOLDER not in path.relative_to(self.folder).parts for path in self.folder.rglob("*.parquet"))
 
     @property
-    def never_made(self) -> bool:
+    def was_never_made(self) -> bool:
         """True if creation of the table stopped before its first commit.
 
         Such a table holds no data.

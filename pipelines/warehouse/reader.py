@@ -207,7 +207,7 @@ class WarehouseReader:
         place = f"{self.uri}/{TABLES['runs'].path}"
         files = DeltaFiles(Path(place))
         try:
-            if files.never_made:
+            if files.was_never_made:
                 raise TableNotFoundError(place)
             check(self.uri, "runs", -1)
             runs = _opened_whole(place, files)

@@ -127,7 +127,7 @@ def _leader(tracker: Tracker, group: Group | None) -> Fact[str]:
     return _fact(group.leader, is_certain=best.certainty.is_leader_sure and is_unanimous and is_member and not best.announced)
 
 
-def _in_phase(group: Group) -> bool:
+def _is_in_phase(group: Group) -> bool:
     return group.state is State.PREPARING_REBALANCE
 
 
@@ -137,7 +137,7 @@ def _count(tracker: Tracker, group: Group | None) -> Fact[int]:
         return Fact(0, CERTAIN if best.certainty.is_state_sure else UNKNOWN)
     is_unanimous = all(other.group is not None and len(other.group.members) == len(group.members) for other in tracker.beam)
     certain = best.certainty.is_count_sure and is_unanimous and not best.announced
-    if _in_phase(group):
+    if _is_in_phase(group):
         certain = certain and best.sight.shows_joins and not may_lose_members(best)
     return _fact(len(group.members), is_certain=certain)
 
@@ -147,9 +147,9 @@ def _is_certain(explanation: Explanation, group: Group, member_id: str) -> bool:
     certainty = explanation.certainty
     if explanation.announced:
         return False
-    if member_id in certainty.waiting or (member_id in certainty.synced and not _in_phase(group)):
+    if member_id in certainty.waiting or (member_id in certainty.synced and not _is_in_phase(group)):
         return True
-    return certainty.is_roster_sure and not (_in_phase(group) and may_lose_members(explanation))
+    return certainty.is_roster_sure and not (_is_in_phase(group) and may_lose_members(explanation))
 
 
 def _member(explanation: Explanation, group: Group, member: Member) -> MemberView:
@@ -157,7 +157,7 @@ def _member(explanation: Explanation, group: Group, member: Member) -> MemberVie
     certain = named and _is_certain(explanation, group, member.id)
     instance = member.instance if member.instance is None or is_named(member.instance) else None
     rejoined, synced = _rejoined(explanation, group, member), _synced(explanation, group, member)
-    has_answered = rejoined if _in_phase(group) else synced
+    has_answered = rejoined if _is_in_phase(group) else synced
     awaited = NOT_KNOWN if has_answered.value is None else Fact(not has_answered.value, has_answered.certainty)
     kind = CERTAIN if certain else INFERRED if named else UNKNOWN
     return MemberView(member.id if named else None, instance, kind, rejoined, synced, awaited)
@@ -165,7 +165,7 @@ def _member(explanation: Explanation, group: Group, member: Member) -> MemberVie
 
 def _rejoined(explanation: Explanation, group: Group, member: Member) -> Fact[bool]:
     certainty = explanation.certainty
-    if not _in_phase(group) or explanation.announced:
+    if not _is_in_phase(group) or explanation.announced:
         return NOT_KNOWN
     if member.id in certainty.waiting:
         return Fact(True, CERTAIN)

@@ -147,12 +147,12 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
 
     It is the heartbeat thread that leaves for a consumer that polled too late.
     """
-    often = 0 if whole_group_left(context) else poll_rhythm(context)
+    often = 0 if has_whole_group_left(context) else poll_rhythm(context)
     if often:
         return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value
     if _comes_back(context, actor, action):
         return weights.POLLED_LATE_CAME_BACK.value
-    return (weights.ALL_POLLED_LATE if whole_group_left(context) else weights.POLLED_LATE).value
+    return (weights.ALL_POLLED_LATE if has_whole_group_left(context) else weights.POLLED_LATE).value
 
 
 def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: MemberAction) -> MemberAction | None:
@@ -207,7 +207,7 @@ def _rejoins_unasked(context: RebalanceContext, actor: str | None, action: Membe
     return False
 
 
-def whole_group_left(context: RebalanceContext) -> bool:
+def has_whole_group_left(context: RebalanceContext) -> bool:
     """Whether a group of several was closed.
 
     That all of them poll too late at once is rare.

@@ -8,13 +8,13 @@ from dataclasses import replace
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.departures import whole_group_left
+from models.kafka.hypotheses.departures import has_whole_group_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
-    coordinator_had_moved,
     follows_load,
+    had_coordinator_moved,
     phase_deadline_us,
     poll_rhythm,
     rebalance_timeout_us,
@@ -71,12 +71,12 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     by_members = _by_members_alone(context) if window.witness is Witness.CLIENT else []
     if by_members:
         return by_members
-    if leaves and not context.joiners and not _timed_out(context):
+    if leaves and not context.joiners and not _has_timed_out(context):
         actions = dict.fromkeys(weights.VANISHED.of, leaves)
         return [Hypothesis(cause, share, actions[cause], REQUEST_LOG) for cause, share in weights.VANISHED.of.items()]
-    if _right_after_assignment(context):
+    if _is_right_after_assignment(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()]
-    if window.state_before is None and _initial_delay_seen(context):
+    if window.state_before is None and _has_initial_delay(context):
         first = list(context.joiners.values())
         return [
             Hypothesis(c, share, first if c is Cause.NEW_GROUP else [], REQUEST_LOG) for c, share in weights.ONE_INITIAL_DELAY.of.items()
@@ -90,7 +90,7 @@ def _emptied(context: RebalanceContext, leaves: list[MemberAction], expiries: li
     The only members can leave it unlogged, but never expire so.
     """
     if leaves or not expiries:
-        late = weights.ALL_POLLED_LATE.value if whole_group_left(context) else weights.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
+        late = weights.ALL_POLLED_LATE.value if has_whole_group_left(context) else weights.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
         by_will = weights.EMPTIED_BY_LEAVE[Cause.MEMBER_LEAVE] - late
         return [Hypothesis(Cause.MEMBER_LEAVE, by_will, leaves), Hypothesis(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
     shares = weights.EMPTIED_BY_EXPIRY.of.items()
@@ -188,7 +188,7 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     """Weigh removals that only members' logs show; none elsewhere."""
     removed = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
     shares = weights.HEARD_TOO_LATE if len(removed) < 2 else weights.HEARD_TOO_LATE_TOGETHER
-    if removed and all(coordinator_had_moved(context, action) for action in removed):
+    if removed and all(had_coordinator_moved(context, action) for action in removed):
         shares = weights.HEARD_AFTER_FAILOVER
     return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
 
@@ -226,10 +226,10 @@ def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:
     return max((action.at for action in context.actions if action.at <= context.start and context.actor(action) == actor), default=0)
 
 
-def _right_after_assignment(context: RebalanceContext) -> bool:
+def _is_right_after_assignment(context: RebalanceContext) -> bool:
     """Whether the assignment of moments ago could not be written."""
     previous = context.previous
-    if sync_given_up(context):
+    if was_sync_given_up(context):
         return True
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
@@ -249,7 +249,7 @@ def start_not_seen(context: RebalanceContext) -> list[Hypothesis]:
     return [Hypothesis(Cause.UNKNOWN, unknown, settled_by=lines), *rivals]
 
 
-def _timed_out(context: RebalanceContext) -> bool:
+def _has_timed_out(context: RebalanceContext) -> bool:
     """Whether a member missed the rebalance timeout.
 
     The join phase ran into it; who is missing then did not rejoin, which started nothing.
@@ -260,7 +260,7 @@ def _timed_out(context: RebalanceContext) -> bool:
     return timeout is not None and (context.window.open_until or context.start) - context.start >= timeout - TIMEOUT_TOLERANCE_US
 
 
-def _initial_delay_seen(context: RebalanceContext) -> bool:
+def _has_initial_delay(context: RebalanceContext) -> bool:
     """Whether one initial delay passed; brokers before 2.1 print no reason.
 
     They wait for it once at generations above 0, however many join meanwhile.
@@ -270,18 +270,18 @@ def _initial_delay_seen(context: RebalanceContext) -> bool:
     return bool(delay) and 0 <= duration - delay <= delay * INITIAL_DELAY_OVERRUN
 
 
-def store_failed_silently(context: RebalanceContext) -> bool:
+def has_store_failed_silently(context: RebalanceContext) -> bool:
     """Whether the assignment's write failed silently.
 
     A rebalance one commit timeout after it, that nobody asked for (before 2.1 the failure is not logged).
     """
     previous = context.previous
-    if sync_given_up(context):
+    if was_sync_given_up(context):
         return True
     if previous is None or previous.outcome != "stable" or previous.ended_at is None:
         return False
     lag = context.start - previous.ended_at
-    if 0 <= lag <= STORE_TIMEOUT_US + STORE_SLACK_US and _sync_refused(context):
+    if 0 <= lag <= STORE_TIMEOUT_US + STORE_SLACK_US and _was_sync_refused(context):
         return True
     if not _as_if_timed_out(context):
         return False
@@ -294,7 +294,7 @@ def store_failed_silently(context: RebalanceContext) -> bool:
     return moved or bool(context.facts.node_changes_between(since, context.start))
 
 
-def sync_given_up(context: RebalanceContext) -> bool:
+def was_sync_given_up(context: RebalanceContext) -> bool:
     """Whether a SyncGroup was refused because its write failed.
 
     At once, or when it would have been given up: a request log tells how long each one took.
@@ -339,7 +339,7 @@ _STORE_ERRORS = (
 )
 
 
-def _sync_refused(context: RebalanceContext) -> bool:
+def _was_sync_refused(context: RebalanceContext) -> bool:
     """Whether members were answered that the assignment could not be stored.
 
     The errors of appendForGroup.

@@ -86,10 +86,10 @@ def _former_self(context: RebalanceContext, arrival: MemberAction) -> MemberActi
     others = [
         action for action in context.actions_of(ActionKind.LEAVE, ActionKind.EXPIRE) if action.is_certain and context.actor(action) == actor
     ]
-    return next((action for action in (first, *others) if not went_as_it_came(context, arrival, action)), None)
+    return next((action for action in (first, *others) if not has_gone_as_it_came(context, arrival, action)), None)
 
 
-def went_as_it_came(context: RebalanceContext, arrival: MemberAction, departure: MemberAction) -> bool:
+def has_gone_as_it_came(context: RebalanceContext, arrival: MemberAction, departure: MemberAction) -> bool:
     """Whether the member that went is the one that had come.
 
     It is not its former self: it was stopped before it got an assignment.
@@ -107,7 +107,12 @@ def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:
     actions: list[MemberAction] = []
     for actor, arrival in context.joiners.items():
         departure = context.departed.get(actor)
-        if departure is not None and actor != but and not context.is_ambiguous(actor) and not went_as_it_came(context, arrival, departure):
+        if (
+            departure is not None
+            and actor != but
+            and not context.is_ambiguous(actor)
+            and not has_gone_as_it_came(context, arrival, departure)
+        ):
             actions += [arrival, departure]
     return actions
 

@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from models import weights
 from models.causes import Cause
 from models.events import Witness, int_field, text_field
-from models.kafka.hypotheses.elimination import by_elimination, by_removed_members, start_not_seen, store_failed_silently, sync_given_up
+from models.kafka.hypotheses.elimination import (
+    by_elimination,
+    by_removed_members,
+    has_store_failed_silently,
+    start_not_seen,
+    was_sync_given_up,
+)
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, only_gave_id
+from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_rebalance_notice
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import real, whole
 
@@ -99,8 +105,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return removed, None
     trigger = find_trigger(context)
     nobody_before = trigger is None or trigger.kind is ActionKind.REJOIN or trigger.at > context.start
-    by_members = context.window.witness is Witness.CLIENT and sync_given_up(context)
-    if by_members or (nobody_before and store_failed_silently(context)):
+    by_members = context.window.witness is Witness.CLIENT and was_sync_given_up(context)
+    if by_members or (nobody_before and has_store_failed_silently(context)):
         return store_failed(context, None), None
     if trigger is not None:
         rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
@@ -132,7 +138,7 @@ def find_trigger(context: RebalanceContext) -> MemberAction | None:
             *context.late_joiners,
             *context.actions_of(ActionKind.JOIN, ActionKind.LEAVE, ActionKind.REJOIN, ActionKind.REPLACE, end=start + CLOCK_TOLERANCE_US),
         )
-        if _could_trigger(context, action)
+        if _may_trigger(context, action)
     ]
     prompt = [action for action in candidates if start - action.at <= PROMPT_US]
     if prompt:
@@ -152,7 +158,7 @@ def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[
     return next((action for action in of_actor if abs(action.at - first.at) <= CLOCK_TOLERANCE_US), first)
 
 
-def _could_trigger(context: RebalanceContext, action: MemberAction) -> bool:
+def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
     if action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and _was_refused_before(context, action):
         return False
     if action.kind is ActionKind.REJOIN and not context.is_new(action):
@@ -161,7 +167,7 @@ def _could_trigger(context: RebalanceContext, action: MemberAction) -> bool:
         return True
     if action.kind is not ActionKind.LEAVE:
         return True
-    return not context.missed_generation(action) and (not context.members_before or context.actor(action) in context.members_before)
+    return not context.has_missed_generation(action) and (not context.members_before or context.actor(action) in context.members_before)
 
 
 def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool:
@@ -170,14 +176,14 @@ def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool
     Another one must have started it then.
     """
     if action.event.witness is Witness.REQUEST:
-        return action.event.time_us < context.start and bool(int_field(action.event, "error_code")) and not only_gave_id(action)
+        return action.event.time_us < context.start and bool(int_field(action.event, "error_code")) and not has_only_given_id(action)
     actor = context.actor(action)
     failures = (
         context.actions_of(ActionKind.JOIN_FAILED, start=action.at - 1, end=context.start - 1)
         if action.event.witness is Witness.CLIENT
         else ()
     )
-    return any(context.actor(failure) == actor and not only_gave_id(failure) for failure in failures)
+    return any(context.actor(failure) == actor and not has_only_given_id(failure) for failure in failures)
 
 
 def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:

@@ -68,7 +68,7 @@ def session_timeout_us(context: RebalanceContext) -> int:
     return max(timeouts_ms, default=context.facts.session_timeout_ms or DEFAULT_SESSION_TIMEOUTS_MS[0]) * US_PER_MS
 
 
-def coordinator_had_moved(context: RebalanceContext, action: MemberAction) -> bool:
+def had_coordinator_moved(context: RebalanceContext, action: MemberAction) -> bool:
     """Whether a member heard shortly before that its coordinator is another."""
     actor, lost = context.actor(action), ActionKind.LOST_COORDINATOR
     moved = (action for action in context.actions if action.kind is lost and "NOT_COORDINATOR" in f"{action.why or ''}{action.event.text}")
@@ -97,7 +97,7 @@ def phase_deadline_us(context: RebalanceContext) -> int | None:
     if window.started_at is None or window.joined_at is None or context.was_empty or window.outcome == "empty":
         return None
     deadline = _deadline_after(context, window.joined_at - window.started_at)
-    return None if deadline is None or _ended_otherwise(context, window.joined_at) else deadline
+    return None if deadline is None or _has_ended_otherwise(context, window.joined_at) else deadline
 
 
 def _deadline_after(context: RebalanceContext, lasted: int) -> int | None:
@@ -126,7 +126,7 @@ def _revealed(context: RebalanceContext, lasted: int) -> int | None:
     return whole if lasted >= WHOLE_SECONDS_MIN_US and _is_just(lasted, whole) and not evictions_listed else None
 
 
-def _ended_otherwise(context: RebalanceContext, end: int) -> bool:
+def _has_ended_otherwise(context: RebalanceContext, end: int) -> bool:
     """Whether something else ended the join phase.
 
     The last one that was missing came, or went, or all old members are known to have come.
@@ -163,12 +163,12 @@ def is_echo(context: RebalanceContext, expiry: MemberAction) -> bool:
     if previous is None or previous.joined_at is None or previous.started_at is None or previous.state_before is State.EMPTY:
         return False
     since = expiry.at - previous.joined_at
-    if since <= 0 or not _lasted_a_timeout(context, previous, previous.joined_at - previous.started_at):
+    if since <= 0 or not _has_lasted_a_timeout(context, previous, previous.joined_at - previous.started_at):
         return False
     return since < session_timeout_us(context) - ECHO_SLACK_US
 
 
-def _lasted_a_timeout(context: RebalanceContext, previous: RebalanceWindow, lasted: int) -> bool:
+def _has_lasted_a_timeout(context: RebalanceContext, previous: RebalanceWindow, lasted: int) -> bool:
     """Whether a rebalance timeout ended the join phase before."""
     timeout = rebalance_timeout_us(context)
     if timeout is not None:

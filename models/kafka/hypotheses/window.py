@@ -10,7 +10,7 @@ from functools import cached_property
 from models.events import Event, Witness, names_field, text_field
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.actions import ActionKind, MemberAction, only_gave_id
+from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import is_default_id
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
@@ -113,12 +113,14 @@ class RebalanceContext:
             if action.kind not in kinds:
                 continue
             if is_logged_after_effect(action):
-                if max(low, self.start - CLOCK_TOLERANCE_US) < action.at <= high + LATE_LOGGING_US and not self._next_began_before(action):
+                if max(low, self.start - CLOCK_TOLERANCE_US) < action.at <= high + LATE_LOGGING_US and not self._has_next_begun_before(
+                    action
+                ):
                     yield action
             elif low < action.at <= high:
                 yield action
 
-    def _next_began_before(self, action: MemberAction) -> bool:
+    def _has_next_begun_before(self, action: MemberAction) -> bool:
         began = self.following.started_at if self.following else None
         return began is not None and began <= action.at
 
@@ -129,7 +131,7 @@ class RebalanceContext:
         if action.at < self.start - EFFECT_US:
             return False
         before, actor = self.members_before, self.actor(action)
-        if self.missed_generation(action):
+        if self.has_missed_generation(action):
             return False  # it acted on an earlier generation, and the next one was made without it
         if action.is_certain or not before or actor in before:
             return True
@@ -159,7 +161,7 @@ class RebalanceContext:
             return True
         if action.kind is not ActionKind.REJOIN:
             return False
-        if self.missed_generation(action):
+        if self.has_missed_generation(action):
             return True
         if action.member_id is None:
             return False
@@ -168,7 +170,7 @@ class RebalanceContext:
             return first > self.window.generation_before or self.was_empty
         return first is None and action.member_id not in self._ids_before and bool(self.members_before)
 
-    def missed_generation(self, action: MemberAction) -> bool:
+    def has_missed_generation(self, action: MemberAction) -> bool:
         """Whether a member skipped the generation before this one.
 
         Told by its own log, which names each generation that it joins.
@@ -194,17 +196,17 @@ class RebalanceContext:
         never_came = {self.actor(action) for action in self.actions_of(ActionKind.ID_EXPIRED)}
         for action in self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, end=self.window.open_until):
             actor = self.actor(action)
-            if actor in never_came and only_gave_id(action):
+            if actor in never_came and has_only_given_id(action):
                 continue
             if action.instance_id and action.at < self.start - EFFECT_US:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
-            if self.window.outcome == "coordinator_lost" and self._went_to_successor(action):
+            if self.window.outcome == "coordinator_lost" and self._has_gone_to_successor(action):
                 continue
             if (
                 actor is None
                 or actor in joiners
                 or not self.is_new(action)
-                or self._came_after(self.window.generation_after, action, actor)
+                or self._has_come_after(self.window.generation_after, action, actor)
             ):
                 continue
             if after is None or actor in after:
@@ -216,9 +218,9 @@ class RebalanceContext:
         """Members that asked to join too late for the last phase."""
         generation, over = self.window.generation_before, self.join_phase_start
         joins = self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
-        return [action for action in joins if self._came_after(generation, action, self.actor(action))]
+        return [action for action in joins if self._has_come_after(generation, action, self.actor(action))]
 
-    def _came_after(self, generation: int | None, action: MemberAction, actor: str | None) -> bool:
+    def _has_come_after(self, generation: int | None, action: MemberAction, actor: str | None) -> bool:
         """Whether a JoinGroup led into a later generation only.
 
         A client logs a request when it is sent, and the arrival of one is known to some parts of a millisecond: as the join
@@ -241,7 +243,7 @@ class RebalanceContext:
                 outcomes.setdefault(self.actor(action), []).append(action)
         return outcomes
 
-    def _went_to_successor(self, action: MemberAction) -> bool:
+    def _has_gone_to_successor(self, action: MemberAction) -> bool:
         """Whether the request went to the next coordinator of the group."""
         node = action.event.node
         if not action.is_certain:  # a request log does not say whose it is

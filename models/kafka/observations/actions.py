@@ -89,7 +89,7 @@ def is_rebalance_notice(action: MemberAction) -> bool:
     return action.kind is ActionKind.REBALANCE_NOTICED or (action.kind is ActionKind.WANTS_REJOIN and action.why == ALREADY_REBALANCING)
 
 
-def only_gave_id(action: MemberAction) -> bool:
+def has_only_given_id(action: MemberAction) -> bool:
     """Whether a JoinGroup was answered with a member id only.
 
     That is no join yet, nor a refusal. Requests have the error's code, clients its name.

@@ -20,15 +20,15 @@ from models.times import first_known, in_order
 
 def explain_failure(failure: DirectoryFailure, outages: Iterable[PartitionOutage], moves: Iterable[LeaderMove], brokers: Brokers) -> None:
     """Note whether other rows show a failure, and how many leaderships it moved."""
-    failure.is_explained = _broker_went(failure, brokers) or any(_left_vacant(failure, row) for row in outages)
+    failure.is_explained = _has_broker_gone(failure, brokers) or any(_is_left_vacant(failure, row) for row in outages)
     failure.moved = sum(_moved_by(failure, move) for move in moves)
 
 
-def _broker_went(failure: DirectoryFailure, brokers: Brokers) -> bool:
+def _has_broker_gone(failure: DirectoryFailure, brokers: Brokers) -> bool:
     return brokers.last_departure(failure.node, failure.at + SAME_DEPARTURE_US, failure.at - MOMENT_US) is not None
 
 
-def _left_vacant(failure: DirectoryFailure, row: PartitionOutage) -> bool:
+def _is_left_vacant(failure: DirectoryFailure, row: PartitionOutage) -> bool:
     began = first_known(row.offline_at, row.online_at)
     return row.cause == "log_dir_failed" and row.leader_before == failure.node and _is_soon_after(failure, began)
 

@@ -140,7 +140,7 @@ def takeover_episodes(absences: Iterable[BrokerOutage], gap_seconds: float) -> I
 def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident[AbsenceFacts]:
     first = rows[0]
     ends = [row.up_at for row in rows if row.up_at is not None]
-    moved = sum(any(_left_with(row, move) for row in rows) for move in moves)
+    moved = sum(any(_has_left_with(row, move) for row in rows) for move in moves)
     return Incident(
         cluster=first.cluster,
         system=first.system,
@@ -160,7 +160,7 @@ def _takeover(rows: list[BrokerOutage], moves: Iterable[LeaderMove]) -> Incident
     )
 
 
-def _left_with(row: BrokerOutage, move: LeaderMove) -> bool:
+def _has_left_with(row: BrokerOutage, move: LeaderMove) -> bool:
     return move.from_node == row.node and move.moved_at is not None and 0 <= move.moved_at - (row.down_at or 0) + CLOCKS_US <= TAKEOVER_US
 
 

@@ -108,7 +108,7 @@ def _outage(cluster: str, history: PartitionHistory, stage: PartitionStage, gap:
     online_at = _ended(brokers, offline_at, after)
     failed = dir_failures(brokers, {*isr, *filter(None, (leader_before,))}, offline_at)
     cause = _cause(replicas, isr, lost, brokers, offline_at)
-    if cause == "unknown" and _leader_lost_its_dir(failed, leader_before, isr, lost):
+    if cause == "unknown" and _has_leader_lost_its_dir(failed, leader_before, isr, lost):
         cause = "log_dir_failed"
     without_controller = stage.controllers.missing(offline_at, online_at) if cause == "unknown" and isr else []
     if without_controller:
@@ -211,7 +211,7 @@ def dir_failures(brokers: Brokers, nodes: Iterable[str], at: int) -> dict[str, E
     return {node: lines[0] for node, lines in failures.items() if lines and brokers.gone_at(node, at + MOMENT_US) is None}
 
 
-def _leader_lost_its_dir(failed: Container[str], leader: str | None, isr: Nodes, lost: Iterable[BrokerAbsence]) -> bool:
+def _has_leader_lost_its_dir(failed: Container[str], leader: str | None, isr: Nodes, lost: Iterable[BrokerAbsence]) -> bool:
     """Whether failed directories took the leader and every in-sync replica."""
     gone = {absence.node for absence in lost}
     led = isr if leader is None else (leader,)

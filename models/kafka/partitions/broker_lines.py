@@ -96,7 +96,7 @@ def process_refused_connection(state: PartitionState, event: Event) -> None:
     at = event.time_us
     if state.brokers.last_return(node, at - LISTENS_WITHIN_US, at) is not None:
         return
-    first = state.suspicions.refused(node, event, at, is_watched=not state.controllers.lost_quorum(at))
+    first = state.suspicions.refused(node, event, at, is_watched=not state.controllers.has_lost_quorum(at))
     if first is not None:
         state.record_departure(node, first, is_suspected=True)
 

@@ -315,7 +315,7 @@ class Brokers:
         if known is not None:
             known.has_restarted = True
             known.note(event)
-        elif node in self._alive_before and not self._came_just_now(node, at):
+        elif node in self._alive_before and not self._has_just_come(node, at):
             self.absences.setdefault(node, []).append(BrokerAbsence(node, None, has_restarted=True, events=[event]))
 
     def alive(self, node: str) -> None:
@@ -342,6 +342,6 @@ class Brokers:
         event = self._signs.get(node, {}).get(kind)
         return event is not None and at - event.order_us <= SAME_DEPARTURE_US
 
-    def _came_just_now(self, node: str, at: int) -> bool:
+    def _has_just_come(self, node: str, at: int) -> bool:
         known = self.absences.get(node)
         return bool(known) and known is not None and known[-1].up_at is not None and abs(at - known[-1].up_at) <= SAME_DEPARTURE_US

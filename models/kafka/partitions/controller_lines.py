@@ -167,7 +167,7 @@ def process_controller_election(state: PartitionState, event: Event) -> None:
     """Record the beginning of a controller's term."""
     node = state.node_of_line(event)
     if node is not None:
-        waiting = state.controllers.lost_quorum(event.time_us)
+        waiting = state.controllers.has_lost_quorum(event.time_us)
         state.controllers.elected(node, event.time_us, event)
         if waiting:
             state.elect_missing_leaders(event)

@@ -54,7 +54,7 @@ class Controllers:
         if not self.failures or (since is not None and self.failures[-1].time_us < since):
             self.failures.append(event)
 
-    def lost_quorum(self, at: int) -> bool:
+    def has_lost_quorum(self, at: int) -> bool:
         """Whether a controller that heard from too few voters has no successor yet."""
         reign = self.reigns[-1] if self.reigns else None
         ended = reign.ended if reign is not None else None

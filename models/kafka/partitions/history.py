@@ -270,7 +270,7 @@ class PartitionHistory:
         if not same:
             self.leaderships.insert(index, new)
             return new
-        if is_kraft and self._never_vacant(index, new):
+        if is_kraft and self._was_never_vacant(index, new):
             self.leaderships[index] = new
             return new
         return self._merge(index, new)
@@ -291,7 +291,7 @@ class PartitionHistory:
         self.leaderships.append(new)
         return new
 
-    def _never_vacant(self, index: int, new: Leadership) -> bool:
+    def _was_never_vacant(self, index: int, new: Leadership) -> bool:
         """Whether an inferred vacancy has no room between the epochs.
 
         A KRaft controller gives it an epoch of its own (PartitionChangeBuilder.java); a ZooKeeper controller may not.

@@ -89,7 +89,7 @@ class PartitionState:
         at = event.time_us
         if self.brokers.note_departure(node, at, event, is_fenced=is_fenced, is_controlled=is_controlled, is_suspected=is_suspected):
             self.controllers.over(node, at, event)
-            if is_suspected and self._only_without_file(node):
+            if is_suspected and self._is_only_without_file(node):
                 for history in self.partitions.unseen():
                     history.suppose(node)
                     self.partitions.note_nodes(history, (node,))
@@ -146,7 +146,7 @@ class PartitionState:
             if leader not in {None, NO_LEADER}:
                 self._imply(history, leader or NO_LEADER, isr, absence.ends[-1])
 
-    def _only_without_file(self, node: str) -> bool:
+    def _is_only_without_file(self, node: str) -> bool:
         return node not in self.suspicions.with_file and self.brokers.working() - {node} <= self.suspicions.with_file
 
     def _without(self, history: PartitionHistory, node: str, event: Event) -> None:
@@ -190,7 +190,7 @@ class PartitionState:
         current = history.current
         epoch = None if current is None or current.epoch is None else current.epoch + 1
         unclean = leader != NO_LEADER and history.isr is not None and leader not in history.isr
-        unwritten = leader == NO_LEADER and current is not None and self.controllers.lost_quorum(event.time_us)
+        unwritten = leader == NO_LEADER and current is not None and self.controllers.has_lost_quorum(event.time_us)
         if unwritten and current is not None:  # nobody is there to write the vacancy down: it takes no epoch
             epoch = current.epoch
         leadership = Leadership(
@@ -213,7 +213,7 @@ class PartitionState:
             return self.brokers.is_down(node) if self.now - at < MOMENT_US else self.brokers.was_down(node, at)
 
         isr = history.isr_before_forgotten(at) or self._in_sync(history)
-        if self.controllers.lost_quorum(at):
+        if self.controllers.has_lost_quorum(at):
             return NO_LEADER, isr or ()
         return elected(history.candidates, isr, is_down, is_kraft=self.is_kraft, is_unclean=unclean)
 

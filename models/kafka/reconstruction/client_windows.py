@@ -18,8 +18,8 @@ from models.events import Event, Witness, text_field
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
+    has_only_given_id,
     is_rebalance_notice,
-    only_gave_id,
     says_unknown_member,
     stays_till_expiry,
 )
@@ -228,7 +228,7 @@ class ClientWindows:
                 self._cut_off.discard(actor)
             elif action.kind is ActionKind.JOIN_FAILED:
                 self._refused(actor)
-                if only_gave_id(action):  # it joins again at once, which not every library logs
+                if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or is_rebalance_notice(action) or says_unknown_member(action):
                 self._open(action, actor)
@@ -293,7 +293,7 @@ class ClientWindows:
             if actor is not None and action.generation is None:
                 self._joined_unnamed(action, actor)
             return
-        if newest.generation is None and self._began_since(actor, newest.last_at, action.at):
+        if newest.generation is None and self._has_begun_since(actor, newest.last_at, action.at):
             self._joined_unnamed(action, actor)
             return
         newest.synced = newest.synced or action
@@ -305,7 +305,7 @@ class ClientWindows:
             return
         newest = self._newest
         near = newest is not None and action.at - newest.last_at <= TOGETHER_US
-        again = newest is not None and actor in newest.members and self._began_since(actor, newest.last_at, action.at)
+        again = newest is not None and actor in newest.members and self._has_begun_since(actor, newest.last_at, action.at)
         if newest is None or not near or again:
             if newest is not None and newest.generation is not None and action.at - newest.joined.at <= NEAR_US:
                 return  # a member that names generations tells of this time
@@ -314,7 +314,7 @@ class ClientWindows:
         self._take_in(newest, action, actor)
         newest.synced = newest.synced or action
 
-    def _began_since(self, actor: str | None, after: int, until: int) -> bool:
+    def _has_begun_since(self, actor: str | None, after: int, until: int) -> bool:
         return any(after < action.at <= until for action in self._openings.get(actor, ()))
 
     def _assigned(self, generation: int, count: int) -> None:
@@ -363,7 +363,7 @@ class ClientWindows:
         if self._last is None or self._was_empty:
             return None
         gone_at = self._last.gone_at
-        is_empty = gone_at is not None and not self._came_after(gone_at) and not self._has_strangers(self._last)
+        is_empty = gone_at is not None and not self._has_come_after(gone_at) and not self._has_strangers(self._last)
         return gone_at + HOLD_US + 1 if gone_at is not None and is_empty else None
 
     def next_windows(self) -> Iterator[ClientWindow]:
@@ -460,7 +460,7 @@ class ClientWindows:
         kept = {actor: [action for action in actions if action.at > after] for actor, actions in self._openings.items()}
         self._openings = {actor: actions for actor, actions in kept.items() if actions}
 
-    def _came_after(self, at: int) -> bool:
+    def _has_come_after(self, at: int) -> bool:
         return any(
             action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and action.at > at
             for actions in self._openings.values()

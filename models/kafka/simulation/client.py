@@ -114,7 +114,7 @@ class Client(ABC):
 
     def later(self, after_ms: int, action: Callable[[], None]) -> None:
         """Schedule an action of this process; a pause delays it."""
-        self.world.plan(after_ms, Deferred(self, self.life, action))
+        self.world.plan(after_ms, DelayedAction(self, self.life, action))
 
     def say(self, message: str, level: str = "", /, **fields: Any) -> None:
         """Write a line to the client's log.
@@ -211,7 +211,7 @@ class Client(ABC):
 
 
 @dataclass(slots=True, eq=False)
-class Deferred:
+class DelayedAction:
     """An action of one process, which a pause delays.
 
     No closure, because one that plans itself again would be garbage that only a collection finds.

@@ -22,7 +22,7 @@ from models.incidents.person_reasons import (
 )
 from models.kafka.cluster.expiry_bursts import bursts_near
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.hypotheses.timeouts import coordinator_had_moved, follows_load, is_echo
+from models.kafka.hypotheses.timeouts import follows_load, had_coordinator_moved, is_echo
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
 from models.rows import Person
@@ -78,11 +78,11 @@ _WAITS: Mapping[str, str] = {
 """Root cause of a wait, by the blocker's reason."""
 
 
-def _store_failed(_case: RebalanceContext, cause: Cause, _actions: list[MemberAction]) -> bool:
+def _has_store_failed(_case: RebalanceContext, cause: Cause, _actions: list[MemberAction]) -> bool:
     return cause is Cause.ASSIGNMENT_STORE_FAILED
 
 
-def _coordinator_moved(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
+def _has_coordinator_moved(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     if cause is Cause.COORDINATOR_FAILOVER:
         return True
     previous = context.previous
@@ -93,9 +93,9 @@ def _coordinator_moved(context: RebalanceContext, cause: Cause, actions: list[Me
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE]
-    if any(action.event.name in TOLD_OUT and coordinator_had_moved(context, action) for action in expiries):
+    if any(action.event.name in TOLD_OUT and had_coordinator_moved(context, action) for action in expiries):
         return True
-    return any(_expired_after_load(context, action) or _lost_with_a_broker(context, action) for action in expiries)
+    return any(_has_expired_after_load(context, action) or _was_lost_with_a_broker(context, action) for action in expiries)
 
 
 def _session_timeout_us(context: RebalanceContext, action: MemberAction) -> int | None:
@@ -105,7 +105,7 @@ def _session_timeout_us(context: RebalanceContext, action: MemberAction) -> int 
     return known * US_PER_MS if known else None
 
 
-def _expired_after_load(context: RebalanceContext, expiry: MemberAction) -> bool:
+def _has_expired_after_load(context: RebalanceContext, expiry: MemberAction) -> bool:
     """Return True if the expiry follows one session timeout after a load.
 
     On load all timers restart with the full session timeout, so members that vanished before expire then.
@@ -118,7 +118,7 @@ def _expired_after_load(context: RebalanceContext, expiry: MemberAction) -> bool
     return any(-US_PER_SECOND // 2 <= expiry.at - loaded_at - timeout <= US_PER_SECOND for timeout in timeouts)
 
 
-def _lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> bool:
+def _was_lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> bool:
     """Return True if the member fell silent when a broker was lost.
 
     The broker's partitions moved to others; both have the same cause.
@@ -128,7 +128,7 @@ def _lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> bool
     return bool(context.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + TAKEOVER_US))
 
 
-def _coordinator_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
+def _has_coordinator_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     """Whether members of several groups expired at once.
 
     The group that forms anew after that has the same root cause.
@@ -158,10 +158,10 @@ def _was_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAct
     It is rejected later under its old member id, and logged nothing before its session expired.
     """
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE] if cause is Cause.SESSION_TIMEOUT else []
-    return any(_heard_of_it(context, action) if action.event.name in TOLD_OUT else _came_to(context, action) for action in expiries)
+    return any(_has_heard_of_it(context, action) if action.event.name in TOLD_OUT else _has_come_to(context, action) for action in expiries)
 
 
-def _heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
+def _has_heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
     """Whether a running process hears that its session ended.
 
     One that had lost its coordinator before was not paused.
@@ -175,7 +175,7 @@ def _heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
     return not any(context.actor(action) == actor for action in lost)
 
 
-def _came_to(context: RebalanceContext, expiry: MemberAction) -> bool:
+def _has_come_to(context: RebalanceContext, expiry: MemberAction) -> bool:
     actor = context.actor(expiry)
     silent_since = expiry.at - (_session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS)
     for action in context.actions:
@@ -224,9 +224,9 @@ def _was_planned(_case: RebalanceContext, cause: Cause, _actions: list[MemberAct
 
 _ROOTS: tuple[tuple[RootCause | Cause, Callable[[RebalanceContext, Cause, list[MemberAction]], bool]], ...] = (
     (Cause.COOPERATIVE_FOLLOWUP, _was_planned),
-    (RootCause.ASSIGNMENT_STORE_FAILED, _store_failed),
-    (RootCause.COORDINATOR_FAILOVER, _coordinator_moved),
-    (RootCause.COORDINATOR_PAUSE, _coordinator_paused),
+    (RootCause.ASSIGNMENT_STORE_FAILED, _has_store_failed),
+    (RootCause.COORDINATOR_FAILOVER, _has_coordinator_moved),
+    (RootCause.COORDINATOR_PAUSE, _has_coordinator_paused),
     (RootCause.SLOW_PROCESSING, _was_removed_before),
     (RootCause.GHOST_MEMBER, _is_ghost),
     (RootCause.CLIENT_PAUSE, _was_paused),

@@ -138,7 +138,7 @@ def _decide(
 def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matching: _SourceMatcher) -> str:
     """Return the path for known content that the source has completely or in part."""
     path = file.path
-    if path != source.name and length == file.end and not matching.still_there(file):
+    if path != source.name and length == file.end and not matching.is_still_there(file):
         result.renamed[path] = path = source.name
     elif path != source.name and path in matching.present_names:
         result.renamed[path] = path = _aside(result, file, matching)
@@ -209,7 +209,7 @@ class _SourceMatcher:
                 wanted[source.path].append((file.start.offset - 1, source.size_bytes))
         places.ahead(wanted)
 
-    def still_there(self, file: KnownFile) -> bool:
+    def is_still_there(self, file: KnownFile) -> bool:
         """Return True if the content may still exist under its path."""
         return file.path not in self.present_names and self._exists(file.path)
 

@@ -116,7 +116,7 @@ def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
         return False
     if former["groups"] is None:
         return bool(incident["started_at"] == former["started_at"])
-    return _about_the_same(incident, former) and bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))
+    return _is_about_the_same(incident, former) and bool(incident["started_at"] <= former["started_at"] <= (incident["ended_at"] or LATEST))
 
 
 def _may_be_remainder(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
@@ -126,9 +126,9 @@ def _may_be_remainder(incident: Mapping[str, Any], former: Mapping[str, Any]) ->
     """
     if incident["started_at"] is None or former["groups"] is None or incident["cluster"] != former["cluster"]:
         return False
-    return _about_the_same(incident, former) and bool(former["started_at"] < incident["started_at"])
+    return _is_about_the_same(incident, former) and bool(former["started_at"] < incident["started_at"])
 
 
-def _about_the_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
+def _is_about_the_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:
     groups, before = set(incident["groups"]), set(former["groups"])
     return bool(groups & before) or not (groups or before)

@@ -123,7 +123,7 @@ class Group:
         return made
 
     @property
-    def all_joined(self) -> bool:
+    def have_all_joined(self) -> bool:
         """Whether all members have joined and no id is pending (hasAllMembersJoined)."""
         return self.waiting == len(self.members) and not self.pending_join
 

@@ -41,7 +41,7 @@ def rebalance(shard: Shard, group: Group, reason_id: str, **reason: Any) -> None
     if is_initial:
         step_ms = shard.settings.initial_delay_ms
         await_joins(shard, group, step_ms, Delay(step_ms, max(group.rebalance_ms - step_ms, 0)))
-    elif group.all_joined:
+    elif group.have_all_joined:
         complete(shard, group)
     else:
         await_joins(shard, group, group.rebalance_ms)
@@ -57,7 +57,7 @@ def try_complete(shard: Shard, group: Group) -> None:
 
     Source: maybeCompleteJoinPhase, tryCompleteJoin.
     """
-    if group.state is State.PREPARING_REBALANCE and group.all_joined and not group.is_initial:
+    if group.state is State.PREPARING_REBALANCE and group.have_all_joined and not group.is_initial:
         complete(shard, group)
 
 
@@ -213,7 +213,7 @@ def expire_session(shard: Shard, group: Group, member_id: str) -> None:
         if group.state is not State.PREPARING_REBALANCE:
             member_gone(shard, group, "heartbeat_expiration", reason_member_id=member_id)
             return
-    if group.state is State.PREPARING_REBALANCE and group.all_joined and not keeps_waiting(shard, group):
+    if group.state is State.PREPARING_REBALANCE and group.have_all_joined and not keeps_waiting(shard, group):
         complete(shard, group)
 
 
