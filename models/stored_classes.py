@@ -42,7 +42,7 @@ STORED: Mapping[str, str] = {
     "EpochDraft": "models.kafka.reconstruction.epoch_windows:EpochWindow",
     "EpochPeer": "models.kafka.reconstruction.member_signs:EpochPeer",
     "EpochSign": "models.kafka.reconstruction.member_signs:EpochSign",
-    "EpochTurn": "models.kafka.reconstruction.untold_epochs:EpochTurn",
+    "EpochTurn": "models.kafka.reconstruction.unlogged_epochs:EpochTurn",
     "Event": "models.events:Event",
     "ExpiryBurst": "models.kafka.cluster.expiry_bursts:ExpiryBurst",
     "Evidence": "models.rows:Evidence",
@@ -119,7 +119,7 @@ STORED: Mapping[str, str] = {
     "Told": "models.kafka.partitions.history:LeadershipSource",
     "TopicChange": "models.kafka.cluster.facts:TopicChange",
     "UnderReplicatedSpan": "models.rows:UnderReplicatedSpan",
-    "UntoldEpochs": "models.kafka.reconstruction.untold_epochs:UntoldEpochs",
+    "UntoldEpochs": "models.kafka.reconstruction.unlogged_epochs:UntoldEpochs",
     "Witness": "models.events:Witness",
 }
 """Module and class by stable name."""

@@ -25,7 +25,7 @@ from models.kafka.reconstruction.epoch_windows import (
 from models.kafka.reconstruction.fence_reasons import cause_of_fence
 from models.kafka.reconstruction.member_signs import READY
 from models.kafka.reconstruction.member_steps import MemberSteps
-from models.kafka.reconstruction.untold_epochs import HOLD_US, SHOWN_BY
+from models.kafka.reconstruction.unlogged_epochs import HOLD_US, SHOWN_BY
 from models.tolerances import whole
 
 SAME_CHANGE_US = whole("kafka.epoch_log.same_change_us")

@@ -17,7 +17,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
 from models.kafka.reconstruction.member_signs import HEARTBEATS, EpochSign
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
-from models.kafka.reconstruction.untold_epochs import DOWNGRADE, UntoldEpochs
+from models.kafka.reconstruction.unlogged_epochs import DOWNGRADE, UntoldEpochs
 from models.tolerances import whole
 from models.units import FOREVER
 
