@@ -119,7 +119,7 @@ STORED: Mapping[str, str] = {
     "Told": "models.kafka.partitions.history:LeadershipSource",
     "TopicChange": "models.kafka.cluster.facts:TopicChange",
     "UnderReplicatedSpan": "models.rows:UnderReplicatedSpan",
-    "UntoldEpochs": "models.kafka.reconstruction.unlogged_epochs:UntoldEpochs",
+    "UntoldEpochs": "models.kafka.reconstruction.unlogged_epochs:UnloggedEpochs",
     "Witness": "models.events:Witness",
 }
 """Module and class by stable name."""

@@ -120,17 +120,17 @@ TOLERANCES: Mapping[str, Tolerance] = {
         5_000_000, "all are answered at once (GroupCoordinator.onCompleteJoin); the rest assumed"
     ),
     "kafka.member_signs.round_trip_us": Tolerance(500_000),
-    "kafka.untold_epochs.hold_us": Tolerance(60_000_000),
-    "kafka.untold_epochs.follows_us": Tolerance(
+    "kafka.unlogged_epochs.hold_us": Tolerance(60_000_000),
+    "kafka.unlogged_epochs.follows_us": Tolerance(
         10_000_000, "twice group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848); the factor assumed"
     ),
-    "kafka.untold_epochs.silent_us": Tolerance(
+    "kafka.unlogged_epochs.silent_us": Tolerance(
         5_000_000, "group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848): living members are heard that often"
     ),
-    "kafka.untold_epochs.alive_us": Tolerance(
+    "kafka.unlogged_epochs.alive_us": Tolerance(
         10_000_000, "twice group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848); the factor assumed"
     ),
-    "kafka.untold_epochs.alive_beats": Tolerance(2, "one heartbeat may be late: assumed"),
+    "kafka.unlogged_epochs.alive_beats": Tolerance(2, "one heartbeat may be late: assumed"),
     "kafka.epoch_log.same_change_us": Tolerance(1_500_000),
     "kafka.epoch_log.same_request_us": Tolerance(50_000),
     "kafka.epoch_log.reaches_us": Tolerance(3_600_000_000),

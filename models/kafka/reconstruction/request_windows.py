@@ -17,7 +17,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
 from models.kafka.reconstruction.member_signs import HEARTBEATS, EpochSign
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
-from models.kafka.reconstruction.unlogged_epochs import DOWNGRADE, UntoldEpochs
+from models.kafka.reconstruction.unlogged_epochs import DOWNGRADE, UnloggedEpochs
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -86,7 +86,7 @@ class RequestWindows:
     downgraded: EpochSign | None = None
     """The leave that made it a classic one, until its next generation."""
     pending_events: deque[Event] = field(default_factory=deque)
-    epochs: UntoldEpochs = field(default_factory=UntoldEpochs)
+    epochs: UnloggedEpochs = field(default_factory=UnloggedEpochs)
     """The same for groups of the consumer protocol."""
 
     def feed(self, event: Event, at: int) -> None:

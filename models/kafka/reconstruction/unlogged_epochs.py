@@ -28,7 +28,7 @@ from models.kafka.reconstruction.partition_owners import PartitionOwners
 from models.tolerances import whole
 from models.units import FOREVER
 
-HOLD_US = whole("kafka.untold_epochs.hold_us")
+HOLD_US = whole("kafka.unlogged_epochs.hold_us")
 """How long a sign waits for the coordinator's lines and others' signs."""
 
 HELD_MAX = 10_000
@@ -37,16 +37,16 @@ HELD_MAX = 10_000
 PEERS_MAX = 10_000
 """Members that are remembered; beyond it the oldest go."""
 
-FOLLOWS_US = whole("kafka.untold_epochs.follows_us")
+FOLLOWS_US = whole("kafka.unlogged_epochs.follows_us")
 """How long after an epoch a new assignment may be of it.
 
 Others had to give partitions up first.
 """
 
-ALIVE_US = whole("kafka.untold_epochs.alive_us")
+ALIVE_US = whole("kafka.unlogged_epochs.alive_us")
 """A member that was heard this recently was not silent."""
 
-ALIVE_BEATS = whole("kafka.untold_epochs.alive_beats")
+ALIVE_BEATS = whole("kafka.unlogged_epochs.alive_beats")
 """The same in its own heartbeats."""
 
 UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition from epoch"
@@ -83,7 +83,7 @@ class EpochTurn:
 
 
 @dataclass(slots=True)
-class UntoldEpochs:
+class UnloggedEpochs:
     """Words the steps of one group that its coordinator doesn't tell."""
 
     epoch: int | None = None
