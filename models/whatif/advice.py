@@ -183,12 +183,12 @@ def _has(version: str | None, change: str) -> bool:
 
 
 def _sessions(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
-    """Sessions that outlive the measured silences."""
+    """Sessions that outlive the measured silences, and restarts of static members."""
     session_ms = settings.session_ms[""]
     silences = sorted(
         silent_ms + settings.heartbeat_ms
         for member in behaviour.members.values()
-        for silent_ms in _stretches_ms(member, Kind.HELD)
+        for silent_ms in (*_stretches_ms(member, Kind.HELD), *(_absences_ms(member) if member.instance else ()))
         if silent_ms + settings.heartbeat_ms > present_ms(settings.session_ms, member)
     )
     for needed_ms in dict.fromkeys(rounded(each) for each in (_middle(silences), *silences[-1:])):
@@ -204,16 +204,18 @@ def _stretches_ms(member: Member, kind: Kind) -> Iterator[int]:
                 yield stretch.until_ms - stretch.from_ms
 
 
+def _absences_ms(member: Member) -> Iterator[int]:
+    """Times between a member's end and its next start."""
+    for life, after in pairwise(member.lives):
+        if life.end_ms is not None:
+            yield after.start_ms - life.end_ms
+
+
 def _static(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
     """Fixed identities, with sessions that outlive the measured restarts."""
     if all(member.instance for member in behaviour.members.values()):
         return
-    absences = sorted(
-        after.start_ms - life.end_ms + settings.heartbeat_ms
-        for member in behaviour.members.values()
-        for life, after in pairwise(member.lives)
-        if life.end_ms is not None
-    )
+    absences = sorted(away_ms + settings.heartbeat_ms for member in behaviour.members.values() for away_ms in _absences_ms(member))
     session_ms = settings.session_ms[""]
     for needed_ms in dict.fromkeys(max(session_ms, rounded(each)) for each in (_middle(absences), *absences[-1:]) if each):
         # Sessions of the newer protocol are the brokers' to set, for all groups.

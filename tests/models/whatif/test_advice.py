@@ -53,6 +53,14 @@ def test_restarts_want_fixed_identities(tmp_path: Path) -> None:
     assert best.candidate.values_ms["session"] == 10_000  # the present one is long enough
 
 
+def test_restarts_of_static_members_want_a_session_that_outlasts_them(tmp_path: Path) -> None:
+    slow = InjectedFault(kind="close", member=2, at_ms=60_000, back_ms=40_000)
+    best = searched(slow, tmp_path, static=True).helpful[0]
+    assert best.candidate.id == "session"
+    assert 40_000 < best.candidate.values_ms["session"] <= 55_000
+    assert best.outlook.count("avoided") == 2, "the end of its session, and its join"
+
+
 def test_late_polls_want_a_longer_interval(tmp_path: Path) -> None:
     best = searched(LATE_POLLS, tmp_path).helpful[0]
     assert best.candidate.id == "longer_poll"
