@@ -13,16 +13,16 @@ from parsers.catalogue.slots import NO, ends_like_member_id
 from parsers.catalogue.templates import COLUMNS
 
 
-def choose(found: list[Reading], offsets_partitions: int | None) -> list[Reading]:
+def choose(candidates: list[Reading], offsets_partitions: int | None) -> list[Reading]:
     """Return the readings consistent with known rules about ids.
 
     All of them if none is.
     """
-    readings = distinct(found)
-    rules: tuple[Callable[[Reading], bool], ...] = (_is_specific, _whole_ids, lambda each: _home_agrees(each, offsets_partitions))
+    readings = distinct(candidates)
+    rules: tuple[Callable[[Reading], bool], ...] = (_is_specific, _whole_ids, lambda reading: _home_agrees(reading, offsets_partitions))
     for keep in rules:
         if len(readings) > 1:
-            readings = [each for each in readings if keep(each)] or readings
+            readings = [reading for reading in readings if keep(reading)] or readings
     return readings
 
 

@@ -61,20 +61,20 @@ class Catalogue:
         self.version: str = source["version"]
         self.reasons = Reasons(source["reasons"])
         self._requests = Requests(Bodies(source["bodies"]))
-        own = {**self._requests.slot_types(), **partition_slots.slot_types(), **queue_slots.slot_types()}
-        self._types: dict[str, SlotType] = {**types, "reason": self.reasons.slot_type(), **own}
+        slot_types = {**self._requests.slot_types(), **partition_slots.slot_types(), **queue_slots.slot_types()}
+        self._types: dict[str, SlotType] = {**types, "reason": self.reasons.slot_type(), **slot_types}
         self.prefixes: dict[str, Prefix] = {}
-        for each in source["prefixes"]:
-            texts = tuple(compile_template(text, self._types) for text in each["texts"])
-            if "mark" in each:
-                self.prefixes[each["name"]] = marked_prefix(each["name"], texts, each["mark"], each["over"])
+        for entry in source["prefixes"]:
+            texts = tuple(compile_template(text, self._types) for text in entry["texts"])
+            if "mark" in entry:
+                self.prefixes[entry["name"]] = marked_prefix(entry["name"], texts, entry["mark"], entry["over"])
             else:
-                self.prefixes[each["name"]] = Prefix(
-                    each["name"],
-                    each.get("inside", ""),
-                    each.get("instead_of", ""),
+                self.prefixes[entry["name"]] = Prefix(
+                    entry["name"],
+                    entry.get("inside", ""),
+                    entry.get("instead_of", ""),
                     texts,
-                    stands_before_all=each.get("stands_before_all", False),
+                    stands_before_all=entry.get("stands_before_all", False),
                 )
         self._marked = tuple(prefix for prefix in self.prefixes.values() if prefix.mark)
         self.messages: dict[str, Message] = {}
@@ -100,13 +100,13 @@ class Catalogue:
         if area.get("coordinator"):
             self._group_loggers.add(loggers)
         for entry in area["messages"]:
-            own = frozenset(map(last_segment, entry["loggers"])) if "loggers" in entry else loggers
-            self._logger_names |= own if not searched else frozenset()
+            entry_loggers = frozenset(map(last_segment, entry["loggers"])) if "loggers" in entry else loggers
+            self._logger_names |= entry_loggers if not searched else frozenset()
             message = Message(
                 entry["id"],
                 entry["emits"],
                 entry.get("witness", area["witness"]),
-                own,
+                entry_loggers,
                 entry.get("needs_logger", False),
                 area["system"],
                 _block(entry),
@@ -130,10 +130,12 @@ class Catalogue:
             if pattern.prefix == name:
                 bucket.by_word.setdefault(pattern.key, []).append(pattern)
         for patterns in bucket.by_word.values():
-            patterns.sort(key=lambda each: (each.is_generic, -each.template.fixed_length))
+            patterns.sort(key=lambda wording: (wording.is_generic, -wording.template.fixed_length))
         bucket.inner = [prefix for prefix in self.prefixes.values() if prefix.inside == name and not prefix.mark]
-        own = self.prefixes.get(name)
-        bucket.open_ended = own is not None and any(slot.type.tight not in _CLOSED for form in own.texts for slot in form.slots)
+        opening_prefix = self.prefixes.get(name)
+        bucket.open_ended = opening_prefix is not None and any(
+            slot.type.tight not in _CLOSED for form in opening_prefix.texts for slot in form.slots
+        )
         self._buckets[name] = bucket
         for prefix in [*bucket.inner, *(self._marked if not name else ())]:
             if prefix.stands_before_all:
@@ -163,17 +165,17 @@ class Catalogue:
         if head[0] in "CP" and head.startswith(("Completed request:", "Processor ")):
             return self._request(head)
         segment = self.segment(logger) if logger else ""
-        found = self._read(head, segment, message, offsets_partitions)
-        if found is None and end >= 0 and head.startswith(self._whole):
+        match = self._read(head, segment, message, offsets_partitions)
+        if match is None and end >= 0 and head.startswith(self._whole):
             return self._read(_one_line(message), segment, message, offsets_partitions)
-        return found
+        return match
 
     def _read(self, head: str, segment: str, message: str, offsets_partitions: int | None) -> Match | None:
         try:
-            found = self._quick(head, segment, message)
+            match = self._quick(head, segment, message)
         except TooManyReadings:
             return None
-        return self._thorough(head, segment, message, offsets_partitions) if found is None else found
+        return self._thorough(head, segment, message, offsets_partitions) if match is None else match
 
     def _quick(self, head: str, segment: str, message: str) -> Match | None:
         """The reading of an ordinary line.
@@ -182,14 +184,14 @@ class Catalogue:
         """
         bucket, at = self.plain, 0
         columns: dict[str, Any] = {}
-        said: dict[str, Any] = {}
+        prefix_fields: dict[str, Any] = {}
         marked = self.marked(head)
         if marked:
             if len(marked) > 1:
                 return None
             bucket, read, at = marked[0]
             for name, value in read.items():
-                (columns if name in COLUMNS else said)[name] = value
+                (columns if name in COLUMNS else prefix_fields)[name] = value
         while not marked and head.startswith("[", at):
             openings = self.openings(bucket, head, at)
             if len(openings) != 1:
@@ -212,7 +214,7 @@ class Catalogue:
                 continue
             if not self.allows(pattern.message, segment):
                 continue
-            fields = {**pattern.constants, **said}
+            fields = {**pattern.constants, **prefix_fields}
             if fill(template.plan, pieces, columns, fields):
                 entry = pattern.message
                 if entry.block is not None:
@@ -234,22 +236,24 @@ class Catalogue:
             if close < 0:
                 return ()
         key = head[: close + 2]
-        found = self._cache.get(key)
-        if found is None:
+        openings = self._cache.get(key)
+        if openings is None:
             stop = close + 3 if head.startswith(": ", close + 1) else close + 2
-            found = tuple(self._read_prefixes(bucket, head, at, stop))
+            openings = tuple(self._read_prefixes(bucket, head, at, stop))
             if len(self._cache) >= MAX_PREFIXES_CACHED:
                 self._cache.clear()
-            self._cache[key] = found
-        return found
+            self._cache[key] = openings
+        return openings
 
     def _read_prefixes(self, bucket: Bucket, head: str, at: int, stop: int) -> Iterator[Opening]:
         piece = head[at:stop]
-        found = {prefix.name: [values for template in prefix.texts for values in template.readings(piece, 0)] for prefix in bucket.inner}
+        by_prefix = {
+            prefix.name: [values for template in prefix.texts for values in template.readings(piece, 0)] for prefix in bucket.inner
+        }
         for prefix in bucket.inner:
-            if found[prefix.name]:
-                found.pop(prefix.instead_of, None)
-        for name, readings in found.items():
+            if by_prefix[prefix.name]:
+                by_prefix.pop(prefix.instead_of, None)
+        for name, readings in by_prefix.items():
             for values in readings:
                 yield Opening(self._buckets[name], values, stop)
 
@@ -258,14 +262,14 @@ class Catalogue:
 
         Raises TooManyReadings.
         """
-        found: list[Opening] = []
+        openings: list[Opening] = []
         for prefix in self._marked:
             if any(mark in head for mark in prefix.marks):
                 for values, at in prefix.openings(head):
-                    if len(found) >= MAX_OPENINGS:
+                    if len(openings) >= MAX_OPENINGS:
                         raise TooManyReadings
-                    found.append(Opening(self._buckets[prefix.name], values, at))
-        return found
+                    openings.append(Opening(self._buckets[prefix.name], values, at))
+        return openings
 
     def all_openings(self, bucket: Bucket, head: str, at: int) -> Iterator[Opening]:
         """Prefixes of any length: an id may hold a closing bracket."""
@@ -286,16 +290,16 @@ class Catalogue:
                 return
 
     def _thorough(self, head: str, segment: str, message: str, offsets_partitions: int | None) -> Match | None:
-        found: list[Reading] = []
+        candidates: list[Reading] = []
         try:
             for opening in self.all_openings(self.plain, head, 0):
                 for pattern in opening.bucket.patterns(head, opening.at):
                     if head.endswith(pattern.template.tail) and self.allows(pattern.message, segment):
                         for values in pattern.template.readings(head, opening.at):
-                            found.append((pattern, {**opening.columns, **values}))
+                            candidates.append((pattern, {**opening.columns, **values}))
         except TooManyReadings:
-            return ambiguous(found) if found else None
-        readings = choose(found, offsets_partitions)
+            return ambiguous(candidates) if candidates else None
+        readings = choose(candidates, offsets_partitions)
         if len(readings) == 1:
             return self._result(*readings[0], message)
         return ambiguous(readings) if readings else None
@@ -324,29 +328,29 @@ class Catalogue:
             entry.block.add(message, columns, fields)
         return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
 
-    def swallows(self, found: Match) -> bool:
+    def swallows(self, match: Match) -> bool:
         """Whether a name holds fixed words of the message.
 
         Then a cut text was read in a shorter wording.
         """
-        if found.message_id not in self._inner_words:
-            patterns = (pattern for pattern in self.patterns if pattern.message.id == found.message_id)
+        if match.message_id not in self._inner_words:
+            patterns = (pattern for pattern in self.patterns if pattern.message.id == match.message_id)
             words = {literal for pattern in patterns for literal in pattern.template.literals[1:-1] if len(literal) > _SEPARATING}
-            self._inner_words[found.message_id] = tuple(sorted(words))
-        names = [value for value in found.columns.values() if isinstance(value, str)]
-        return any(words in name for words in self._inner_words[found.message_id] for name in names)
+            self._inner_words[match.message_id] = tuple(sorted(words))
+        names = [value for value in match.columns.values() if isinstance(value, str)]
+        return any(words in name for words in self._inner_words[match.message_id] for name in names)
 
-    def with_exception(self, found: Match, stack: str) -> Match:
+    def with_exception(self, match: Match, stack: str) -> Match:
         """The match with what its entry wants of the exception behind the message."""
-        block = self.messages[found.message_id].block if stack else None
-        said = block.read(stack) if block is not None and block.is_of_exceptions else {}
-        return found._replace(fields={**found.fields, **said}) if said else found
+        block = self.messages[match.message_id].block if stack else None
+        stack_fields = block.read(stack) if block is not None and block.is_of_exceptions else {}
+        return match._replace(fields={**match.fields, **stack_fields}) if stack_fields else match
 
     def _request(self, head: str) -> Match | None:
-        found = self._requests.read(head)
-        if found is None:
+        request = self._requests.read(head)
+        if request is None:
             return None
-        message_id, values = found
+        message_id, values = request
         columns = {name: values.pop(name) for name in COMMON_FIELDS if name in values}
         message = self.messages[message_id]
         return Match(message.id, message.emits, message.system, message.witness, columns, values)
@@ -424,10 +428,12 @@ class Catalogue:
         Raises KeyError where the version has no wording of the message for which all fields are given.
         """
         given = frozenset(fields)
-        fitting = [each for each in self.wordings(message_id, version) if self.needs(each, given) <= given and self.fits(each, fields)]
+        fitting = [
+            wording for wording in self.wordings(message_id, version) if self.needs(wording, given) <= given and self.fits(wording, fields)
+        ]
         if not fitting:
             raise KeyError(f"{message_id} has no wording in {version} for these fields: {', '.join(sorted(fields))}")
-        return self.write(max(fitting, key=lambda each: len(self.needs(each, given))), fields)
+        return self.write(max(fitting, key=lambda wording: len(self.needs(wording, given))), fields)
 
     def write(self, pattern: Pattern, fields: Mapping[str, Any]) -> str:
         """The line of one wording."""

@@ -85,20 +85,22 @@ class Prefix:
     def openings(self, head: str) -> Iterator[tuple[dict[str, Any], int]]:
         """All readings of a marked prefix: its values and the start of the message."""
         for template, end in self.ends:
-            for found in end.finditer(head):
-                for values in template.readings(head[: found.end()], 0):
-                    passed = self.over.match(head, found.end()) if self.over is not None else None
-                    yield values, found.end() if passed is None else passed.end()
+            for match in end.finditer(head):
+                for values in template.readings(head[: match.end()], 0):
+                    passed = self.over.match(head, match.end()) if self.over is not None else None
+                    yield values, match.end() if passed is None else passed.end()
 
 
 def marked_prefix(name: str, texts: tuple[Template, ...], mark: str, over: str) -> Prefix:
     """Make a prefix that is recognised by words in its middle."""
     ends, marks = [], [mark]
     for template in texts:
-        first, own = next(((at, mark) for at, literal in enumerate(template.literals) if mark in literal), (0, template.literals[0]))
-        marks.append(own)
+        first, template_mark = next(
+            ((at, mark) for at, literal in enumerate(template.literals) if mark in literal), (0, template.literals[0])
+        )
+        marks.append(template_mark)
         literal = template.literals[first]
-        parts = [re.escape(literal[literal.index(own) :])]
+        parts = [re.escape(literal[literal.index(template_mark) :])]
         for slot, after in zip(template.slots[first:], template.literals[first + 1 :], strict=True):
             parts.append(f"{slot.type.tight}{re.escape(after)}")
         ends.append((template, re.compile("".join(parts), re.ASCII)))

@@ -33,14 +33,14 @@ class GroupLoggers:
 
     def __init__(self, source: Mapping[str, Any]) -> None:
         self._packages = [
-            _Package(tuple(each["package"].split(".")), frozenset(each.get("classes", ()))) for each in source["group_loggers"]
+            _Package(tuple(entry["package"].split(".")), frozenset(entry.get("classes", ()))) for entry in source["group_loggers"]
         ]
         self._whole: set[str] = set()
-        self._ignored_loggers = frozenset(logger for each in source["ignored"] if "texts" not in each for logger in each["loggers"])
+        self._ignored_loggers = frozenset(logger for entry in source["ignored"] if "texts" not in entry for logger in entry["loggers"])
         self._ignored_texts: dict[str, tuple[str, ...]] = {}
-        for each in source["ignored"]:
-            for logger in each.get("loggers", (ANY_LOGGER,)):
-                self._ignored_texts[logger] = (*self._ignored_texts.get(logger, ()), *each.get("texts", ()))
+        for entry in source["ignored"]:
+            for logger in entry.get("loggers", (ANY_LOGGER,)):
+                self._ignored_texts[logger] = (*self._ignored_texts.get(logger, ()), *entry.get("texts", ()))
 
     def add(self, segments: frozenset[str]) -> None:
         """Take the loggers of an area, by their last segments."""

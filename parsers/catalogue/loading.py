@@ -28,9 +28,9 @@ def yaml_files() -> Iterator[Traversable]:
 
 
 def _yaml_files(folder: Traversable) -> Iterator[Traversable]:
-    held = sorted(folder.iterdir(), key=lambda each: each.name)
-    yield from (each for each in held if each.is_file() and each.name.endswith(".yaml"))
-    for inner in held:
+    entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    yield from (entry for entry in entries if entry.is_file() and entry.name.endswith(".yaml"))
+    for inner in entries:
         if inner.is_dir():
             yield from _yaml_files(inner)
 

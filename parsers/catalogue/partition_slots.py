@@ -29,7 +29,7 @@ _KEYED = re.compile(r"(?:^|, )([^ ,]+) -> [A-Z][A-Za-z]*\(([\d, -]*)\)")
 
 _VOTER = re.compile(r"ReplicaKey\(id=(\d{1,10})")
 _VOTE = re.compile(r"VoterState\(replicaKey=ReplicaKey\(id=(\d{1,10})[^()]*\), state=([A-Z]+)\)")
-_SAID = (("silent", "UNRECORDED"), ("refusing", "REJECTED"))
+_VOTER_STATES = (("silent", "UNRECORDED"), ("refusing", "REJECTED"))
 
 _NUMBERS = {"leaderepoch": "leader_epoch", "partitionepoch": "partition_epoch", "zkversion": "partition_epoch"}
 _LISTS = {"isr": "isr", "isrwithbrokerepoch": "isr", "replicas": "replicas"}
@@ -37,7 +37,7 @@ _LISTS_IF_ANY = {"addingreplicas": "adding", "removingreplicas": "removing", "el
 
 _LEADERSHIP = ("leader", "leader_epoch", "isr", "partition_epoch")
 _ENCODED_FIELDS = ("leader", "leader_epoch", "isr")
-_HELD = (*_LEADERSHIP, "replicas")
+_REGISTRATION_NAMES = (*_LEADERSHIP, "replicas")
 _OPTIONAL = ("adding", "removing", "elr")
 _ELECTED = ("isr", "isr_before", "leader_before", "leader_epoch", "replicas", "elr")
 _CHANGED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "partition_epoch", "replicas", "elr")
@@ -66,7 +66,7 @@ def parse_registration(text: str) -> Any:
     """
     pieces = _NAMED.split(_BROKER_STATE.sub(r"\1", text))
     values: dict[str, Any] = {}
-    for name, value in zip((each.lower() for each in pieces[1::2]), pieces[2::2], strict=True):
+    for name, value in zip((key.lower() for key in pieces[1::2]), pieces[2::2], strict=True):
         if name == "leader":
             values["leader"] = _parse_node(value)
         elif name in _NUMBERS:
@@ -81,10 +81,10 @@ def parse_registration(text: str) -> Any:
 
 def _parse_encoded(text: str) -> Any:
     """Parse `{"leader":1,"leader_epoch":5,"isr":[1,2]}` (LeaderAndIsr.toString to 0.11)."""
-    found = _ENCODED.fullmatch(text)
-    if found is None:
+    match = _ENCODED.fullmatch(text)
+    if match is None:
         return NO
-    values = {"leader": _parse_node(found["leader"]), "leader_epoch": parse_int32(found["epoch"]), "isr": parse_nodes(found["isr"])}
+    values = {"leader": _parse_node(match["leader"]), "leader_epoch": parse_int32(match["epoch"]), "isr": parse_nodes(match["isr"])}
     return NO if NO in values.values() else values
 
 
@@ -122,12 +122,12 @@ def _parse_election(text: str) -> Any:
     before, separator, record = text.partition(", change record: ")
     if not separator:
         return NO
-    held, changed = parse_registration(unwrap(before)), _record_values(unwrap(record))
-    if held is NO or changed is NO or "leader_epoch" not in held:
+    registration, changed = parse_registration(unwrap(before)), _record_values(unwrap(record))
+    if registration is NO or changed is NO or "leader_epoch" not in registration:
         return NO
-    values = {"leader_before": held["leader"], "isr_before": held["isr"], "leader_epoch": held["leader_epoch"] + 1}
-    told = {name: value for name, value in changed.items() if name != "leader"}
-    return {**values, **({"replicas": held["replicas"]} if "replicas" in held else {}), **told}
+    values = {"leader_before": registration["leader"], "isr_before": registration["isr"], "leader_epoch": registration["leader_epoch"] + 1}
+    changes = {name: value for name, value in changed.items() if name != "leader"}
+    return {**values, **({"replicas": registration["replicas"]} if "replicas" in registration else {}), **changes}
 
 
 def _parse_change_record(text: str) -> Any:
@@ -167,7 +167,7 @@ def _parse_vote_states(text: str) -> Any:
     states = _VOTE.findall(text)
     if not states:
         return NO
-    return {name: [voter for voter, state in states if state == said] for name, said in _SAID}
+    return {name: [voter for voter, state in states if state == vote_state] for name, vote_state in _VOTER_STATES}
 
 
 def _parse_partition_assignment(text: str) -> Any:
@@ -210,8 +210,8 @@ def _parse_fetchers(text: str) -> Any:
 
     `HashMap(orders-0 -> InitialFetchState(..., BrokerEndPoint(id=2, ...),5,0), ...)`.
     """
-    found = [[name, leader, parse_int32(epoch)] for name, leader, epoch in _FETCHER.findall(unwrap(text))]
-    return found if all(_names_partition(name) and epoch is not NO for name, _, epoch in found) else NO
+    fetchers = [[name, leader, parse_int32(epoch)] for name, leader, epoch in _FETCHER.findall(unwrap(text))]
+    return fetchers if all(_names_partition(name) and epoch is not NO for name, _, epoch in fetchers) else NO
 
 
 def _parse_old_fetchers(text: str) -> Any:
@@ -219,14 +219,14 @@ def _parse_old_fetchers(text: str) -> Any:
 
     `List([orders-0, initOffset 5 to broker BrokerEndPoint(2,...)] , ...)`.
     """
-    found = [[name, leader, None] for name, leader in _OLD_FETCHER.findall(text)]
-    return found if all(_names_partition(name) for name, _, _ in found) else NO
+    fetchers = [[name, leader, None] for name, leader in _OLD_FETCHER.findall(text)]
+    return fetchers if all(_names_partition(name) for name, _, _ in fetchers) else NO
 
 
 def _parse_settings(text: str) -> Any:
     """Return whether a topic's settings allow unclean leaders, if they say so."""
-    found = _UNCLEAN.search(text)
-    return {} if found is None else {"unclean": found[1] == "true"}
+    match = _UNCLEAN.search(text)
+    return {} if match is None else {"unclean": match[1] == "true"}
 
 
 # -- writing -------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _registration(fields: Mapping[str, Any]) -> str:
     )
 
 
-def _told(fields: Mapping[str, Any]) -> str:
+def _partition_state(fields: Mapping[str, Any]) -> str:
     return (
         f"topicName='', partitionIndex=0, controllerEpoch=-1, leader={fields['leader']}, leaderEpoch={fields['leader_epoch']}, "
         f"isr={_list(fields, 'isr')}, partitionEpoch={fields['partition_epoch']}, replicas={_list(fields, 'replicas')}, "
@@ -321,8 +321,8 @@ def _election(fields: Mapping[str, Any]) -> str:
 
 
 def _vote_states(fields: Mapping[str, Any]) -> str:
-    said = ((voter, state) for name, state in _SAID for voter in fields.get(name) or ())
-    states = (f"{voter}=VoterState(replicaKey=ReplicaKey(id={voter}, directoryId=<undefined>), state={state})" for voter, state in said)
+    votes = ((voter, state) for name, state in _VOTER_STATES for voter in fields.get(name) or ())
+    states = (f"{voter}=VoterState(replicaKey=ReplicaKey(id={voter}, directoryId=<undefined>), state={state})" for voter, state in votes)
     return f"EpochElection(voterStates={{{', '.join(states)}}})"
 
 
@@ -375,14 +375,16 @@ def _settings(fields: Mapping[str, Any]) -> str:
 
 def slot_types() -> dict[str, SlotType]:
     """Slot types by name."""
-    registration = (*_HELD, *_OPTIONAL)
+    registration = (*_REGISTRATION_NAMES, *_OPTIONAL)
     return {
         "nodes": SlotType(r"[\d, -]*", parse_nodes, _spaced, is_spaced=True, filler=""),
         "dense_nodes": SlotType(r"[\d,-]*", parse_nodes, _dense, filler=""),
         "node_set": SlotType(r".*", parse_nodes, _node_set, is_spaced=True, filler="Set()"),
-        "registration": SlotType(r".*", parse_registration, _registration, is_spaced=True, several=registration, needs=_HELD),
-        "told": SlotType(r".*", parse_registration, _told, is_spaced=True, several=registration, needs=_HELD),
-        "zookeeper_told": SlotType(r".*", parse_registration, _zookeeper_told, is_spaced=True, several=_HELD, needs=_HELD),
+        "registration": SlotType(r".*", parse_registration, _registration, is_spaced=True, several=registration, needs=_REGISTRATION_NAMES),
+        "told": SlotType(r".*", parse_registration, _partition_state, is_spaced=True, several=registration, needs=_REGISTRATION_NAMES),
+        "zookeeper_told": SlotType(
+            r".*", parse_registration, _zookeeper_told, is_spaced=True, several=_REGISTRATION_NAMES, needs=_REGISTRATION_NAMES
+        ),
         "leader_and_isr": SlotType(r".*", parse_registration, _leader_and_isr, is_spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
         "leader_isr": SlotType(r".*", parse_registration, _leader_isr, is_spaced=True, several=_LEADERSHIP, needs=_LEADERSHIP),
         "encoded_leader_and_isr": SlotType(r"[^ ]*", _parse_encoded, _encoded, several=_ENCODED_FIELDS, needs=_ENCODED_FIELDS),

@@ -23,8 +23,8 @@ _GO_ID = re.compile(r"(?:^|[ }])id:(-?\d{1,10})(?!\d)")
 
 def _parse_queue(text: str) -> Any:
     """Parse `broker.topic.id` of Java and C#, or `topic@broker@id` of Node."""
-    found = _AT_SIGNS.fullmatch(text) or _DOTTED.fullmatch(text)
-    return _placed(found["topic"], found["broker"], found["partition"]) if found is not None else NO
+    match = _AT_SIGNS.fullmatch(text) or _DOTTED.fullmatch(text)
+    return _placed(match["topic"], match["broker"], match["partition"]) if match is not None else NO
 
 
 def _parse_go_queue(text: str) -> Any:
@@ -45,7 +45,7 @@ _LISTED = (
 
 _GO_QUEUE = re.compile(r"message_queue:\{")
 _QUEUE = "MessageQueue [topic={topic}, brokerName={broker}, queueId={partition}]"
-_UNTOLD = "Assignments { _assignmentList = System.Collections.Generic.List`1[Org.Apache.Rocketmq.Assignment] }"
+_NAMELESS_ASSIGNMENTS = "Assignments { _assignmentList = System.Collections.Generic.List`1[Org.Apache.Rocketmq.Assignment] }"
 
 
 def _parse_assignments(text: str) -> Any:
@@ -54,9 +54,9 @@ def _parse_assignments(text: str) -> Any:
     None if the list does not tell them, as in C#. "null" stands for no list before.
     """
     for form in _LISTED:
-        found = [_QUEUE.format(**each.groupdict()) for each in form.finditer(text)]
-        if found:
-            return found
+        queues = [_QUEUE.format(**match.groupdict()) for match in form.finditer(text)]
+        if queues:
+            return queues
     parts = [_parse_go_queue(part) for part in _GO_QUEUE.split(text)[1:]]
     if parts:
         return [_QUEUE.format(**part) for part in parts if part is not NO]
@@ -65,8 +65,8 @@ def _parse_assignments(text: str) -> Any:
 
 def _assignments(queues: Any) -> str:
     if queues is None:
-        return _UNTOLD
-    parts = (_dotted(found.groupdict()) for queue in queues if (found := _LISTED[0].fullmatch(queue)) is not None)
+        return _NAMELESS_ASSIGNMENTS
+    parts = (_dotted(match.groupdict()) for queue in queues if (match := _LISTED[0].fullmatch(queue)) is not None)
     return f"Assignments{{assignmentList=[{', '.join(f'Assignment{{messageQueue={part}}}' for part in parts)}]}}"
 
 

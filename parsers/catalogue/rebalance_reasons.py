@@ -36,7 +36,7 @@ class Reasons:
                 self.wordings.setdefault(entry["id"], []).append((tuple(pattern["seen_in"]), template))
                 self._by_word.setdefault(template.literals[0].split(" ")[0], []).append((entry["id"], template))
         for known in self._by_word.values():
-            known.sort(key=lambda each: -each[1].fixed_length)
+            known.sort(key=lambda pair: -pair[1].fixed_length)
 
     def slot_type(self) -> SlotType:
         """The type of slots that contain a reason."""
@@ -55,10 +55,10 @@ class Reasons:
             for reason_id, template in self._by_word.get(word, ()):
                 fits = [at for at in left if template.mark in texts[at] and texts[at].endswith(template.tail)]
                 pieces = template.pieces_of([texts[at] for at in fits])
-                found = {at: piece for at, piece in zip(fits, pieces, strict=True) if piece is not None}
-                if found:
-                    yield Alike(reason_id, template, list(found), list(found.values()))
-                    left = [at for at in left if at not in found]
+                pieces_by_row = {at: piece for at, piece in zip(fits, pieces, strict=True) if piece is not None}
+                if pieces_by_row:
+                    yield Alike(reason_id, template, list(pieces_by_row), list(pieces_by_row.values()))
+                    left = [at for at in left if at not in pieces_by_row]
             if left:
                 yield Alike(None, None, left, [()] * len(left))
 
@@ -67,10 +67,10 @@ class Reasons:
 
         If several readings fit, only their common values are returned.
         """
-        told = self._values(text)
-        if told["reason_id"] is None and text[:1].isalpha():  # people write a reason with a capital, or without its own
-            told = {**self._values(text[0].swapcase() + text[1:]), "reason": text}
-        return told
+        values = self._values(text)
+        if values["reason_id"] is None and text[:1].isalpha():  # people write a reason with a capital, or without its own
+            values = {**self._values(text[0].swapcase() + text[1:]), "reason": text}
+        return values
 
     def _values(self, text: str) -> dict[str, Any]:
         known = self._by_word.get(text.split(" ", 1)[0], ())
@@ -78,14 +78,14 @@ class Reasons:
             values = template.quick(text, 0)
             if values is not None:
                 return {"reason": text, "reason_id": reason_id, **values}
-        found: list[dict[str, Any]] = []
+        readings: list[dict[str, Any]] = []
         try:
             for reason_id, template in known:
-                found.extend({"reason_id": reason_id, **values} for values in template.readings(text, 0))
+                readings.extend({"reason_id": reason_id, **values} for values in template.readings(text, 0))
         except TooManyReadings:
-            found = []
-        whole = [each for each in found if ends_like_member_id(each.get("reason_member_id") or "")] or found
-        whole = [each for each in whole if _says_its_id_again(each)] or whole
+            readings = []
+        whole = [reading for reading in readings if ends_like_member_id(reading.get("reason_member_id") or "")] or readings
+        whole = [reading for reading in whole if _says_its_id_again(reading)] or whole
         if not whole:
             return {"reason": text, "reason_id": None}
         return {"reason": text, **{name: value for name, value in whole[0].items() if all(other.get(name, NO) == value for other in whole)}}

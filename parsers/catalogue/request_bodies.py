@@ -92,17 +92,17 @@ def _first(text: str, ends: tuple[str, ...]) -> int:
 
 def _parse_identities(text: str) -> list[dict[str, str | None]]:
     """Leaving members: id, instance id, reason."""
-    found: list[dict[str, str | None]] = []
+    identities: list[dict[str, str | None]] = []
     for piece in text.split("MemberIdentity(memberId='")[1:]:
         member, _, rest = piece.partition("', groupInstanceId=")
         rest = _IDENTITY_END.sub("", rest)
         instance, has_reason, reason = rest.partition(", reason=")
-        found.append({"memberId": member, "groupInstanceId": _quoted(instance), "reason": _quoted(reason) if has_reason else None})
+        identities.append({"memberId": member, "groupInstanceId": _quoted(instance), "reason": _quoted(reason) if has_reason else None})
     for piece in text.split("{member_id=")[1:]:
         member, _, rest = piece.partition(",group_instance_id=")
         instance = _IDENTITY_END.sub("", rest)
-        found.append({"memberId": member, "groupInstanceId": None if instance == "null" else instance, "reason": None})
-    return found
+        identities.append({"memberId": member, "groupInstanceId": None if instance == "null" else instance, "reason": None})
+    return identities
 
 
 def _quoted(text: str) -> str | None:
@@ -167,9 +167,9 @@ class Bodies:
                 return values
         try:
             for template in templates:
-                found = list(template.readings(text, 0))
-                if found:
-                    return found[0] if len(found) == 1 else None
+                readings = list(template.readings(text, 0))
+                if readings:
+                    return readings[0] if len(readings) == 1 else None
         except TooManyReadings:
             return None
         return None

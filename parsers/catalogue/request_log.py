@@ -104,7 +104,7 @@ _TIMES = ("total_ms", "request_queue_ms", "local_ms", "remote_ms", "throttle_ms"
 _JSON_TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")
 _CONNECTION = re.compile(r"(?P<here>\S*):\d{1,5}-(?P<there>\S*):\d{1,5}-\d+(?:-\d+)?")
 
-Found = tuple[str, dict[str, Any]]
+RequestFields = tuple[str, dict[str, Any]]
 
 
 class Requests:
@@ -113,7 +113,7 @@ class Requests:
     def __init__(self, bodies: Bodies) -> None:
         self._bodies = bodies
 
-    def read(self, head: str) -> Found | None:
+    def read(self, head: str) -> RequestFields | None:
         """Return message id and fields of a line.
 
         None for other APIs and for unreadable bodies.
@@ -154,7 +154,7 @@ class Requests:
     # -- JSON ----------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _json(head: str, at: int, is_received: bool) -> Found | None:
+    def _json(head: str, at: int, is_received: bool) -> RequestFields | None:
         key = _JSON_KEY.match(head, at)
         if key is not None and (int(key[1]) not in _JSON_APIS or (is_received and int(key[1]) in _OF_RECORDS)):
             return None
@@ -179,7 +179,7 @@ class Requests:
 
     # -- text ----------------------------------------------------------------------------------------------
 
-    def _text(self, head: str, at: int, is_received: bool) -> Found | None:
+    def _text(self, head: str, at: int, is_received: bool) -> RequestFields | None:
         opened = _HEADER.match(head, at)
         if opened is not None:
             api = _OLD_NAMES.get(opened[1], opened[1])
@@ -204,7 +204,7 @@ class Requests:
             return None if request is None else understand(api, request, {}, values, is_received)
         return self._completed_text(api, head, body, values)
 
-    def _completed_text(self, api: str, head: str, body: int, values: dict[str, Any]) -> Found | None:
+    def _completed_text(self, api: str, head: str, body: int, values: dict[str, Any]) -> RequestFields | None:
         begin = head.rfind(" from connection ")
         tail = _TAIL.match(head, begin) if begin >= 0 else None
         if tail is None:
@@ -273,8 +273,8 @@ def _body_type(read: Callable[[str], dict[str, Any] | None], names: tuple[str, .
 
 def _only(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
     """The only match from `at` on, None if there is none or several."""
-    found = pattern.search(text, at)
-    return found if found is not None and pattern.search(text, found.start() + 1) is None else None
+    match = pattern.search(text, at)
+    return match if match is not None and pattern.search(text, match.start() + 1) is None else None
 
 
 def _joining(request: Body) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def _join(request: Body, response: Body) -> dict[str, Any]:
 
 def _sync(request: Body, response: Body) -> dict[str, Any]:
     assignments = request.get("assignments") or []
-    members = [each["memberId"] if isinstance(each, dict) else each for each in assignments]
+    members = [entry["memberId"] if isinstance(entry, dict) else entry for entry in assignments]
     return {**member_of(request), "error_code": first_error(response), "by_leader": bool(assignments), "assigned_members": members or None}
 
 
@@ -404,7 +404,7 @@ def _of_its_type(name: str, value: Any) -> bool:
     return isinstance(value, str)
 
 
-def understand(api: str, request: Body, response: Body, values: dict[str, Any], is_received: bool) -> Found | None:
+def understand(api: str, request: Body, response: Body, values: dict[str, Any], is_received: bool) -> RequestFields | None:
     """Fields of an event from request and answer, in any printed form.
 
     Absent fields are omitted.
@@ -416,7 +416,7 @@ def understand(api: str, request: Body, response: Body, values: dict[str, Any], 
         return None  # JSON of another shape, not printed by a broker
     if read is None:
         return None
-    if not all(_of_its_type(name, value) for each in (values, read) for name, value in each.items()):
+    if not all(_of_its_type(name, value) for part in (values, read) for name, value in part.items()):
         return None
     code = read.get("error_code")
     if code:

@@ -102,8 +102,8 @@ def _parse_epoch(text: str) -> Any:
     """Parse an epoch as number, Some(n), OptionalInt[n], None or OptionalInt.empty."""
     if text in {"None", "OptionalInt.empty"}:
         return None
-    found = _EPOCH.fullmatch(text)
-    return NO if found is None else parse_int32(found[1])
+    match = _EPOCH.fullmatch(text)
+    return NO if match is None else parse_int32(match[1])
 
 
 def _parse_facility(text: str) -> Any:
@@ -181,8 +181,8 @@ def unwrap(text: str) -> str:
 
     `[a, b]`, `Set(a, b)`, `ArrayBuffer(a, b)`.
     """
-    found = _COLLECTION.fullmatch(text)
-    return text if found is None else found[1] if found[1] is not None else found[2]
+    match = _COLLECTION.fullmatch(text)
+    return text if match is None else match[1] if match[1] is not None else match[2]
 
 
 def parse_list(text: str) -> list[str]:
@@ -201,9 +201,9 @@ def _parse_bracketed(text: str) -> Any:
 
 def _parse_partitions(text: str) -> Any:
     """Parse partitions printed by Java (`[orders-0]`) or as kafka-python's TopicPartition."""
-    found = _PYTHON_PARTITION.findall(text)
-    if found:
-        return [f"{topic}-{partition}" for topic, partition in found]
+    pairs = _PYTHON_PARTITION.findall(text)
+    if pairs:
+        return [f"{topic}-{partition}" for topic, partition in pairs]
     return [] if text in {"set()", "{}", "()", "frozenset()", "set([])"} else _parse_bracketed(text)
 
 
@@ -212,10 +212,10 @@ def _parse_tasks(text: str) -> Any:
 
     `(active=[0-1, 0-2], standby=[], warmup=[])` (TasksTuple.java, toString).
     """
-    found = _TASKS.fullmatch(text)
-    if found is None:
+    match = _TASKS.fullmatch(text)
+    if match is None:
         return NO
-    return [f"{role} {task}" for role, tasks in zip(_ROLES, found.groups(), strict=True) if tasks for task in tasks.split(", ")]
+    return [f"{role} {task}" for role, tasks in zip(_ROLES, match.groups(), strict=True) if tasks for task in tasks.split(", ")]
 
 
 def _tasks(items: Sequence[str]) -> str:
@@ -259,14 +259,14 @@ def _parse_stream_thread(text: str) -> Any:
 
     `APPLICATION-UUID-StreamThread-N`, without the group where client.id is set (KafkaStreams.java, StreamThread.java).
     """
-    found = _THREAD.fullmatch(text)
-    return {"group": found and found["group"], "client_id": f"{text.removesuffix(_CONSUMER)}{_CONSUMER}"} if text else NO
+    match = _THREAD.fullmatch(text)
+    return {"group": match and match["group"], "client_id": f"{text.removesuffix(_CONSUMER)}{_CONSUMER}"} if text else NO
 
 
 def _parse_stream_client(text: str) -> Any:
     """Parse an instance of Streams, `APPLICATION-UUID`, to its group."""
-    found = _THREAD.fullmatch(text)
-    return {"group": found and found["group"]}
+    match = _THREAD.fullmatch(text)
+    return {"group": match and match["group"]}
 
 
 def _parse_box(text: str) -> Any:
@@ -300,9 +300,9 @@ _SOME_TOPIC_ID = "A" * 22
 
 def _parse_share_partition(text: str) -> Any:
     """Parse group, topic id of 22 characters and topic partition."""
-    found = _SHARE_PARTITION.fullmatch(text)
-    place = NO if found is None else _parse_topic_partition(found[2])
-    return {"group": found[1], **place} if found is not None and isinstance(place, dict) else NO
+    match = _SHARE_PARTITION.fullmatch(text)
+    place = NO if match is None else _parse_topic_partition(match[2])
+    return {"group": match[1], **place} if match is not None and isinstance(place, dict) else NO
 
 
 def _share_partition(fields: Mapping[str, Any]) -> str:
@@ -316,9 +316,9 @@ _DEAD_LETTERS = re.compile(
 
 def _parse_dead_letters(text: str) -> Any:
     """Parse group, partition and first offset of records for a dead letter topic."""
-    found = _DEAD_LETTERS.search(text)
-    place = NO if found is None else _parse_topic_partition(found[2])
-    return {"group": found[1], **place, "offset": int(found[3])} if found is not None and isinstance(place, dict) else NO
+    match = _DEAD_LETTERS.search(text)
+    place = NO if match is None else _parse_topic_partition(match[2])
+    return {"group": match[1], **place, "offset": int(match[3])} if match is not None and isinstance(place, dict) else NO
 
 
 def _dead_letters(fields: Mapping[str, Any]) -> str:

@@ -104,10 +104,10 @@ class Template:
         """Unparsed slots of an ordinary line, None if not found quickly."""
         if not self.is_regular:
             return self._sole(text, start)
-        found = self.expression().match(text, start)
-        if found is None or (self.spaced >= 0 and not self._is_alone(text, found, self.spaced)):
+        match = self.expression().match(text, start)
+        if match is None or (self.spaced >= 0 and not self._is_alone(text, match, self.spaced)):
             return None
-        return found.groups()
+        return match.groups()
 
     def could(self, text: str, start: int) -> bool:
         """Return True if the fixed words occur in the line in their order."""
@@ -148,9 +148,9 @@ class Template:
                 return None
         return pieces
 
-    def _is_alone(self, text: str, found: re.Match[str], spaced: int) -> bool:
+    def _is_alone(self, text: str, match: re.Match[str], spaced: int) -> bool:
         """Return True if the bounds of the slot that may contain spaces are unique."""
-        begin, end = found.span(spaced + 1)
+        begin, end = match.span(spaced + 1)
         before, after = self.literals[spaced], self.literals[spaced + 1]
         if spaced and text.find(before, begin - len(before) + 1) >= 0:
             return False
@@ -163,10 +163,10 @@ class Template:
         """
         joined = "\n".join(texts)
         if len(texts) > 1 and self.is_regular and self._marks is not None and joined.count("\n") == len(texts) - 1:
-            found: list[Any] = self._lines_expression().findall(joined)
+            matches: list[Any] = self._lines_expression().findall(joined)
             # Matches begin at starts of lines and do not overlap, so with as many matches as lines each line has one.
-            if len(found) == len(texts) and all(joined.count(mark) == len(texts) for mark in self._marks):
-                return found if len(self.slots) > 1 else [(piece,) if self.slots else () for piece in found]
+            if len(matches) == len(texts) and all(joined.count(mark) == len(texts) for mark in self._marks):
+                return matches if len(self.slots) > 1 else [(piece,) if self.slots else () for piece in matches]
         return [self.pieces(text, 0) for text in texts]
 
     def expression(self) -> re.Pattern[str]:
@@ -266,13 +266,13 @@ class Template:
 
         Each of the fixed words is between its leftmost and its rightmost position.
         """
-        steps = found = 0
+        steps = placement_count = 0
         stack: list[tuple[int, list[int], int]] = [(0, [], begin)]
         while stack:
             depth, places, at = stack.pop()
             if depth == len(middles):
-                found += 1
-                if found > MAX_READINGS:
+                placement_count += 1
+                if placement_count > MAX_READINGS:
                     raise TooManyReadings
                 yield self._spans(middles, places, begin, end)
                 continue
@@ -323,14 +323,14 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: 
     literals: list[str] = []
     slots: list[Slot] = []
     at = 0
-    for found in _SLOT.finditer(text):
-        literals.append(text[at : found.start()])
-        kind = found[2] or "text"
+    for match in _SLOT.finditer(text):
+        literals.append(text[at : match.start()])
+        kind = match[2] or "text"
         if kind not in types:
             raise BadTemplate(f"unknown slot type {kind!r} in {text!r}")
-        kind = NARROWER.get(found[1], kind) if kind == "int" else kind
-        slots.append(Slot(found[1], kind, types[kind]))
-        at = found.end()
+        kind = NARROWER.get(match[1], kind) if kind == "int" else kind
+        slots.append(Slot(match[1], kind, types[kind]))
+        at = match.end()
     literals.append(text[at:])
     if any(not literal for literal in literals[1:-1]):
         raise BadTemplate(f"two slots without words between them in {text!r}")
@@ -385,6 +385,6 @@ def fill(plan: Plan, pieces: Sequence[str], columns: dict[str, Any], fields: dic
         elif name:
             fields[name] = value
         else:
-            for each in value:
-                (columns if each in COLUMNS else fields)[each] = value[each]
+            for key in value:
+                (columns if key in COLUMNS else fields)[key] = value[key]
     return True

@@ -77,7 +77,9 @@ class WordingVersions:
             return None
         if not fitting:
             return None
-        return min((each.seen_in[0] for each in fitting), key=version_key), max((each.seen_in[-1] for each in fitting), key=version_key)
+        return min((pattern.seen_in[0] for pattern in fitting), key=version_key), max(
+            (pattern.seen_in[-1] for pattern in fitting), key=version_key
+        )
 
     def _within(self, head: str, message_id: str) -> list[Pattern]:
         """Wordings of a message behind what an unknown layout puts before it."""
@@ -88,15 +90,15 @@ class WordingVersions:
         return []
 
     def _fitting(self, head: str, message_id: str) -> list[Pattern]:
-        found = []
+        patterns = []
         for opening in self._known.all_openings(self._known.plain, head, 0):
             for pattern in opening.bucket.patterns(head, opening.at):
                 template = pattern.template
                 if pattern.message.id != message_id or not head.endswith(template.tail):
                     continue
                 if next(template.readings(head, opening.at), None) is not None:
-                    found.append(pattern)
-        return found
+                    patterns.append(pattern)
+        return patterns
 
 
 def _product(message: Message) -> str:
