@@ -58,7 +58,7 @@ def histories_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | No
     """As `history_of`, by group, so that an error concerns one group only."""
     stage = RocketStage(parts, until)
     groups = stage.groups()
-    excesses = [_excess(cluster, each) for each in stage.routes.beyond.values()]
+    excesses = [_excess(cluster, excess) for excess in stage.routes.beyond.values()]
     if excesses:
         yield "", iter([RocketHistory(divergences=excesses)])
     for name, group in sorted(groups.items()):
@@ -90,7 +90,7 @@ class _GroupHistory:
         faults = faults_of(self.group, self.ownership.unseen, end)
         faults += self.balance.faults([*self.group.lives, *self.ownership.unseen])
         faults += pop_faults(self.group, end)
-        faults += orderly_pauses(self.group, (each for known in self.stage.masters.changes.values() for each in known), end)
+        faults += orderly_pauses(self.group, (change for known in self.stage.masters.changes.values() for change in known), end)
         conditions = [_condition(self.cluster, self.group.name, fault) for fault in faults]
         yield RocketHistory(conditions=conditions, incidents=[*incidents_of(self.episodes, self.wrong, faults, end, limits)])
 
@@ -103,11 +103,13 @@ class _GroupHistory:
             ordinals[run.life.client_id] += 1
         windows = self.ownership.windows(lines)
         self.balance.add(lines.topic, windows, lines.runs)
-        told = lasting(windows, end)
-        self.wrong += [window for window in told if window.kind != "owned"]
+        lasting_windows = lasting(windows, end)
+        self.wrong += [window for window in lasting_windows if window.kind != "owned"]
         episodes = [*episodes_of(cluster, lines.topic, changes, ConsumptionImpact(windows, self.owned, self.group, lines))]
         self.episodes += [replace(row, evidence=[]) for row in episodes]
-        return RocketHistory([row for row, _ in changes], [_ownership(cluster, name, each) for each in told], rebalances=episodes)
+        return RocketHistory(
+            [row for row, _ in changes], [_ownership(cluster, name, window) for window in lasting_windows], rebalances=episodes
+        )
 
 
 def _excess(cluster: str, excess: QueueCountExcess) -> Divergence:
@@ -139,13 +141,13 @@ def _condition(cluster: str, group: str, fault: StandingFault) -> Condition[Faul
 
 
 def _change(cluster: str, group: str, run: AllocationRun, verdict: Verdict, ordinal: int) -> AllocationChange:
-    own = run.topic
+    topic = run.topic
     return AllocationChange(
         cluster,
         ROCKETMQ,
-        make_id("allocation_change", cluster, group, own, run.life.client_id, ordinal),
+        make_id("allocation_change", cluster, group, topic, run.life.client_id, ordinal),
         group,
-        own,
+        topic,
         run.life.client_id,
         run.at,
         verdict.cause,
@@ -158,7 +160,7 @@ def _change(cluster: str, group: str, run: AllocationRun, verdict: Verdict, ordi
         verdict.trigger,
         run.added,
         run.removed,
-        [each.queue for each in run.share],
+        [text.queue for text in run.share],
         run.queues,
         run.clients,
         run.strategy,

@@ -56,11 +56,11 @@ def route_in(text: str) -> dict[str, int]:
 
 def addresses_in(text: str) -> dict[str, str]:
     """Broker names by address, from a route."""
-    found: dict[str, str] = {}
+    broker_names: dict[str, str] = {}
     for broker, addresses in _BROKER_DATA.findall(text):
         for item in addresses.split(", "):
-            found[item.partition("=")[2]] = broker
-    return found
+            broker_names[item.partition("=")[2]] = broker
+    return broker_names
 
 
 def configured_in(text: str) -> tuple[str, int | None]:
@@ -68,8 +68,8 @@ def configured_in(text: str) -> tuple[str, int | None]:
 
     The number is 0 without read permission, None if nothing was found.
     """
-    found = _TOPIC_CONFIG.search(text)
-    return (found[1], _count(found[2]) if "R" in found[3] else 0) if found is not None else ("", None)
+    match = _TOPIC_CONFIG.search(text)
+    return (match[1], _count(match[2]) if "R" in match[3] else 0) if match is not None else ("", None)
 
 
 class ConsumerText(NamedTuple):
@@ -82,18 +82,18 @@ class ConsumerText(NamedTuple):
 
 def consumers_in(text: str) -> list[ConsumerText]:
     """Consumers in a heartbeat, with group, message model and subscriptions."""
-    found = []
+    consumers = []
     for part in text.split("ConsumerData [")[1:]:
         head = _CONSUMER.match(part)
         if head is not None:
-            found.append(ConsumerText(head[1], head[2], dict(_SUBSCRIPTION.findall(part))))
-    return found
+            consumers.append(ConsumerText(head[1], head[2], dict(_SUBSCRIPTION.findall(part))))
+    return consumers
 
 
 def subscription_in(text: str) -> tuple[str, str]:
     """Topic and expression of a subscription; empty if there is none."""
-    found = _SUBSCRIPTION.search(text)
-    return (found[1], found[2]) if found is not None else ("", "")
+    match = _SUBSCRIPTION.search(text)
+    return (match[1], match[2]) if match is not None else ("", "")
 
 
 def version_in(text: str) -> int | None:
@@ -101,8 +101,8 @@ def version_in(text: str) -> int | None:
 
     The new one if a line has two; None without any.
     """
-    found = _VERSION.findall(text)
-    return int(found[-1]) if found else None
+    versions = _VERSION.findall(text)
+    return int(versions[-1]) if versions else None
 
 
 NAMED_MAX = 3

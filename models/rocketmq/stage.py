@@ -114,9 +114,9 @@ class Group:
         strategy = event.fields.get("strategy")
         clients = event.fields.get("client_count")
         offset = event.place.position
-        told = life.not_listed_before(offset)
-        if told is not None:
-            told.heeded_in = min(told.heeded_in, offset)
+        absence = life.not_listed_before(offset)
+        if absence is not None:
+            absence.heeded_in = min(absence.heeded_in, offset)
         self.topics.add(event.topic or "")
         self.clients_max = max(self.clients_max, clients if isinstance(clients, int) else 0)
         self.is_entangled = self.is_entangled or strategy == FIXED
@@ -129,9 +129,9 @@ class Group:
 
     def life_of(self, client_id: str, at: int) -> ClientProcess | None:
         """Process of a client id at a time, or its last before."""
-        mine = self.lives_of(client_id)
-        index = bisect_right(mine, at + US_PER_SECOND, key=lambda each: each.begun_at)
-        return mine[index - 1] if index else None
+        lives = self.lives_of(client_id)
+        index = bisect_right(lives, at + US_PER_SECOND, key=lambda life: life.begun_at)
+        return lives[index - 1] if index else None
 
 
 class RocketStage:
@@ -178,29 +178,29 @@ class RocketStage:
             _group(groups, life.group).add(life)
         for group in groups.values():
             group.notified.sort()
-            for told in group.notified_in.values():
-                told.sort()
+            for times in group.notified_in.values():
+                times.sort()
         self._read_brokers(brokers, groups)
         self.tells_moves = any(group.versions for group in groups.values())
         return groups
 
     def lines(self, group: Group, topic: str) -> TopicLines:
         """Lines about one topic of a group."""
-        found = TopicLines(topic)
+        topic_lines = TopicLines(topic)
         for at, event in self._assigned.get((group.name, topic), ()):
-            found.feed(self._registry.life_at(event), event, at)
+            topic_lines.feed(self._registry.life_at(event), event, at)
         for at, event in self._timed(self._of(group, topic)):
             if event.name not in LOCKS:
-                found.feed(self._registry.life_at(event), event, at)
+                topic_lines.feed(self._registry.life_at(event), event, at)
             elif event.topic == topic:
-                found.locks.append((at, event))
-        found.finish()
-        return found
+                topic_lines.locks.append((at, event))
+        topic_lines.finish()
+        return topic_lines
 
     def _of(self, group: Group, topic: str) -> Iterable[Event]:
         if not group.is_entangled:
             return self._logs.in_order(self._parts.events_of((group.name, topic)))
-        events = (event for each in self.topics_of(group) for event in self._parts.events_of((group.name, each)))
+        events = (event for name in self.topics_of(group) for event in self._parts.events_of((group.name, name)))
         return sorted(self._logs.placed(events), key=lambda event: (event.place.log, event.place.position))
 
     def topics_of(self, group: Group) -> list[str]:
@@ -251,8 +251,8 @@ class RocketStage:
 
     # -- brokers -----------------------------------------------------------------------------------------------
 
-    def _read_brokers(self, told: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
-        brokers = sorted(_starts_first(told), key=lambda item: (item[0], item[1].place.log, item[1].place.position))
+    def _read_brokers(self, events: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
+        brokers = sorted(_starts_first(events), key=lambda item: (item[0], item[1].place.log, item[1].place.position))
         for at, event in brokers:
             if event.name in MASTERS:
                 self.masters.feed(event, at)
@@ -272,24 +272,24 @@ class RocketStage:
 
     @staticmethod
     def _member(group: Group, event: Event, at: int) -> None:
-        told = group.lists.setdefault(event.place.log, ClientList(event.place.log))
+        client_list = group.lists.setdefault(event.place.log, ClientList(event.place.log))
         channel = str(event.fields.get("remote") or "").lstrip("/")
         who = event.client_id or ""
         if event.name == "RocketConsumerConnected":
-            told.connect(_milliseconds(event, at), channel, who, event)
+            client_list.connect(_milliseconds(event, at), channel, who, event)
             group.tables.setdefault(event.place.log, TopicTable()).connected(who, at)
         elif event.name == "RocketConsumerUnregistered":
-            told.leave(_unregistered(group, who, at), channel, ListChangeKind.UNREGISTERED, who, event)
+            client_list.leave(_unregistered(group, who, at), channel, ListChangeKind.UNREGISTERED, who, event)
         elif event.name == "RocketConsumerLost":
             when = _noticed(group, at)
-            told.leave(when, channel, ListChangeKind.LOST, who, event)
+            client_list.leave(when, channel, ListChangeKind.LOST, who, event)
             lose(group.lives_of(who), when)
         elif event.name == "RocketConsumerExpired":
-            told.leave(at, channel, ListChangeKind.EXPIRED, line=event)
+            client_list.leave(at, channel, ListChangeKind.EXPIRED, line=event)
         else:  # RocketTopicSubscribed, RocketTopicUnsubscribed, RocketSubscriptionChanged
             if event.topic:
                 group.subscribed.append((at, event))
-            group.tables.setdefault(event.place.log, TopicTable()).changed(event, at, told.versions[-1])
+            group.tables.setdefault(event.place.log, TopicTable()).changed(event, at, client_list.versions[-1])
         if event.name in VERSIONED:
             _note_version(group, event)
 
@@ -310,14 +310,14 @@ def _noting_first(events: Iterable[Event], first_at: dict[str, int], clients: Cl
         yield event
 
 
-def _starts_first(told: Iterable[tuple[int, Event]]) -> Iterable[tuple[int, Event]]:
+def _starts_first(events: Iterable[tuple[int, Event]]) -> Iterable[tuple[int, Event]]:
     """Move each broker start before the first connections that follow it.
 
     A broker logs its start when clients are already connected, but its list was lost before they came.
     """
     connected: dict[str, list[int]] = defaultdict(list)
     started: list[tuple[int, Event]] = []
-    for at, event in told:
+    for at, event in events:
         if event.name == "RocketBrokerStarted":
             started.append((at, event))
             continue
@@ -350,8 +350,8 @@ def _unregistered(group: Group, client_id: str, at: int) -> int:
 
     The client's own time if it falls into the broker's second.
     """
-    said = [life.unregistered_at for life in group.lives_of(client_id) if life.unregistered_at is not None]
-    near = [when for when in said if at - US_PER_SECOND <= when <= at + 2 * US_PER_SECOND]
+    times = [life.unregistered_at for life in group.lives_of(client_id) if life.unregistered_at is not None]
+    near = [when for when in times if at - US_PER_SECOND <= when <= at + 2 * US_PER_SECOND]
     return min(near) if near else _noticed(group, at)
 
 
@@ -361,8 +361,8 @@ def _noticed(group: Group, at: int) -> int:
     Just before the other clients' notification, if there is one.
     """
     index = bisect_left(group.notified, at)
-    told = group.notified[index] if index < len(group.notified) else None
-    return at if told is None or told > at + LINE_OF_LOSS_US else told - 1_000
+    notified_at = group.notified[index] if index < len(group.notified) else None
+    return at if notified_at is None or notified_at > at + LINE_OF_LOSS_US else notified_at - 1_000
 
 
 def _lists_of_lives(groups: Iterable[Group]) -> None:
@@ -370,10 +370,10 @@ def _lists_of_lives(groups: Iterable[Group]) -> None:
     for group in groups:
         steps = [(life.ran_at, True, life) for life in group.lives]
         steps += [(life.unregistered_at, False, life) for life in group.lives if life.unregistered_at is not None]
-        told = group.lists.setdefault("", ClientList(""))
+        client_list = group.lists.setdefault("", ClientList(""))
         for at, begins, life in sorted(steps, key=lambda step: (step[0], step[1])):
             channel = f"{life.file} {life.begun_at}"
             if begins:
-                told.connect(at, channel, life.client_id)
+                client_list.connect(at, channel, life.client_id)
             else:
-                told.leave(at, channel, ListChangeKind.UNREGISTERED, life.client_id)
+                client_list.leave(at, channel, ListChangeKind.UNREGISTERED, life.client_id)

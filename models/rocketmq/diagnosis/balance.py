@@ -33,8 +33,8 @@ SKEWED = real("rocketmq.balance.skewed")
 class _Shares:
     """Clients and their queue counts at one time."""
 
-    there: Counter[str]
-    held: Counter[str]
+    clients: Counter[str]
+    queue_counts: Counter[str]
     topics: Counter[str]
     queues: int = 0
 
@@ -50,8 +50,8 @@ class _Pause:
     high: int
     topic: str
     queues: int
-    held: Counter[str]
-    there: Counter[str] = field(default_factory=Counter)
+    queue_counts: Counter[str]
+    clients: Counter[str] = field(default_factory=Counter)
     lines: Sequence[tuple[str, Event]] = ()  # by client
 
 
@@ -79,11 +79,11 @@ class Balance:
             return
         self._parts += 1
         known = 0
-        for low, high, held in _pauses(edges, self._end):
+        for low, high, queue_counts in _pauses(edges, self._end):
             until = bisect_left(runs, high, key=_time_of_run)
             lines = {run.life.client_id: run.result for run in runs[max(until - LINES_KEPT, known) : until]}
             known = until
-            self._pauses.append(_Pause(low, high, topic, held.pop("", 0), held, lines=[*lines.items()]))
+            self._pauses.append(_Pause(low, high, topic, queue_counts.pop("", 0), queue_counts, lines=[*lines.items()]))
 
     def faults(self, lives: Iterable[ClientProcess]) -> list[StandingFault]:
         """Standing imbalances of a group.
@@ -95,7 +95,7 @@ class Balance:
             for life in lives
             for edge in ((life.ran_at, 1, life.client_id), (min(life.ended_at or self._end, self._end), -1, life.client_id))
         ]
-        self._pauses += [_Pause(low, high, "", 0, Counter(), there) for low, high, there in _pauses(edges, self._end)]
+        self._pauses += [_Pause(low, high, "", 0, Counter(), clients) for low, high, clients in _pauses(edges, self._end)]
         faults: list[StandingFault] = []
         standing: dict[str, StandingFault] = {}
         for low, high, shares, lines in self._steady():
@@ -126,8 +126,8 @@ class Balance:
             pause = self._pauses[number]
             pausing += 1 if begins else -1
             if begins:
-                shares.there.update(pause.there)
-                shares.held.update(pause.held)
+                shares.clients.update(pause.clients)
+                shares.queue_counts.update(pause.queue_counts)
                 shares.queues += pause.queues
                 shares.topics[pause.topic] += pause.queues
                 for who, line in pause.lines:
@@ -159,19 +159,19 @@ def _time_of_run(run: AllocationRun) -> int:
 def _lines_of(members: Sequence[str], lines: Mapping[tuple[str, str], Event]) -> list[Event]:
     """Result lines that show an imbalance: of the affected clients if possible."""
     wanted = set(members)
-    mine = [line for (_, who), line in lines.items() if who in wanted]
-    return (mine or [*lines.values()])[-LINES_MAX:]
+    member_lines = [line for (_, who), line in lines.items() if who in wanted]
+    return (member_lines or [*lines.values()])[-LINES_MAX:]
 
 
 def _live(shares: _Shares) -> list[str]:
-    return sorted(who for who, count in shares.there.items() if count > 0)
+    return sorted(who for who, count in shares.clients.items() if count > 0)
 
 
 def _idle(shares: _Shares, at: int) -> StandingFault | None:
     live = _live(shares)
     if not shares.queues or len(live) <= shares.queues:
         return None
-    idle = [who for who in live if not shares.held[who]]
+    idle = [who for who in live if not shares.queue_counts[who]]
     facts = IdleClients(len(live), shares.queues, tuple(idle))
     return StandingFault("more_consumers_than_queues", idle, at, None, facts) if idle else None
 
@@ -182,9 +182,12 @@ def _skewed(shares: _Shares, at: int) -> StandingFault | None:
     if topics < 2 or len(live) < 2:
         return None
     even = -(-shares.queues // len(live))
-    much = sorted((who for who in live if shares.held[who] >= SKEWED * even and shares.held[who] > even), key=lambda who: -shares.held[who])
+    much = sorted(
+        (who for who in live if shares.queue_counts[who] >= SKEWED * even and shares.queue_counts[who] > even),
+        key=lambda who: -shares.queue_counts[who],
+    )
     if not much:
         return None
-    counts = tuple((client, shares.held[client]) for client in much)
-    facts = SkewedShares(counts, shares.queues, topics, min(shares.held[client] for client in live))
+    counts = tuple((client, shares.queue_counts[client]) for client in much)
+    facts = SkewedShares(counts, shares.queues, topics, min(shares.queue_counts[client] for client in live))
     return StandingFault("multi_topic_skew", sorted(much), at, None, facts)

@@ -66,7 +66,7 @@ class Judge:
         if run.is_assigned:
             return self._assignments.verdict(run, before)
         trigger, woken = self._trigger(run)
-        self._fitting = [(told, *self._fits(run, told)) for told in self.group.lists.values()]
+        self._fitting = [(client_list, *self._fits(run, client_list)) for client_list in self.group.lists.values()]
         seen = self._list_of()
         self._seen[id(run)] = seen
         verdict = self._plain(run, before) or self._first(run, before) or self._inputs(run, before, woken, seen)
@@ -94,15 +94,15 @@ class Judge:
         routed = self.routes.first_seen(life.file, run.topic, life.begun_at - US_PER_SECOND)
         border = LATE_ROUTE_US if run.topic.startswith(RETRY) else FIRST_US
         late = routed is not None and life.started_at is not None and routed > life.started_at + border
-        own = {life.client_id: "consumer_start"}
+        offenders = {life.client_id: "consumer_start"}
         if late and not run.topic.startswith(RETRY) and run.topic not in life.topics:
             return Verdict("subscription_change", weights.TOPIC_AFTER_START.value, {life.client_id: "subscription_change"})
         if run.asked_at <= life.ran_at + FIRST_US and not late:
-            return Verdict("consumer_start", weights.RUN_AT_START.value, own)
+            return Verdict("consumer_start", weights.RUN_AT_START.value, offenders)
         earlier_at = self._run_before(run, before, self._trigger(run)[1])
-        told = self._primary()
-        there = len(told.versions[told.index_at(earlier_at + SLACK_US)])
-        enough = run.queues is None or run.queues >= max(run.clients or 0, there)  # otherwise an earlier share may have been empty
+        client_list = self._primary()
+        listed_count = len(client_list.versions[client_list.index_at(earlier_at + SLACK_US)])
+        enough = run.queues is None or run.queues >= max(run.clients or 0, listed_count)  # otherwise an earlier share may have been empty
         if not run.refused and (enough or (routed is not None and routed > earlier_at - 2 * SLACK_US)):
             others = {"consumer_start": weights.START_BESIDE_LATE_ROUTE.value}
             return Verdict("topic_route_appeared", weights.ROUTE_CAME_LATE.value, alternatives=others)
@@ -113,9 +113,9 @@ class Judge:
     def _inputs(self, run: AllocationRun, before: AllocationRun | None, woken: int, seen: tuple[str, ...] | None) -> Verdict:
         earlier_at = self._run_before(run, before, woken)
         earlier = self._seen.get(id(before)) if before is not None and before.asked_at >= earlier_at - SLACK_US else None
-        told = self._primary()
+        client_list = self._primary()
         if earlier is None:
-            earlier = told.versions[told.index_at(earlier_at + SLACK_US)]
+            earlier = client_list.versions[client_list.index_at(earlier_at + SLACK_US)]
         came: set[str] = set()
         went: set[str] = set()
         if seen is not None:
@@ -123,24 +123,24 @@ class Judge:
         if run.not_listed is not None:
             return self._not_listed(run, seen)
         seen_routes = self.routes.seen_by(run.life.file, run.topic, before.asked_at if before else run.life.begun_at, run.at)
-        routed = [each for each in seen_routes if not each.is_first]
+        routed = [change for change in seen_routes if not change.is_first]
         queues_differ = before is not None and run.queues != before.queues
         if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
-            verdict = _route_verdict(routed[-1].before, routed[-1].after, [each.event for each in routed if each.event is not None])
+            verdict = _route_verdict(routed[-1].before, routed[-1].after, [change.event for change in routed if change.event is not None])
             if came or went:
-                verdict.alternatives = {self._members(run, came, went, told).cause: weights.MEMBERS_BESIDE_ROUTE.value}
+                verdict.alternatives = {self._members(run, came, went, client_list).cause: weights.MEMBERS_BESIDE_ROUTE.value}
                 verdict.confidence = weights.ROUTE_BESIDE_MEMBERS.value
             return verdict
         if not came and not went:
-            came, went = self._last_change(run, before, told, seen)
+            came, went = self._last_change(run, before, client_list, seen)
         if came or went:
-            return self._members(run, came, went, told)
+            return self._members(run, came, went, client_list)
         return self._fallback(run, before)
 
     def _fallback(self, run: AllocationRun, before: AllocationRun | None) -> Verdict:
         if before is None:
-            own, others = {run.life.client_id: "consumer_start"}, {"topic_route_appeared": weights.ROUTE_WITHOUT_LISTS.value}
-            return Verdict("consumer_start", weights.FIRST_WITHOUT_LISTS.value, own, alternatives=others)
+            offenders, others = {run.life.client_id: "consumer_start"}, {"topic_route_appeared": weights.ROUTE_WITHOUT_LISTS.value}
+            return Verdict("consumer_start", weights.FIRST_WITHOUT_LISTS.value, offenders, alternatives=others)
         if run.clients is not None and before.clients is not None and run.clients != before.clients:
             return Verdict("consumer_start" if run.clients > before.clients else "consumer_stop", weights.COUNT_OF_CLIENTS.value)
         if run.queues != before.queues:
@@ -149,24 +149,24 @@ class Judge:
         return Verdict("unknown", weights.NO_DIFFERENCE.value)
 
     def _last_change(
-        self, run: AllocationRun, before: AllocationRun | None, told: ClientList, seen: tuple[str, ...] | None
+        self, run: AllocationRun, before: AllocationRun | None, client_list: ClientList, seen: tuple[str, ...] | None
     ) -> tuple[set[str], set[str]]:
         """Latest change of a list that both runs seem to have used.
 
         Counts from the previous result on.
         """
         since = before.asked_at - LOOK_BACK_US if before is not None else run.life.begun_at
-        index = told.index_at(run.asked_at + SLACK_US)
-        while index > 0 and seen is not None and told.versions[index] is not seen and told.versions[index] != seen:
+        index = client_list.index_at(run.asked_at + SLACK_US)
+        while index > 0 and seen is not None and client_list.versions[index] is not seen and client_list.versions[index] != seen:
             index -= 1
-        if index <= 0 or told.starts[index] < since:
+        if index <= 0 or client_list.starts[index] < since:
             return set(), set()
-        return self._difference(told.versions[index - 1], told.versions[index])
+        return self._difference(client_list.versions[index - 1], client_list.versions[index])
 
-    def _members(self, run: AllocationRun, came: set[str], went: set[str], told: ClientList) -> Verdict:
+    def _members(self, run: AllocationRun, came: set[str], went: set[str], client_list: ClientList) -> Verdict:
         causes = {
-            who: self._came_how(run, who, told) if who in came else self._went_how(run, who, told)
-            for who in _in_turn(run, came | went, told)
+            who: self._came_how(run, who, client_list) if who in came else self._went_how(run, who, client_list)
+            for who in _in_turn(run, came | went, client_list)
         }
         counts: dict[str, int] = defaultdict(int)
         for cause in causes.values():
@@ -179,24 +179,28 @@ class Judge:
             crash, closed = weights.CRASH_WITHOUT_FILE.value, weights.CONNECTION_WITHOUT_FILE.value
             others = {cause: round(share * crash, 3) for cause, share in others.items()} | {"connection_lost": round(sure * closed, 3)}
             sure = round(sure * crash, 3)
-        lines = [line for who in sorted(causes) if (line := _line_of(run, who, told, came=who in came)) is not None]
+        lines = [line for who in sorted(causes) if (line := _line_of(run, who, client_list, came=who in came)) is not None]
         return Verdict(ranked[0], sure, causes, alternatives=others, evidence=lines)
 
-    def _came_how(self, run: AllocationRun, who: str, told: ClientList) -> str:
-        earlier = told.steps_of(who, run.at)
+    def _came_how(self, run: AllocationRun, who: str, client_list: ClientList) -> str:
+        earlier = client_list.steps_of(who, run.at)
         joined = max((step.at for step in earlier if step.how is ListChangeKind.CONNECTED), default=run.at)
         gone = [step for step in earlier if step.at < joined and step.how is not ListChangeKind.CONNECTED]
         life = self.group.life_of(who, joined)
         if not gone or (life is not None and life.begun_at > gone[-1].at):
-            return "broker_up" if life is not None and told.has_restarted(joined) and life.ran_at < joined - FIRST_US else "consumer_start"
+            return (
+                "broker_up"
+                if life is not None and client_list.has_restarted(joined) and life.ran_at < joined - FIRST_US
+                else "consumer_start"
+            )
         if gone[-1].how is ListChangeKind.RESTARTED:
             return "broker_up"
         return "consumer_start" if gone[-1].how is ListChangeKind.UNREGISTERED else "consumer_resume"
 
-    def _went_how(self, run: AllocationRun, who: str, told: ClientList) -> str:
-        steps = [step for step in told.steps_of(who, run.at) if step.how is not ListChangeKind.CONNECTED]
+    def _went_how(self, run: AllocationRun, who: str, client_list: ClientList) -> str:
+        steps = [step for step in client_list.steps_of(who, run.at) if step.how is not ListChangeKind.CONNECTED]
         if not steps:
-            return "consumer_list_partial" if told.has_restarted(run.at) else "consumer_stop"
+            return "consumer_list_partial" if client_list.has_restarted(run.at) else "consumer_stop"
         match steps[-1].how:
             case ListChangeKind.UNREGISTERED:
                 return "consumer_stop"
@@ -210,21 +214,21 @@ class Judge:
 
     def _not_listed(self, run: AllocationRun, seen: Sequence[str] | None) -> Verdict:
         listed = run.not_listed.fields.get("listed") if run.not_listed is not None else None
-        there = [str(each) for each in listed] if isinstance(listed, list) else list(seen or ())
+        list_members = [str(client) for client in listed] if isinstance(listed, list) else list(seen or ())
         alive = {
             life.client_id for life in self.group.lives if life.begun_at <= run.at and (life.ended_at is None or life.ended_at > run.at)
         }
-        missing = dict.fromkeys(sorted(alive - set(there)), "consumer_list_partial")
+        missing = dict.fromkeys(sorted(alive - set(list_members)), "consumer_list_partial")
         return Verdict("consumer_list_partial", weights.NOT_ON_LIST.value, missing, evidence=[run.not_listed] if run.not_listed else [])
 
     # -- which list a run used -------------------------------------------------------------------------------------
 
     def _trigger(self, run: AllocationRun) -> tuple[str, int]:
         """Trigger of a run and its time."""
-        told = self.group.notified_in.get(run.life.file, [])
-        first = bisect_left(told, run.asked_at - NOTIFIED_US)
-        if first < len(told) and told[first] <= run.asked_at + SLACK_US:
-            return "notification", told[first]
+        notifications = self.group.notified_in.get(run.life.file, [])
+        first = bisect_left(notifications, run.asked_at - NOTIFIED_US)
+        if first < len(notifications) and notifications[first] <= run.asked_at + SLACK_US:
+            return "notification", notifications[first]
         if run.asked_at <= run.life.ran_at + 3 * US_PER_SECOND:
             return "start", run.life.ran_at
         return "period", run.asked_at
@@ -234,9 +238,9 @@ class Judge:
 
         It had a result, or was triggered by a notification or by the period.
         """
-        told = self.group.notified_in.get(run.life.file, [])
-        earlier = bisect_left(told, woken - SLACK_US) - 1
-        known = [told[earlier] + SLACK_US] if earlier >= 0 and told[earlier] >= run.life.begun_at else []
+        notifications = self.group.notified_in.get(run.life.file, [])
+        earlier = bisect_left(notifications, woken - SLACK_US) - 1
+        known = [notifications[earlier] + SLACK_US] if earlier >= 0 and notifications[earlier] >= run.life.begun_at else []
         known.append(run.life.ran_at + SLACK_US)
         if before is not None:
             known.append(before.asked_at)
@@ -249,18 +253,18 @@ class Judge:
 
         A group has at least one; without brokers' files it is derived from client processes.
         """
-        return max(self._fitting, key=lambda each: (bool(each[0].steps), each[1] is not None, len(each[0].steps)))[0]
+        return max(self._fitting, key=lambda fit: (bool(fit[0].steps), fit[1] is not None, len(fit[0].steps)))[0]
 
-    def _fits(self, run: AllocationRun, told: ClientList) -> tuple[tuple[str, ...] | None, bool]:
+    def _fits(self, run: AllocationRun, client_list: ClientList) -> tuple[tuple[str, ...] | None, bool]:
         """Latest version of a list that fits a run, and whether surely.
 
         The version has the logged length; it fits surely if it also yields the logged share.
         """
         if run.clients is None:
-            version = told.versions[told.index_at(run.asked_at)]
+            version = client_list.versions[client_list.index_at(run.asked_at)]
             return version, self._gives(run, version)
         first: tuple[str, ...] | None = None
-        for version in told.sized(run.clients, run.asked_at - LOOK_BACK_US, run.asked_at + SLACK_US):
+        for version in client_list.sized(run.clients, run.asked_at - LOOK_BACK_US, run.asked_at + SLACK_US):
             if self._gives(run, version):
                 return version, True
             first = first or version
@@ -268,8 +272,8 @@ class Judge:
 
     def _list_of(self) -> tuple[str, ...] | None:
         """The list that a run most likely used."""
-        found = [(version, gives) for _, version, gives in self._fitting if version is not None]
-        return next((version for version, gives in found if gives), found[0][0] if found else None)
+        versions = [(version, gives) for _, version, gives in self._fitting if version is not None]
+        return next((version for version, gives in versions if gives), versions[0][0] if versions else None)
 
     def _gives(self, run: AllocationRun, clients: Sequence[str]) -> bool:
         """Whether the strategy yields the logged share; True if unknown."""
@@ -316,23 +320,23 @@ def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dic
     except (AllocationError, ValueError):
         return None
     return {
-        who: frozenset((each.topic, queue_name(each.broker, each.queue_id)) for each in share) for who, share in shares.items() if share
+        who: frozenset((queue.topic, queue_name(queue.broker, queue.queue_id)) for queue in share) for who, share in shares.items() if share
     }
 
 
-def _in_turn(run: AllocationRun, people: Iterable[str], told: ClientList) -> list[str]:
+def _in_turn(run: AllocationRun, people: Iterable[str], client_list: ClientList) -> list[str]:
     """Clients in order of their latest change."""
 
     def key(who: str) -> tuple[int, str]:
-        steps = told.steps_of(who, run.at)
+        steps = client_list.steps_of(who, run.at)
         return steps[-1].at if steps else 0, clear(who)
 
     return sorted(people, key=key)
 
 
-def _line_of(run: AllocationRun, who: str, told: ClientList, *, came: bool) -> Event | None:
+def _line_of(run: AllocationRun, who: str, client_list: ClientList, *, came: bool) -> Event | None:
     """The broker's line about a client's arrival or departure."""
-    steps = told.steps_of(who, run.at)
+    steps = client_list.steps_of(who, run.at)
     return next((step.line for step in reversed(steps) if (step.how is ListChangeKind.CONNECTED) == came), None)
 
 

@@ -58,12 +58,12 @@ class ConsumptionImpact:
     by_queue: list[Spans] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.wrong = Spans((each.started_at, each.ended_at) for each in self.windows if each.kind != "owned")
-        self.doubled = Spans((each.started_at, each.ended_at) for each in self.windows if each.kind == "two_owners")
+        self.wrong = Spans((window.started_at, window.ended_at) for window in self.windows if window.kind != "owned")
+        self.doubled = Spans((window.started_at, window.ended_at) for window in self.windows if window.kind == "two_owners")
         queues: dict[str, list[Span]] = {}
-        for each in self.windows:
-            if each.kind == "no_owner":
-                queues.setdefault(each.queue, []).append((each.started_at, each.ended_at))
+        for window in self.windows:
+            if window.kind == "no_owner":
+                queues.setdefault(window.queue, []).append((window.started_at, window.ended_at))
         self.by_queue = [Spans(spans) for _, spans in sorted(queues.items())]
 
     def paused(self, begin: int, end: int) -> list[float]:
@@ -80,7 +80,7 @@ class ConsumptionImpact:
         return max(lost.values(), default=0.0)
 
     def _unreported(self, client_id: str) -> float:
-        life = next((each for each in reversed(self.group.lives_of(client_id)) if each.lost_at is not None), None)
+        life = next((process for process in reversed(self.group.lives_of(client_id)) if process.lost_at is not None), None)
         if life is None or life.lost_at is None:
             return COMMIT_US / US_PER_SECOND
         for at, event in reversed(self.lines.by_life.get(life, ())):

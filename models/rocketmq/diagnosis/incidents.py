@@ -50,8 +50,8 @@ def incidents_of(
     """
     rows = sorted(episodes, key=lambda row: (row.started_at or 0, row.topic or ""))
     counted = [row for row in rows if not (row.topic or "").startswith(RETRY)] or rows
-    wrong = [each for each in windows if each.kind != "owned" and not each.topic.startswith(RETRY) and each.confidence >= GUESSED]
-    wrong.sort(key=lambda each: each.started_at)
+    wrong = [window for window in windows if window.kind != "owned" and not window.topic.startswith(RETRY) and window.confidence >= GUESSED]
+    wrong.sort(key=lambda window: window.started_at)
     return [_incident(part, wrong, faults, end, limits) for part in _parts(counted, end, limits.episode_gap_seconds)]
 
 
@@ -77,10 +77,10 @@ def _incident(
 ) -> Incident[QueueFacts]:
     first = rows[0]
     begin, over = first.started_at or 0, max(_over(row, end) for row in rows)
-    mine = [each for each in wrong if each.started_at <= over and (each.ended_at or end) >= begin]
-    standing = [each for each in faults if each.started_at <= over and (each.ended_at or end) >= begin]
-    stopped = Spans((each.started_at, each.ended_at or end) for each in mine if each.kind == "no_owner").seconds(begin, over)
-    longest = max(((each.ended_at or end) - each.started_at for each in mine), default=0) / US_PER_SECOND
+    harms = [window for window in wrong if window.started_at <= over and (window.ended_at or end) >= begin]
+    standing = [fault for fault in faults if fault.started_at <= over and (fault.ended_at or end) >= begin]
+    stopped = Spans((window.started_at, window.ended_at or end) for window in harms if window.kind == "no_owner").seconds(begin, over)
+    longest = max(((window.ended_at or end) - window.started_at for window in harms), default=0) / US_PER_SECOND
     kind = _kind(rows, longest, limits)
     return Incident(
         cluster=first.cluster,
@@ -95,7 +95,7 @@ def _incident(
         stopped_seconds=round(stopped, 6),
         root_cause="rolling_restart" if kind == "rolling_restart" else None,
         worst_offender=_worst(rows),
-        headline=QueueFacts(first.group, len(rows), tuple(_harms(mine, end)), _story(rows, standing)),
+        headline=QueueFacts(first.group, len(rows), tuple(_harms(harms, end)), _story(rows, standing)),
         rebalance_ids=[row.rebalance_id for row in rows],
         outage_ids=[],
     )
@@ -147,11 +147,11 @@ def _worst(rows: Sequence[Rebalance]) -> Person | None:
 def _harms(wrong: Sequence[OwnershipWindow], end: int) -> Iterator[QueueHarm]:
     """What was wrong with queues, by kind."""
     for kind in ("no_owner", "two_owners"):
-        mine = [each for each in wrong if each.kind == kind]
-        if mine:
-            longest = max((each.ended_at or end) - each.started_at for each in mine) / US_PER_SECOND
-            queues = {(each.topic, each.queue) for each in mine}
-            yield QueueHarm(kind, len(queues), tuple(sorted({each.topic for each in mine})), longest)
+        harms = [window for window in wrong if window.kind == kind]
+        if harms:
+            longest = max((window.ended_at or end) - window.started_at for window in harms) / US_PER_SECOND
+            queues = {(window.topic, window.queue) for window in harms}
+            yield QueueHarm(kind, len(queues), tuple(sorted({window.topic for window in harms})), longest)
 
 
 def _story(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> QueueStory:
@@ -161,5 +161,5 @@ def _story(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> QueueS
     if worst is None or worst.client_id is None:
         return FrequentCause(Counter(row.cause for row in rows).most_common(1)[0][0])
     causes = [row.cause for row in rows if any(person.client_id == worst.client_id for person in row.offenders)]
-    cause, times = Counter([each for each in causes if each in FAILURES] or causes).most_common(1)[0]
+    cause, times = Counter([reason for reason in causes if reason in FAILURES] or causes).most_common(1)[0]
     return ClientAction(worst.client_id, cause, times if cause in FAILURES else 1)

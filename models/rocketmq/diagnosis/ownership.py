@@ -34,8 +34,8 @@ START_US = whole("rocketmq.ownership.start_us")
 
 def shares_in(event: Event) -> list[str]:
     """Queues of a result line, by name."""
-    found = queues_in(event.text) or assigned_in(event.fields.get("share")) or []
-    return [each.queue for each in found if each.topic == event.topic]
+    texts = queues_in(event.text) or assigned_in(event.fields.get("share")) or []
+    return [text.queue for text in texts if text.topic == event.topic]
 
 
 DROPS = frozenset({"RocketResetOrdered"})
@@ -62,7 +62,7 @@ class OwnershipWindow:
 class _Topic:
     """Assignments of one topic of a group, by queue."""
 
-    held: dict[str, list[tuple[int, int, ClientProcess]]] = field(default_factory=lambda: defaultdict(list))
+    holdings: dict[str, list[tuple[int, int, ClientProcess]]] = field(default_factory=lambda: defaultdict(list))
     first_at: int = FOREVER
     started_at: int = FOREVER  # start of the first reader, if no queue was ever taken
 
@@ -107,22 +107,22 @@ class GroupOwnership:
         if self._unseen is None:
             return []
         lives = [*self.group.lives, *self.unseen]
-        topic = _held(lines)
-        for each in self._unseen.holdings(lines):
-            topic.held[each.queue].append((each.begun_at, each.ended_at, each.life))
-            topic.first_at = min(topic.first_at, each.begun_at)
-        if not topic.held:
+        topic = _assignments_in(lines)
+        for holding in self._unseen.holdings(lines):
+            topic.holdings[holding.queue].append((holding.begun_at, holding.ended_at, holding.life))
+            topic.first_at = min(topic.first_at, holding.begun_at)
+        if not topic.holdings:
             started = [life.started_at for life in lives if lines.topic in life.topics and life.started_at is not None]
             topic.started_at = min(started, default=FOREVER)
         until = _live_until(lives, lines.topic)
         readable = _readable(lines.topic, self.group, self.routes)
-        found: list[OwnershipWindow] = []
-        for queue in sorted(set(topic.held) | set(readable)):
-            asked = _clip(readable.get(queue, []), topic.begins_at, min(until, self.end))
-            found += _stretches(lines.topic, queue, topic.held.get(queue, []), asked, self.end)
+        windows: list[OwnershipWindow] = []
+        for queue in sorted(set(topic.holdings) | set(readable)):
+            readable_spans = _clip(readable.get(queue, []), topic.begins_at, min(until, self.end))
+            windows += _stretches(lines.topic, queue, topic.holdings.get(queue, []), readable_spans, self.end)
         if self._others_unknown:
-            found = [each for each in found if each.kind != "no_owner"]
-        return [_judged(each, self._unseen, self.end) for each in found] if self.unseen else found
+            windows = [window for window in windows if window.kind != "no_owner"]
+        return [_judged(window, self._unseen, self.end) for window in windows] if self.unseen else windows
 
 
 SURE_OF_UNSEEN = weights.OWNER_IS_UNSEEN.value
@@ -151,7 +151,7 @@ def _others_unknown(group: Group) -> bool:
     return group.clients_max > len({(life.file, life.client_id) for life in group.lives})
 
 
-def _held(lines: TopicLines) -> _Topic:
+def _assignments_in(lines: TopicLines) -> _Topic:
     """Assignments of each client process from its lines.
 
     The end of a process frees its queues.
@@ -172,15 +172,15 @@ def _held(lines: TopicLines) -> _Topic:
             elif event.name == "RocketQueueRemoved":
                 begun = open_at.pop(queue_of(event), None)
                 if begun is not None:
-                    topic.held[queue_of(event)].append((begun, min(at, over), life))
+                    topic.holdings[queue_of(event)].append((begun, min(at, over), life))
             elif event.name in DROPS:
                 for queue, begun in open_at.items():
-                    topic.held[queue].append((begun, min(at, over), life))
+                    topic.holdings[queue].append((begun, min(at, over), life))
                 open_at.clear()
             elif event.name == "RocketOffsetSent" and life.started_at is None and event.fields.get("on") == "period":
                 open_at.setdefault(queue_of(event), at)  # the file begins in the middle of a process
         for queue, begun in open_at.items():
-            topic.held[queue].append((begun, over, life))
+            topic.holdings[queue].append((begun, over, life))
     return topic
 
 
@@ -198,11 +198,11 @@ def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[
         after = steps[index + 1][0] if index + 1 < len(steps) else FOREVER
         delay = _met_after(at, group) if topic.startswith(RETRY) else 0
         for queue in _queues(reads):
-            mine = spans[queue]
-            if mine and mine[-1][1] >= at:
-                mine[-1] = (mine[-1][0], after)
+            queue_spans = spans[queue]
+            if queue_spans and queue_spans[-1][1] >= at:
+                queue_spans[-1] = (queue_spans[-1][0], after)
             else:
-                mine.append((at + delay, after))
+                queue_spans.append((at + delay, after))
     return spans
 
 
@@ -224,23 +224,23 @@ def _clip(spans: list[tuple[int, int]], begin: int, end: int) -> list[tuple[int,
 
 
 def _stretches(
-    topic: str, queue: str, held: list[tuple[int, int, ClientProcess]], asked: list[tuple[int, int]], end: int
+    topic: str, queue: str, holdings: list[tuple[int, int, ClientProcess]], readable_spans: list[tuple[int, int]], end: int
 ) -> Iterable[OwnershipWindow]:
     """Cut a queue's time into windows of constant owners."""
     edges: dict[int, list[tuple[bool, ClientProcess | None]]] = defaultdict(list)
-    for low, high, holder in [*held, *((low, high, None) for low, high in asked)]:
+    for low, high, holder in [*holdings, *((low, high, None) for low, high in readable_spans)]:
         if low < min(high, end):
             edges[low].append((True, holder))
             edges[min(high, end)].append((False, holder))
     last: OwnershipWindow | None = None
-    there: list[ClientProcess | None] = []
+    claims: list[ClientProcess | None] = []
     for low, high in pairwise(sorted(edges)):
         for comes, holder in edges[low]:
-            (there.append if comes else there.remove)(holder)
-        holders = [life for life in there if life is not None]
+            (claims.append if comes else claims.remove)(holder)
+        holders = [life for life in claims if life is not None]
         owners = tuple(sorted((life.client_id for life in holders), key=clear))
         inferred = any(not life.file for life in holders)
-        wanted = len(holders) < len(there)
+        wanted = len(holders) < len(claims)
         kind = "two_owners" if len(owners) > 1 else "owned" if owners else "no_owner" if wanted else ""
         stop = None if high >= end else high
         if last is not None and (last.kind, last.owners, last.ended_at) == (kind, owners, low):
@@ -255,4 +255,4 @@ def _stretches(
 
 def lasting(windows: Iterable[OwnershipWindow], end: int) -> list[OwnershipWindow]:
     """Windows long enough for a row."""
-    return [each for each in windows if each.kind == "owned" or (each.ended_at or end) - each.started_at >= BRIEF_US]
+    return [window for window in windows if window.kind == "owned" or (window.ended_at or end) - window.started_at >= BRIEF_US]

@@ -41,15 +41,15 @@ _LASTING = frozenset({"expired", "untold"})
 def pop_faults(group: Group, end: int) -> list[StandingFault]:
     """Faults of a group's gRPC clients, by time."""
     trouble = group.trouble
-    for who, stretch in ((who, each) for (kind, who), stretches in trouble.stretches.items() if kind == LITE_LOST for each in stretches):
+    for who, stretch in ((who, span) for (kind, who), stretches in trouble.stretches.items() if kind == LITE_LOST for span in stretches):
         stretch.ended_at = min((at for at in trouble.subscribed.get(who, ()) if at > stretch.last_at), default=None)
-    found = [
+    faults = [
         _fault(kind, who, stretch, end)
         for (kind, who), stretches in trouble.stretches.items()
         for stretch in stretches
         if _is_harmful(kind, stretch, end) and (kind != LITE_LOST or _goes_on(group, who, stretch.began_at))
     ]
-    return sorted(found, key=lambda fault: (fault.started_at, fault.kind, fault.members))
+    return sorted(faults, key=lambda fault: (fault.started_at, fault.kind, fault.members))
 
 
 def _is_harmful(kind: str, stretch: Stretch, end: int) -> bool:

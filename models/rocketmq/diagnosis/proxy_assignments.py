@@ -50,7 +50,7 @@ class AssignmentJudge:
         """Cause of one assignment; `before` is the client's last one."""
         if before is None:
             return self._first(run)
-        was, now = {each.queue for each in before.share}, {each.queue for each in run.share}
+        was, now = {text.queue for text in before.share}, {text.queue for text in run.share}
         gone, come = _brokers(was) - _brokers(now), _brokers(now) - _brokers(was)
         if was and not now:
             return self._nothing_left(run, gone)
@@ -59,13 +59,13 @@ class AssignmentJudge:
         return self._brokers_changed(run, "broker_down" if gone else "broker_up", gone or come)
 
     def _first(self, run: AllocationRun) -> Verdict:
-        own = run.life.client_id
+        client_id = run.life.client_id
         if run.at <= run.life.ran_at + CONSUMER_START_US:
-            return Verdict("consumer_start", STATED, {own: "consumer_start"})
+            return Verdict("consumer_start", STATED, {client_id: "consumer_start"})
         if run.share and run.removed:
             return Verdict("unknown", OPEN)  # the log begins after the client's start
         others = {"topic_route_appeared": round(1 - OPEN, 2)}
-        return Verdict("subscription_change", OPEN, {own: "subscription_change"}, alternatives=others)
+        return Verdict("subscription_change", OPEN, {client_id: "subscription_change"}, alternatives=others)
 
     def _same_brokers(self, run: AllocationRun, since: int, was: set[str], now: set[str]) -> Verdict:
         if _is_whole(was) != _is_whole(now):
@@ -93,11 +93,13 @@ class AssignmentJudge:
         if lines:
             return Verdict("broker_down", STATED, evidence=lines)
         lost = self._group.trouble.stretches.get(("proxy_unreachable", run.life.client_id), ())
-        known = [each.first for each in lost if each.began_at <= run.at <= each.last_at + ASSIGNMENT_US]
+        known = [stretch.first for stretch in lost if stretch.began_at <= run.at <= stretch.last_at + ASSIGNMENT_US]
         others = {"queue_count_change": round(1 - OPEN, 2)}
         if known:
-            own = {run.life.client_id: "connection_lost"}
-            return Verdict("connection_lost", OPEN, own, alternatives={"broker_down": round(1 - OPEN, 2)}, evidence=known[-_EVIDENCE_MAX:])
+            offenders = {run.life.client_id: "connection_lost"}
+            return Verdict(
+                "connection_lost", OPEN, offenders, alternatives={"broker_down": round(1 - OPEN, 2)}, evidence=known[-_EVIDENCE_MAX:]
+            )
         return Verdict("broker_down", OPEN, alternatives=others)
 
     def _about(self, at: int, names: frozenset[str], brokers: set[str]) -> list[Event]:

@@ -44,24 +44,24 @@ def faults_of(group: Group, unseen: Sequence[ClientProcess], end: int) -> list[S
     """All faults of a group's clients; `unseen` are processes without a file."""
     if any(life.model == BROADCASTING for life in group.lives):
         return []
-    said = group.first_said
-    found = _differing("strategy_mismatch", "strategy", group.lives, end, lambda life: said[life][1] if life in said else "")
-    for fault in found:
-        fault.evidence = _one_of_each((name, line) for _, name, line in sorted(said.values(), key=_first_lines))
-    found += _differing("subscription_mismatch", "subscription", [*group.lives, *unseen], end, _subscription) or _flapping(group)
-    found += _shared_ids(group, end)
-    return found
+    strategies = group.first_said
+    faults = _differing("strategy_mismatch", "strategy", group.lives, end, lambda life: strategies[life][1] if life in strategies else "")
+    for fault in faults:
+        fault.evidence = _one_of_each((name, line) for _, name, line in sorted(strategies.values(), key=_first_lines))
+    faults += _differing("subscription_mismatch", "subscription", [*group.lives, *unseen], end, _subscription) or _flapping(group)
+    faults += _shared_ids(group, end)
+    return faults
 
 
-def _first_lines(said: tuple[int, str, Event]) -> tuple[int, str, int]:
-    at, _, line = said
+def _first_lines(statement: tuple[int, str, Event]) -> tuple[int, str, int]:
+    at, _, line = statement
     return at, line.place.file, line.place.byte_offset
 
 
-def _one_of_each(said: Iterable[tuple[str, Event]]) -> list[Event]:
+def _one_of_each(statements: Iterable[tuple[str, Event]]) -> list[Event]:
     """Lines of the differing clients, one of each strategy first."""
     firsts: dict[str, Event] = {}
-    rest = [line for name, line in said if firsts.setdefault(name, line) is not line]
+    rest = [line for name, line in statements if firsts.setdefault(name, line) is not line]
     return [*firsts.values(), *rest][:LINES_MAX]
 
 
@@ -93,27 +93,27 @@ class _Span:
 
     low: int
     high: int
-    said: str
+    value: str
     life: ClientProcess
 
 
-def _spans(lives: Iterable[ClientProcess], end: int, said: Callable[[ClientProcess], str]) -> list[_Span]:
-    spans = (_Span(life.begun_at, life.ended_at if life.ended_at is not None else end, said(life), life) for life in lives)
-    return sorted((each for each in spans if each.said and each.high - each.low >= TOGETHER_US), key=lambda each: each.low)
+def _spans(lives: Iterable[ClientProcess], end: int, value_of: Callable[[ClientProcess], str]) -> list[_Span]:
+    spans = (_Span(life.begun_at, life.ended_at if life.ended_at is not None else end, value_of(life), life) for life in lives)
+    return sorted((span for span in spans if span.value and span.high - span.low >= TOGETHER_US), key=lambda span: span.low)
 
 
 class _Others:
     """Lookup of concurrent processes with another value, by bisection."""
 
     def __init__(self, spans: Sequence[_Span]) -> None:
-        self._lows = [each.low for each in spans]
+        self._lows = [span.low for span in spans]
         self._longest: list[tuple[tuple[int, str], tuple[int, str]]] = []  # latest end so far, and latest end with another value
         best, second = (0, ""), (0, "")
-        for each in spans:
-            reached = (each.high, each.said)
-            if each.said == best[1]:
+        for span in spans:
+            reached = (span.high, span.value)
+            if span.value == best[1]:
                 best = max(best, reached)
-            elif each.high > best[0]:
+            elif span.high > best[0]:
                 best, second = reached, best
             else:
                 second = max(second, reached)
@@ -122,25 +122,25 @@ class _Others:
     def is_beside(self, span: _Span) -> bool:
         index = bisect_right(self._lows, span.high - TOGETHER_US) - 1  # includes the span itself
         best, second = self._longest[index]
-        return (best if best[1] != span.said else second)[0] >= span.low + TOGETHER_US
+        return (best if best[1] != span.value else second)[0] >= span.low + TOGETHER_US
 
 
 def _differing(
-    kind: str, setting: str, lives: Iterable[ClientProcess], end: int, said: Callable[[ClientProcess], str]
+    kind: str, setting: str, lives: Iterable[ClientProcess], end: int, value_of: Callable[[ClientProcess], str]
 ) -> list[StandingFault]:
-    spans = _spans(lives, end, said)
-    if len({each.said for each in spans}) < 2:
+    spans = _spans(lives, end, value_of)
+    if len({span.value for span in spans}) < 2:
         return []
     others = _Others(spans)
-    apart = [each for each in spans if others.is_beside(each)]
+    apart = [span for span in spans if others.is_beside(span)]
     return [_fault(kind, apart, end, _differing_clients(apart, setting))] if apart else []
 
 
 def _differing_clients(spans: Sequence[_Span], setting: str) -> DifferingClients:
     """The differing clients by value, smallest group first."""
     by_word: dict[str, set[str]] = defaultdict(set)
-    for each in spans:
-        by_word[each.said].add(each.life.client_id)
+    for span in spans:
+        by_word[span.value].add(span.life.client_id)
     ordered = sorted(by_word.items(), key=lambda item: (len(item[1]), item[0]))
     return DifferingClients(setting, tuple((value, tuple(sorted(clients, key=clear))) for value, clients in ordered))
 
@@ -148,18 +148,18 @@ def _differing_clients(spans: Sequence[_Span], setting: str) -> DifferingClients
 def _shared_ids(group: Group, end: int) -> list[StandingFault]:
     by_id: dict[str, list[_Span]] = defaultdict(list)
     for span in _spans(group.lives, end, lambda life: life.client_id):
-        by_id[span.said].append(span)
+        by_id[span.value].append(span)
     shared = [span for spans in by_id.values() for span in _overlapping(spans)]
     if shared:
-        return [_fault("client_id_conflict", shared, end, SharedClientIds(tuple(sorted({span.said for span in shared}))))]
-    for told in group.lists.values():
-        for index, listed in enumerate(told.versions):
+        return [_fault("client_id_conflict", shared, end, SharedClientIds(tuple(sorted({span.value for span in shared}))))]
+    for client_list in group.lists.values():
+        for index, listed in enumerate(client_list.versions):
             if len(set(listed)) == len(listed):
                 continue
-            begin, over = told.starts[index], told.starts[index + 1] if index + 1 < len(told.starts) else end
+            begin, over = client_list.starts[index], client_list.starts[index + 1] if index + 1 < len(client_list.starts) else end
             if over - begin >= 2 * TOGETHER_US:
                 twice = sorted(who for who, count in Counter(listed).items() if count > 1)
-                lines = [step.line for who in twice for step in told.by_who.get(who, ()) if step.line is not None]
+                lines = [step.line for who in twice for step in client_list.by_who.get(who, ()) if step.line is not None]
                 ended_at, facts = None if over >= end else over, SharedClientIds(tuple(twice))
                 return [StandingFault("client_id_conflict", twice, begin, ended_at, facts, lines[:LINES_MAX])]
     return []
@@ -167,20 +167,20 @@ def _shared_ids(group: Group, end: int) -> list[StandingFault]:
 
 def _overlapping(spans: Sequence[_Span]) -> list[_Span]:
     """Processes that overlap with another one."""
-    found: dict[int, _Span] = {}
+    by_id: dict[int, _Span] = {}
     longest: _Span | None = None
-    for each in spans:
-        if longest is not None and min(longest.high, each.high) - each.low >= TOGETHER_US:
-            found.update({id(longest): longest, id(each): each})
-        if longest is None or each.high > longest.high:
-            longest = each
-    return list(found.values())
+    for span in spans:
+        if longest is not None and min(longest.high, span.high) - span.low >= TOGETHER_US:
+            by_id.update({id(longest): longest, id(span): span})
+        if longest is None or span.high > longest.high:
+            longest = span
+    return list(by_id.values())
 
 
 def _fault(kind: str, spans: Sequence[_Span], end: int, facts: FaultFacts) -> StandingFault:
     low, high = _together(spans, is_twice=kind == "client_id_conflict")
-    lines = [each.life.first for each in spans if each.life.first is not None]
-    members = sorted({each.life.client_id for each in spans}, key=clear)
+    lines = [span.life.first for span in spans if span.life.first is not None]
+    members = sorted({span.life.client_id for span in spans}, key=clear)
     return StandingFault(kind, members, low, None if high >= end else high, facts, lines[:LINES_MAX])
 
 
@@ -189,14 +189,14 @@ def _together(spans: Sequence[_Span], *, is_twice: bool) -> tuple[int, int]:
 
     With `twice`, at which two processes had the same value.
     """
-    edges = sorted([(each.low, 1, each.said) for each in spans] + [(each.high, 0, each.said) for each in spans])
-    there: Counter[str] = Counter()
+    edges = sorted([(span.low, 1, span.value) for span in spans] + [(span.high, 0, span.value) for span in spans])
+    counts: Counter[str] = Counter()
     first, last = 0, 0
-    for at, comes, said in edges:
-        there[said] += comes
-        if (there[said] if is_twice else len(there)) > 1:
+    for at, comes, value in edges:
+        counts[value] += comes
+        if (counts[value] if is_twice else len(counts)) > 1:
             first, last = first or at, at
-        there[said] -= 1 - comes
-        if not there[said]:
-            del there[said]
+        counts[value] -= 1 - comes
+        if not counts[value]:
+            del counts[value]
     return first, last

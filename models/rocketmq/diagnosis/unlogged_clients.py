@@ -98,7 +98,7 @@ class _SimulatedClient:
 
     life: ClientProcess
     strategy: AllocationStrategy
-    said: list[tuple[int, Topics]]
+    topic_steps: list[tuple[int, Topics]]
     runs: list[int]
 
 
@@ -121,7 +121,7 @@ def client_list_changes(group: Group) -> list[PresenceChange]:
     A restarted broker has forgotten clients that are still alive.
     """
     by_list = enumerate(group.lists.values())
-    steps = sorted(((step.at, number, step) for number, told in by_list for step in told.steps), key=lambda each: each[:2])
+    steps = sorted(((step.at, number, step) for number, client_list in by_list for step in client_list.steps), key=lambda item: item[:2])
     connections = _Connections()
     last: dict[str, int] = {}
     changes: list[PresenceChange] = []
@@ -214,7 +214,7 @@ class UnloggedClients:
         self.strategies = sum(group.strategies.values(), Counter())
         self._topics = group.topics | {topic for life in group.lives for topic in life.topics}
         self._queues: dict[tuple[str, int], list[Queue]] = {}
-        self._there = Spans((life.begun_at, None if life.ended_at is None else _doubtful(life)) for life in self.lives)
+        self._presence = Spans((life.begun_at, None if life.ended_at is None else _doubtful(life)) for life in self.lives)
         self._paths = [self._path(life) for life in self.lives]
 
     # -- presence ---------------------------------------------------------------------------------------------------
@@ -223,8 +223,8 @@ class UnloggedClients:
         by_who: dict[str, list[PresenceChange]] = {}
         for change in changes:
             by_who.setdefault(change.who, []).append(change)
-        found = [life for who, mine in by_who.items() for life in self._lives_of(who, mine)]
-        return sorted(found, key=lambda life: (life.begun_at, life.client_id))
+        lives = [life for who, client_changes in by_who.items() for life in self._lives_of(who, client_changes)]
+        return sorted(lives, key=lambda life: (life.begun_at, life.client_id))
 
     def _lives_of(self, who: str, changes: Sequence[PresenceChange]) -> Iterator[ClientProcess]:
         """Processes of one client id without a file.
@@ -238,7 +238,7 @@ class UnloggedClients:
         frozen: int | None = None
         for change in changes:
             at = change.at
-            known = sum(each.begun_at - START_US <= at + REACTION_US <= (each.ended_at or FOREVER) for each in files)
+            known = sum(process.begun_at - START_US <= at + REACTION_US <= (process.ended_at or FOREVER) for process in files)
             if change.times > known and (known or life is not None or not files):
                 if life is None or (life.lost_at is not None and at - life.lost_at > RECONNECT_US):
                     life = ClientProcess(self.group.name, "", at, client_id=who, started_at=at)
@@ -261,10 +261,10 @@ class UnloggedClients:
     # -- assignments ------------------------------------------------------------------------------------------------
 
     def _path(self, life: ClientProcess) -> _SimulatedClient:
-        said = self._said(life)
-        path = _SimulatedClient(life, self._strategy(life), said, self._runs(life, said))
+        topic_steps = self._topic_steps(life)
+        path = _SimulatedClient(life, self._strategy(life), topic_steps, self._runs(life, topic_steps))
         for at in path.runs:
-            life.topics.update({topic: by for topic, by in self._topics_at(said, at).items() if topic not in life.topics})
+            life.topics.update({topic: by for topic, by in self._topics_at(topic_steps, at).items() if topic not in life.topics})
         return path
 
     def holdings(self, lines: TopicLines) -> Iterator[QueueAssignment]:
@@ -294,39 +294,44 @@ class UnloggedClients:
     def _held_by(self, path: _SimulatedClient, topic: str, moves: SubscriptionVersions | None) -> Iterator[QueueAssignment]:
         life = path.life
         over = life.ended_at if life.ended_at is not None else FOREVER
-        held: dict[str, int] = {}
+        begun_by_queue: dict[str, int] = {}
         route = 0
         moved = moves.between(life.begun_at, over) if moves is not None else ()
         for at, sure in sorted([*((at, False) for at in path.runs), *((at, True) for at in moved)]):
             met = max(route, self._route_at(topic, life, at, is_sure=sure))
-            share = self._share(path, topic, at, met, held)
-            if not sure and moves is not None and share != held.keys() and moves.is_awaited(at, over, ROUTE_US if met > route else LIST_US):
+            share = self._share(path, topic, at, met, begun_by_queue)
+            if (
+                not sure
+                and moves is not None
+                and share != begun_by_queue.keys()
+                and moves.is_awaited(at, over, ROUTE_US if met > route else LIST_US)
+            ):
                 continue
             route = met
-            for queue in [queue for queue in held if queue not in share]:
-                yield QueueAssignment(topic, queue, held.pop(queue), min(at, over), life)
+            for queue in [queue for queue in begun_by_queue if queue not in share]:
+                yield QueueAssignment(topic, queue, begun_by_queue.pop(queue), min(at, over), life)
             for queue in share:
-                held.setdefault(queue, at)
-        for queue, begun in held.items():
+                begun_by_queue.setdefault(queue, at)
+        for queue, begun in begun_by_queue.items():
             yield QueueAssignment(topic, queue, begun, over, life)
 
-    def _said(self, life: ClientProcess) -> list[tuple[int, Topics]]:
-        tables = [table.said[life.client_id] for table in self.group.tables.values() if life.client_id in table.said]
+    def _topic_steps(self, life: ClientProcess) -> list[tuple[int, Topics]]:
+        tables = [table.topic_steps[life.client_id] for table in self.group.tables.values() if life.client_id in table.topic_steps]
         return max(tables, key=len, default=[])
 
-    def _topics_at(self, said: list[tuple[int, Topics]], at: int) -> Topics:
-        index = bisect_right(said, at, key=lambda step: step[0]) - 1
+    def _topics_at(self, topic_steps: list[tuple[int, Topics]], at: int) -> Topics:
+        index = bisect_right(topic_steps, at, key=lambda step: step[0]) - 1
         if index < 0:
             return dict.fromkeys(sorted(self._topics), "")
-        return {RETRY + self.group.name: "*", **said[index][1]}
+        return {RETRY + self.group.name: "*", **topic_steps[index][1]}
 
-    def _runs(self, life: ClientProcess, said: list[tuple[int, Topics]]) -> list[int]:
+    def _runs(self, life: ClientProcess, topic_steps: list[tuple[int, Topics]]) -> list[int]:
         """Times of a client's runs with new lists, routes or topics."""
         over = min(life.ended_at if life.ended_at is not None else FOREVER, self.end)
         first = life.begun_at + FIRST_RUN_US
         woken = sorted({first, *(at for at in self._wakes(life) if first < at < over)})
-        news = [at + REACTION_US for at in self._starts] + [at for at, _ in said]
-        topics = {topic for _, each in said for topic in each} or self._topics
+        news = [at + REACTION_US for at in self._starts] + [at for at, _ in topic_steps]
+        topics = {topic for _, step_topics in topic_steps for topic in step_topics} or self._topics
         news += [self._polled(life, at) for topic in topics for at, _ in self.routes.over_time(topic)]
         runs = set(woken)
         for at in news:
@@ -348,7 +353,7 @@ class UnloggedClients:
 
         As logged by others, or about when the list changed.
         """
-        told = self.group.notified
+        notifications = self.group.notified
         for listed in self.group.lists.values():
             times = 0
             for step in listed.steps:
@@ -358,8 +363,10 @@ class UnloggedClients:
                     times += 1 if step.how is ListChangeKind.CONNECTED else -1
                 if step.how in {ListChangeKind.EXPIRED, ListChangeKind.RESTARTED} or times <= 0:
                     continue
-                near = bisect_left(told, step.at)
-                yield (told[near] if near < len(told) and told[near] <= step.at + NOTIFIED_US else step.at) + REACTION_US
+                near = bisect_left(notifications, step.at)
+                yield (
+                    notifications[near] if near < len(notifications) and notifications[near] <= step.at + NOTIFIED_US else step.at
+                ) + REACTION_US
 
     def _route_at(self, topic: str, life: ClientProcess, at: int, *, is_sure: bool) -> int:
         """Index of the topic's route known to a client.
@@ -369,25 +376,25 @@ class UnloggedClients:
         steps = self.routes.over_time(topic)
         return max(bisect_right(steps, at, key=lambda step: step[0] if is_sure else self._polled(life, step[0])) - 1, 0)
 
-    def _share(self, path: _SimulatedClient, topic: str, at: int, route: int, held: Iterable[str]) -> set[str]:
+    def _share(self, path: _SimulatedClient, topic: str, at: int, route: int, present_queues: Iterable[str]) -> set[str]:
         """Queues assigned in a run.
 
         A run without a route or a list is skipped and keeps the current queues.
         """
-        if topic not in self._topics_at(path.said, at):
+        if topic not in self._topics_at(path.topic_steps, at):
             return set()
         version = bisect_right(self._starts, at) - 1
         steps = self.routes.over_time(topic)
         if not steps or version < 0 or not self._listed[version]:
-            return set(held)
+            return set(present_queues)
         queues = self._queues.get((topic, route))
         if queues is None:
             queues = self._queues[topic, route] = sorted_inputs(readable_queues(topic, steps[route][1]), ())[0]
         try:
             share = path.strategy.allocate(queues, self._listed[version], path.life.client_id)
         except AllocationError:
-            return set(held)
-        return {queue_name(each.broker, each.queue_id) for each in share or ()}
+            return set(present_queues)
+        return {queue_name(queue.broker, queue.queue_id) for queue in share or ()}
 
     def _strategy(self, life: ClientProcess) -> AllocationStrategy:
         """Strategy of the clients present then, or of the group.
@@ -395,9 +402,13 @@ class UnloggedClients:
         Their library's default if these differ.
         """
         over = life.ended_at if life.ended_at is not None else FOREVER
-        said = self.group.strategies.items()
-        there = (counts for each, counts in said if each.begun_at < over and (each.ended_at is None or each.ended_at > life.begun_at))
-        beside = sum(there, Counter())
+        usages = self.group.strategies.items()
+        counters = (
+            counts
+            for process, counts in usages
+            if process.begun_at < over and (process.ended_at is None or process.ended_at > life.begun_at)
+        )
+        beside = sum(counters, Counter())
         names = [name for name, _ in [*beside.most_common(), *self.strategies.most_common()]]
         for name in sorted(names, key=lambda name: name != DEFAULT):
             try:
@@ -410,7 +421,7 @@ class UnloggedClients:
 
     def was_present(self, low: int, high: int) -> bool:
         """Whether a client without a file was present in an interval."""
-        return self._there.overlaps(low, high)
+        return self._presence.overlaps(low, high)
 
     @property
     def has_quarrel(self) -> bool:
@@ -431,29 +442,29 @@ def _locks(lines: TopicLines) -> dict[str, list[tuple[int, str]]]:
 
     An empty name means nobody.
     """
-    found: dict[str, list[tuple[int, str]]] = {}
+    holders: dict[str, list[tuple[int, str]]] = {}
     for at, event in lines.locks:
         who = event.client_id or "" if event.name == "RocketLockTaken" else ""
-        found.setdefault(queue_of(event), []).append((at, who))
-    return found
+        holders.setdefault(queue_of(event), []).append((at, who))
+    return holders
 
 
 def _left_locked(lines: TopicLines) -> dict[str, list[tuple[int, int]]]:
     """Times in which a queue stays locked for a dead client."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    spans_by_queue: dict[str, list[tuple[int, int]]] = {}
     for life, timed in lines.by_life.items():
         died = life.ended_at
         if died is None or life.unregistered_at is not None:
             continue
-        held: set[str] = set()
+        queues: set[str] = set()
         for _, event in timed:
             if event.name == "RocketQueueAdded":
-                held.add(queue_of(event))
+                queues.add(queue_of(event))
             elif event.name == "RocketQueueRemoved":
-                held.discard(queue_of(event))
-        for queue in held:
-            found.setdefault(queue, []).append((died, died + LOCK_US))
-    return found
+                queues.discard(queue_of(event))
+        for queue in queues:
+            spans_by_queue.setdefault(queue, []).append((died, died + LOCK_US))
+    return spans_by_queue
 
 
 def _pieces(holding: QueueAssignment, locked: Iterable[tuple[int, int]], resets: Iterable[int]) -> Iterator[QueueAssignment]:

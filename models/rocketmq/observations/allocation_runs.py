@@ -7,11 +7,11 @@ from typing import Any
 
 from models.events import Event
 from models.rocketmq.object_text import QueueText, assigned_in, queue_name, queues_in
-from models.rocketmq.observations.client_groups import BY_QUEUE, SAID, is_assigned
+from models.rocketmq.observations.client_groups import ASSIGNMENT_LINES, BY_QUEUE, is_assigned
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.tolerances import whole
 
-RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"}) | SAID
+RESULTS = frozenset({"RocketShareChanged", "RocketShareAssigned", "RocketBroadcastShareChanged"}) | ASSIGNMENT_LINES
 OF_RUNS = frozenset({"RocketQueueAdded", "RocketQueueRemoved", "RocketQueueRefused", "RocketQueueExpired", "RocketResetOrdered"})
 """Lines about queues that precede a result."""
 
@@ -48,7 +48,7 @@ class AllocationRun:
     @property
     def is_assigned(self) -> bool:
         """Whether a proxy assigned the queues to a gRPC client."""
-        return self.result.name in SAID or self.result.fields.get("mode") == BY_QUEUE
+        return self.result.name in ASSIGNMENT_LINES or self.result.fields.get("mode") == BY_QUEUE
 
     @property
     def queues(self) -> int | None:
@@ -86,7 +86,7 @@ class AllocationRunReader:
         self.life = life
         self._open: list[tuple[int, Event]] = []
         self._assigned: dict[str, list[QueueText]] = {}
-        self._untold: AllocationRun | None = None  # a change that names no queues; the next lines do
+        self._nameless_run: AllocationRun | None = None  # a change that names no queues; the next lines do
 
     def feed(self, event: Event, at: int) -> AllocationRun | None:
         """Take the next line; a result line returns its run."""
@@ -104,25 +104,25 @@ class AllocationRunReader:
         A list in another order is the same.
         """
         topic = event.topic or ""
-        if event.name not in SAID:
+        if event.name not in ASSIGNMENT_LINES:
             if event.fields.get("mode") == BY_QUEUE:
                 return self._by_queues(event, at)
-            if self._untold is not None and self._untold.topic == topic:
-                self._note_untold(self._untold, event)
+            if self._nameless_run is not None and self._nameless_run.topic == topic:
+                self._note_queue_name(self._nameless_run, event)
             return None
-        self._untold = None
-        told = [] if event.name == "RocketAssignmentsEmptied" else assigned_in(event.fields.get("share"))
+        self._nameless_run = None
+        queues = [] if event.name == "RocketAssignmentsEmptied" else assigned_in(event.fields.get("share"))
         before = self._assigned.get(topic)
         if before is None:
             before = assigned_in(event.fields.get("share_before")) or []
-        share = before if told is None else told
-        if told is not None and set(told) == set(before):
+        share = before if queues is None else queues
+        if queues is not None and set(queues) == set(before):
             return None
         run = AllocationRun(self.life, topic, at, at, event, share=list(share), lines=[event])
-        run.added = sorted(each.queue for each in set(share) - set(before))
-        run.removed = sorted(each.queue for each in set(before) - set(share))
+        run.added = sorted(text.queue for text in set(share) - set(before))
+        run.removed = sorted(text.queue for text in set(before) - set(share))
         self._assigned[topic] = run.share
-        self._untold = run if told is None else None
+        self._nameless_run = run if queues is None else None
         return run
 
     def _by_queues(self, event: Event, at: int) -> AllocationRun | None:
@@ -130,17 +130,17 @@ class AllocationRunReader:
 
         No line of C++ tells the whole assignment.
         """
-        topic, run = event.topic or "", self._untold
+        topic, run = event.topic or "", self._nameless_run
         if run is not None and run.topic == topic and at - run.at <= BY_QUEUE_US:
-            self._note_untold(run, event)
+            self._note_queue_name(run, event)
             return None
         run = AllocationRun(self.life, topic, at, at, event, share=list(self._assigned.get(topic, ())))
-        self._assigned[topic], self._untold = run.share, run
-        self._note_untold(run, event)
+        self._assigned[topic], self._nameless_run = run.share, run
+        self._note_queue_name(run, event)
         return run
 
     @staticmethod
-    def _note_untold(run: AllocationRun, event: Event) -> None:
+    def _note_queue_name(run: AllocationRun, event: Event) -> None:
         queue = QueueText(run.topic, queue_of(event))
         if event.name == "RocketQueueAdded" and queue not in run.share:
             run.share.append(queue)
@@ -153,17 +153,17 @@ class AllocationRunReader:
     def _run(self, event: Event, at: int) -> AllocationRun:
         topic = event.topic or ""
         share = queues_in(event.text) or assigned_in(event.fields.get("share")) or []
-        topics = {topic} | {each.topic for each in share}
-        own = [(when, each) for when, each in self._open if each.topic in topics and at - when <= RUN_MAX_US]
-        self._open = [(when, each) for when, each in self._open if each.topic not in topics and at - when <= RUN_MAX_US]
-        first = min((when for when, each in own if each.name != "RocketResetOrdered"), default=at)
-        lines = [each for _, each in own] + [event]
+        topics = {topic} | {text.topic for text in share}
+        run_lines = [(when, line) for when, line in self._open if line.topic in topics and at - when <= RUN_MAX_US]
+        self._open = [(when, line) for when, line in self._open if line.topic not in topics and at - when <= RUN_MAX_US]
+        first = min((when for when, line in run_lines if line.name != "RocketResetOrdered"), default=at)
+        lines = [line for _, line in run_lines] + [event]
         run = AllocationRun(self.life, topic, min(first, at), at, event, share=share, lines=lines)
-        for _, each in own:
-            self._note(run, each)
-        told = self.life.not_listed_before(event.place.position)
-        if told is not None and told.heeded_in == event.place.position and at - told.at < NOT_LISTED_US:
-            run.not_listed = told.event
+        for _, line in run_lines:
+            self._note(run, line)
+        absence = self.life.not_listed_before(event.place.position)
+        if absence is not None and absence.heeded_in == event.place.position and at - absence.at < NOT_LISTED_US:
+            run.not_listed = absence.event
         return run
 
     @staticmethod

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from models.events import Event, LogPosition, Witness
 from models.rocketmq.observations.log_files import log_of
 
-SAID = frozenset({"RocketAssignmentsChanged", "RocketAssignmentsEmptied"})
+ASSIGNMENT_LINES = frozenset({"RocketAssignmentsChanged", "RocketAssignmentsEmptied"})
 """Events of what a proxy assigned."""
 
-ASSIGNED = SAID | {"RocketQueueAdded", "RocketQueueRemoved"}
+ASSIGNED = ASSIGNMENT_LINES | {"RocketQueueAdded", "RocketQueueRemoved"}
 """Events of a client's assignments; they name a topic, too."""
 
 OF_GRPC = ASSIGNED | {
@@ -109,9 +109,9 @@ class ClientGroups:
             return event
         place = event.place
         log = f"{place.log}#{client_id}"
-        own = ClientPlace(place.file, place.line, place.byte_offset, log, place.position)
+        client_place = ClientPlace(place.file, place.line, place.byte_offset, log, place.position)
         group = event.group or self.group_of(client_id) or self._groups_in.get(log_of(place.file))
-        return replace(event, group=group, client_id=client_id, place=own)
+        return replace(event, group=group, client_id=client_id, place=client_place)
 
     def _client_of(self, event: Event) -> str | None:
         """The client of a line that names none."""
@@ -123,4 +123,4 @@ class ClientGroups:
 
 def is_assigned(event: Event) -> bool:
     """Whether an event is about queues that a proxy assigned."""
-    return event.name in SAID or (event.name in ASSIGNED and event.client_id is not None)
+    return event.name in ASSIGNMENT_LINES or (event.name in ASSIGNED and event.client_id is not None)

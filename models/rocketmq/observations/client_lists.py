@@ -101,8 +101,8 @@ class ClientList:
 
     def steps_of(self, who: str, until: int) -> list[ListChange]:
         """Changes of a client or the whole list up to a time."""
-        mine, whole = self.by_who.get(who, []), self.restarts
-        return sorted((step for steps in (mine, whole) for step in steps[: bisect_right(steps, until, key=_at)]), key=_at)
+        client_steps, whole = self.by_who.get(who, []), self.restarts
+        return sorted((step for steps in (client_steps, whole) for step in steps[: bisect_right(steps, until, key=_at)]), key=_at)
 
     def has_restarted(self, until: int) -> bool:
         """Whether this broker had restarted by a time."""

@@ -80,7 +80,7 @@ class ClientProcess:
 
     def not_listed_before(self, offset: int) -> MissingFromClientList | None:
         """The last "not listed" line before a position."""
-        index = bisect_right(self.not_listed, offset, key=lambda each: each.event.place.position)
+        index = bisect_right(self.not_listed, offset, key=lambda absence: absence.event.place.position)
         return self.not_listed[index - 1] if index else None
 
 
@@ -102,20 +102,20 @@ def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
     """
     created: dict[str, list[tuple[str, int]]] = defaultdict(list)
     seen: dict[str, list[int]] = defaultdict(list)
-    own: dict[str, Counter[int]] = defaultdict(Counter)
+    offsets: dict[str, Counter[int]] = defaultdict(Counter)
     for event in events:
         if event.name == "RocketClientCreated" and event.client_id:
             created[log_of(event.place.file)].append((event.client_id, event.time_us))
         elif event.name == "RocketConsumerConnected" and event.client_id and _int(event.fields.get("seen_ms")):
             epoch = _int(event.fields.get("seen_ms")) * 1000
             seen[event.client_id].append(epoch)
-            own[log_of(event.place.file)].update(_quarters(epoch - event.time_us))
+            offsets[log_of(event.place.file)].update(_quarters(epoch - event.time_us))
         elif event.name == "RocketClockShown":
-            own[log_of(event.place.file)].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - event.time_us))
-    shifts = {file: counts.most_common(1)[0][0] * QUARTER_US for file, counts in own.items() if counts}
+            offsets[log_of(event.place.file)].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - event.time_us))
+    shifts = {file: counts.most_common(1)[0][0] * QUARTER_US for file, counts in offsets.items() if counts}
     for file, starts in created.items():
         for client_id, at in starts if file not in shifts else ():
-            quarters = [each for epoch in seen.get(client_id, ()) for each in _quarters(epoch - at)]
+            quarters = [quarter for epoch in seen.get(client_id, ()) for quarter in _quarters(epoch - at)]
             if quarters and 0 not in quarters:
                 shifts[file] = min(quarters, key=abs) * QUARTER_US
     return {file: shift for file, shift in shifts.items() if shift}
@@ -159,8 +159,8 @@ class Registry:
         elif event.name == "RocketHeartbeat":
             self._heartbeat(event, file)
         if event.group is None:
-            for each in self._open[file].values():
-                each.last_at = max(each.last_at, at)
+            for process in self._open[file].values():
+                process.last_at = max(process.last_at, at)
             return None
         life = self._open[file].get(event.group)
         if life is None:
@@ -207,10 +207,10 @@ class Registry:
             life.client_id = client_id
 
     def _heartbeat(self, event: Event, file: str) -> None:
-        for told in consumers_in(str(event.fields.get("consumers") or "")):
-            life = self._open[file].get(told.group)
+        for consumer in consumers_in(str(event.fields.get("consumers") or "")):
+            life = self._open[file].get(consumer.group)
             if life is not None:
-                life.topics, life.model = told.topics, told.model
+                life.topics, life.model = consumer.topics, consumer.model
 
 
 def _begun_in(life: ClientProcess) -> int:
@@ -231,8 +231,8 @@ def lose(lives: list[ClientProcess], at: int) -> None:
 
     Of two processes with one id, the one that fell silent lost it.
     """
-    mine = [each for each in lives if each.begun_at <= at and each.unregistered_at is None]
-    silent = [each for each in mine if each.last_at <= at + 2 * US_PER_SECOND and each.lost_at is None]
-    life = max(silent or mine, key=lambda each: each.begun_at, default=None)
+    processes = [process for process in lives if process.begun_at <= at and process.unregistered_at is None]
+    silent = [process for process in processes if process.last_at <= at + 2 * US_PER_SECOND and process.lost_at is None]
+    life = max(silent or processes, key=lambda process: process.begun_at, default=None)
     if life is not None:
         life.lost_at = at

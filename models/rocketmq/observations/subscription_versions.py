@@ -38,8 +38,8 @@ class SubscriptionVersions:
         self._known = [run.at for run in runs]
         self._end = end
         begins = [(life.begun_at - SUBSCRIBED_US, life.ran_at) for life in lives]
-        told = _others(versions, self._known)
-        self._at = [at for at in told if not any(low <= at <= high for low, high in begins)]
+        candidates = _others(versions, self._known)
+        self._at = [at for at in candidates if not any(low <= at <= high for low, high in begins)]
 
     def between(self, low: int, high: int) -> Sequence[int]:
         """Changes within an interval."""

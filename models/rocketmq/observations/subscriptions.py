@@ -24,7 +24,7 @@ Topics = dict[str, str]
 class TopicTable:
     """A broker's table of a group's topics, with clients' subscriptions over time."""
 
-    said: dict[str, list[tuple[int, Topics]]] = field(default_factory=dict)
+    topic_steps: dict[str, list[tuple[int, Topics]]] = field(default_factory=dict)
     _topics: Topics = field(default_factory=dict)
     _who: str = ""
     _since: int = 0
@@ -38,16 +38,18 @@ class TopicTable:
         if self._topics:
             self._note(who, at)
 
-    def changed(self, event: Event, at: int, there: Sequence[str]) -> None:
+    def changed(self, event: Event, at: int, clients: Sequence[str]) -> None:
         """Record a line about the table.
 
-        `there` are the clients on the broker's list.
+        `clients` are the clients on the broker's list.
         """
-        topic, expression = _told(event)
+        topic, expression = _subscription_of(event)
         removes = event.name == "RocketTopicUnsubscribed"
-        own = self._who and at - self._since <= HEARTBEAT_US and topic not in self._touched and (removes or not self._is_removing)
-        if not own:
-            self._who = there[0] if len(set(there)) == 1 else ""
+        is_same_client = (
+            self._who and at - self._since <= HEARTBEAT_US and topic not in self._touched and (removes or not self._is_removing)
+        )
+        if not is_same_client:
+            self._who = clients[0] if len(set(clients)) == 1 else ""
             self._touched, self._since = set(), at
         self._touched.add(topic)
         self._is_removing = removes
@@ -59,7 +61,7 @@ class TopicTable:
             self._note(self._who, at)
 
     def _note(self, who: str, at: int) -> None:
-        steps = self.said.setdefault(who, [])
+        steps = self.topic_steps.setdefault(who, [])
         if steps and steps[-1][1] == self._topics:
             return
         if steps and at - steps[-1][0] <= HEARTBEAT_US:
@@ -67,7 +69,7 @@ class TopicTable:
         steps.append((at, dict(self._topics)))
 
 
-def _told(event: Event) -> tuple[str, str]:
+def _subscription_of(event: Event) -> tuple[str, str]:
     if event.name == "RocketSubscriptionChanged":
         return subscription_in(str(event.fields.get("after")))
     return event.topic or "", str(event.fields.get("expression") or "")

@@ -14,7 +14,7 @@ from models.rocketmq.object_text import RETRY, addresses_in, configured_in, rout
 Reads = dict[str, int]
 """Number of readable queues by broker."""
 
-Said = tuple[str, int | None, bool]
+ServerStatement = tuple[str, int | None, bool]
 """A server's statement: broker, number of queues, and whether it is new."""
 
 QUEUES_MAX = 1_024
@@ -65,8 +65,8 @@ class Routes:
     """Lines of servers about brokers and topics, in order."""
     _by_file: dict[tuple[str, str], list[RouteChange]] = field(default_factory=lambda: defaultdict(list))
     _brokers: list[tuple[int, Event]] = field(default_factory=list)
-    _told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
-    _first_told: dict[str, list[tuple[int, Said]]] = field(default_factory=lambda: defaultdict(list))
+    _statements: dict[str, list[tuple[int, ServerStatement]]] = field(default_factory=lambda: defaultdict(list))
+    _first_statements: dict[str, list[tuple[int, ServerStatement]]] = field(default_factory=lambda: defaultdict(list))
     _homes: dict[str, str] = field(default_factory=dict)  # broker by log
     _names: dict[str, str] = field(default_factory=dict)
     _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Routes:
         elif event.name == "RocketTopicConfigured":
             topic, reads = configured_in(str(event.fields.get("after")))
             home = self._homes.get(event.place.log, SOLE)
-            self._told[topic].append((at, (home, self._bounded(topic, home, reads, event, at), False)))
+            self._statements[topic].append((at, (home, self._bounded(topic, home, reads, event, at), False)))
         elif event.name == "RocketTopicRouted":
             self._registered(event, at)
         else:
@@ -99,14 +99,14 @@ class Routes:
 
     def broker_of(self, event: Event) -> str:
         """Broker that a server's line is about, empty if unknown."""
-        said = event.fields.get("broker") or self._names.get(str(event.fields.get("address")))
-        return str(said or self._homes.get(event.place.log, ""))
+        broker = event.fields.get("broker") or self._names.get(str(event.fields.get("address")))
+        return str(broker or self._homes.get(event.place.log, ""))
 
     def _read(self, text: str) -> Reads:
-        found = self._known.get(text)
-        if found is None:
-            found = self._known[text] = route_in(text)
-        return found
+        reads = self._known.get(text)
+        if reads is None:
+            reads = self._known[text] = route_in(text)
+        return reads
 
     def _heeded(self, text: str, event: Event, at: int) -> Reads:
         """A route without brokers that exceed QUEUES_MAX."""
@@ -127,16 +127,16 @@ class Routes:
         is_new = "reads_before" not in event.fields
         broker = str(event.fields.get("broker"))
         known = self._bounded(event.topic or "", broker, reads if isinstance(reads, int) else None, event, at)
-        said = (broker, known, is_new)
-        (self._first_told if is_new else self._told)[event.topic or ""].append((at, said))
+        statement = (broker, known, is_new)
+        (self._first_statements if is_new else self._statements)[event.topic or ""].append((at, statement))
 
     def seen_by(self, file: str, topic: str, begin: int, end: int) -> list[RouteChange]:
         """Changes of a topic's route seen by one client in (begin, end]."""
-        return [each for each in self._by_file.get((file, topic), ()) if begin < each.at <= end]
+        return [change for change in self._by_file.get((file, topic), ()) if begin < change.at <= end]
 
     def first_seen(self, file: str, topic: str, begin: int) -> int | None:
         """Time at which a client first had a route of a topic."""
-        return min((each.at for each in self._by_file.get((file, topic), ()) if each.at >= begin and each.after), default=None)
+        return min((change.at for change in self._by_file.get((file, topic), ()) if change.at >= begin and change.after), default=None)
 
     def over_time(self, topic: str) -> list[tuple[int, Reads]]:
         """Readable queues of a topic over time."""
@@ -146,26 +146,26 @@ class Routes:
         return known
 
     def _steps(self, topic: str) -> list[tuple[int, Reads]]:
-        steps: list[tuple[int, int, Reads | Said]] = [(each.at, 1, each.after) for each in self.changes.get(topic, ())]
-        steps += [(at, 0, said) for at, said in self._told.get(topic, ())]
+        steps: list[tuple[int, int, Reads | ServerStatement]] = [(change.at, 1, change.after) for change in self.changes.get(topic, ())]
+        steps += [(at, 0, statement) for at, statement in self._statements.get(topic, ())]
         if topic not in self.changes:  # otherwise clients show when they first had it
-            steps += [(at, 0, said) for at, said in self._first_told.get(topic, ())]
+            steps += [(at, 0, statement) for at, statement in self._first_statements.get(topic, ())]
         for at, event in self._brokers:
             broker = str(event.fields.get("broker") or self._names.get(str(event.fields.get("address")), ""))
             if event.name == "RocketBrokerLost" and "broker" in event.fields:
                 steps.append((at, 0, (broker, 0, False)))
             elif event.name == "RocketBrokerRegistered" and broker and not topic.startswith(RETRY):
                 steps.append((at, 0, (broker, None, True)))
-        found: list[tuple[int, Reads]] = []
+        versions: list[tuple[int, Reads]] = []
         now: Reads = {}
         had: Reads = {}
         for at, _, what in sorted(steps, key=lambda step: (step[0], step[1])):
             then = dict(what) if isinstance(what, dict) else _set(now, had, *what)
             if then != now:
-                found.append((at, then))
+                versions.append((at, then))
                 had |= now
                 now = then
-        return found
+        return versions
 
 
 def _set(now: Reads, had: Reads, broker: str, reads: int | None, is_new: bool) -> Reads:
