@@ -103,16 +103,31 @@ def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Sc
     rows = [row for row in history.rows if row.outcome != "open" or not stopped_seconds(row)][-LAST_ROWS:]
     if not rows:
         return Advice(history.cluster, history.group, 0, 0.0, (), (), ())
-    own = replace(history, rows=rows, _readings={}) if len(rows) < len(history.rows) else history
-    behaviour, settings, _ = own.reading()
-    found = [RatedChange(each, under(own, each.configuration, is_varied=False)) for each in candidates(behaviour, settings, own)]
-    helpful = sorted((each for each in found if each.is_worth_it), key=_best_first)
-    stopped = found[0].outlook.stopped_seconds if found else under(own, Configuration()).stopped_seconds
-    useless = tuple(each for each in found if not each.is_worth_it)
-    best = tuple(replace(each, outlook=under(own, each.candidate.configuration)) if is_varied else each for each in _distinct(helpful))
-    runs = {each.candidate.configuration: each.outlook for each in (*found, *best)}
-    about = {scope.id: answer for scope in scopes if (answer := tuple(_within(scope, own, runs)))}
-    return Advice(own.cluster, own.group, len(own.rows), stopped, best, useless, tuple(behaviour.assumed.values()), about)
+    recent_history = replace(history, rows=rows, _readings={}) if len(rows) < len(history.rows) else history
+    behaviour, settings, _ = recent_history.reading()
+    changes = [
+        RatedChange(candidate, under(recent_history, candidate.configuration, is_varied=False))
+        for candidate in candidates(behaviour, settings, recent_history)
+    ]
+    helpful = sorted((change for change in changes if change.is_worth_it), key=_best_first)
+    stopped = changes[0].outlook.stopped_seconds if changes else under(recent_history, Configuration()).stopped_seconds
+    useless = tuple(change for change in changes if not change.is_worth_it)
+    best = tuple(
+        replace(change, outlook=under(recent_history, change.candidate.configuration)) if is_varied else change
+        for change in _distinct(helpful)
+    )
+    runs = {change.candidate.configuration: change.outlook for change in (*changes, *best)}
+    about = {scope.id: answer for scope in scopes if (answer := tuple(_within(scope, recent_history, runs)))}
+    return Advice(
+        recent_history.cluster,
+        recent_history.group,
+        len(recent_history.rows),
+        stopped,
+        best,
+        useless,
+        tuple(behaviour.assumed.values()),
+        about,
+    )
 
 
 def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, WhatIfResult]) -> Iterator[RatedChange]:
@@ -126,7 +141,7 @@ def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, WhatI
         return
     behaviour, settings, _ = history.reading()
     hurt = hurtful(rows)
-    found: list[tuple[RatedChange, RatedChange]] = []
+    pairs: list[tuple[RatedChange, RatedChange]] = []
     for candidate in candidates(behaviour_in(behaviour, rows), settings, replace(history, rows=rows), everybody=behaviour):
         if candidate.configuration not in runs:
             if len(runs) >= RUNS_MAX:
@@ -134,8 +149,8 @@ def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, WhatI
             runs[candidate.configuration] = under(history, candidate.configuration, is_varied=False)
         whole_part = scope.part(runs[candidate.configuration])
         hurting = part_of(whole_part, [change for change in whole_part.changes if change.row.rebalance_id in hurt])
-        found.append((RatedChange(candidate, whole_part), RatedChange(candidate, hurting)))
-    helpful = [pair for pair in found if pair[1].is_worth_it and min(each.gain for each in pair) >= REBALANCE_SECONDS]
+        pairs.append((RatedChange(candidate, whole_part), RatedChange(candidate, hurting)))
+    helpful = [pair for pair in pairs if pair[1].is_worth_it and min(finding.gain for finding in pair) >= REBALANCE_SECONDS]
     helpful.sort(key=lambda pair: _best_first(pair[1]))
     chosen = {id(finding.candidate) for finding in _distinct([finding for _, finding in helpful])}
     yield from (finding for finding, _ in helpful if id(finding.candidate) in chosen)
@@ -148,9 +163,12 @@ def _best_first(finding: RatedChange) -> tuple[float, int]:
 def _distinct(findings: Sequence[RatedChange]) -> Iterator[RatedChange]:
     """The least value of each change that does nearly the most."""
     for change in dict.fromkeys(finding.candidate.id for finding in findings):
-        own = [finding for finding in findings if finding.candidate.id == change]
-        enough = NEARLY * own[0].gain
-        yield min((each for each in own if each.gain >= enough), key=lambda each: max(each.candidate.values_ms.values(), default=0))
+        variants = [finding for finding in findings if finding.candidate.id == change]
+        enough = NEARLY * variants[0].gain
+        yield min(
+            (variant for variant in variants if variant.gain >= enough),
+            key=lambda variant: max(variant.candidate.values_ms.values(), default=0),
+        )
 
 
 def candidates(
@@ -188,10 +206,10 @@ def _sessions(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
     silences = sorted(
         silent_ms + settings.heartbeat_ms
         for member in behaviour.members.values()
-        for silent_ms in (*_stretches_ms(member, Kind.HELD), *(_absences_ms(member) if member.instance else ()))
+        for silent_ms in (*_stretches_ms(member, Kind.PAUSE), *(_absences_ms(member) if member.instance else ()))
         if silent_ms + settings.heartbeat_ms > present_ms(settings.session_ms, member)
     )
-    for needed_ms in dict.fromkeys(rounded(each) for each in (_middle(silences), *silences[-1:])):
+    for needed_ms in dict.fromkeys(rounded(silence_ms) for silence_ms in (_middle(silences), *silences[-1:])):
         if session_ms < needed_ms <= MOST_SESSION_MS:
             yield Candidate("session", Configuration(session_timeout_ms=needed_ms), {"session": needed_ms, "later": needed_ms - session_ms})
 
@@ -217,7 +235,9 @@ def _static(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
         return
     absences = sorted(away_ms + settings.heartbeat_ms for member in behaviour.members.values() for away_ms in _absences_ms(member))
     session_ms = settings.session_ms[""]
-    for needed_ms in dict.fromkeys(max(session_ms, rounded(each)) for each in (_middle(absences), *absences[-1:]) if each):
+    for needed_ms in dict.fromkeys(
+        max(session_ms, rounded(absence_ms)) for absence_ms in (_middle(absences), *absences[-1:]) if absence_ms
+    ):
         # Sessions of the newer protocol are the brokers' to set, for all groups.
         if needed_ms <= (MOST_SESSION_MS if settings.protocol == CLASSIC else session_ms):
             changed = Configuration(static_membership=True, session_timeout_ms=needed_ms if needed_ms > session_ms else None)
@@ -232,7 +252,7 @@ def _longer_polls(behaviour: Behaviour, settings: Settings) -> Iterator[Candidat
         for busy_ms in _stretches_ms(member, Kind.BUSY)
         if busy_ms > present_ms(settings.max_poll_ms, member)
     )
-    for needed_ms in dict.fromkeys(rounded(each) for each in (_middle(late), *late[-1:])):
+    for needed_ms in dict.fromkeys(rounded(late_ms) for late_ms in (_middle(late), *late[-1:])):
         if needed_ms > settings.max_poll_ms[""]:
             yield Candidate("longer_poll", Configuration(max_poll_interval_ms=needed_ms), {"poll": needed_ms}, costs=1)
 
@@ -262,5 +282,5 @@ def _middle(values: list[int]) -> int:
 
 def rounded(value_ms: int) -> int:
     """A value that people would set, not smaller than the given one."""
-    step = next((each for each in reversed(ROUND_MS) if each * 10 <= value_ms), ROUND_MS[0])
+    step = next((round_ms for round_ms in reversed(ROUND_MS) if round_ms * 10 <= value_ms), ROUND_MS[0])
     return -(-value_ms // step) * step

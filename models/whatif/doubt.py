@@ -64,7 +64,7 @@ def _shifted_life(life: Life, dice: random.Random, most_ms: int) -> Life:
     marks = [stretch.from_ms for stretch in life.stretches] + ([life.end_ms] if life.end_ms is not None else [])
     start_ms = min([life.start_ms + dice.randint(-most_ms, most_ms), *(at_ms - 1 for at_ms in marks)])
     latest_ms = life.end_ms - 1 if life.end_ms is not None else FOREVER_MS * 10
-    stretches = [_shifted_stretch(each, latest_ms, dice, most_ms) for each in life.stretches]
+    stretches = [_shifted_stretch(stretch, latest_ms, dice, most_ms) for stretch in life.stretches]
     return Life(start_ms, life.end_ms, life.is_orderly, stretches, life.heard_ms)
 
 

@@ -51,13 +51,13 @@ def _errors_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbea
 
     Who just misses one waits for the next, so that whole intervals do not count.
     """
-    found = []
-    for index, other in by_time([row.began // US_PER_MS for row in rows], [each.start_ms for each in before]):
+    errors_ms = []
+    for index, other in by_time([row.began // US_PER_MS for row in rows], [recurrence.start_ms for recurrence in before]):
         row, run = rows[index], before[other]
         waited_ms = run.stopped_ms(ends_ms)
         if not (run.was_empty or run.outcome == "empty" or goes_on(row)) and 0 < waited_ms <= heartbeat_ms + LATE_MS:
-            found.append(_off_ms(round(stopped_seconds(row) * 1000) - waited_ms, heartbeat_ms))
-    return found
+            errors_ms.append(_off_ms(round(stopped_seconds(row) * 1000) - waited_ms, heartbeat_ms))
+    return errors_ms
 
 
 def _contact_errors_ms(behaviour: Behaviour, before: Sequence[Recurrence]) -> Iterator[int]:
@@ -67,8 +67,8 @@ def _contact_errors_ms(behaviour: Behaviour, before: Sequence[Recurrence]) -> It
     """
     assigned_ms = [row.ended_ms for row in before if row.outcome == "stable" and row.ended_ms is not None]
     lives = [life for member in behaviour.members.values() for life in member.lives]
-    heard = [*(life.heard_ms for life in lives), *(each.heard_ms for life in lives for each in life.stretches)]
-    for heard_ms in sorted(each for each in heard if each is not None):
+    heard = [*(life.heard_ms for life in lives), *(stretch.heard_ms for life in lives for stretch in life.stretches)]
+    for heard_ms in sorted(contact_ms for contact_ms in heard if contact_ms is not None):
         index = bisect_left(assigned_ms, heard_ms)
         if index:
             after_ms = heard_ms - assigned_ms[index - 1]

@@ -56,9 +56,9 @@ class History:
             ends[session.cluster] = max(ends[session.cluster], session.last_seen_at or 0)
         for state in sorted(self.states, key=lambda row: (row.client_id, row.started_at or 0, row.client_state_id)):
             states[state.cluster, state.group].append(state)
-        for (cluster, _), own in by_group.items():
-            ends[cluster] = max(ends[cluster], *(max(row.began, row.ended_at or 0) for row in own))
-        usual = {cluster: _usual_session_ms(rows for (each, _), rows in by_group.items() if each == cluster) for cluster in ends}
+        for (cluster, _), group_rows in by_group.items():
+            ends[cluster] = max(ends[cluster], *(max(row.began, row.ended_at or 0) for row in group_rows))
+        usual = {cluster: _usual_session_ms(rows for (name, _), rows in by_group.items() if name == cluster) for cluster in ends}
         beats = _heartbeats_ms(by_group, parts)
         return [
             GroupHistory(
@@ -98,10 +98,10 @@ class GroupHistory:
     def reading(self, *, restarts: bool = True) -> Reading:
         """Behaviour, present settings, and the rebalances of their run."""
         if restarts not in self._readings:
-            found = self._read(self.witnesses, restarts=restarts)
-            if not self.is_long and found[0].protocol == CLASSIC:
-                found = self._polled(*(found if self._is_on_time(found) else self._at_another_interval(found, restarts=restarts)))
-            self._readings[restarts] = found
+            reading = self._read(self.witnesses, restarts=restarts)
+            if not self.is_long and reading[0].protocol == CLASSIC:
+                reading = self._polled(*(reading if self._is_on_time(reading) else self._at_another_interval(reading, restarts=restarts)))
+            self._readings[restarts] = reading
         return self._readings[restarts]
 
     def _read(self, witnesses: Witnesses, *, restarts: bool) -> Reading:
@@ -110,19 +110,19 @@ class GroupHistory:
         settings = as_it_was(behaviour, self.rows, self.version)
         return behaviour, settings, self._runs.rows(behaviour, settings)
 
-    def _at_another_interval(self, found: Reading, *, restarts: bool) -> Reading:
+    def _at_another_interval(self, reading: Reading, *, restarts: bool) -> Reading:
         """The reading with the interval whose run explains the waits.
 
         The same if none does; the rarer an interval, the better it must.
         """
-        usual_ms = found[0].heartbeat_ms
+        usual_ms = reading[0].heartbeat_ms
         session_ms = _session_ms(self.rows) or DEFAULT_SESSION_MS
         others = others_ms(waits_ms(self.rows, self.witnesses.parts, session_ms), usual_ms, session_ms)
-        for each in others:
-            other = self._read(replace(self.witnesses, heartbeat_ms=each), restarts=restarts)
-            if self._is_on_time(other, tried=round(1 / USUAL_MS[each])):
+        for other_ms in others:
+            other = self._read(replace(self.witnesses, heartbeat_ms=other_ms), restarts=restarts)
+            if self._is_on_time(other, tried=round(1 / USUAL_MS[other_ms])):
                 return other
-        return found
+        return reading
 
     def _is_on_time(self, reading: Reading, tried: int = 1) -> bool:
         behaviour, _, before = reading
@@ -183,13 +183,17 @@ def _heartbeats_ms(
     waits: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
     for key, rows in by_group.items():
         waits[key[0], sessions[key]] += waits_ms(rows, parts, sessions[key])
-    most = {cluster: max((each for each in waits if each[0] == cluster), key=lambda each: len(waits[each])) for cluster, _ in waits}
-    found = {}
+    most = {cluster: max((pair for pair in waits if pair[0] == cluster), key=lambda pair: len(waits[pair])) for cluster, _ in waits}
+    intervals_ms = {}
     for key, session_ms in sessions.items():
-        own, (_, other_ms) = waits[key[0], session_ms], most[key[0]]
-        known = waits[most[key[0]]] if len(own) < FEW_WAITS and max(own, default=0.0) <= max(waits[most[key[0]]], default=0.0) else own
-        found[key] = interval_ms(known, other_ms if known is not own else session_ms)
-    return found
+        group_waits, (_, other_ms) = waits[key[0], session_ms], most[key[0]]
+        known = (
+            waits[most[key[0]]]
+            if len(group_waits) < FEW_WAITS and max(group_waits, default=0.0) <= max(waits[most[key[0]]], default=0.0)
+            else group_waits
+        )
+        intervals_ms[key] = interval_ms(known, other_ms if known is not group_waits else session_ms)
+    return intervals_ms
 
 
 def _session_ms(rows: Sequence[Rebalance]) -> int | None:
@@ -198,5 +202,5 @@ def _session_ms(rows: Sequence[Rebalance]) -> int | None:
 
 def _usual_session_ms(groups: Iterable[Sequence[Rebalance]]) -> int | None:
     """Most frequent session.timeout.ms of groups, None if none is known."""
-    found = Counter(each for rows in groups if (each := _session_ms(rows)) is not None)
-    return min(found, key=lambda each: (-found[each], each)) if found else None
+    counts = Counter(session_ms for rows in groups if (session_ms := _session_ms(rows)) is not None)
+    return min(counts, key=lambda session_ms: (-counts[session_ms], session_ms)) if counts else None

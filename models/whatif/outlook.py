@@ -112,14 +112,14 @@ def under(history: GroupHistory, configuration: Configuration, *, is_varied: boo
 
 def _answers(history: GroupHistory, configuration: Configuration, behaviours: Iterable[Reading]) -> list[Comparison]:
     """One answer for each behaviour that the logs allow for."""
-    found = []
+    comparisons = []
     on_time = history.is_on_time()
     runs = Reruns(is_shared=history.is_long)
     for behaviour, settings, before in behaviours:
         after = runs.rows(planned(behaviour, configuration, on_time=on_time), changed(settings, configuration, behaviour))
         by_chance_ms = history.wait_error_ms() if configuration.heartbeat_interval_ms is None else 0
-        found.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms))
-    return found
+        comparisons.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms))
+    return comparisons
 
 
 def _none(_: GroupHistory) -> Iterable[Reading]:
@@ -128,7 +128,7 @@ def _none(_: GroupHistory) -> Iterable[Reading]:
 
 def _moves_members(configuration: Configuration) -> bool:
     moves = (configuration.instances, configuration.restart_pause_ms, configuration.scheduled_delay_ms)
-    return any(each is not None for each in moves)
+    return any(move is not None for move in moves)
 
 
 def _settle(made: WhatIfResult, read: Sequence[Comparison], varied: Sequence[Comparison], *, on_time: bool) -> None:

@@ -87,7 +87,7 @@ def _lives_in(member: Member, from_ms: int, until_ms: int) -> list[Life]:
         if life.end_ms is not None and meets(life.end_ms, after.start_ms)
     }
     return [
-        replace(life, stretches=[each for each in life.stretches if meets(each.from_ms, each.until_ms)])
+        replace(life, stretches=[stretch for stretch in life.stretches if meets(stretch.from_ms, stretch.until_ms)])
         for index, life in enumerate(member.lives)
-        if {index, index - 1} & kept or any(meets(each.from_ms, each.until_ms) for each in life.stretches)
+        if {index, index - 1} & kept or any(meets(stretch.from_ms, stretch.until_ms) for stretch in life.stretches)
     ]

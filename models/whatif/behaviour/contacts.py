@@ -21,9 +21,9 @@ def next_ms(assigned_ms: int, contact_ms: int, heartbeat_ms: int, commit_ms: int
     """
     intervals = [heartbeat_ms] if commit_ms is None else [heartbeat_ms, commit_ms]
     after_ms = contact_ms - assigned_ms
-    if not any(_is_due(after_ms, each) for each in intervals):
+    if not any(_is_due(after_ms, interval_ms) for interval_ms in intervals):
         return contact_ms + heartbeat_ms
-    return assigned_ms + min(((after_ms + NEAR_MS) // each + 1) * each for each in intervals)
+    return assigned_ms + min(((after_ms + NEAR_MS) // interval_ms + 1) * interval_ms for interval_ms in intervals)
 
 
 def _is_due(after_ms: int, interval_ms: int) -> bool:

@@ -16,8 +16,8 @@ from models.weights import OTHER_HEARTBEAT, USUAL_HEARTBEAT
 from models.whatif.rules import DEFAULT_HEARTBEAT_MS
 
 USUAL_MS: Mapping[int, float] = {
-    each: (USUAL_HEARTBEAT if each == DEFAULT_HEARTBEAT_MS else OTHER_HEARTBEAT).value
-    for each in (100, 250, 500, 1_000, 2_000, DEFAULT_HEARTBEAT_MS, 5_000, 10_000, 15_000)
+    usual_ms: (USUAL_HEARTBEAT if usual_ms == DEFAULT_HEARTBEAT_MS else OTHER_HEARTBEAT).value
+    for usual_ms in (100, 250, 500, 1_000, 2_000, DEFAULT_HEARTBEAT_MS, 5_000, 10_000, 15_000)
 }
 """Intervals that are set in practice, with their weights before any observation.
 
@@ -34,7 +34,7 @@ NOT_HEARD = frozenset({"new_group", "cooperative_followup", "connector_config_ch
 def waits_ms(rows: Iterable[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]], session_ms: int) -> list[float]:
     """Longest ordinary wait of each rebalance, in milliseconds."""
     most_ms = session_ms / SESSION_SHARE + LATE_MS
-    found = []
+    waits = []
     for row in rows:
         if row.cause in NOT_HEARD or row.protocol != "classic":
             continue
@@ -43,24 +43,28 @@ def waits_ms(rows: Iterable[Rebalance], parts: Mapping[str, Sequence[RebalanceMe
             for part in parts.get(row.rebalance_id, ())
             if part.role in {"bystander", "leader"} and part.session_before == part.session_after and part.join_delay_seconds
         ]
-        ordinary = [each for each in heard if each <= most_ms]
+        ordinary = [wait_ms for wait_ms in heard if wait_ms <= most_ms]
         if ordinary:
-            found.append(max(ordinary))
-    return found
+            waits.append(max(ordinary))
+    return waits
 
 
 def others_ms(waits: Sequence[float], interval_ms: int, session_ms: int) -> list[int]:
     """Other intervals that explain the waits, most usual first."""
     longest = max(waits, default=0.0)
-    possible = [each for each in USUAL_MS if each != interval_ms and each * SESSION_SHARE <= session_ms and each + LATE_MS >= longest]
-    return sorted(possible, key=lambda each: -USUAL_MS[each])
+    possible = [
+        usual_ms
+        for usual_ms in USUAL_MS
+        if usual_ms != interval_ms and usual_ms * SESSION_SHARE <= session_ms and usual_ms + LATE_MS >= longest
+    ]
+    return sorted(possible, key=lambda usual_ms: -USUAL_MS[usual_ms])
 
 
 def interval_ms(waits: Sequence[float], session_ms: int) -> int:
     """Most likely interval, given observed waits."""
-    possible = {each: share for each, share in USUAL_MS.items() if each * SESSION_SHARE <= session_ms}
+    possible = {usual_ms: share for usual_ms, share in USUAL_MS.items() if usual_ms * SESSION_SHARE <= session_ms}
     if not possible:
         return max(1, session_ms // SESSION_SHARE)
     longest = max(waits, default=0.0)
-    explains = {each: share for each, share in possible.items() if each + LATE_MS >= longest} or {max(possible): 1.0}
-    return max(explains, key=lambda each: log(explains[each]) - len(waits) * log(each))
+    explains = {usual_ms: share for usual_ms, share in possible.items() if usual_ms + LATE_MS >= longest} or {max(possible): 1.0}
+    return max(explains, key=lambda usual_ms: log(explains[usual_ms]) - len(waits) * log(usual_ms))

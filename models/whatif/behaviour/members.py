@@ -16,7 +16,7 @@ from models.tolerances import whole
 class Kind(StrEnum):
     """What a process does in a stretch."""
 
-    HELD = "held"
+    PAUSE = "held"
     """Nothing at all: garbage collection, a stopped process, a machine without CPU time."""
     BUSY = "busy"
     """The application does not poll; heartbeats go on."""

@@ -104,20 +104,20 @@ def paced(behaviour: Behaviour, pause_ms: int) -> Behaviour:
 
 def _restarts(behaviour: Behaviour) -> list[Restart]:
     """Orderly restarts of all members, in order of time."""
-    found = [
+    restarts = [
         Restart(name, index, life.end_ms, following.start_ms)
         for name, member in behaviour.members.items()
         for index, (life, following) in enumerate(pairwise(member.lives))
         if life.end_ms is not None and life.is_orderly
     ]
-    return sorted(found, key=lambda restart: restart.end_ms)
+    return sorted(restarts, key=lambda restart: restart.end_ms)
 
 
 def _rolls(restarts: Sequence[Restart]) -> Iterator[list[Restart]]:
     """Rolling restarts: each member once, one soon after the other."""
     roll: list[Restart] = []
     for restart in restarts:
-        if roll and (restart.end_ms - roll[-1].start_ms > ONE_ROLL_MS or restart.member in {each.member for each in roll}):
+        if roll and (restart.end_ms - roll[-1].start_ms > ONE_ROLL_MS or restart.member in {step.member for step in roll}):
             yield roll
             roll = []
         roll.append(restart)
@@ -127,7 +127,7 @@ def _rolls(restarts: Sequence[Restart]) -> Iterator[list[Restart]]:
 
 def _between(life: Life, following: Life, end_ms: int, restart: Restart) -> int:
     """End of a process, after its own events and before the next one's."""
-    earliest_ms = max([life.start_ms, *(each.until_ms or each.from_ms for each in life.stretches)]) + 1
-    marks = [each.from_ms for each in following.stretches] + ([following.end_ms] if following.end_ms is not None else [])
+    earliest_ms = max([life.start_ms, *(stretch.until_ms or stretch.from_ms for stretch in life.stretches)]) + 1
+    marks = [stretch.from_ms for stretch in following.stretches] + ([following.end_ms] if following.end_ms is not None else [])
     away_ms = restart.start_ms - restart.end_ms
     return max(earliest_ms, min([end_ms, *(mark - away_ms - 1 for mark in marks)]))

@@ -69,7 +69,7 @@ def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, resta
         elif row.cause == "scheduled_rebalance":
             made.nudges.append(Nudge(row.began // US_PER_MS, None, None if lost_at is None else (row.began - lost_at) // US_PER_MS))
         if row.cause in OUTSIDE:
-            made.nudges.append(Nudge(row.began // US_PER_MS, next((each.client_id for each in row.offenders), None)))
+            made.nudges.append(Nudge(row.began // US_PER_MS, next((person.client_id for person in row.offenders), None)))
     roll.bound()
     settings = _settings(rows, witnesses, _session_ms(roll, made))
     _tell_library_default(made, settings)
@@ -107,8 +107,8 @@ class Reader:
     def member(self, actor: str, tenures: Sequence[Tenure]) -> Member:
         """One member with its processes."""
         first = tenures[0]
-        own = self.settings.get(actor) or self.settings.get(first.actor) or {}
-        made = Member(actor, first.instance, own.get("session_timeout_ms"), own.get("max_poll_interval_ms"))
+        timeouts = self.settings.get(actor) or self.settings.get(first.actor) or {}
+        made = Member(actor, first.instance, timeouts.get("session_timeout_ms"), timeouts.get("max_poll_interval_ms"))
         life: Life | None = None
         for index, tenure in enumerate(tenures):
             after = tenures[index + 1] if index + 1 < len(tenures) else None
@@ -119,7 +119,7 @@ class Reader:
                 if until_ms is not None and until_ms - from_ms <= self.made.heartbeat_ms + LATE_MS:
                     continue  # it was at work, and heard with its next heartbeat
                 held_until_ms = until_ms or (after.came_ms if after else None)
-                life.stretches.append(Stretch(Kind.BUSY if until_ms else Kind.HELD, from_ms - 1, held_until_ms))
+                life.stretches.append(Stretch(Kind.BUSY if until_ms else Kind.PAUSE, from_ms - 1, held_until_ms))
             life = self._go_on(made, life, tenure, after)
         return made
 
@@ -147,7 +147,7 @@ class Reader:
         if not self._is_same(tenure, after):
             life.heard_ms = heard_ms if heard_ms is not None and heard_ms > life.start_ms else None
             return _end(life, since_ms, is_orderly=False)
-        life.stretches.append(Stretch(Kind.HELD, since_ms, back_ms, heard_ms))
+        life.stretches.append(Stretch(Kind.PAUSE, since_ms, back_ms, heard_ms))
         return life
 
     def _late_poll(self, member: Member, life: Life, tenure: Tenure, back_ms: int | None) -> Stretch:
@@ -231,16 +231,16 @@ def _starts(states: Iterable[ClientState]) -> dict[str, tuple[list[int], list[in
     for state in states:
         if state.started_at is not None:
             by_client[state.client_id].append(state)
-    found: dict[str, tuple[list[int], list[int]]] = {}
-    for client, own in by_client.items():
-        own.sort(key=lambda state: state.started_at or 0)
-        started, returned = found[client] = ([], [])
+    starts: dict[str, tuple[list[int], list[int]]] = {}
+    for client, client_states in by_client.items():
+        client_states.sort(key=lambda state: state.started_at or 0)
+        started, returned = starts[client] = ([], [])
         ended: int | None = None
-        for state in own:
+        for state in client_states:
             if state.state == "UNJOINED":
                 (returned if ended is not None and state.started_at == ended else started).append((state.started_at or 0) // US_PER_MS)
             ended = state.ended_at
-    return found
+    return starts
 
 
 def _assignor(rows: Sequence[Rebalance]) -> str | None:
@@ -260,14 +260,14 @@ def _session_ms(roll: Roll, made: Behaviour) -> int:
         ),
         default=DEFAULT_SESSION_MS,
     )
-    session_ms = next((each for each in USUAL_SESSIONS_MS if each <= longest_ms), USUAL_SESSIONS_MS[-1])
+    session_ms = next((usual_ms for usual_ms in USUAL_SESSIONS_MS if usual_ms <= longest_ms), USUAL_SESSIONS_MS[-1])
     made.assumed["session"] = f"session.timeout.ms is taken to be {session_ms / 1000:g} s, a usual one: no line tells it"
     return session_ms
 
 
 def _tell_library_default(made: Behaviour, settings: Mapping[str, dict[str, int]]) -> None:
     """Say so where the session timeout is the default of a library."""
-    taken = {own["session_timeout_ms"] for own in settings.values() if "session_timeout_ms" in own}
+    taken = {timeouts["session_timeout_ms"] for timeouts in settings.values() if "session_timeout_ms" in timeouts}
     if "session" in made.assumed and len(taken) == 1 and f" {min(taken) / 1000:g} s," not in made.assumed["session"]:
         made.assumed["session"] = f"session.timeout.ms is taken to be {min(taken) / 1000:g} s, the default of its library: no line tells it"
 
@@ -277,15 +277,15 @@ def _settings(rows: Sequence[Rebalance], witnesses: Witnesses, session_ms: int) 
 
     Where nothing tells those, the defaults of each actor's library.
     """
-    found: dict[str, dict[str, int]] = {}
+    timeouts: dict[str, dict[str, int]] = {}
     by_library: dict[str, dict[str, int]] = {}
     for session in witnesses.sessions:
         actor = session.instance_id or session.client_id or session.member_id or "?"
         default = default_timeouts(session.library, session.client_version)
         if default is not None and default.session_ms <= session_ms:
             by_library[actor] = {"session_timeout_ms": default.session_ms, "max_poll_interval_ms": default.rebalance_ms}
-        told = {"session_timeout_ms": session.session_timeout_ms, "max_poll_interval_ms": session.rebalance_timeout_ms}
-        found.setdefault(actor, {}).update({name: value for name, value in told.items() if value})
+        session_values = {"session_timeout_ms": session.session_timeout_ms, "max_poll_interval_ms": session.rebalance_timeout_ms}
+        timeouts.setdefault(actor, {}).update({name: value for name, value in session_values.items() if value})
     usual: dict[str, int] = {}
     for row in rows:
         for name in ("session_timeout_ms", "max_poll_interval_ms"):
@@ -296,12 +296,12 @@ def _settings(rows: Sequence[Rebalance], witnesses: Witnesses, session_ms: int) 
                 usual[name] = int(value)
         for person in row.offenders:
             actor = person.instance_id or person.client_id or person.member_id or "?"
-            own = found.setdefault(actor, {})
+            actor_timeouts = timeouts.setdefault(actor, {})
             measured = {name: row.measurements_ms.get(name) for name in ("session_timeout_ms", "max_poll_interval_ms")}
-            own |= {name: int(value) for name, value in measured.items() if value}
-    actors = {part.instance_id or part.client_id or part.member_id or "?" for own in witnesses.parts.values() for part in own}
+            actor_timeouts |= {name: int(value) for name, value in measured.items() if value}
+    actors = {part.instance_id or part.client_id or part.member_id or "?" for parts in witnesses.parts.values() for part in parts}
     assumed = {"session_timeout_ms": session_ms}
-    return {actor: {**assumed, **by_library.get(actor, {}), **usual, **found.get(actor, {})} for actor in actors | set(found)}
+    return {actor: {**assumed, **by_library.get(actor, {}), **usual, **timeouts.get(actor, {})} for actor in actors | set(timeouts)}
 
 
 def _fill(made: Behaviour, first: Rebalance) -> None:

@@ -92,8 +92,10 @@ class Roll:
 
     def __init__(self, parts: Mapping[str, Sequence[RebalanceMember]], sessions: Iterable[MemberSession] = ()) -> None:
         self.parts = parts
-        self.sessions = {each.member_id: each for each in sessions}
-        self.seen_ms = {key: each.first_seen_at // US_PER_MS for key, each in self.sessions.items() if each.first_seen_at is not None}
+        self.sessions = {session.member_id: session for session in sessions}
+        self.seen_ms = {
+            key: session.first_seen_at // US_PER_MS for key, session in self.sessions.items() if session.first_seen_at is not None
+        }
         self.tenures: dict[str, Tenure] = {}
         """Current and former tenures by member id, or by actor without one."""
         self._again = 0
@@ -105,7 +107,7 @@ class Roll:
         phase = Phase(row, *_times(row))
         self._first = self._first or row
         self._starts_ms.append(phase.start_ms)
-        for part in sorted(self.parts.get(row.rebalance_id, ()), key=lambda each: each.role == "bystander"):
+        for part in sorted(self.parts.get(row.rebalance_id, ()), key=lambda member: member.role == "bystander"):
             self._take(phase, part)
         for person in phase.people:
             if (actor_of(person), person.act in CAME) not in phase.done:
@@ -113,12 +115,12 @@ class Roll:
 
     def by_actor(self) -> Iterator[tuple[str, list[Tenure]]]:
         """Each actor with its tenures in order of time."""
-        found: defaultdict[str, list[Tenure]] = defaultdict(list)
+        tenures_by_actor: defaultdict[str, list[Tenure]] = defaultdict(list)
         for tenure in self.tenures.values():
-            found[tenure.actor].append(tenure)
-        for actor, own in found.items():
-            own.sort(key=lambda each: -1 if each.came_ms is None else each.came_ms)
-            for number, lane in enumerate(_lanes(own)):
+            tenures_by_actor[tenure.actor].append(tenure)
+        for actor, tenures in tenures_by_actor.items():
+            tenures.sort(key=lambda stay: -1 if stay.came_ms is None else stay.came_ms)
+            for number, lane in enumerate(_lanes(tenures)):
                 yield (actor if number == 0 else f"{actor} ({number + 1})"), lane
 
     def bound(self) -> None:
@@ -133,7 +135,7 @@ class Roll:
         room = (self._first.members_before or self._first.members_after) if self._first is not None else None
         if room is not None:
             always = [tenure for tenure in self.tenures.values() if tenure.came_ms is None]
-            always.sort(key=lambda each: self.seen_ms.get(each.member_id or "", -1))
+            always.sort(key=lambda stay: self.seen_ms.get(stay.member_id or "", -1))
             for tenure in always[room:]:
                 tenure.came_ms = self._came_ms(tenure)
 
@@ -187,7 +189,7 @@ class Roll:
             # Several ids may be handed out before the first of them begins the join phase. One that is first seen after
             # its end joined in it all the same.
             ids = (part.member_id or "" for part in self.parts.get(phase.row.rebalance_id, ()))
-            earliest = min((self.seen_ms.get(each, phase.start_ms) for each in ids), default=phase.start_ms)
+            earliest = min((self.seen_ms.get(member_id, phase.start_ms) for member_id in ids), default=phase.start_ms)
             at_ms = phase.start_ms + max(0, self.seen_ms[key] - earliest)
         self.tenures[key] = Tenure(actor_of(who), key, who.client_id, who.instance_id, came_ms=at_ms)
         phase.done.add((actor_of(who), True))
@@ -226,9 +228,9 @@ class Phase:
 
     def person(self, part: RebalanceMember, member_id: str | None, reasons: Container[str]) -> Person | None:
         """Offender or blocker with one of some reasons, by id or by name."""
-        own = [person for person in self.people if person.act in reasons]
-        exact = (person for person in own if member_id is not None and person.member_id == member_id)
-        return next(exact, next((person for person in own if actor_of(person) == actor_of(part)), None))
+        candidates = [person for person in self.people if person.act in reasons]
+        exact = (person for person in candidates if member_id is not None and person.member_id == member_id)
+        return next(exact, next((person for person in candidates if actor_of(person) == actor_of(part)), None))
 
 
 def _delay_ms(part: RebalanceMember) -> int:

@@ -46,55 +46,55 @@ def of_runs(before: Sequence[Recurrence], after: Sequence[Recurrence], moved_ms:
     One that begins at another time is the same if member and kind are. `moved_ms` is the distance over which those that the
     leader asks for may move, sooner too.
     """
-    found = dict(by_time([row.start_ms for row in before], [row.start_ms for row in after]))
+    matches = dict(by_time([row.start_ms for row in before], [row.start_ms for row in after]))
     if moved_ms:
-        _match_moved(before, after, found, moved_ms)
+        _match_moved(before, after, matches, moved_ms)
     for is_alike in (_is_same, _is_departure):
-        _match_later(before, after, found, is_alike)
-    return found
+        _match_later(before, after, matches, is_alike)
+    return matches
 
 
-def _match_moved(before: Sequence[Recurrence], after: Sequence[Recurrence], found: dict[int, int], moved_ms: int) -> None:
+def _match_moved(before: Sequence[Recurrence], after: Sequence[Recurrence], matches: dict[int, int], moved_ms: int) -> None:
     """Match what the leader asks for at another time, nearest first."""
-    taken = set(found.values())
-    left = [index for index, row in enumerate(before) if index not in found and row.kind == ASKED_BY_LEADER]
+    taken = set(matches.values())
+    left = [index for index, row in enumerate(before) if index not in matches and row.kind == ASKED_BY_LEADER]
     right = [index for index, row in enumerate(after) if index not in taken and row.kind == ASKED_BY_LEADER]
     pairs = by_time([before[index].start_ms for index in left], [after[index].start_ms for index in right], moved_ms)
-    found.update((left[one], right[other]) for one, other in pairs)
+    matches.update((left[place], right[other]) for place, other in pairs)
 
 
-def _match_later(before: Sequence[Recurrence], after: Sequence[Recurrence], found: dict[int, int], is_alike: Alike) -> None:
+def _match_later(before: Sequence[Recurrence], after: Sequence[Recurrence], matches: dict[int, int], is_alike: Alike) -> None:
     """Match rebalances that begin later in the other run; the order stays."""
-    taken = set(found.values())
+    taken = set(matches.values())
     starts = [row.start_ms for row in after]
-    limits = _limits(len(before), len(after), found)
+    limits = _limits(len(before), len(after), matches)
     for index, row in enumerate(before):
-        if index in found:
+        if index in matches:
             continue
         for other in range(bisect_left(starts, row.start_ms), limits[index]):
             if other not in taken and is_alike(after[other], row):
-                found[index] = other
+                matches[index] = other
                 taken.add(other)
                 break
 
 
-def _limits(count: int, most: int, found: Mapping[int, int]) -> list[int]:
+def _limits(count: int, most: int, matches: Mapping[int, int]) -> list[int]:
     """For each index the smallest match of a later one."""
     limits = [most] * count
     limit = most
     for index in range(count - 1, -1, -1):
         limits[index] = limit
-        limit = min(limit, found.get(index, limit))
+        limit = min(limit, matches.get(index, limit))
     return limits
 
 
-def _is_same(one: Recurrence, other: Recurrence) -> bool:
-    return one.trigger == other.trigger != "" and (one.kind == other.kind or _is_departure(one, other))
+def _is_same(row: Recurrence, other: Recurrence) -> bool:
+    return row.trigger == other.trigger != "" and (row.kind == other.kind or _is_departure(row, other))
 
 
-def _is_departure(one: Recurrence, other: Recurrence) -> bool:
+def _is_departure(row: Recurrence, other: Recurrence) -> bool:
     """Whether both are departures.
 
     Of several members that go together any may be missed first.
     """
-    return {one.kind, other.kind} <= DEPARTURES
+    return {row.kind, other.kind} <= DEPARTURES

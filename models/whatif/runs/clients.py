@@ -81,9 +81,9 @@ class QuietCluster(Cluster):
     def __post_init__(self) -> None:
         Cluster.__post_init__(self)
         (self.seat,) = self.seats.values()
-        each = self.seat.coordinator
-        self.classic = each.classic.shard if isinstance(each, BothCoordinator) else each.shard
-        self.modern = each.modern.shard if isinstance(each, BothCoordinator) else None
+        coordinator = self.seat.coordinator
+        self.classic = coordinator.classic.shard if isinstance(coordinator, BothCoordinator) else coordinator.shard
+        self.modern = coordinator.modern.shard if isinstance(coordinator, BothCoordinator) else None
         # What members have is accepted: brokers may be set to take other sessions than the default allows.
         self.classic.settings = replace(self.classic.settings, min_session_ms=0, max_session_ms=FOREVER_MS)
 
@@ -238,11 +238,11 @@ class Arrival:
 class Arrivals:
     """Responses that arrive at the same time, in order."""
 
-    each: Sequence[Arrival]
+    arrivals: Sequence[Arrival]
 
     def __call__(self) -> None:
         """Arrive now."""
-        for arrival in self.each:
+        for arrival in self.arrivals:
             arrival()
 
 
@@ -364,7 +364,7 @@ class ClassicMember(QuietClient, Consumer):
     def _assign(self, response: JoinResponse) -> dict[str, bytes]:
         """Assign only where a share decides about another rebalance: under a cooperative assignor."""
         if not self.is_cooperative:
-            return dict.fromkeys((each.member for each in response.members), SOME_SHARE)
+            return dict.fromkeys((entry.member for entry in response.members), SOME_SHARE)
         return {member: assignment(share) for member, share in self._shares(response.members).items()}
 
     def _synced(self, response: Response) -> None:
@@ -411,9 +411,9 @@ class ModernMember(QuietClient, ModernConsumer):
         group = self._known.groups.get(self.plan.name)
         if not isinstance(group, ConsumerGroup) or self.phase is not Phase.STABLE or self.target is not None:
             return False
-        own = group.members.get(self.member)
+        group_member = group.members.get(self.member)
         is_current = group.epoch == group.target_epoch == self.generation and not self._is_stale
-        return is_current and own is not None and own.epoch == self.generation and group.has_reached_target(own)
+        return is_current and group_member is not None and group_member.epoch == self.generation and group.has_reached_target(group_member)
 
     def beat_after(self, after_ms: int) -> None:
         """Send the next heartbeat after a time."""

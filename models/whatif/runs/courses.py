@@ -69,7 +69,7 @@ class SharedCourse:
         place = bisect_left(self._differs_ms, rest.act.at_ms)
         until_ms = self._differs_ms[place] if place < len(self._differs_ms) else rests[-1].act.at_ms
         alike = self._alike[rest.members]
-        last = alike[bisect_right(alike, until_ms, key=lambda each: rests[each].act.at_ms) - 1]
+        last = alike[bisect_right(alike, until_ms, key=lambda index: rests[index].act.at_ms) - 1]
         if last <= number:
             return None
         at_ms = rests[last].act.at_ms

@@ -224,7 +224,7 @@ class Run:
     def _rest(self, act: Act) -> None:
         """Note a moment of rest, once before each act."""
         if not (self._rests and self._rests[-1].act is act):
-            members = frozenset(each.name for each in self.clients.values() if each.runs)
+            members = frozenset(client.name for client in self.clients.values() if client.runs)
             self._rests.append(Rest(act, members, len(self.recorder.rows)))
 
     def _is_quiet(self) -> bool:
@@ -233,7 +233,7 @@ class Run:
         if self.cluster.awaited:
             return False
         group = seat.coordinator.groups.get(self.plan.name)
-        awake = [each for each in self.clients.values() if each.runs and each.paused_until_ms <= self.world.now_ms + LONG_MS]
+        awake = [client for client in self.clients.values() if client.runs and client.paused_until_ms <= self.world.now_ms + LONG_MS]
         if not all(map(is_steady, awake)):
             return False
         if group is None:

@@ -86,13 +86,13 @@ def _classic(settings: Settings, configuration: Configuration) -> Settings:
 
 
 def _version(version: str | None, *, is_modern: bool) -> str:
-    found = version or (MODERN_VERSION if is_modern else USUAL_VERSION)
-    return MODERN_VERSION if is_modern and parse_version(found) < parse_version(FIRST_MODERN) else found
+    release = version or (MODERN_VERSION if is_modern else USUAL_VERSION)
+    return MODERN_VERSION if is_modern and parse_version(release) < parse_version(FIRST_MODERN) else release
 
 
 def _usual(values: object, default: int) -> int:
-    found = sorted(values)  # type: ignore[call-overload]
-    return int(found[len(found) // 2]) if found else default
+    numbers = sorted(values)  # type: ignore[call-overload]
+    return int(numbers[len(numbers) // 2]) if numbers else default
 
 
 def _initial_delay_ms(rows: Sequence[Rebalance]) -> int:

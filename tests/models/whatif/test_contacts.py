@@ -65,7 +65,7 @@ def test_who_sends_a_heartbeat_as_a_session_ends_hears_of_it_an_interval_later()
 
 
 def test_a_member_that_was_held_joins_when_it_did() -> None:
-    _, expiry, back = run_with(Member("c", lives=[Life(0, stretches=[Stretch(Kind.HELD, 40_500, 65_000)])]))
+    _, expiry, back = run_with(Member("c", lives=[Life(0, stretches=[Stretch(Kind.PAUSE, 40_500, 65_000)])]))
     assert expiry.start_ms < back.start_ms == pytest.approx(65_000, abs=5)
 
 

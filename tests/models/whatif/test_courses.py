@@ -14,7 +14,7 @@ ENDS_MS = 2_000_000
 def behaviour(*, restarts: bool) -> Behaviour:
     """Members that are restarted every 100 s, one of which was killed or held in between."""
     restarted = [Life(at_ms, at_ms + 95_000) for at_ms in range(0, ENDS_MS, 100_000)]
-    held = Stretch(Kind.HELD, SAID_MS, SAID_MS + 20_000)
+    held = Stretch(Kind.PAUSE, SAID_MS, SAID_MS + 20_000)
     killed = [Life(0, SAID_MS, is_orderly=False), Life(SAID_MS + 20_000)]
     unsure = Member("c", lives=killed if restarts else [Life(0, stretches=[held])])
     members = {"a": Member("a", lives=[Life(0)]), "b": Member("b", lives=restarted), "c": unsure}
