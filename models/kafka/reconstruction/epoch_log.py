@@ -310,11 +310,11 @@ class ModernReplay:
     def _open_leaves(self, epoch: int) -> None:
         """Open an epoch for each of several leaves before one target (assignment.interval.ms)."""
         leaves, members = self._pending, self.members
-        if self.epoch is None or len(leaves) != epoch - self.epoch or not all(each.cause in GONE for each in leaves):
+        if self.epoch is None or len(leaves) != epoch - self.epoch or not all(leave.cause in GONE for leave in leaves):
             return
         for index, change in enumerate(leaves[:-1], 1):
             self._pending = [change]
-            self.members = members | {each.event.member_id or "": each.event.client_id for each in leaves[index:]}
+            self.members = members | {leave.event.member_id or "": leave.event.client_id for leave in leaves[index:]}
             self._open(change.event, self.epoch + 1)
             self.epoch += 1
         self._pending, self.members, self._count_before = leaves[-1:], members, len(members) + 1

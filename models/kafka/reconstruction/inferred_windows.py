@@ -46,7 +46,7 @@ def _insert(changes: list[StateTransition], steps: list[StateTransition]) -> Non
     """Insert steps together, so that the chain of states holds."""
     if not steps:
         return
-    at = bisect_right(changes, steps[0].event.time_us, key=lambda each: each.event.time_us)
+    at = bisect_right(changes, steps[0].event.time_us, key=lambda change: change.event.time_us)
     while 0 < at < len(changes) and changes[at - 1].event is changes[at].event:
         at += 1
     if at < len(changes) and changes[at].before is not steps[-1].after:

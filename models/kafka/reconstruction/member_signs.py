@@ -189,8 +189,8 @@ def _of_request(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
         peer = peers.setdefault(key, EpochPeer(key, by_requests=True, is_classic=True))
         return _of_join(event, handled_at(event), key, peer, int_field(event, "response_generation"))
     if event.name == "LeaveGroupCompleted" and code in FINE:
-        leavers = [(each, peers[each]) for each in names_field(event, "members") or [key] if each in peers]
-        return [sign for each, peer in leavers for sign in _of_classic_end(event, handled_at(event), each, peer)]
+        leavers = [(member_id, peers[member_id]) for member_id in names_field(event, "members") or [key] if member_id in peers]
+        return [sign for member_id, peer in leavers for sign in _of_classic_end(event, handled_at(event), member_id, peer)]
     if event.name == "HeartbeatCompleted" and key in peers:
         last = int_field(event, "last_at_us")
         peers[key].hear(answered_at(event), last if last is not None else answered_at(event))

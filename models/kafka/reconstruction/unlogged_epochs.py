@@ -67,7 +67,7 @@ _TELLING = frozenset({SignKind.LEFT, SignKind.FENCED, SignKind.JOINED, SignKind.
 _INSIDE, _OUTSIDE = frozenset({SignKind.JOINED, SignKind.REACHED}), frozenset({SignKind.LEFT, SignKind.FENCED})
 """Signs of a member in the group, and of one outside."""
 
-_TOLD = frozenset(
+_COORDINATOR_LINES = frozenset(
     {"GroupEpochBumped", "TargetComputed", "ModernMemberJoined", "ModernMemberLeft", "ModernMemberFenced", "ModernMemberMoved"}
 )
 
@@ -109,7 +109,7 @@ class UnloggedEpochs:
     owners: PartitionOwners = field(default_factory=PartitionOwners)
     turn: EpochTurn | None = None
     """The first new assignment since that no known epoch explains."""
-    held: deque[EpochSign] = field(default_factory=deque)
+    signs: deque[EpochSign] = field(default_factory=deque)
     consumers: dict[str, None] = field(default_factory=dict)
     """Members of the consumer protocol, by the signs that came.
 
@@ -121,12 +121,12 @@ class UnloggedEpochs:
     def feed(self, event: Event, at: int) -> None:
         """Take the group's next event, at its time on the coordinator's clock."""
         if event.witness is Witness.COORDINATOR:
-            if event.name in _TOLD:
-                self._told(event)
+            if event.name in _COORDINATOR_LINES:
+                self._follow_coordinator(event)
             return
         signs = signs_in(event, at, self.peers)
         if signs:
-            self.held.extend(self._of_epochs(signs))
+            self.signs.extend(self._of_epochs(signs))
         while len(self.peers) > PEERS_MAX:
             del self.peers[next(iter(self.peers))]
 
@@ -162,22 +162,22 @@ class UnloggedEpochs:
 
     def until(self, at: int) -> Iterator[Event]:
         """The coordinator's steps that are known by a time, in order."""
-        while self.held and (self.held[0].at + HOLD_US < at or len(self.held) > HELD_MAX):
-            yield from self._read(self.held.popleft())
+        while self.signs and (self.signs[0].at + HOLD_US < at or len(self.signs) > HELD_MAX):
+            yield from self._read(self.signs.popleft())
 
     def finish(self) -> Iterator[Event]:
         """Steps at the logs' end: an epoch that nobody named any more."""
         yield from self.until(FOREVER)
         turn = self.turn
         if turn is not None and self.epoch is not None and self.told_from is None and (turn.robbed or turn.shown is GIVEN):
-            yield from self._untold(self.epoch + 1, turn.sign, turn)
+            yield from self._unlogged_until(self.epoch + 1, turn.sign, turn)
 
     @property
     def waiting_since(self) -> int | None:
         """The time of the first sign that was not read."""
-        return self.held[0].at if self.held and not self._is_told(self.held[0].at) else None
+        return self.signs[0].at if self.signs and not self._is_told(self.signs[0].at) else None
 
-    def _told(self, event: Event) -> None:
+    def _follow_coordinator(self, event: Event) -> None:
         """The coordinator tells itself where the group is."""
         if self.told_from is None:
             self.told_from = event.time_us
@@ -251,9 +251,9 @@ class UnloggedEpochs:
         self.gone_at.pop(sign.peer, None)
         if sign.kind is SignKind.JOINED:
             self.absent.pop(sign.peer, None)
-        for held in (self.members, self.gone_at):
-            while len(held) > PEERS_MAX:
-                del held[next(iter(held))]
+        for by_peer in (self.members, self.gone_at):
+            while len(by_peer) > PEERS_MAX:
+                del by_peer[next(iter(by_peer))]
 
     def _goes(self, peer: str) -> None:
         self.members.pop(peer, None)
@@ -286,15 +286,15 @@ class UnloggedEpochs:
     def _raised_before(self, epoch: int, by: EpochSign) -> Iterator[Event]:
         """Epochs between the last known one and that of a sign."""
         while (earlier := self._first_join(epoch)) is not None:
-            self.held.remove(earlier)
+            self.signs.remove(earlier)
             yield from self._joined(earlier)
         if self.epoch is not None and epoch > self.epoch + 1:
             yield from self._unseen(epoch - 1, by)
 
     def _first_join(self, before: int) -> EpochSign | None:
-        """The held join with the lowest unknown epoch below another."""
-        joins = [each for each in self.held if each.kind is SignKind.JOINED and (self.epoch or 0) < (each.epoch or 0) < before]
-        return min(joins, key=lambda each: each.epoch or 0, default=None)
+        """The unread join with the lowest unknown epoch below another."""
+        joins = [join for join in self.signs if join.kind is SignKind.JOINED and (self.epoch or 0) < (join.epoch or 0) < before]
+        return min(joins, key=lambda join: join.epoch or 0, default=None)
 
     def _left(self, sign: EpochSign) -> Iterator[Event]:
         known = self.members.get(sign.peer)
@@ -323,18 +323,18 @@ class UnloggedEpochs:
         That of a member that was out, or not heard, didn't: the number of a later join shows it.
         """
         later = (
-            each for each in self.held if each.kind is SignKind.JOINED and (each.peer == sign.peer or each.at - sign.at > ROUND_TRIP_US)
+            join for join in self.signs if join.kind is SignKind.JOINED and (join.peer == sign.peer or join.at - sign.at > ROUND_TRIP_US)
         )
         joined = next(later, None)
         return joined is None or self.epoch is None or (joined.epoch or 0) not in (self.epoch, self.epoch + 1)
 
     def _joined_before(self, sign: EpochSign) -> Iterator[Event]:
         """Joins that raised the epoch before a leave, and are logged later."""
-        joins = [each for each in self.held if each.kind is SignKind.JOINED and each.at - sign.at <= ROUND_TRIP_US]
-        for each in [each for each in joins if each.peer != sign.peer]:
-            if self.epoch is not None and each.epoch == self.epoch + 1:
-                self.held.remove(each)
-                yield from self._joined(each)
+        joins = [join for join in self.signs if join.kind is SignKind.JOINED and join.at - sign.at <= ROUND_TRIP_US]
+        for join in [join for join in joins if join.peer != sign.peer]:
+            if self.epoch is not None and join.epoch == self.epoch + 1:
+                self.signs.remove(join)
+                yield from self._joined(join)
 
     def _subscribed(self, sign: EpochSign) -> Iterator[Event]:
         epoch = sign.epoch or 0
@@ -380,8 +380,8 @@ class UnloggedEpochs:
         """
         if sign.epoch != self.epoch:
             return False
-        own = (each.kind for each in self.held if each.peer == sign.peer and each.kind is not SignKind.TOOK)
-        return next(own, None) is SignKind.GAVE
+        kinds = (other.kind for other in self.signs if other.peer == sign.peer and other.kind is not SignKind.TOOK)
+        return next(kinds, None) is SignKind.GAVE
 
     # -- epochs that were raised unseen --------------------------------------------------------------------
 
@@ -389,14 +389,14 @@ class UnloggedEpochs:
         """Epochs up to one that neither a join nor a leave raised."""
         turn = self.turn
         if turn is not None and self.epoch is not None and epoch > self.epoch + 1:  # it was for the first of them
-            yield from self._untold(self.epoch + 1, by, turn)
+            yield from self._unlogged_until(self.epoch + 1, by, turn)
             turn = None
-        yield from self._untold(epoch, by, turn or self._turn(by))
+        yield from self._unlogged_until(epoch, by, turn or self._turn(by))
 
-    def _untold(self, epoch: int, by: EpochSign, turn: EpochTurn) -> Iterator[Event]:
+    def _unlogged_until(self, epoch: int, by: EpochSign, turn: EpochTurn) -> Iterator[Event]:
         """Epochs up to one, by the same evidence."""
         sign = turn.sign
-        at = max(min([sign.at, by.at, *(each.at for each in self.fenced.values())]), self.epoch_at)
+        at = max(min([sign.at, by.at, *(fence.at for fence in self.fenced.values())]), self.epoch_at)
         for peer, why in self._removed(at, epoch, by, turn):
             if self.epoch is None or self.epoch >= epoch:
                 break
@@ -410,23 +410,23 @@ class UnloggedEpochs:
 
     def _removed(self, at: int, epoch: int, by: EpochSign, turn: EpochTurn) -> list[tuple[str, str]]:
         """Members that were removed by a time, with why, the surest first."""
-        found = {peer: UNHEARD for peer in turn.robbed if peer in self.members}
+        reasons = {peer: UNHEARD for peer in turn.robbed if peer in self.members}
         if turn.shown in {GIVEN, NEW_PARTITIONS, TOPICS_EXIST}:
-            return list(found.items())
+            return list(reasons.items())
         nexts: dict[str, EpochSign] = {}
-        for sign in (by, *self.held):
+        for sign in (by, *self.signs):
             if sign.kind in _TELLING and sign.peer in self.members and (sign.kind is not SignKind.REACHED or (sign.epoch or 0) >= epoch):
                 nexts.setdefault(sign.peer, sign)
         out = {peer: sign for peer, sign in nexts.items() if sign.kind in {SignKind.FENCED, SignKind.JOINED} or self._was_paused(sign)}
-        told = {peer: (self._why(sign), sign.epoch or 0) for peer, sign in {**out, **self.fenced}.items()}
+        evidence = {peer: (self._why(sign), sign.epoch or 0) for peer, sign in {**out, **self.fenced}.items()}
         # Who is stuck in an epoch is so by the one after it.
-        noticed = {peer: why for peer, (why, stuck_in) in told.items() if not why.startswith(STUCK) or epoch > stuck_in + 1}
+        noticed = {peer: why for peer, (why, stuck_in) in evidence.items() if not why.startswith(STUCK) or epoch > stuck_in + 1}
         asking = {peer: self.peers[peer] for peer in self.members if peer in self.peers and self.peers[peer].by_requests}
-        is_heard = any(each.heard_at >= at for each in asking.values())
+        is_heard = any(known.heard_at >= at for known in asking.values())
         silent = [peer for peer, known in asking.items() if is_heard and known.is_silent(at)]
         absent = [peer for peer in (*self.absent, *silent) if peer in self.members and peer not in nexts]
-        found = {**found, **{peer: UNHEARD for peer in absent if peer not in found}}
-        return list({**found, **{peer: why for peer, why in noticed.items() if peer not in found}}.items())
+        reasons = {**reasons, **{peer: UNHEARD for peer in absent if peer not in reasons}}
+        return list({**reasons, **{peer: why for peer, why in noticed.items() if peer not in reasons}}.items())
 
     def _was_paused(self, sign: EpochSign) -> bool:
         """Whether a member that left for polling too late was out before.
@@ -436,12 +436,12 @@ class UnloggedEpochs:
         back = self._return_of(sign) if sign.kind is SignKind.LEFT else None
         if back is None:
             return False
-        before = (each.epoch or 0 for each in self.held if each.kind in _INSIDE and each.at <= sign.at)
+        before = (other.epoch or 0 for other in self.signs if other.kind in _INSIDE and other.at <= sign.at)
         return back.at - sign.at <= ROUND_TRIP_US or (back.epoch or 0) <= max(before, default=0) + 1
 
     def _return_of(self, leave: EpochSign) -> EpochSign | None:
         """The next join of a member that left."""
-        joins = (each for each in self.held if each.kind is SignKind.JOINED and each.peer == leave.peer and each.at >= leave.at)
+        joins = (join for join in self.signs if join.kind is SignKind.JOINED and join.peer == leave.peer and join.at >= leave.at)
         return next(joins, None)
 
     def _why(self, sign: EpochSign) -> str:
@@ -462,16 +462,16 @@ class UnloggedEpochs:
 
         Partitions that a join moves tell nothing of the epochs before it.
         """
-        again = (each.at for each in self.held if each.kind is SignKind.TURNED and each.peer == sign.peer and each.at > sign.at)
+        again = (other.at for other in self.signs if other.kind is SignKind.TURNED and other.peer == sign.peer and other.at > sign.at)
         until = sign.at if sign.kind is SignKind.JOINED else min(sign.at + FOLLOWS_US, next(again, FOREVER))
         taken, given, robbed = set[str](), set[str](), dict[str, None]()
-        for each in self.held:
-            partitions = names_field(each.event, "partitions") if sign.at <= each.at <= until else ()
-            if each.kind is SignKind.GAVE:
+        for other in self.signs:
+            partitions = names_field(other.event, "partitions") if sign.at <= other.at <= until else ()
+            if other.kind is SignKind.GAVE:
                 given.update(partitions)
-            elif each.kind is SignKind.TOOK:
+            elif other.kind is SignKind.TOOK:
                 owners = {name: self.owners.owner(name) for name in partitions}
-                robbed.update((owner, None) for name, owner in owners.items() if name not in given and owner not in {None, each.peer})
+                robbed.update((owner, None) for name, owner in owners.items() if name not in given and owner not in {None, other.peer})
                 taken.update(name for name, owner in owners.items() if owner is None)
         return EpochTurn(sign, TOPICS_EXIST if sign.gets_topics else self._shown(taken, given), list(robbed))
 
