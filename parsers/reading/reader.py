@@ -18,7 +18,7 @@ from parsers.arrow_arrays import integers_of, known_of, numbers
 from parsers.formats.lines import Ints
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.time_zones import Rules, ZoneConverter, check_zones
-from parsers.reading.damage import Damage, damage_chunk, since, some_of
+from parsers.reading.damage_events import Damage, damage_chunk, since, some_of
 from parsers.reading.file_dates import with_dates
 from parsers.reading.file_reports import FileReport
 from parsers.reading.forms import tell_best
