@@ -124,7 +124,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.unlogged_epochs.follows_us": Tolerance(
         10_000_000, "twice group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848); the factor assumed"
     ),
-    "kafka.unlogged_epochs.silent_us": Tolerance(
+    "kafka.member_signs.silent_us": Tolerance(
         5_000_000, "group.consumer.heartbeat.interval.ms, 5 s by default (KIP-848): living members are heard that often"
     ),
     "kafka.unlogged_epochs.alive_us": Tolerance(

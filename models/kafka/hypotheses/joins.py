@@ -10,14 +10,19 @@ from models.causes import Cause
 from models.downtime import is_cooperative
 from models.events import Witness
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles
 from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import CONNECT
+from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import PHASE_OVERRUN_US, real, whole
 from models.units import US_PER_MS
+
+COOPERATIVE_SINCE = (2, 4)
+"""First clients with a cooperative assignor (KIP-429)."""
 
 INITIAL_DELAY_OVERRUN = real("kafka.joins.initial_delay_overrun")
 """Share by which a join phase may overrun the initial delay."""
@@ -313,7 +318,17 @@ def _may_follow_up(context: RebalanceContext) -> bool:
 
 def _eager_is_excluded(context: RebalanceContext) -> bool:
     assignor = context.known.assignors.get(context.window.generation_before or -1)
-    return assignor is None or is_cooperative(assignor)
+    return is_cooperative(assignor) or (assignor is None and not _is_too_old(context))
+
+
+def _is_too_old(context: RebalanceContext) -> bool:
+    """Whether the Java client of a member knows no cooperative assignor.
+
+    All members of a group share an assignor.
+    """
+    files = {log.file for log in context.roster.logs.values() if log.library == JAVA}
+    versions = (version for file, version in context.facts.versions.items() if file in files)
+    return any(parse_version(version) < COOPERATIVE_SINCE for version in versions)
 
 
 def _is_cooperative(context: RebalanceContext) -> bool:

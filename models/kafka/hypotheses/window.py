@@ -176,8 +176,11 @@ class RebalanceContext:
         Told by its own log, which names each generation that it joins.
         """
         actor, before = self.actor(action), self.window.generation_before
-        if self.window.witness is not Witness.CLIENT or before is None or actor not in self.known.tell_joins:
+        if before is None or actor not in self.known.tell_joins:
             return False
+        departures = (departure for departure in self.actions_of(ActionKind.EXPIRE, ActionKind.LEAVE) if departure.is_certain)
+        if self.window.witness is not Witness.CLIENT and any(self.actor(departure) == actor for departure in departures):
+            return False  # its coordinator tells that it was still a member
         generations = self.known.generations
         last = max((generation for generation, members in generations.items() if generation <= before and actor in members), default=before)
         alone = generations.get(last, {}).keys() <= {actor}  # a generation that several did not hear of may have been lost

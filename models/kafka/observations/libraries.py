@@ -108,7 +108,10 @@ LIBRARIES: Mapping[str, Library] = {
     "ruby_kafka": Library((Timeouts((), 30_000, 10_000, 60_000, "lib/kafka/client.rb"),), logs_leaves=True),
 }
 
-_BY_FAMILY: Mapping[str, str] = {"client": "java", "streams_client": "java", "python": "kafka_python"}
+JAVA = "java"
+"""Name of Kafka's own client."""
+
+_BY_FAMILY: Mapping[str, str] = {"client": JAVA, "streams_client": "java", "python": "kafka_python"}
 """Library of a family of messages, where it has another name."""
 
 NO_LIBRARY = Library()

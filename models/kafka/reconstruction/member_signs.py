@@ -20,7 +20,7 @@ from models.units import FOREVER
 ROUND_TRIP_US = whole("kafka.member_signs.round_trip_us")
 """How long after it was handled a client logs its join: assumed."""
 
-SILENT_US = whole("kafka.unlogged_epochs.silent_us")
+SILENT_US = whole("kafka.member_signs.silent_us")
 """Silence of a member whose session may have ended."""
 
 SILENCES_MAX = 8
