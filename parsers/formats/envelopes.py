@@ -154,7 +154,7 @@ def envelope_fields(kind: str, part: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def regex_wrappers() -> tuple[RegexWrapper, ...]:
-    """Envelopes defined by a regular expression (`layouts/envelopes.yaml`)."""
+    """Envelopes defined by a regular expression (`data/envelopes.yaml`)."""
     return tuple(
         RegexWrapper(
             envelope["name"],

@@ -198,7 +198,7 @@ class Impact:
     def epoch_cost(self, began: int, until: int | None, *, is_witnessed: bool) -> RebalanceCost:
         """Cost of a rebalance in [began, until) that stops only moving partitions.
 
-        `witnessed`: all members have logs of their own.
+        `is_witnessed`: all members have logs of their own.
         """
         duplicate = self.duplicate_seconds(began, until)
         if not is_witnessed or (self._dropped_until is not None and began <= self._dropped_until):
@@ -274,3 +274,14 @@ def longest_by_giver(stops: list[PartitionPause]) -> dict[str, int]:
         if stop.giver is not None and stop.since is not None:
             longest[stop.giver] = max(longest.get(stop.giver, 0), stop.until - stop.since)
     return longest
+
+
+def stopped_if_eager(before: int | None, after: int | None, duration: float | None, delay: float | None) -> float | None:
+    """Member-seconds without consumption under the eager protocol.
+
+    All members wait. The initial delay is expected and does not count.
+    """
+    if duration is None:
+        return None
+    members = max(before or 0, after or 0)
+    return round(members * max(0.0, duration - (delay or 0.0)), 6) if members else 0.0

@@ -36,7 +36,7 @@ from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_windows import EpochWindow
 from models.kafka.verdicts.blockers import blockers
 from models.kafka.verdicts.history import GroupHistory
-from models.kafka.verdicts.impact import Impact, RebalanceCost
+from models.kafka.verdicts.impact import Impact, RebalanceCost, stopped_if_eager
 from models.kafka.verdicts.missing_evidence import settled_by
 from models.kafka.verdicts.root_causes import behind_the_wait, in_burst, root_cause
 from models.rows import (
@@ -138,7 +138,7 @@ class VerdictWriter:
         confidence, alternatives = judgement.shares()
         waited_for = blockers(context)
         root = root_cause(context, best.cause, best.actions, waited_for)
-        stopped = self._cost(context, _stopped(members_before, members_after, duration, expected_delay(delay, root)))
+        stopped = self._cost(context, stopped_if_eager(members_before, members_after, duration, expected_delay(delay, root)))
         return Rebalance(
             cluster=self.cluster,
             system=KAFKA,
@@ -466,17 +466,6 @@ def _role(
     if actor in gone:
         return "left"
     return "bystander"
-
-
-def _stopped(before: int | None, after: int | None, duration: float | None, delay: float | None) -> float | None:
-    """Member-seconds without consumption under the eager protocol.
-
-    All members wait. The initial delay is expected and does not count.
-    """
-    if duration is None:
-        return None
-    members = max(before or 0, after or 0)
-    return round(members * max(0.0, duration - (delay or 0.0)), 6) if members else 0.0
 
 
 def _initial_delay(window: EpochWindow, cause: Cause, seconds_to_target: float | None) -> float:
