@@ -14,8 +14,10 @@ from models.times import first_known
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
 """Values of `system`."""
 Headline = TypeVar("Headline", covariant=True)
-Detail = TypeVar("Detail", covariant=True)
 """Facts or words of an incident's headline."""
+
+Detail = TypeVar("Detail", covariant=True)
+"""Facts or words of a standing fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ SHAPES: dict[Any, pa.DataType] = {
     float | None: pa.float64(),
     int: pa.int64(),
     rows.Headline: pa.string(),
+    rows.Detail: pa.string(),
     list[str]: pa.list_(pa.string()),
     dict[str, float]: pa.map_(pa.string(), pa.float64()),
 }
@@ -98,9 +99,10 @@ def made(hint: Any) -> Any:
         return hint(**{name: made(own) for name, own in get_type_hints(hint).items()})
     if isinstance(hint, UnionType):
         return made(hint.__args__[0])
-    return {str: "x", rows.Headline: "x", int: 7, float: 0.5, bool: True}.get(hint) or {list: [made(get_args(hint)[0])], dict: {"x": 0.5}}[
-        get_origin(hint)
-    ]
+    return {str: "x", rows.Headline: "x", rows.Detail: "x", int: 7, float: 0.5, bool: True}.get(hint) or {
+        list: [made(get_args(hint)[0])],
+        dict: {"x": 0.5},
+    }[get_origin(hint)]
 
 
 @pytest.mark.parametrize("kind", ROW_TABLES, ids=lambda kind: kind.__name__)
