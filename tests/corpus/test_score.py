@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONG
 from tests.corpus.scoring import Files, score, shortfalls
 
 # One scenario for each kind of cause, spread over the versions; those of a few hundred kilobytes.
@@ -28,7 +29,7 @@ PART = [
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("files", ["all", "server"])
+@pytest.mark.parametrize("files", ["all", pytest.param("server", marks=LONG)])
 def test_a_part_of_the_corpus_scores_within_the_limits(files: Files, kafka_corpus: Path) -> None:
     summary = score([kafka_corpus / scenario for scenario in PART], files)
 

@@ -183,6 +183,7 @@ def test_gold_reads_the_same_in_spark_delta_rs_and_duckdb(spark: Any, published:
             assert spark.read.format("delta").load(path).count() == rows, name
 
 
+@LONG
 def test_other_options_are_not_mixed_with_what_was_read_by_the_old_ones(published: Site, copied: Copied) -> None:
     site = copied(published)
     berlin = ReadOptions(log_tz=[(None, "UTC"), ("clients/*", "Europe/Berlin")])
@@ -257,6 +258,7 @@ def test_pages_of_the_gates_that_cannot_be_written_keep_no_run_from_publishing(p
     assert sorted(row["status"] for row in site.table("runs")) == ["published", "published"]
 
 
+@LONG
 def test_pages_of_the_gates_follow_each_run_that_checks_something(published: Site, copied: Copied) -> None:
     site = copied(published)
     docs = site.place / "docs"

@@ -228,6 +228,7 @@ def test_a_byte_order_mark_that_is_lost_is_told(spark: SparkSession, mounted: Pa
     assert (report["status"], report["reason"]) == ("rejected", "not read: begins with a byte order mark, which Spark's reader drops")
 
 
+@LONG
 def test_the_job_reads_through_spark(mounted: Path, published: Site, halfway: Site, copied: Callable[[Site], Site]) -> None:
     """Logs that are known by another path, one of which has grown, then nothing new."""
     site = copied(halfway)

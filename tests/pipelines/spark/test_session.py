@@ -146,7 +146,9 @@ except session.NoDelta as error:
     ("how", "settings", "answer"),
     [
         ("in code", [f"spark.sql.catalog.spark_catalog={session.DELTA_CATALOG}"], "taken"),
-        ("by nobody", [], "the running Spark session has no Delta: start it with Delta's jar, spark.sql.extensions="),
+        pytest.param(
+            "by nobody", [], "the running Spark session has no Delta: start it with Delta's jar, spark.sql.extensions=", marks=LONG
+        ),
         pytest.param(
             "by nobody",
             [f"spark.sql.extensions={session.DELTA_EXTENSION}"],

@@ -35,6 +35,7 @@ def small_files(process: int, limit_bytes: int = LIMIT_BYTES) -> Iterator[None]:
         resource.prlimit(process, resource.RLIMIT_FSIZE, before)
 
 
+@LONG
 def test_a_run_that_cannot_write_says_so_and_the_next_one_makes_good(
     spark: Any, published: Site, halfway: Site, copied: Callable[[Site], Site]
 ) -> None:
