@@ -14,10 +14,8 @@ from models.times import first_known
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
 """Values of `system`."""
 Headline = TypeVar("Headline", covariant=True)
-"""Facts or words of an incident's headline."""
-
 Detail = TypeVar("Detail", covariant=True)
-"""Facts or words of a standing fault."""
+"""Facts or words of an incident's headline, and of a standing fault."""
 
 
 @dataclass(frozen=True, slots=True)
