@@ -11,6 +11,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OUT := build/demo
+# uv trusts what the system trusts, as pip does: a network may have a certificate of its own.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem),)
+export UV_SYSTEM_CERTS ?= true
+endif
 PACKAGES := groupscope parsers models pipelines dashboards conf
 CORPORA ?= ../shared/corpora
 SCORE ?= ../shared/tools/score.py
