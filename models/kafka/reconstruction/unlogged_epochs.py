@@ -150,8 +150,8 @@ class UnloggedEpochs:
                     del self.consumers[next(iter(self.consumers))]
             elif sign.kind in _OUTSIDE and self.consumers:
                 self.consumers.pop(sign.peer, None)
-                if not self.consumers and any(peer.is_classic and peer.epoch for peer in self.peers.values()):
-                    self.downgrade = sign
+                if self.told_from is None and not self.consumers and any(peer.is_classic and peer.epoch for peer in self.peers.values()):
+                    self.downgrade = sign  # else the coordinator tells it, and which consumers have no log
             yield sign
 
     def _stayed(self, by: EpochSign) -> Iterator[EpochSign]:
