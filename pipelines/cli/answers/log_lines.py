@@ -94,17 +94,11 @@ def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -
 
 def _from_file(query_options: QueryOptions, source: Source, file: str, line: int) -> tuple[Event | None, bool]:
     from parsers.reading.reader import find_files, read_file
-    from pipelines.cli.arguments.rules import ReadArguments, read_options
+    from pipelines.cli.arguments.rules import read_options
 
     options = read_options(
         source.settings,
-        ReadArguments(
-            query_options.log_zones,
-            query_options.clusters,
-            query_options.kafka_versions,
-            redact=query_options.redact,
-            redact_key=query_options.redact_key,
-        ),
+        query_options.read_arguments,
         fold_runs=False,
     )
     discovery = find_files(list(query_options.paths or ()), options)

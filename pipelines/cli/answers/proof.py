@@ -65,18 +65,12 @@ def proofs_of(source: Source, query_options: QueryOptions) -> dict[str, tuple[Pa
 
 def _lines(row: Any, source: Source, query_options: QueryOptions) -> GroupLines:
     """Lines of the row's group, from logs or tables."""
-    from pipelines.cli.arguments.rules import ReadArguments, read_options
+    from pipelines.cli.arguments.rules import read_options
 
     cluster, group = column(row, "cluster"), column(row, "group")
     if not query_options.paths:
         return stored_lines(source.whole, cluster, group)
-    given = ReadArguments(
-        query_options.log_zones,
-        query_options.clusters,
-        query_options.kafka_versions,
-        redact=query_options.redact,
-        redact_key=query_options.redact_key,
-    )
+    given = query_options.read_arguments
     files = {row["path"] for row in source.rows.inputs["log_files"] if row["cluster"] == cluster}
     options, shown = read_options(source.settings, given, fold_runs=False), source.redaction.path if source.redaction is not None else str
     with query_options.talk.progress("reading") as progress:

@@ -128,20 +128,13 @@ def _siblings(path: str) -> list[str]:
 
 def _analysis(query_options: QueryOptions, settings: Settings) -> tuple[Any, list[int]]:
     from pipelines.analysis.in_process import analyze
-    from pipelines.cli.arguments.rules import ReadArguments, analyze_options
+    from pipelines.cli.arguments.rules import analyze_options
 
     talk, paths = query_options.talk, list(query_options.paths or ())
     check_paths(paths)
     options = analyze_options(
         settings,
-        ReadArguments(
-            query_options.log_zones,
-            query_options.clusters,
-            query_options.kafka_versions,
-            query_options.assumptions,
-            query_options.redact,
-            query_options.redact_key,
-        ),
+        query_options.read_arguments,
     )
     with talk.progress("reading") as progress:
         analysis = analyze(paths, options, progress)

@@ -12,11 +12,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.filters import filters_of
 from pipelines.cli.output.standard_streams import Messenger
+
+if TYPE_CHECKING:
+    from pipelines.cli.arguments.rules import ReadArguments
 
 
 @dataclass(slots=True)
@@ -44,6 +47,13 @@ class QueryOptions:
     def talk(self) -> Messenger:
         """Messages to standard error, as verbose as requested."""
         return Messenger(quiet=self.quiet, verbose=self.verbose)
+
+    @property
+    def read_arguments(self) -> ReadArguments:
+        """Those of the options that say how to read."""
+        from pipelines.cli.arguments.rules import ReadArguments
+
+        return ReadArguments(self.log_zones, self.clusters, self.kafka_versions, self.assumptions, self.redact, self.redact_key)
 
 
 def _query_options(

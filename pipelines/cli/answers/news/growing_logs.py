@@ -16,7 +16,7 @@ from pipelines.cli.answers.news.changes import Newsroom
 from pipelines.cli.answers.news.sources import FollowedFiles, FollowedStream
 from pipelines.cli.answers.source import check_paths
 from pipelines.cli.arguments.question import QueryOptions
-from pipelines.cli.arguments.rules import ReadArguments, analyze_options, shown_as
+from pipelines.cli.arguments.rules import analyze_options, shown_as
 from pipelines.cli.arguments.times import moment
 from pipelines.errors import UsageError
 
@@ -102,14 +102,7 @@ def followed(query_options: QueryOptions) -> FollowedSource:
     settings = load_settings(query_options.settings_file)
     options = analyze_options(
         settings,
-        ReadArguments(
-            query_options.log_zones,
-            query_options.clusters,
-            query_options.kafka_versions,
-            query_options.assumptions,
-            query_options.redact,
-            query_options.redact_key,
-        ),
+        query_options.read_arguments,
     )
     groups = shown_as(query_options.groups or (), options.read.redaction)
     zone = query_options.zone or settings.display.time_zone
