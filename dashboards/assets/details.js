@@ -98,6 +98,7 @@ function copyText(what, button) {
 function waterfall(holder, row, detail) {
   const [delay, waiting, assignment] = detail.phases;
   const joined = delay + waiting;
+  const colours = data.stepColours;
   const lanes = [];
   const bars = [];
   const dots = [];
@@ -109,10 +110,10 @@ function waterfall(holder, row, detail) {
   const bar = (y, from, to, colour, text, pattern = "") => bars.push({ y, from, to, colour, text, pattern });
   const trigger = lane("Trigger");
   dots.push({ y: trigger, x: 0, colour: colourOf(row.family), symbol: "diamond", text: row.title });
-  if (delay > 0) bar(lane("Initial delay"), 0, delay, "#c9d0d9", "expected waiting");
+  if (delay > 0) bar(lane("Initial delay"), 0, delay, colours.delay, "expected waiting");
   for (const [name, role, stays, back] of detail.members.slice(0, WATERFALL_MAX)) {
     const y = lane(name + ({ blocker: " · held up", trigger: " · set it off", left: " · left" }[role] || ""));
-    const colour = role === "blocker" ? "#c43d52" : role === "trigger" ? colourOf(row.family) : "#9db3cf";
+    const colour = role === "blocker" ? colours.blocker : role === "trigger" ? colourOf(row.family) : colours.member;
     const did = ROLES[role] ? `${labelOf(name, 40)} ${ROLES[role]}` : labelOf(name, 40);
     if (back !== null) {
       bar(y, 0, Math.max(back, 0), colour, `${did}; back after ${duration(back)}`);
@@ -121,11 +122,11 @@ function waterfall(holder, row, detail) {
       bar(y, 0, joined, colour, `${did}; ${stays ? "when it came back is not logged" : "it never came back"}`, "/");
     } else dots.push({ y, x: 0, colour, symbol: "triangle-left", text: `${did}; not there afterwards` });
   }
-  if (waiting > 0) bar(lane("Waiting for members"), delay, joined, "#5f7088", "join phase");
-  if (assignment > 0) bar(lane("Leader's assignment"), joined, joined + assignment, "#9db3cf", "sync phase");
+  if (waiting > 0) bar(lane("Waiting for members"), delay, joined, colours.waiting, "join phase");
+  if (assignment > 0) bar(lane("Leader's assignment"), joined, joined + assignment, colours.assignment, "sync phase");
   const end = joined + assignment;
   const last = lane(row.outcome === "stable" ? "Stable" : `Ended: ${row.outcome}`);
-  dots.push({ y: last, x: end, colour: "#5f7088", symbol: row.outcome === "stable" ? "star" : "x", text: `${row.outcome} after ${row.lasted}` });
+  dots.push({ y: last, x: end, colour: colours.end, symbol: row.outcome === "stable" ? "star" : "x", text: `${row.outcome} after ${row.lasted}` });
   const traces = [
     {
       type: "bar", orientation: "h", y: bars.map((one) => one.y), base: bars.map((one) => one.from), x: bars.map((one) => one.to - one.from),
@@ -134,13 +135,13 @@ function waterfall(holder, row, detail) {
     },
     {
       type: "scatter", mode: "markers", y: dots.map((one) => one.y), x: dots.map((one) => one.x), cliponaxis: false,
-      marker: { color: dots.map((one) => one.colour), symbol: dots.map((one) => one.symbol), size: 11, line: { width: 1, color: "#ffffff" } },
+      marker: { color: dots.map((one) => one.colour), symbol: dots.map((one) => one.symbol), size: 11, line: { width: 1, color: colours.outline } },
       customdata: dots.map((one) => one.text), hovertemplate: "%{customdata}<extra></extra>",
     },
   ];
   const layout = {
     showlegend: false, hovermode: "closest", height: 64 + 24 * lanes.length, margin: { l: 8, r: 20, t: 6, b: 40 }, barmode: "overlay",
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    paper_bgcolor: colours.paper, plot_bgcolor: colours.paper,
     xaxis: { automargin: true, title: { text: "seconds since the trigger", font: { size: 12 } }, rangemode: "tozero" },
     yaxis: { automargin: true, type: "category", categoryorder: "array", categoryarray: [...lanes].reverse(), range: [-0.6, lanes.length - 0.4], ticklabelstandoff: 6 },
   };

@@ -6,6 +6,14 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure, group_labels, lanes_of, milliseconds
+from dashboards.figures.palette import (
+    CLIENT_FILE_COLOUR,
+    MEMBERS_COLOUR,
+    NO_MEMBERS_COLOUR,
+    OTHER_FILE_COLOUR,
+    OUTLINE_COLOUR,
+    SERVER_FILE_COLOUR,
+)
 from dashboards.figures.timeline import LANES_HELD, LANES_SHOWN, lane_weights, last_moments
 from dashboards.view.answer import Answer
 from dashboards.view.charts import HeadCount
@@ -21,16 +29,14 @@ BINS_HELD_MAX = 400
 LANES_MAX = 40
 STEPS_MAX = 8_000
 COLOUR_BAR = {"lenmode": "pixels", "len": 180, "y": 1, "yanchor": "top"}
-MEMBERS_COLOUR = "#5f7088"
 
-# Colours are reserved for causes. Kinds of files differ in lightness and pattern.
 FILE_STYLES: dict[str, dict[str, Any]] = {
-    "server": {"color": "#5f7088"},
-    "client": {"color": "#9db3cf"},
-    "request": {"color": "#5f7088", "pattern": {"shape": "/", "size": 5}},
-    "controller": {"color": "#9db3cf", "pattern": {"shape": "x", "size": 5}},
-    "state_change": {"color": "#5f7088", "pattern": {"shape": ".", "size": 5}},
-    "other": {"color": "#b9c0ca"},
+    "server": {"color": SERVER_FILE_COLOUR},
+    "client": {"color": CLIENT_FILE_COLOUR},
+    "request": {"color": SERVER_FILE_COLOUR, "pattern": {"shape": "/", "size": 5}},
+    "controller": {"color": CLIENT_FILE_COLOUR, "pattern": {"shape": "x", "size": 5}},
+    "state_change": {"color": SERVER_FILE_COLOUR, "pattern": {"shape": ".", "size": 5}},
+    "other": {"color": OTHER_FILE_COLOUR},
 }
 
 
@@ -116,9 +122,9 @@ def _head_count_trace(count: HeadCount, lane: str, end: int, limit: int) -> dict
     items = [(lane, at, until, f"{chart_label(count.group)}<br>{number} members") for (at, number), until in zip(steps, ends, strict=True)]
     trace = bars("members", MEMBERS_COLOUR, items, 0.0)
     trace["width"] = [0.06 + 0.74 * number / members_max for _, number in steps]
-    trace["marker"] = {"color": ["#b9c0ca" if number == 0 else MEMBERS_COLOUR for _, number in steps], "line": {"width": 0}}
+    trace["marker"] = {"color": [NO_MEMBERS_COLOUR if number == 0 else MEMBERS_COLOUR for _, number in steps], "line": {"width": 0}}
     trace |= {"text": [str(number) if number else "" for _, number in steps], "textposition": "inside", "insidetextanchor": "middle"}
-    return trace | {"constraintext": "both", "textangle": 0, "textfont": {"color": "#ffffff", "size": 11}}
+    return trace | {"constraintext": "both", "textangle": 0, "textfont": {"color": OUTLINE_COLOUR, "size": 11}}
 
 
 def coverage(answer: Answer) -> Chart | None:

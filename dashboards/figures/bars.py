@@ -10,7 +10,6 @@ from conf.causes import FAMILIES
 from dashboards.figures.base import (
     AXIS,
     BAR_HEIGHT,
-    FAMILY_COLOURS,
     FAMILY_TITLES,
     Chart,
     Key,
@@ -18,6 +17,15 @@ from dashboards.figures.base import (
     counted_left_out,
     figure,
     milliseconds,
+)
+from dashboards.figures.palette import (
+    ASSIGNMENT_COLOUR,
+    BLOCKING_COLOUR,
+    BLOCKING_MARK_COLOUR,
+    DELAY_COLOUR,
+    FAMILY_COLOURS,
+    SAVED_COLOUR,
+    WAITING_COLOUR,
 )
 from dashboards.figures.timeline import hover, marks
 from dashboards.view.answer import Answer, Offender, Rebalance
@@ -35,8 +43,7 @@ TICKED_COUNTS_MAX = 8
 
 Otherwise the axis would repeat them.
 """
-# These colours are not colours of causes.
-PHASES = (("Initial delay (expected)", "#c9d0d9"), ("Waiting for members", "#5f7088"), ("Assignment", "#9db3cf"))
+PHASES = (("Initial delay (expected)", DELAY_COLOUR), ("Waiting for members", WAITING_COLOUR), ("Assignment", ASSIGNMENT_COLOUR))
 
 
 def phases(answer: Answer) -> Chart | None:
@@ -125,7 +132,7 @@ def _counts(offenders: Sequence[Offender], names: Sequence[str]) -> list[dict[st
         if any(counts):
             traces.append(_bar(FAMILY_TITLES[family], {"color": FAMILY_COLOURS[family]}, names, counts, family))
     if any(item.blocked for item in offenders):
-        marker = {"color": "rgba(140,147,160,0.75)", "pattern": {"shape": "/", "size": 6}}
+        marker = {"color": BLOCKING_COLOUR, "pattern": {"shape": "/", "size": 6}}
         traces.append(_bar("Held others up", marker, names, [item.blocked for item in offenders], "blocked"))
     return traces
 
@@ -157,7 +164,7 @@ def _moments(rebalances: Sequence[Rebalance], names: Mapping[Any, str]) -> list[
             if name is not None and drawn[name] < MARKS_OF_AN_OFFENDER:
                 drawn[name] += 1
                 strips[kind].append((name, row, item))
-    held_up = {"marker": {"color": "rgba(140,147,160,0.9)", "symbol": "line-ns-open", "size": 11, "line": {"width": 2}}}
+    held_up = {"marker": {"color": BLOCKING_MARK_COLOUR, "symbol": "line-ns-open", "size": 11, "line": {"width": 2}}}
     return [
         {
             **marks(kind if kind in FAMILIES else "unknown"),
@@ -184,8 +191,8 @@ def what_ifs(answer: Answer) -> Chart | None:
     left = [max(0.0, item.total("stopped_seconds") - item.total("saved_seconds")) for item in shown]
     saved = [item.total("saved_seconds") for item in shown]
     parts: list[tuple[str, list[float], dict[str, Any]]] = [
-        ("Still stopped", left, {"color": "#5f7088"}),
-        ("Saved", saved, {"color": "#9db3cf", "pattern": {"shape": "/", "size": 5}}),
+        ("Still stopped", left, {"color": WAITING_COLOUR}),
+        ("Saved", saved, {"color": SAVED_COLOUR, "pattern": {"shape": "/", "size": 5}}),
     ]
     traces = [
         {

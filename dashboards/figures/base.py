@@ -1,4 +1,4 @@
-"""Common parts of all figures: colours, labels, traces along a time axis.
+"""Common parts of figures: titles, symbols, labels, traces along a time axis.
 
 Labels pass through `chart_label`, because Plotly interprets markup. Colour never carries a meaning alone. Figures
 contain neither themes nor time zones: the page sets the colours of paper, text and grid, and converts times
@@ -13,23 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dashboards.figures.palette import TRANSPARENT
 from dashboards.wording.durations import duration
 from dashboards.wording.escaping import chart_label, shortened
 
-# Each pair of colours can be distinguished with normal, red-blind and green-blind sight, and each contrasts with white
-# and near-black. Tests check both. Marks differ in shape too.
-FAMILY_COLOURS = {
-    "join": "#2883eb",
-    "restart": "#33a678",
-    "leave": "#f5a802",
-    "timeout": "#ed6500",
-    "change": "#5e2ec9",
-    "followup": "#6fabff",
-    "admin": "#564b5c",
-    "broker": "#a15597",
-    "fault": "#86560d",
-    "unknown": "#96bdbd",
-}
 FAMILY_TITLES = {
     "join": "Members came",
     "restart": "Members restarted",
@@ -161,8 +148,8 @@ def figure(traces: list[dict[str, Any]], *, times: bool = False, **layout: Any) 
             "bargap": 0.35,
             "xaxis": {**AXIS, **({"type": "date"} if times else {})},
             "yaxis": {"automargin": True, "ticklabelstandoff": 6, "type": "category", "categoryorder": "array"},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
+            "paper_bgcolor": TRANSPARENT,
+            "plot_bgcolor": TRANSPARENT,
             **layout,
         },
     }

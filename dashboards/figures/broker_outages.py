@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboards.figures.base import Labels, bars
+from dashboards.figures.palette import OUTAGE_COLOUR
 from dashboards.view.answer import Answer, Outage
 from dashboards.wording.escaping import chart_label
 
-OUTAGE_COLOUR = "#c43d52"
 OUTAGE_LANES_MAX = 12
 
 

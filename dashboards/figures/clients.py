@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure
+from dashboards.figures.palette import CLIENT_STATE_COLOURS, OTHER_STATE_COLOUR
 from dashboards.figures.timeline import LANES_HELD, last_moments
 from dashboards.view.answer import Answer, Lane
 from dashboards.wording.escaping import chart_label
@@ -12,8 +13,6 @@ from dashboards.wording.escaping import chart_label
 LANES_SHOWN = 40
 STRETCHES_OF_A_LANE = 200
 
-# The same code as in lanes of groups: green is working, dark is waiting, light is outside the group.
-STATE_COLOURS = {"STABLE": "rgba(64,150,110,0.40)", "REBALANCING": "rgba(95,112,136,1)", "UNJOINED": "rgba(128,134,145,0.25)"}
 WAITING = "REBALANCING"
 
 
@@ -32,8 +31,12 @@ def clients(answer: Answer) -> Chart | None:
             text = f"{chart_label(lane.client or '')}<br>{chart_label(stretch.state.lower())}"
             until = stretch.ended_at if stretch.ended_at is not None else ends[lane.cluster]
             by_state[stretch.state].append((name, stretch.started_at, max(until, stretch.started_at), text))
-    order = [*STATE_COLOURS, *sorted(set(by_state) - set(STATE_COLOURS))]
-    traces = [bars(state.lower(), STATE_COLOURS.get(state, "#808080"), by_state[state], 0.55) for state in order if state in by_state]
+    order = [*CLIENT_STATE_COLOURS, *sorted(set(by_state) - set(CLIENT_STATE_COLOURS))]
+    traces = [
+        bars(state.lower(), CLIENT_STATE_COLOURS.get(state, OTHER_STATE_COLOUR), by_state[state], 0.55)
+        for state in order
+        if state in by_state
+    ]
     made = figure(traces, times=True, barmode="overlay")
     shown = min(LANES_SHOWN, len(lanes))
     note = "; ".join(counted_left_out(shown, len(ranked), "clients, those that waited longest"))

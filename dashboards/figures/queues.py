@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dashboards.figures.base import Chart, Labels, bars, counted_left_out, figure
-from dashboards.figures.broker_outages import OUTAGE_COLOUR
+from dashboards.figures.palette import NO_OWNER_COLOUR, OUTAGE_COLOUR, OWNER_COLOURS
 from dashboards.figures.timeline import LANES_HELD, last_moments
 from dashboards.view.answer import Answer
 from dashboards.view.charts import OwnershipSpan, QueueLane
@@ -17,10 +17,8 @@ from dashboards.wording.units import listed
 LANES_SHOWN = 64
 STRETCHES_MAX = 8_000
 
-# Owners have no colour of their own; colours only separate neighbours.
-OWNER_COLOURS = ("#2883eb", "#33a678", "#f5a802", "#a15597", "#6fabff", "#86560d", "#5e2ec9", "#96bdbd")
 FAULTS = {
-    "no_owner": {"color": "#7a8394", "pattern": {"shape": "/", "size": 5}, "line": {"width": 0}},
+    "no_owner": {"color": NO_OWNER_COLOUR, "pattern": {"shape": "/", "size": 5}, "line": {"width": 0}},
     "two_owners": {"color": OUTAGE_COLOUR, "pattern": {"shape": "x", "size": 5}, "line": {"width": 0}},
 }
 """Hatched, to differ from every owner."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from conf.causes import FAMILIES
 from dashboards.figures.base import (
-    FAMILY_COLOURS,
     FAMILY_SYMBOLS,
     FAMILY_TITLES,
     Chart,
@@ -20,23 +19,12 @@ from dashboards.figures.base import (
     milliseconds,
 )
 from dashboards.figures.broker_outages import down_lanes, down_traces
+from dashboards.figures.palette import FAMILY_COLOURS, MOVE_COLOUR, OTHER_STATE_COLOUR, OUTLINE_COLOUR, STATE_COLOURS
 from dashboards.view.answer import Answer, Lane, Move, Rebalance, Stretch
 from dashboards.wording.durations import duration
 from dashboards.wording.escaping import chart_label
 from dashboards.wording.units import MarkedClock, lasted, share
 
-# Colours of states outside rebalances. A rebalance has the colour of its cause.
-STATE_COLOURS = {
-    "Stable": "rgba(64,150,110,0.40)",
-    "Empty": "rgba(128,134,145,0.22)",
-    "PreparingRebalance": "rgba(105,112,126,0.80)",
-    "CompletingRebalance": "rgba(150,158,172,0.80)",
-    "Assigning": "rgba(150,158,172,0.80)",
-    "Reconciling": "rgba(105,112,126,0.80)",
-    "Dead": "rgba(128,134,145,0.55)",
-    "NotReady": "rgba(128,134,145,0.50)",
-}
-MOVE_COLOUR = "#a15597"
 LANES_SHOWN = 60
 LANES_HELD = 400
 STRETCHES_MAX = 12_000
@@ -128,7 +116,7 @@ def _state_traces(lanes: Sequence[Lane], names: Mapping[Any, str], ends: Mapping
             item = (names[lane.cluster, lane.group], stretch.started_at, until, _state_text(stretch))
             by_state.setdefault(stretch.state, []).append(item)
     order = [*STATE_COLOURS, *sorted(set(by_state) - set(STATE_COLOURS))]
-    traces = [bars(state, STATE_COLOURS.get(state, "#808080"), by_state[state], 0.36) for state in order if state in by_state]
+    traces = [bars(state, STATE_COLOURS.get(state, OTHER_STATE_COLOUR), by_state[state], 0.36) for state in order if state in by_state]
     return traces, least / 1_000_000 if too_many else None
 
 
@@ -200,7 +188,7 @@ def _rebalance_traces(items: Sequence[tuple[int, Rebalance]], names: Mapping[Any
 
 def marks(family: str) -> dict[str, Any]:
     """Marks of rebalances, by family of causes."""
-    marker = {"color": FAMILY_COLOURS[family], "symbol": FAMILY_SYMBOLS[family], "size": 10, "line": {"width": 1, "color": "#ffffff"}}
+    marker = {"color": FAMILY_COLOURS[family], "symbol": FAMILY_SYMBOLS[family], "size": 10, "line": {"width": 1, "color": OUTLINE_COLOUR}}
     return {"type": "scatter", "mode": "markers", "name": FAMILY_TITLES[family], "meta": {"times": "x"}, "marker": marker}
 
 
@@ -230,7 +218,7 @@ def _move_traces(moves: Sequence[Move], names: Mapping[Any, str]) -> list[dict[s
         "meta": {"times": "x"},
         "y": [names[item.cluster, item.group] for item, _ in known],
         "x": [milliseconds(at) for _, at in known],
-        "marker": {"color": MOVE_COLOUR, "symbol": "arrow-up", "size": 11, "line": {"width": 1, "color": "#ffffff"}},
+        "marker": {"color": MOVE_COLOUR, "symbol": "arrow-up", "size": 11, "line": {"width": 1, "color": OUTLINE_COLOUR}},
         "customdata": [[None, _move_text(item)] for item, _ in known],
         "hovertemplate": "%{customdata[1]}<extra></extra>",
     }

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from dashboards.figures.base import CLUSTER_LENGTH, Chart, Key, Labels, bars, counted_left_out, figure, heaviest
-from dashboards.figures.timeline import STATE_COLOURS
+from dashboards.figures.palette import ACTUAL_COLOUR, PREDICTED_COLOUR, STATE_COLOURS
 from dashboards.view.answer import Answer
 from dashboards.view.charts import WhatIf, WhatIfLane
 from dashboards.wording.escaping import chart_label, shortened
@@ -17,8 +17,6 @@ GROUPS_SHOWN = 20
 NAME_LENGTH = 22
 """Characters of a group's name, so that the lane's other words have room."""
 LANE_LENGTH = CLUSTER_LENGTH + 3 + 2 * NAME_LENGTH
-WAS_COLOUR = "#ed6500"
-WOULD_BE_COLOUR = "#2883eb"
 WAS, WOULD_BE = "as it was", "as it would have been"
 
 CLOCK = MarkedClock()
@@ -42,7 +40,7 @@ def what_if_lanes(answer: Answer) -> Chart | None:
     first = {(group.cluster, group.group): group for group in answer.what_ifs[0].groups}
     traces = [
         _stable(answer.what_ifs, keys, labels),
-        _rebalances("Rebalance that there was", WAS_COLOUR, (first[key] for key in keys), labels, WAS),
+        _rebalances("Rebalance that there was", ACTUAL_COLOUR, (first[key] for key in keys), labels, WAS),
         *(_would_be(place, item, labels) for place, item in enumerate(answer.what_ifs)),
     ]
     made = figure([trace for trace in traces if trace["y"]], times=True, barmode="overlay")
@@ -90,5 +88,5 @@ def _rebalances(name: str, colour: str, groups: Iterable[WhatIfLane], labels: La
 
 
 def _would_be(place: int, item: WhatIf, labels: Labels) -> dict[str, Any]:
-    trace = _rebalances("Rebalance that there would have been", WOULD_BE_COLOUR, item.groups, labels, WOULD_BE)
+    trace = _rebalances("Rebalance that there would have been", PREDICTED_COLOUR, item.groups, labels, WOULD_BE)
     return {**trace, "meta": {**trace["meta"], "configuration": place}}

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from conf.causes import Advice
 from dashboards.answer.recurrences import recurrences
-from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES
+from dashboards.figures.base import FAMILY_TITLES
 from dashboards.figures.charts import charts
+from dashboards.figures.palette import FAMILY_COLOURS
 from dashboards.page import payload
 from dashboards.page.tables import tables
 from dashboards.view.answer import Answer

@@ -14,7 +14,8 @@ from typing import Any
 
 from conf.causes import Cause
 from conf.causes import cause as cause_entry
-from dashboards.figures.base import FAMILY_COLOURS, FAMILY_TITLES, Chart
+from dashboards.figures.base import FAMILY_TITLES, Chart
+from dashboards.figures.palette import FAMILY_COLOURS, STEP_COLOURS
 from dashboards.page.tables import Table
 from dashboards.view.answer import SURE, Answer, Lane, Person, Rebalance
 from dashboards.view.charts import MemberPart
@@ -57,6 +58,7 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
         "chunk": CHUNK,
         "causes": {f"{system}/{name}": _cause(cause_entry(system, name)) for system, name in used},
         "families": {name: [FAMILY_TITLES[name], colour] for name, colour in FAMILY_COLOURS.items()},
+        "stepColours": STEP_COLOURS,
         "incidents": {
             item.number: [position[rebalance_id] for rebalance_id in item.rebalance_ids if rebalance_id in position]
             for item in answer.incidents

@@ -9,23 +9,28 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 import pytest
 
+import dashboards
 from conf.causes import FAMILIES
 from dashboards.answer.build import build_answer
 from dashboards.figures.bars import phases
-from dashboards.figures.base import FAMILY_COLOURS, FAMILY_SYMBOLS, FAMILY_TITLES, Chart
+from dashboards.figures.base import FAMILY_SYMBOLS, FAMILY_TITLES, Chart
 from dashboards.figures.broker_outages import OUTAGE_LANES_MAX
 from dashboards.figures.charts import charts as charts_of
+from dashboards.figures.palette import FAMILY_COLOURS, STEP_COLOURS
 from dashboards.figures.timeline import timeline
 from dashboards.page.tables import tables
 from dashboards.view.answer import Answer
 from tests.dashboards import made
 from tests.dashboards.hostile import CONTROL, PAYLOADS
 from tests.dashboards.page.test_page import all_of
+
+DASHBOARDS = Path(dashboards.__file__).parent
 
 
 def answer_of(story: made.Made) -> Answer:
@@ -260,6 +265,18 @@ def test_colours_of_causes_can_be_told_apart(sight: str) -> None:
 def test_every_family_of_causes_has_a_colour_a_title_and_a_shape_of_its_own() -> None:
     assert list(FAMILY_COLOURS) == list(FAMILY_TITLES) == list(FAMILIES)
     assert len({FAMILY_SYMBOLS[name] for name in FAMILIES}) == len(FAMILIES)
+
+
+def test_only_the_palette_holds_colours_of_pictures() -> None:
+    sources = [*(DASHBOARDS / "figures").glob("*.py"), *(DASHBOARDS / "page").glob("*.py"), *(DASHBOARDS / "assets").glob("*.js")]
+    assert [path.name for path in sources if re.search(r"#[0-9a-fA-F]{6}\b|rgba?\([0-9]", path.read_text(encoding="utf-8"))] == [
+        "palette.py"
+    ]
+
+
+def test_the_page_draws_steps_in_all_colours_that_it_is_given_and_in_no_others() -> None:
+    script = (DASHBOARDS / "assets" / "details.js").read_text(encoding="utf-8")
+    assert set(re.findall(r"\bcolours\.(\w+)", script)) == set(STEP_COLOURS)
 
 
 def test_partitions_without_leader_stand_under_the_brokers_that_were_lost() -> None:
