@@ -73,7 +73,7 @@ def analyze(
     from conf.settings import load_settings
     from pipelines.analysis import in_process
     from pipelines.cli.answers.source import check_paths
-    from pipelines.cli.arguments.rules import ReadArguments, analyze_options
+    from pipelines.cli.arguments.option_parsing import ReadArguments, analyze_options
 
     names = [os.fspath(paths)] if isinstance(paths, str | os.PathLike) else [os.fspath(path) for path in paths]
     check_paths(names)

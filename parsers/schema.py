@@ -118,7 +118,7 @@ FILE_REPORT_SCHEMA: pa.Schema = pa.schema(
 """One row per file, or per part of a split file.
 
 `part_offset` is the start of the part, `part_line` the line of the byte before. `checkpoints` exist for content that
-can only be read forward (`parsers.sources.checkpoints`). `nodes`, `witnesses` and `systems` count events, so that parts
+can only be read forward (`parsers.sources.content_checkpoints`). `nodes`, `witnesses` and `systems` count events, so that parts
 can be merged (`parsers.reading.file_reports.merge_reports`).
 """
 

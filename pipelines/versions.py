@@ -35,7 +35,7 @@ ROOTS = ("parsers", "models", "dashboards", "pipelines")
 READING = (
     "parsers.reading.reader",
     "parsers.reading.spark_source",
-    "pipelines.analysis.log_files",
+    "pipelines.analysis.log_file_rows",
     "pipelines.transforms.events",
     "pipelines.transforms.read.kept_records",
     "pipelines.transforms.read.records",
@@ -58,7 +58,7 @@ REPLAY = (
     "pipelines.transforms.consumed_topics",
     "pipelines.transforms.group_replay",
     "pipelines.transforms.sightings",
-    "pipelines.transforms.checkpoints",
+    "pipelines.transforms.replay_checkpoints",
     "pipelines.transforms.unknown_messages",
 )
 """Modules that turn events into gold rows, and that compare checkpoints.

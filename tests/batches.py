@@ -24,7 +24,7 @@ from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from pipelines.errors import NothingReadable
 from pipelines.exit_codes import GOOD, SOME_REJECTED
 from pipelines.schema.tables import TABLES
-from pipelines.transforms.checkpoints import CheckpointRules
+from pipelines.transforms.replay_checkpoints import CheckpointRules
 from pipelines.warehouse import arrow_diff
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from models.events import Event
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups.stage import GroupStage
+from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 
 

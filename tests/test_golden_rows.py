@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conf.settings import load_settings
-from pipelines.cli.arguments.rules import ReadArguments, analyze_options
+from pipelines.cli.arguments.option_parsing import ReadArguments, analyze_options
 from tests import golden_rows
 from tests.compare_paths import Rows
 from tests.golden_rows import KEPT, ONLY_THE_JOB

@@ -16,8 +16,8 @@ import pytest
 
 from models.events import Event
 from models.incidents import fault_facts, headline_facts
-from models.kafka.groups.stage import GroupStage
-from models.kafka.outages.stage import OutageStage
+from models.kafka.groups.group_stage import GroupStage
+from models.kafka.outages.outage_stage import OutageStage
 from models.kafka.partitions.broker_clocks import BrokerClocks
 from models.state_codec import UnreadableState
 from models.stored_classes import STORED, class_of, name_of

@@ -20,7 +20,7 @@ from models.kafka.reconstruction import fence_reasons
 from parsers.reading.reader import find_files, read_file
 from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
 from pipelines.analysis.in_process import Analysis, analyze
-from pipelines.cli.arguments.rules import ReadArguments, analyze_options
+from pipelines.cli.arguments.option_parsing import ReadArguments, analyze_options
 from pipelines.schema.row_conversion import row_values
 from pipelines.schema.tables import CONTRACT
 

@@ -10,8 +10,8 @@ import pytest
 
 from models.events import Event
 from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts, learn
-from models.kafka.outages import stage as outages_stage
-from models.kafka.outages.stage import Outages, OutageStage
+from models.kafka.outages import outage_stage as outages_stage
+from models.kafka.outages.outage_stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import clocks_of
 from models.state_codec import UnreadableState
 from pipelines.analysis import stages

@@ -11,8 +11,8 @@ import pytest
 from models.events import Event, LogPosition, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups import stage as replay
-from models.kafka.groups.stage import GroupStage
+from models.kafka.groups import group_stage as replay
+from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.state_codec import UnreadableState
 from pipelines.analysis import stages

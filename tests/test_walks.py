@@ -28,7 +28,7 @@ def test_each_rebalance_is_followed_to_its_row(walked: Walked) -> None:
     verdicts, _ = walked
 
     assert len(verdicts) == len(groupscope.analyze(PATHS).rebalances)
-    assert all({"models/kafka/groups/stage.py", "models/rows.py"} <= walk for walk in verdicts)
+    assert all({"models/kafka/groups/group_stage.py", "models/rows.py"} <= walk for walk in verdicts)
 
 
 def test_each_event_is_followed_from_its_batch(walked: Walked) -> None:
@@ -36,7 +36,7 @@ def test_each_event_is_followed_from_its_batch(walked: Walked) -> None:
     from_batches = [walk for walk in events if "pipelines/schema/row_conversion.py" in walk]
 
     assert len(from_batches) > len(events) / 2  # others are inferred
-    assert all("models/kafka/groups/stage.py" in walk for walk in events)
+    assert all("models/kafka/groups/group_stage.py" in walk for walk in events)
 
 
 @pytest.mark.parametrize(("place", "what"), [(0, "verdict"), (1, "event")])
@@ -58,7 +58,7 @@ def test_the_options_of_analyze_enter_few_files() -> None:
 def test_the_options_of_run_enter_few_files() -> None:
     found = run_walk()
 
-    assert {"pipelines/jobs/run.py", "models/kafka/groups/stage.py"} <= found  # the latter in Spark's workers
+    assert {"pipelines/jobs/run.py", "models/kafka/groups/group_stage.py"} <= found  # the latter in Spark's workers
     assert len(found) <= LONGEST["options of run"], sorted(found)
 
 

@@ -168,7 +168,7 @@ class EventWalks:
 
 def walks_within(paths: list[str]) -> tuple[list[set[str]], list[set[str]]]:
     """Walks of the verdicts and of the events in an analysis of these paths."""
-    from models.kafka.groups.stage import GroupStage
+    from models.kafka.groups.group_stage import GroupStage
     from models.kafka.reconstruction.classic_log import ClassicReplay
     from models.kafka.reconstruction.epoch_log import ModernReplay
     from pipelines.analysis.in_process import AnalyzeOptions, analyze

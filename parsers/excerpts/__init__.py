@@ -1,5 +1,5 @@
 """Records found by their messages, for text in no known layout.
 
-Imports `parsers.catalogue` and `parsers.formats`. Start with `reader`, which finds the records in the text of a few
-lines; `spans` tells which lines these are.
+Imports `parsers.catalogue` and `parsers.formats`. Start with `excerpt_reader`, which finds the records in the text of
+a few lines; `record_starts` tells which lines these are.
 """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from parsers.excerpts.reader import Excerpt
+from parsers.excerpts.excerpt_reader import Excerpt
 from parsers.excerpts.stamps import last_stamp
 
 _LEAST_WIDTH = 60

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from parsers.catalogue.catalogue import Catalogue, catalogue
+from parsers.excerpts.excerpt_reader import Excerpt, ExcerptReader
 from parsers.excerpts.openings import openings_of
-from parsers.excerpts.reader import Excerpt, ExcerptReader
 from parsers.excerpts.shapes import common_tail, learned_shape, usual_tail, wrapped_width
 from parsers.formats.calendars import calendar_of
 from parsers.formats.cleaning import cleaned

@@ -30,8 +30,8 @@ from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import redacted
 from parsers.redaction.secrets import masked
 from parsers.schema import EVENT_SCHEMA, TIME
-from parsers.sources.checkpoints import MarkedStream
 from parsers.sources.compression import Stream
+from parsers.sources.content_checkpoints import MarkedStream
 from parsers.sources.discovery import Discovery, discover
 from parsers.sources.files import COPY, UNREADABLE, SkippedFile, SourceFile, read_places
 from parsers.sources.foreign_files import advised_reasons

@@ -2,7 +2,7 @@
 
 Runs of heartbeats end at multiples of a block, and a plain file with dates in its headers can be read from any
 position. So everything before the last multiple of a block is settled if a record begins after it, and a later run
-starts there. `parsers.sources.checkpoints` shows whether a file still begins with what was read.
+starts there. `parsers.sources.content_checkpoints` shows whether a file still begins with what was read.
 """
 
 from __future__ import annotations

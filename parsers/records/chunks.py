@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from parsers.excerpts.openings import openings_of
-from parsers.excerpts.spans import excerpt_heads
+from parsers.excerpts.record_starts import excerpt_heads
 from parsers.formats.envelopes import unwrap
 from parsers.formats.layouts import HEADER_BYTES, MESSAGES
 from parsers.formats.lines import (

@@ -12,7 +12,7 @@ import pyarrow as pa
 from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated, strings
 from parsers.arrow_arrays import picked as picked_names
 from parsers.excerpts.openings import openings_of
-from parsers.excerpts.spans import opening_places
+from parsers.excerpts.record_starts import opening_places
 from parsers.formats.detection import NO_HEADER
 from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines

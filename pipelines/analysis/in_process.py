@@ -31,7 +31,7 @@ from parsers.sources.files import SourceFile
 from pipelines.analysis.client_sightings import EventsPerFileLimit, events_without_group_in, sightings_in
 from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.joint_expiries import expiries_in, joint
-from pipelines.analysis.log_files import log_file_row, refused_row
+from pipelines.analysis.log_file_rows import log_file_row, refused_row
 from pipelines.analysis.parallel.pool import Pool
 from pipelines.analysis.parallel.reading import TimesSoFar, read_parts
 from pipelines.analysis.parallel.replay import ReplayedFiles, Setting, replayed

@@ -34,7 +34,7 @@ ROWS_HELD_MAX = 20_000
 """Rows of one table held in memory before they go to disk."""
 
 _SORT = [("group", "ascending"), ("file_time_max_at", "ascending"), ("file", "ascending"), ("byte_offset", "ascending")]
-"""Sort order of a run: group, then the order expected by `models.kafka.groups.stage`."""
+"""Sort order of a run: group, then the order expected by `models.kafka.groups.group_stage`."""
 
 _NO_TIME = 0
 """Substitute for the unknown time of records before a file's first timestamp.

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 from models.events import Event, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
-from models.kafka.groups.stage import GroupStage
+from models.kafka.groups.group_stage import GroupStage
 from models.kafka.observations.attribution import ClientSighting, Sightings, troubles_of_nobody
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
-from models.kafka.outages.stage import Outages, OutageStage
+from models.kafka.outages.outage_stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of
 from models.kafka.verdicts.history import GroupHistory
 from models.rocketmq.event_partitions import ROCKET_EVENTS, Parts
-from models.rocketmq.history import RocketHistory, histories_of
+from models.rocketmq.rocketmq_history import RocketHistory, histories_of
 from models.rows import ROCKETMQ, Divergence
 from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters

@@ -39,7 +39,7 @@ def broken_rules(place: str, rules: Sequence[AlertRule]) -> list[dict[str, Any]]
     from pipelines.cli.answers.selection import last_record_at, select
     from pipelines.cli.arguments.times import Moment
     from pipelines.jobs.operations.alerts import NEWS_FOR
-    from pipelines.warehouse.reader import WarehouseReader
+    from pipelines.warehouse.warehouse_reader import WarehouseReader
 
     whole = WarehouseReader(place)
     # A comparison needs the last span and the one before it; what is older is no news.

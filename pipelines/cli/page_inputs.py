@@ -16,7 +16,7 @@ from typing import Any
 from pipelines.cli.answers.selection import TIMES, Selection, files_within, those, values_of
 from pipelines.schema.tables import CONTRACT, TABLES
 from pipelines.versions import fingerprint_of
-from pipelines.warehouse.reader import WarehouseReader, any_of, instant, text
+from pipelines.warehouse.warehouse_reader import WarehouseReader, any_of, instant, text
 
 MARGIN = int(timedelta(minutes=5).total_seconds() * 1_000_000)
 _NEVER, _ALWAYS = -(1 << 62), 1 << 62

@@ -16,7 +16,7 @@ from pipelines.versions import fingerprint_of, pages_version, product_version
 
 if TYPE_CHECKING:
     from dashboards.wording.units import Clock
-    from pipelines.warehouse.reader import WarehouseReader
+    from pipelines.warehouse.warehouse_reader import WarehouseReader
 
 INDEX, KNOWN = "index.html", "index.json"
 INCIDENTS_MAX = 200
@@ -36,7 +36,7 @@ def publish_reports(place: str, folder: Path, zone: str, drawn_max: int) -> int:
     A page is written if anything on it has changed: rows of any table, their presentation, or the code of pages. If neither
     tables nor what is shown of them have changed since the last time, nothing is compared.
     """
-    from pipelines.warehouse.reader import WarehouseReader
+    from pipelines.warehouse.warehouse_reader import WarehouseReader
 
     warehouse = WarehouseReader(place)
     try:
@@ -91,7 +91,7 @@ def _wanted(warehouse: WarehouseReader) -> list[Any]:
 
     Only these become objects, because tables may have years of incidents.
     """
-    from pipelines.warehouse.reader import rows_of
+    from pipelines.warehouse.warehouse_reader import rows_of
 
     latest = f"started_at desc nulls last, incident_id limit {INCIDENTS_MAX}"
     return [row for batch in warehouse.batches("incidents", "severity <> 'info'", latest) for row in rows_of("incidents", batch)]

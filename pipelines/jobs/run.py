@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pipelines.jobs.registry.runs import Runs
     from pipelines.jobs.replay.replay import ReplayResult
     from pipelines.quality.gate import Result, Validation
-    from pipelines.transforms.checkpoints import CheckpointRules
+    from pipelines.transforms.replay_checkpoints import CheckpointRules
     from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
 
 SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
@@ -439,7 +439,7 @@ class _Job:
         from pipelines.jobs.publish import publish
         from pipelines.jobs.registry.resume_states import CLUSTER, parse_states
         from pipelines.jobs.replay.replay import ReplayOptions, replay
-        from pipelines.transforms.checkpoints import CheckpointRules
+        from pipelines.transforms.replay_checkpoints import CheckpointRules
         from pipelines.warehouse.predicates import equals
 
         began = time.monotonic()

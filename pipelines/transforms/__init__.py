@@ -14,8 +14,9 @@ A run adds new log files to a warehouse without replaying old ones. The rules of
 4. The events of a group are replayed in one stream, ordered by time, file and position, those without a time first.
    Groups are independent of each other. The outages of a cluster form one stream.
 5. A row is final when later events cannot change it any more. Its `final_at` is the watermark at that moment.
-6. A checkpoint (`checkpoints`) holds all that a replay remembers at a watermark, its `covers_until_at`. It is valid while no
-   record at or before that time has changed, the facts used by then are the same, and so are catalogue and models.
+6. A checkpoint (`replay_checkpoints`) holds all that a replay remembers at a watermark, its `covers_until_at`. It is
+   valid while no record at or before that time has changed, the facts used by then are the same, and so are catalogue
+   and models.
 7. From a valid checkpoint only later events are replayed. Stored rows with a `final_at` up to that time stay; all
    others of the group are replaced by those of the replay.
 8. Without a valid and readable checkpoint the replay starts at the beginning. So does that of a cluster's outages if

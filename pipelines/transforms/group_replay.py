@@ -21,7 +21,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from models.clear_names import learn
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups.stage import GroupStage
+from models.kafka.groups.group_stage import GroupStage
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.state_codec import UnreadableState
 from parsers.redaction.pseudonyms import Redaction
@@ -32,7 +32,7 @@ from pipelines.analysis.stages import HISTORY_TABLES, ROCKET_TABLES, GuardedStag
 from pipelines.gc_tuning import gc_throttled
 from pipelines.schema.row_conversion import events_of, to_batch
 from pipelines.schema.tables import TABLES
-from pipelines.transforms.checkpoints import (
+from pipelines.transforms.replay_checkpoints import (
     SNAPSHOTS,
     STATE,
     STATES,

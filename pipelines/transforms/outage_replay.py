@@ -16,7 +16,7 @@ from models.ids import make_id
 from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import Readers
-from models.kafka.outages.stage import Outages, OutageStage
+from models.kafka.outages.outage_stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import BrokerClocks, Skew
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.state_codec import UnreadableState
@@ -25,7 +25,8 @@ from pipelines.analysis.replay_failures import guarded
 from pipelines.analysis.spill import BatchStore
 from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages, rows_by_table
 from pipelines.gc_tuning import gc_throttled
-from pipelines.transforms.checkpoints import (
+from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
+from pipelines.transforms.replay_checkpoints import (
     CLUSTER_SNAPSHOTS,
     HOLDS_NO_MORE,
     NEVER,
@@ -35,7 +36,6 @@ from pipelines.transforms.checkpoints import (
     ClusterCheckpoint,
     split_checkpoint,
 )
-from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
 
 STAGE_TABLES = (*OUTAGE_TABLES, CLUSTER_SNAPSHOTS)
 """Tables filled by the replay of outages."""

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups import stage as replay
-from models.kafka.groups.stage import UNRANKED_WINDOWS_MAX, GroupStage
+from models.kafka.groups import group_stage as replay
+from models.kafka.groups.group_stage import UNRANKED_WINDOWS_MAX, GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Rebalance
 from tests.replaying import replay_group

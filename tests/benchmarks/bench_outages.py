@@ -25,8 +25,8 @@ from pipelines.analysis import in_process as local
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore
-from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary
 from pipelines.transforms.outage_replay import OutageReplay
+from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary
 from tests.pipelines import losses
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 
 from parsers.reading.reader import ReadOptions, find_files, read_file
 from parsers.sources import filesystems as places
-from parsers.sources.checkpoints import checkpoints
+from parsers.sources.content_checkpoints import checkpoints
 from pipelines.schema.tables import TABLES
 from pipelines.spark.session import delta_settings, find_delta_jars
 from pipelines.storage import object_stores as stores

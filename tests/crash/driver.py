@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from pipelines.errors import JobError
-from pipelines.transforms.checkpoints import CheckpointRules
+from pipelines.transforms.replay_checkpoints import CheckpointRules
 from tests.pipelines.site import Site
 
 SPARK = {

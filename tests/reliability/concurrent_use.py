@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from pipelines.errors import JobError
 from pipelines.exit_codes import GOOD, SOME_REJECTED, WAREHOUSE_BUSY
 from pipelines.schema.tables import TABLES
-from pipelines.warehouse.reader import WarehouseReader
+from pipelines.warehouse.warehouse_reader import WarehouseReader
 from tests.conftest import ROOT
 from tests.crash.loop import OF_RUNS
 from tests.pipelines.site import Site

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from models.incidents.incidents import EPISODE_GAP_SECONDS, FLAPPING_GAP_SECONDS, Limits, episodes, find_incidents, mark_rolling_restarts
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups.coordinator_pauses import pause_incident, soften, told_bursts
-from models.kafka.outages.incidents import point_to_outages
+from models.kafka.outages.outage_incidents import point_to_outages
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import RebalanceMember
 from models.units import US_PER_SECOND

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.ids import make_id
-from models.kafka.partitions.history import NO_LEADER, Nodes
-from models.kafka.partitions.stage import PartitionStage
+from models.kafka.partitions.partition_history import NO_LEADER, Nodes
+from models.kafka.partitions.partition_stage import PartitionStage
 from models.rows import KAFKA, Broker, PartitionPlacement
 
 

@@ -13,7 +13,7 @@ from models.ids import make_id
 from models.incidents.headline_facts import DirectoryFacts
 from models.kafka.outages.outage_rows import TAKEN_OVER_US
 from models.kafka.partitions.brokers import SAME_DEPARTURE_US, Brokers, DirectoryFailure
-from models.kafka.partitions.history import MOMENT_US
+from models.kafka.partitions.partition_history import MOMENT_US
 from models.rows import KAFKA, Incident, LeaderMove, PartitionOutage
 from models.times import first_known, in_order
 

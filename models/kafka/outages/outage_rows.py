@@ -13,8 +13,8 @@ from models.ids import make_id
 from models.kafka.partitions.broker_clocks import Skew
 from models.kafka.partitions.brokers import BrokerAbsence, Brokers
 from models.kafka.partitions.event_fields import nodes_field
-from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory
-from models.kafka.partitions.stage import PartitionStage
+from models.kafka.partitions.partition_history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory
+from models.kafka.partitions.partition_stage import PartitionStage
 from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, LeaderMove, PartitionOutage
 from models.times import begin_of, in_order
 from models.tolerances import whole

@@ -8,8 +8,8 @@ from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.partitions.brokers import Brokers
-from models.kafka.partitions.history import MOMENT_US, PartitionHistory
 from models.kafka.partitions.isr import CAUGHT_UP, UNKNOWN, Shortage
+from models.kafka.partitions.partition_history import MOMENT_US, PartitionHistory
 from models.rows import KAFKA, UnderReplicatedSpan
 from models.times import begin_of, in_order
 from models.tolerances import whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from models.events import Event
 from models.kafka.partitions.event_fields import named_nodes, word_field
-from models.kafka.partitions.state import PartitionState
+from models.kafka.partitions.partition_state import PartitionState
 from models.tolerances import whole
 
 LISTENS_WITHIN_US = whole("kafka.broker_lines.listens_within_us")

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from models.events import Event
 from models.kafka.partitions.event_fields import named_nodes, nodes_field, partition_name, word_field
-from models.kafka.partitions.history import NO_LEADER, Leadership, LeadershipSource
 from models.kafka.partitions.leaderships import (
     history_of,
     note_unclean_setting,
@@ -19,7 +18,8 @@ from models.kafka.partitions.leaderships import (
     record_previous_leadership,
     record_vacancy,
 )
-from models.kafka.partitions.state import PartitionState
+from models.kafka.partitions.partition_history import NO_LEADER, Leadership, LeadershipSource
+from models.kafka.partitions.partition_state import PartitionState
 
 OFFLINE = "OfflinePartition"
 NEW = "NewPartition"

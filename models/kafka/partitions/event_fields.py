@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from models.events import Event
-from models.kafka.partitions.history import Nodes
+from models.kafka.partitions.partition_history import Nodes
 
 PARTITION_EVENTS = frozenset(
     {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.kafka.partitions.brokers import Brokers
-from models.kafka.partitions.history import NO_LEADER, PartitionHistory
+from models.kafka.partitions.partition_history import NO_LEADER, PartitionHistory
 from models.tolerances import whole
 
 WITHIN_US = whole("kafka.leadership_drain.within_us")

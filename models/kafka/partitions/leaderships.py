@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from models.events import Event
 from models.kafka.partitions.event_fields import nodes_field, number_field, word_field
-from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory
-from models.kafka.partitions.state import PartitionState
+from models.kafka.partitions.partition_history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory
+from models.kafka.partitions.partition_state import PartitionState
 
 
 def history_of(state: PartitionState, event: Event) -> PartitionHistory | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from models.events import Event
 from models.kafka.partitions.event_fields import named_nodes, partition_name, word_field
-from models.kafka.partitions.state import PartitionState
+from models.kafka.partitions.partition_state import PartitionState
 
 
 def process_log_dir_failure(state: PartitionState, event: Event) -> None:

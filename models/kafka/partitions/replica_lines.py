@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from models.events import Event
 from models.kafka.partitions.event_fields import fetchers_field, nodes_field, number_field, partition_name, word_field
-from models.kafka.partitions.history import NO_LEADER, Leadership, LeadershipSource
 from models.kafka.partitions.leaderships import (
     history_of,
     note_unclean_setting,
@@ -13,7 +12,8 @@ from models.kafka.partitions.leaderships import (
     record_vacancy,
     update_replicas,
 )
-from models.kafka.partitions.state import PartitionState
+from models.kafka.partitions.partition_history import NO_LEADER, Leadership, LeadershipSource
+from models.kafka.partitions.partition_state import PartitionState
 
 
 def process_missing_leader(state: PartitionState, event: Event) -> None:

@@ -1,7 +1,7 @@
 """Root causes of the action that started a rebalance.
 
 Those that only other rebalances or partitions show are set later: a rolling restart by `incidents.incidents`, a broker's
-outage by `outages.incidents`, for whole episodes (`groups.episode_incidents`).
+outage by `outages.outage_incidents`, for whole episodes (`groups.episode_incidents`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind, difference
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.topic_routes import Routes
-from models.rocketmq.stage import Group
+from models.rocketmq.rocketmq_stage import Group
 from models.rocketmq.strategies import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.timing import NOTIFIED_US, PERIOD_US
 from models.tolerances import whole

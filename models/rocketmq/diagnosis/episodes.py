@@ -13,7 +13,7 @@ from models.rocketmq.diagnosis.ownership import OwnershipWindow
 from models.rocketmq.object_text import named
 from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
 from models.rocketmq.observations.client_processes import last_of
-from models.rocketmq.stage import Group
+from models.rocketmq.rocketmq_stage import Group
 from models.rocketmq.time_ranges import Span, Spans
 from models.rocketmq.timing import ASSIGNED_APART_US
 from models.rows import AllocationChange, Conformance, Person, Rebalance

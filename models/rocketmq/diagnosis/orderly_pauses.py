@@ -11,7 +11,7 @@ from models.clear_names import clear
 from models.incidents.fault_facts import MasterAbsence
 from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
 from models.rocketmq.observations.set_masters import MasterChange
-from models.rocketmq.stage import Group
+from models.rocketmq.rocketmq_stage import Group
 from models.units import FOREVER, US_PER_SECOND
 
 

@@ -16,7 +16,7 @@ from models.rocketmq.object_text import BROADCASTING, RETRY, assigned_in, queue_
 from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.topic_routes import Reads, Routes
-from models.rocketmq.stage import Group
+from models.rocketmq.rocketmq_stage import Group
 from models.rocketmq.timing import PERIOD_US
 from models.tolerances import whole
 from models.units import FOREVER

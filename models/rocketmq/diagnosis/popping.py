@@ -6,7 +6,7 @@ from models.events import text_field
 from models.incidents.fault_facts import MessageTrouble
 from models.rocketmq.diagnosis.standing_faults import StandingFault
 from models.rocketmq.observations.pop_trouble import APART_US, Stretch
-from models.rocketmq.stage import Group
+from models.rocketmq.rocketmq_stage import Group
 from models.tolerances import whole
 
 HEARTBEAT_US = whole("rocketmq.popping.heartbeat_us")

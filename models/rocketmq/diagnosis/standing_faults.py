@@ -12,7 +12,7 @@ from models.events import Event
 from models.incidents.fault_facts import DifferingClients, FaultFacts, RemovedTopics, SharedClientIds
 from models.rocketmq.object_text import BROADCASTING, RETRY
 from models.rocketmq.observations.client_processes import ClientProcess
-from models.rocketmq.stage import Group
+from models.rocketmq.rocketmq_stage import Group
 from models.tolerances import whole
 
 TOGETHER_US = whole("rocketmq.standing_faults.together_us")

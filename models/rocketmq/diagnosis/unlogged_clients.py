@@ -21,7 +21,7 @@ from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.subscription_versions import SubscriptionVersions
 from models.rocketmq.observations.subscriptions import Topics
 from models.rocketmq.observations.topic_routes import Routes
-from models.rocketmq.stage import Group
+from models.rocketmq.rocketmq_stage import Group
 from models.rocketmq.strategies import (
     AllocationError,
     AllocationStrategy,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from models.kafka.conformance.tracker import Tracker
     from models.kafka.conformance.witnesses import Witnesses
     from parsers.reading.reader import ReadOptions
-    from pipelines.warehouse.reader import WarehouseReader
+    from pipelines.warehouse.warehouse_reader import WarehouseReader
 
 MODERN = "Modern"
 """Prefix of events of the newer protocols."""
@@ -74,7 +74,7 @@ def read_lines(
 
 def stored_lines(warehouse: WarehouseReader, cluster: str, group: str) -> GroupLines:
     """The same lines from the tables of a warehouse."""
-    from pipelines.warehouse.reader import any_of, text
+    from pipelines.warehouse.warehouse_reader import any_of, text
 
     aside = f'"group" is null and {any_of("event", EVENTS_WITHOUT_GROUP)}'
     lines, versions = GroupLines(), dict[str, str]()

@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboards.answer import build
 from pipelines.cli.answers.sql_ranking import STOPPED
-from pipelines.warehouse.reader import StoredRows
+from pipelines.warehouse.warehouse_reader import StoredRows
 
 _BY_GROUP = """
 select cluster, system, "group", count(*) as count, coalesce(sum({stopped}), 0.0) as stopped

@@ -12,7 +12,7 @@ from pipelines.cli.answers.selection import those
 from pipelines.cli.answers.source import Source
 from pipelines.cli.arguments.question import QueryOptions
 from pipelines.errors import UsageError
-from pipelines.warehouse.reader import text
+from pipelines.warehouse.warehouse_reader import text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -
 
 def _from_file(query_options: QueryOptions, source: Source, file: str, line: int) -> tuple[Event | None, bool]:
     from parsers.reading.reader import find_files, read_file
-    from pipelines.cli.arguments.rules import read_options
+    from pipelines.cli.arguments.option_parsing import read_options
 
     options = read_options(
         source.settings,

@@ -65,7 +65,7 @@ def proofs_of(source: Source, query_options: QueryOptions) -> dict[str, tuple[Pa
 
 def _lines(row: Any, source: Source, query_options: QueryOptions) -> GroupLines:
     """Lines of the row's group, from logs or tables."""
-    from pipelines.cli.arguments.rules import read_options
+    from pipelines.cli.arguments.option_parsing import read_options
 
     cluster, group = column(row, "cluster"), column(row, "group")
     if not query_options.paths:

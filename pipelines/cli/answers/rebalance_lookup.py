@@ -12,7 +12,7 @@ from dashboards.wording.units import Clock, counted
 from pipelines.cli.answers.selection import groups_of, last_record_at, no_such_group, those
 from pipelines.cli.arguments.times import moment
 from pipelines.errors import UsageError
-from pipelines.warehouse.reader import text
+from pipelines.warehouse.warehouse_reader import text
 
 CANDIDATES_SHOWN = 8
 ID_PREFIX_MIN = 4

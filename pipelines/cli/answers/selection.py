@@ -15,7 +15,7 @@ from dashboards.view.row_access import column
 from pipelines.cli.arguments.times import Moment
 from pipelines.errors import UsageError
 from pipelines.schema.tables import CONTRACT
-from pipelines.warehouse.reader import StoredRows, any_of, text
+from pipelines.warehouse.warehouse_reader import StoredRows, any_of, text
 
 # Columns with the first and last time of a row; the first known one of each tuple counts.
 TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

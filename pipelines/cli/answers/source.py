@@ -45,7 +45,7 @@ def open_source(query_options: QueryOptions, filters: Filters | None = None) -> 
     """Read the requested input and select the requested rows."""
     from pipelines.cli.answers.narrowed_rows import NarrowedRows
     from pipelines.cli.answers.selection import select
-    from pipelines.cli.arguments.rules import shown_as
+    from pipelines.cli.arguments.option_parsing import shown_as
     from pipelines.cli.arguments.times import moment, window
 
     settings = load_settings(query_options.settings_file)
@@ -66,7 +66,7 @@ def open_source(query_options: QueryOptions, filters: Filters | None = None) -> 
     if query_options.paths:
         analysis, discovery = _analysis(query_options, settings)
     elif warehouse:
-        from pipelines.warehouse.reader import WarehouseReader
+        from pipelines.warehouse.warehouse_reader import WarehouseReader
 
         analysis, discovery = WarehouseReader(warehouse), []
     else:
@@ -128,7 +128,7 @@ def _siblings(path: str) -> list[str]:
 
 def _analysis(query_options: QueryOptions, settings: Settings) -> tuple[Any, list[int]]:
     from pipelines.analysis.in_process import analyze
-    from pipelines.cli.arguments.rules import analyze_options
+    from pipelines.cli.arguments.option_parsing import analyze_options
 
     talk, paths = query_options.talk, list(query_options.paths or ())
     check_paths(paths)

@@ -15,7 +15,7 @@ from dashboards.answer import build
 from dashboards.answer.totals import HOSTLESS, Offender, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
 from models.downtime import NAMELESS, PROTOCOLS_WITHOUT_STOP
-from pipelines.warehouse.reader import StoredRows, any_of, text
+from pipelines.warehouse.warehouse_reader import StoredRows, any_of, text
 
 _GOES_ON = (
     f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "

@@ -47,7 +47,7 @@ def _column(context: typer.Context, query: str) -> list[str]:
     """
     try:
         from conf.settings import load_settings
-        from pipelines.warehouse.reader import WarehouseReader
+        from pipelines.warehouse.warehouse_reader import WarehouseReader
 
         given: dict[str, Any] = context.params
         uri = given.get("warehouse") or load_settings(given.get("settings")).warehouse.uri

@@ -19,7 +19,7 @@ from pipelines.cli.arguments.filters import filters_of
 from pipelines.cli.output.standard_streams import Messenger
 
 if TYPE_CHECKING:
-    from pipelines.cli.arguments.rules import ReadArguments
+    from pipelines.cli.arguments.option_parsing import ReadArguments
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class QueryOptions:
     @property
     def read_arguments(self) -> ReadArguments:
         """Those of the options that say how to read."""
-        from pipelines.cli.arguments.rules import ReadArguments
+        from pipelines.cli.arguments.option_parsing import ReadArguments
 
         return ReadArguments(self.log_zones, self.clusters, self.kafka_versions, self.assumptions, self.redact, self.redact_key)
 

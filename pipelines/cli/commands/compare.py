@@ -100,7 +100,7 @@ def _of_periods(source: Source, at: str | None, before: str | None, after: str |
 
 def _within_in_sql(side: Side) -> str:
     """SQL for a superset of the rows within a side."""
-    from pipelines.warehouse.reader import instant
+    from pipelines.warehouse.warehouse_reader import instant
 
     bounds = ((">=", side.started_at), ("<=", side.ended_at))
     conditions = [f"coalesce(started_at, ended_at) {sign} {instant(at)}" for sign, at in bounds if at is not None]
@@ -120,7 +120,7 @@ def _of_clusters(source: Source, names: tuple[str, str]) -> Comparison:
     from dashboards.answer.comparison import Side
     from dashboards.answer.comparison import compare as compared
     from pipelines.cli.answers.selection import nearest_of, those, values_of
-    from pipelines.warehouse.reader import any_of
+    from pipelines.warehouse.warehouse_reader import any_of
 
     known = {cluster for rows in (source.rows.inputs["log_files"], source.rows.rebalances) for cluster in values_of(rows, "cluster")}
     for name in names:

@@ -16,7 +16,7 @@ from pipelines import exit_codes as codes
 from pipelines.cli.after_run import RunRecipients, code_of
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.alert_rules import alert_rules
-from pipelines.cli.arguments.rules import ReadArguments, assumptions_of, limits_of, read_options
+from pipelines.cli.arguments.option_parsing import ReadArguments, assumptions_of, limits_of, read_options
 from pipelines.cli.output.json_log import LogEvents
 from pipelines.cli.output.standard_streams import Messenger, ReaderGone, screen
 from pipelines.errors import JobError, UsageError
@@ -335,7 +335,7 @@ def _show_headline(console: Console, place: str) -> None:
     from dashboards.wording.units import Clock
     from pipelines.cli.answers import sql_ranking as ranked
     from pipelines.cli.output import screens
-    from pipelines.warehouse.reader import WarehouseReader
+    from pipelines.warehouse.warehouse_reader import WarehouseReader
 
     answer = build_answer(
         WarehouseReader(place), kept_max=1, incidents_max=1, with_lanes=False, worst=ranked.worst_incidents, tallied=ranked.tallied

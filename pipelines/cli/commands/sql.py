@@ -124,7 +124,7 @@ def _damage(error: duckdb.Error, source: Source) -> Exception | None:
     DuckDB's message reads as if the query were wrong. Wrong queries fail before a row is read.
     """
     from pipelines.warehouse.damage import damage_behind
-    from pipelines.warehouse.reader import WarehouseReader
+    from pipelines.warehouse.warehouse_reader import WarehouseReader
 
     return damage_behind(error, source.whole.uri) if isinstance(source.whole, WarehouseReader) and "get_next" in str(error) else None
 
@@ -152,7 +152,7 @@ def _table(source: Source, name: str) -> pa.Table | pads.Dataset:
 
     from pipelines.schema.row_conversion import row_values
     from pipelines.schema.tables import CONTRACT
-    from pipelines.warehouse.reader import WarehouseReader
+    from pipelines.warehouse.warehouse_reader import WarehouseReader
 
     if isinstance(source.rows, WarehouseReader):
         return source.rows.dataset(name)

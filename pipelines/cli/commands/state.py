@@ -40,7 +40,7 @@ def state(
     from conf.settings import load_settings
     from pipelines.cli.answers.group_state import check_group, read_lines, shown_at
     from pipelines.cli.answers.source import check_paths, clock_of
-    from pipelines.cli.arguments.rules import ReadArguments, read_options, shown_as
+    from pipelines.cli.arguments.option_parsing import ReadArguments, read_options, shown_as
     from pipelines.cli.arguments.times import moment
     from pipelines.cli.output import group_state
     from pipelines.cli.output.standard_streams import Messenger, screen

@@ -10,7 +10,7 @@ import pyarrow as pa
 from parsers.reading.reader import Discovery, FileOptions, SourceFile
 from parsers.reading.resume import Start
 from parsers.sources import filesystems as places
-from pipelines.analysis.log_files import options_id
+from pipelines.analysis.log_file_rows import options_id
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs.ingest.read_plan import Plan, known_files, plan
 from pipelines.jobs.registry.resume_states import State

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from parsers.reading.reader import Discovery, FileOptions
-from pipelines.analysis.log_files import refused_row
+from pipelines.analysis.log_file_rows import refused_row
 from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ingest.read_plan import Plan

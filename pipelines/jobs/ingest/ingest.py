@@ -19,10 +19,10 @@ from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from parsers.reading.file_reports import whole_report
 from parsers.reading.reader import Discovery, FileOptions, ReadOptions, SourceFile
 from parsers.reading.resume import Start
-from parsers.sources.checkpoints import checkpoint_parts
+from parsers.sources.content_checkpoints import checkpoint_parts
 from parsers.sources.filesystems import ahead, map_concurrently
 from pipelines.analysis.cluster_naming import ClusterNames
-from pipelines.analysis.log_files import log_file_row, refused_row
+from pipelines.analysis.log_file_rows import log_file_row, refused_row
 from pipelines.analysis.stages import name_files
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ingest.read_batch import Reading, Sources, read

@@ -17,8 +17,8 @@ from typing import Any
 from parsers.reading.reader import SourceFile
 from parsers.reading.resume import Start, content_end
 from parsers.sources import filesystems as places
-from parsers.sources.checkpoints import Checkpoint, head_hashes, length_if_begins_as
 from parsers.sources.compression import READ_ERROR
+from parsers.sources.content_checkpoints import Checkpoint, head_hashes, length_if_begins_as
 from parsers.sources.files import IDENTITY_BYTES, UNREADABLE, SkippedFile, content_length
 
 _LITTLE_BYTES = 16 << 20

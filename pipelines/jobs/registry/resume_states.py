@@ -15,7 +15,7 @@ from models.ids import make_id
 from parsers.reading.file_reports import join_parts
 from parsers.reading.reader import SourceFile
 from parsers.reading.resume import Start, content_end, is_whole_at
-from parsers.sources.checkpoints import Checkpoint, checkpoints
+from parsers.sources.content_checkpoints import Checkpoint, checkpoints
 from pipelines.schema.tables import without_run
 from pipelines.versions import catalogue_version, model_version
 

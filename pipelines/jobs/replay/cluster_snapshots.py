@@ -17,7 +17,7 @@ from models.kafka.outages.broker_fingerprints import DepartureFingerprints, fing
 from models.kafka.outages.reader_fingerprints import ReaderFingerprints
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, around, chosen_rows, reaches, times_of
-from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, CheckpointBoundary, CheckpointRules
+from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, CheckpointBoundary, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.predicates import Scope

@@ -20,7 +20,7 @@ from models.kafka.cluster.fact_fingerprints import FactFingerprints, fingerprint
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.bounds import ALLOWED_LATENESS_US
 from pipelines.jobs.ingest.ingest import ChangedScope
-from pipelines.transforms.checkpoints import SNAPSHOTS, CheckpointBoundary, CheckpointRules
+from pipelines.transforms.replay_checkpoints import SNAPSHOTS, CheckpointBoundary, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import arrow_diff
 from pipelines.warehouse import predicates as scopes

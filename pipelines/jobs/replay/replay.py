@@ -38,7 +38,6 @@ from pipelines.jobs.replay.group_snapshots import StoredCheckpoints, plan_resume
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import without_run
 from pipelines.spark.caching import persist_on_disk
-from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, HOLDS_NO_MORE, SNAPSHOTS, STATES, CheckpointRules, prepend_checkpoints
 from pipelines.transforms.group_replay import (
     STAGE_TABLES,
     GroupReplay,
@@ -49,6 +48,14 @@ from pipelines.transforms.group_replay import (
 from pipelines.transforms.outage_replay import STAGE_TABLES as OUTAGE_STAGE_TABLES
 from pipelines.transforms.outage_replay import OutageReplay, outages_replayed
 from pipelines.transforms.read.records import tagged_rows
+from pipelines.transforms.replay_checkpoints import (
+    CLUSTER_SNAPSHOTS,
+    HOLDS_NO_MORE,
+    SNAPSHOTS,
+    STATES,
+    CheckpointRules,
+    prepend_checkpoints,
+)
 from pipelines.transforms.unknown_messages import unknown_messages
 from pipelines.versions import fingerprint_of
 from pipelines.warehouse import arrow_diff

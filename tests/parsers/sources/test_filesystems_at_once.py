@@ -11,7 +11,7 @@ from pyarrow import fs
 
 from parsers.reading.reader import Discovery, ReadOptions, find_files
 from parsers.sources import filesystems as places
-from parsers.sources.checkpoints import checkpoints
+from parsers.sources.content_checkpoints import checkpoints
 from pipelines.jobs.ingest.read_plan import KnownFile, plan
 
 LINE = "[2024-05-01 13:00:0%d,000] INFO [GroupCoordinator 1]: Starting up. (kafka.coordinator.group.GroupCoordinator)\n"

@@ -13,9 +13,9 @@ import pytest
 from models.events import Event
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups.stage import GroupStage
-from models.kafka.outages.stage import OutageStage
-from models.rocketmq import history
+from models.kafka.groups.group_stage import GroupStage
+from models.kafka.outages.outage_stage import OutageStage
+from models.rocketmq import rocketmq_history as history
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.analysis.replay_failures import FAILED

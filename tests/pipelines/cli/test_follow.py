@@ -17,7 +17,7 @@ from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions
 from pipelines.cli.answers.news import sources
 from pipelines.cli.answers.news.changes import BEGAN, CHANGED, FINISHED, News, Newsroom
-from pipelines.cli.answers.news.growing_logs import FollowedSource
+from pipelines.cli.answers.news.followed_source import FollowedSource
 from pipelines.cli.answers.news.sentences import news_object
 from pipelines.cli.answers.news.sources import FollowedFiles
 from tests.pipelines.cli.conftest import POLL_TIMEOUT, ROOT, Cli

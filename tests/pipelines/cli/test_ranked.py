@@ -16,7 +16,7 @@ from pipelines.cli.answers import sql_ranking as ranked
 from pipelines.cli.answers.rebalance_lookup import find_rebalance
 from pipelines.cli.answers.selection import Selection, groups_of, last_record_at
 from pipelines.errors import UsageError
-from pipelines.warehouse.reader import WarehouseReader
+from pipelines.warehouse.warehouse_reader import WarehouseReader
 from tests.dashboards.made import Made, at, incident, log_file, rebalance, transitions
 from tests.pipelines.cli.warehouses import store
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parsers.reading.reader import ReadOptions, find_files
-from pipelines.analysis.log_files import options_id
+from pipelines.analysis.log_file_rows import options_id
 from pipelines.jobs.ingest.file_rows import plan_of
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.operations.alerts import AlertOptions, send_new

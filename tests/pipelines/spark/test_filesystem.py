@@ -26,7 +26,7 @@ from parsers.reading import splits as ranges
 from parsers.reading.reader import ReadOptions, find_files
 from parsers.schema import RECORD_KINDS
 from parsers.sources import filesystems as places
-from parsers.sources.checkpoints import checkpoint_parts, checkpoints
+from parsers.sources.content_checkpoints import checkpoint_parts, checkpoints
 from pipelines.errors import NothingReadable
 from pipelines.spark import file_bytes as pieces
 from pipelines.spark import filesystem as spark_files

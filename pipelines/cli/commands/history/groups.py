@@ -12,8 +12,8 @@ import typer
 from pipelines import exit_codes as codes
 from pipelines.cli.answers.source import open_source
 from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.option_parsing import rule
 from pipelines.cli.arguments.question import QueryOptions, question
-from pipelines.cli.arguments.rules import rule
 from pipelines.cli.arguments.times import span_seconds
 from pipelines.cli.commands.history.listings import write_listing
 from pipelines.cli.output.standard_streams import screen

@@ -11,8 +11,8 @@ import typer
 
 from pipelines import exit_codes as codes
 from pipelines.cli.arguments import options as o
+from pipelines.cli.arguments.option_parsing import ReadArguments
 from pipelines.cli.arguments.question import QueryOptions
-from pipelines.cli.arguments.rules import ReadArguments
 from pipelines.cli.commands.integration.follow import follow_rebalances
 from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
 from pipelines.cli.output.standard_streams import Messenger
@@ -84,7 +84,7 @@ def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | 
     from conf.settings import load_settings
     from parsers.reading.reader import find_files, read_file, unmatched_globs
     from pipelines.cli.answers.source import check_paths
-    from pipelines.cli.arguments.rules import read_options, shown_as
+    from pipelines.cli.arguments.option_parsing import read_options, shown_as
     from pipelines.cli.output.json_csv import Stream
 
     check_paths(paths)

@@ -13,7 +13,7 @@ def follow_rebalances(query_options: QueryOptions, *, as_lines: bool, kinds: Ite
 
     `kinds` are those that are written, all by default.
     """
-    from pipelines.cli.answers.news.growing_logs import followed
+    from pipelines.cli.answers.news.followed_source import followed
     from pipelines.cli.answers.news.sentences import news_line, news_object
     from pipelines.cli.answers.source import clock_of
     from pipelines.cli.output.json_csv import dumps

@@ -16,8 +16,8 @@ from models.kafka.conformance.snapshots import restored, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.view import view_of
 from models.kafka.coordinator.runtime.version_policy import policy_for
+from models.kafka.groups.group_stage import GroupStage
 from models.kafka.groups.model_states import LINES_HELD, ModelStates
-from models.kafka.groups.stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import GroupState
 from parsers.reading.reader import ReadOptions

@@ -8,7 +8,7 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups.stage import GroupStage
+from models.kafka.groups.group_stage import GroupStage
 from models.kafka.observations.client_clocks import ClientClockBounds, Skews
 
 SECOND = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 from models.events import Event
 from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts, learn
 from models.kafka.outages.broker_fingerprints import fingerprint_departures
-from models.kafka.outages.stage import Outages, OutageStage
+from models.kafka.outages.outage_stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import clocks_of
 from pipelines.analysis.stages import LAYOUT_TABLES, OUTAGE_TABLES
 from tests.models.kafka.outages.test_outages import STORIES, events_of, find

@@ -13,7 +13,7 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
-from models.kafka.outages.stage import Outages, replay_outages
+from models.kafka.outages.outage_stage import Outages, replay_outages
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS
 from parsers.catalogue.catalogue import catalogue
 from pipelines.analysis.stages import OUTAGE_TABLES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.rocketmq.history import RocketHistory
+from models.rocketmq.rocketmq_history import RocketHistory
 from pipelines.headlines.standing_faults import fault_detail
 from tests.models.rocketmq.script import SECOND, START, Logs, route, two_clients, windows
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from models.events import Event, LogPosition
-from models.rocketmq.history import RocketHistory
 from models.rocketmq.observations.log_files import log_of
+from models.rocketmq.rocketmq_history import RocketHistory
 from tests.models.rocketmq.script import Logs, two_clients
 
 

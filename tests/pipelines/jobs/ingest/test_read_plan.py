@@ -24,10 +24,10 @@ from parsers.reading.file_reports import report_row
 from parsers.reading.reader import Discovery, FileReader, ReadOptions, SourceFile, find_files, list_files
 from parsers.reading.resume import Start, content_end, settled_end
 from parsers.sources import archives
-from parsers.sources import checkpoints as marks
 from parsers.sources import compression as streams
+from parsers.sources import content_checkpoints as marks
 from parsers.sources import filesystems as places
-from parsers.sources.checkpoints import checkpoints
+from parsers.sources.content_checkpoints import checkpoints
 from parsers.sources.inspection import Inspection
 from pipelines.jobs.ingest.read_batch import Sources, read
 from pipelines.jobs.ingest.read_plan import KnownFile, Plan, known_files, plan

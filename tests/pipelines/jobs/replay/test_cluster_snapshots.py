@@ -20,8 +20,8 @@ from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore
 from pipelines.jobs.replay import cluster_snapshots
 from pipelines.jobs.run import RunOutcome
-from pipelines.transforms.checkpoints import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary, CheckpointRules
 from pipelines.transforms.outage_replay import OutageReplay
+from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary, CheckpointRules
 from pipelines.warehouse.delta_sql import micros_of
 from tests.conftest import LONG
 from tests.pipelines import losses

@@ -16,7 +16,7 @@ import pytest
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.fact_fingerprints import FactFingerprints, fingerprint_facts
 from models.kafka.cluster.facts import ClusterFacts, learn
-from models.kafka.groups.stage import GroupStage
+from models.kafka.groups.group_stage import GroupStage
 from parsers.reading.reader import ReadOptions
 from parsers.redaction.pseudonyms import KINDS, Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
@@ -25,7 +25,7 @@ from pipelines.jobs.replay import group_snapshots as snapshots
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, StoredCheckpoints, plan_resume
 from pipelines.jobs.run import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
-from pipelines.transforms.checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules
+from pipelines.transforms.replay_checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse.delta_sql import micros_of
 from pipelines.warehouse.warehouse import Warehouse
@@ -208,11 +208,11 @@ def test_a_state_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) 
     crowd = [line("HeartbeatCompleted", at, client_id=f"c-{at}", member_id=f"m-{at}") for at in range(100, 400)]
     few = CheckpointRules(events=20, events_per_row=0.0)
     assert taken([*quiet, *crowd], 50, 90, 390, rules=few) == [50, 90, 390]
-    monkeypatch.setattr("pipelines.transforms.checkpoints.STATE_MAX", 20_000)
+    monkeypatch.setattr("pipelines.transforms.replay_checkpoints.STATE_MAX", 20_000)
     assert taken([*quiet, *crowd], 50, 90, 390, rules=few) == [50, 90]
     monkeypatch.undo()
     assert taken(rebalances(range(3, 90)), 30, 60, rules=few) == [30, 60]
-    monkeypatch.setattr("pipelines.transforms.checkpoints.ROWS_MAX", 50)
+    monkeypatch.setattr("pipelines.transforms.replay_checkpoints.ROWS_MAX", 50)
     assert taken(rebalances(range(3, 90)), 30, 60, rules=few) == [30]
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from models.events import Event
 from models.ids import make_id
-from models.kafka.groups.stage import GroupStage
+from models.kafka.groups.group_stage import GroupStage
 
 SNAPSHOTS = "group_snapshots"
 CLUSTER_SNAPSHOTS = "cluster_snapshots"

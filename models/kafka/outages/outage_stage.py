@@ -21,7 +21,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.outages.broker_loss import Layout, broker_rows, layout_of, placement_rows
 from models.kafka.outages.directory_incidents import directory_incident, explain_failure
-from models.kafka.outages.incidents import (
+from models.kafka.outages.outage_incidents import (
     TAKEOVER_US,
     ended,
     harmless,
@@ -36,9 +36,9 @@ from models.kafka.outages.outage_rows import broker_outage, clock_divergences, l
 from models.kafka.outages.under_replication import under_replicated_spans
 from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, clocks_of, on_one_clock
 from models.kafka.partitions.brokers import BrokerAbsence
-from models.kafka.partitions.history import Leadership, PartitionHistory
 from models.kafka.partitions.isr import Shortage
-from models.kafka.partitions.stage import PartitionStage
+from models.kafka.partitions.partition_history import Leadership, PartitionHistory
+from models.kafka.partitions.partition_stage import PartitionStage
 from models.kafka.partitions.suspected_failures import suspicions_of
 from models.rows import (
     Broker,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from models.events import Event, Witness
 from models.kafka.partitions import broker_lines, controller_lines, log_directories, replica_lines
 from models.kafka.partitions.event_fields import KRAFT_ONLY
-from models.kafka.partitions.state import PartitionState
+from models.kafka.partitions.partition_state import PartitionState
 
 _OF_SERVER_LOG = frozenset({"IsrChanged", "FetchersAdded", "FetchersRemoved"})
 """Events found only in a broker's server.log."""

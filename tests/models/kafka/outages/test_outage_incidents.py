@@ -12,7 +12,7 @@ from models.incidents.headline_facts import AbsenceFacts, LossConsequences, Outa
 from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import learn
 from models.kafka.outages.affected_groups import Readers
-from models.kafka.outages.incidents import departures_of, harmless, losses_of, outage_incidents, point_to_outages, takeover_incidents
+from models.kafka.outages.outage_incidents import departures_of, harmless, losses_of, outage_incidents, point_to_outages, takeover_incidents
 from models.kafka.partitions.brokers import Brokers
 from models.rows import BrokerOutage, Conformance, CoordinatorMove, LeaderMove, PartitionOutage, Rebalance
 

@@ -6,11 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.kafka.elections.dispatch import elected
+from models.kafka.elections.leader_election import elected
 from models.kafka.partitions.brokers import SAME_DEPARTURE_US, BrokerAbsence, Brokers
 from models.kafka.partitions.controllers import Controllers
-from models.kafka.partitions.history import MOMENT_US, NO_LEADER, Leadership, LeadershipSource, Nodes, PartitionHistory, Partitions
 from models.kafka.partitions.leadership_drain import MOVES_MIN, LeadershipDrain
+from models.kafka.partitions.partition_history import (
+    MOMENT_US,
+    NO_LEADER,
+    Leadership,
+    LeadershipSource,
+    Nodes,
+    PartitionHistory,
+    Partitions,
+)
 from models.kafka.partitions.suspected_failures import SuspectedFailures
 from models.tolerances import whole
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parsers.excerpts.excerpt_reader import DOCUMENT, MAX_LINES
 from parsers.excerpts.openings import Openings
-from parsers.excerpts.reader import DOCUMENT, MAX_LINES
 from parsers.excerpts.stamps import BARE_MILLIS
 from parsers.formats.lines import Flags, Ints, Lines
 

@@ -15,8 +15,8 @@ from pipelines.analysis.in_process import AnalyzeOptions
 from pipelines.cli.answers.news.changes import Newsroom
 from pipelines.cli.answers.news.sources import FollowedFiles, FollowedStream
 from pipelines.cli.answers.source import check_paths
+from pipelines.cli.arguments.option_parsing import analyze_options, shown_as
 from pipelines.cli.arguments.question import QueryOptions
-from pipelines.cli.arguments.rules import analyze_options, shown_as
 from pipelines.cli.arguments.times import moment
 from pipelines.errors import UsageError
 

@@ -17,16 +17,16 @@ from models.incidents.incidents import Limits
 from models.rocketmq.diagnosis.balance import Balance
 from models.rocketmq.diagnosis.causes import Judge
 from models.rocketmq.diagnosis.episodes import ConsumptionImpact, episodes_of
-from models.rocketmq.diagnosis.incidents import incidents_of
 from models.rocketmq.diagnosis.orderly_pauses import orderly_pauses
 from models.rocketmq.diagnosis.ownership import GroupOwnership, OwnershipWindow, has_owners, lasting
 from models.rocketmq.diagnosis.popping import pop_faults
+from models.rocketmq.diagnosis.rocketmq_incidents import incidents_of
 from models.rocketmq.diagnosis.standing_faults import StandingFault, faults_of
 from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.event_partitions import Parts
 from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
 from models.rocketmq.observations.topic_routes import QUEUES_MAX, QueueCountExcess
-from models.rocketmq.stage import Group, RocketStage
+from models.rocketmq.rocketmq_stage import Group, RocketStage
 from models.rows import ROCKETMQ, AllocationChange, Condition, Divergence, Incident, Person, QueueOwnership, Rebalance
 
 

@@ -43,7 +43,7 @@ from models.kafka.observations.client_states import ClientStates
 from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
 from models.kafka.observations.log_authors import LogAuthors
 from models.kafka.observations.roster import Roster
-from models.kafka.outages.incidents import CLOCKS_US, departures_of
+from models.kafka.outages.outage_incidents import CLOCKS_US, departures_of
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindows
 from models.kafka.reconstruction.epoch_log import ModernReplay
