@@ -95,7 +95,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.incidents.clocks_us": Tolerance(2_000_000),
     "kafka.incidents.lasting_us": Tolerance(86_400_000_000),
     "kafka.incidents.brief_seconds": Tolerance(3.0),
-    "kafka.outage_rows.taken_over_us": Tolerance(30_000_000),
+    "kafka.leader_loss.taken_over_us": Tolerance(30_000_000),
     "kafka.outages.allowed_lateness_us": Tolerance(3_600_000_000),
     "kafka.under_replication.lag_us": Tolerance(60_000_000, "replica.lag.time.max.ms is 10 s, since Kafka 2.5 30 s"),
     "kafka.broker_clocks.tolerance_us": Tolerance(1_000_000),

@@ -11,7 +11,7 @@ from models.causes import RootCause
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import DirectoryFacts
-from models.kafka.outages.outage_rows import TAKEN_OVER_US
+from models.kafka.outages.leader_loss import TAKEN_OVER_US
 from models.kafka.partitions.brokers import SAME_DEPARTURE_US, Brokers, DirectoryFailure
 from models.kafka.partitions.partition_history import MOMENT_US
 from models.rows import KAFKA, Incident, LeaderMove, PartitionOutage

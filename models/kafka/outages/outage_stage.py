@@ -21,6 +21,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.outages.broker_loss import Layout, broker_rows, layout_of, placement_rows
 from models.kafka.outages.directory_incidents import directory_incident, explain_failure
+from models.kafka.outages.leader_moves import leader_moves
 from models.kafka.outages.outage_incidents import (
     TAKEOVER_US,
     ended,
@@ -32,7 +33,7 @@ from models.kafka.outages.outage_incidents import (
     takeover_episodes,
     takeover_incidents,
 )
-from models.kafka.outages.outage_rows import broker_outage, clock_divergences, leader_moves, partition_outages
+from models.kafka.outages.outage_rows import broker_outage, clock_divergences, partition_outages
 from models.kafka.outages.under_replication import under_replicated_spans
 from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, clocks_of, on_one_clock
 from models.kafka.partitions.brokers import BrokerAbsence
