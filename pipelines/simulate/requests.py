@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import orjson
 
-from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.responses import HeartbeatResponse
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, LeaveResponse, Response, SyncResponse

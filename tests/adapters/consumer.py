@@ -17,8 +17,9 @@ from models.kafka.coordinator.consumer.assignors import Subscription, Targets
 from models.kafka.coordinator.consumer.coordinator import Coordinator
 from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.member import Member
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings, HeartbeatResponse
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.responses import HeartbeatResponse
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.topic_partitions import by_topic, flat
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Request

@@ -21,8 +21,9 @@ from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.share.assignor import Sharing
 from models.kafka.coordinator.share.coordinator import Coordinator
 from models.kafka.coordinator.share.group import ShareGroup, ShareMember
-from models.kafka.coordinator.share.outcomes import ShareGroupSettings, ShareResponse
 from models.kafka.coordinator.share.requests import Initialization, ShareHeartbeat
+from models.kafka.coordinator.share.responses import ShareResponse
+from models.kafka.coordinator.share.settings import ShareGroupSettings
 from tests.adapters import Difference, first_difference
 from tests.adapters.classic import in_order, natural, shown_fired, shown_timers
 from tests.adapters.recorded_lines import announced_events, recorded_events

@@ -18,8 +18,9 @@ from models.kafka.coordinator.streams.assignor import Work, choose_tasks, is_com
 from models.kafka.coordinator.streams.coordinator import Coordinator
 from models.kafka.coordinator.streams.group import StreamsGroup
 from models.kafka.coordinator.streams.member import Member
-from models.kafka.coordinator.streams.outcomes import StreamsGroupSettings, StreamsResponse
 from models.kafka.coordinator.streams.requests import NOT_SENT, StreamsHeartbeat
+from models.kafka.coordinator.streams.responses import StreamsResponse
+from models.kafka.coordinator.streams.settings import StreamsGroupSettings
 from models.kafka.coordinator.streams.tasks import Tasks, by_kind, tasks_of
 from models.kafka.coordinator.streams.topology import Subtopology, Topology
 from tests.adapters import Difference, first_difference

@@ -16,9 +16,9 @@ from itertools import count
 
 from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.consumer.coordinator import Coordinator as ModernCoordinator
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
-from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.responses import HeartbeatResponse
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, policy_for

@@ -21,8 +21,8 @@ from models.kafka.coordinator.consumer.coordinator import HANDLERS, Coordinator
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.member import ClassicSide, Member, MemberState
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from models.kafka.elections import kraft as kraft_elections
 from models.kafka.elections import zookeeper as elections
 
-Elected = tuple[int, tuple[int, ...]]
+LeaderAndIsr = tuple[int, tuple[int, ...]]
 
 
-def elected(
+def elect_leader(
     replicas: tuple[str, ...], isr: tuple[str, ...] | None, is_down: Callable[[str], bool], *, is_kraft: bool, is_unclean: bool
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Elect a leader; returns the leader and ISR as strings.
+    """Leader and ISR that a controller stores, as strings.
 
     Leader is None if the ISR or a node's number is unknown.
     """
@@ -28,7 +28,7 @@ def elected(
     return str(leader), tuple(map(str, left))
 
 
-def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], is_unclean: bool) -> Elected:
+def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], is_unclean: bool) -> LeaderAndIsr:
     """Offline election of the ZooKeeper controller.
 
     Without a result the ISR is unchanged.
@@ -40,7 +40,7 @@ def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: f
     return (-1, isr) if outcome.leadership is None else (outcome.leadership.leader, outcome.leadership.isr)
 
 
-def kraft_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], is_unclean: bool) -> Elected:
+def kraft_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], is_unclean: bool) -> LeaderAndIsr:
     """Online or unclean election of the KRaft controller.
 
     The ISR keeps its last member, so that it may lead after its return.

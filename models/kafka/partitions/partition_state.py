@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.kafka.elections.leader_election import elected
+from models.kafka.elections.leader_election import elect_leader
 from models.kafka.partitions.brokers import SAME_DEPARTURE_US, BrokerAbsence, Brokers
 from models.kafka.partitions.controllers import Controllers
 from models.kafka.partitions.leadership_drain import MOVES_MIN, LeadershipDrain
@@ -223,7 +223,7 @@ class PartitionState:
         isr = history.isr_before_forgotten(at) or self._in_sync(history)
         if self.controllers.has_lost_quorum(at):
             return NO_LEADER, isr or ()
-        return elected(history.candidates, isr, is_down, is_kraft=self.is_kraft, is_unclean=unclean)
+        return elect_leader(history.candidates, isr, is_down, is_kraft=self.is_kraft, is_unclean=unclean)
 
     def elect_missing_leaders(self, event: Event) -> None:
         """Elect leaders that nobody could elect while there was no quorum."""

@@ -9,8 +9,8 @@ from typing import Any
 from models.kafka.cluster.facts import partition_for
 from models.kafka.coordinator.announcements import announce
 from models.kafka.coordinator.classic.coordinator import Coordinator
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
-from models.kafka.coordinator.consumer.outcomes import Migration
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
+from models.kafka.coordinator.consumer.settings import Migration
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request

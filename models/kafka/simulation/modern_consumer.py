@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, cast
 
-from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
 from models.kafka.coordinator.consumer.requests import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.responses import HeartbeatResponse
 from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
 from models.kafka.coordinator.protocol.errors import Error

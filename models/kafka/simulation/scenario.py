@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from models.durations import UNITS_US, span_us
-from models.kafka.coordinator.consumer.outcomes import Migration
+from models.kafka.coordinator.consumer.settings import Migration
 
 T = TypeVar("T")
 CLASSIC, MODERN = "classic", "consumer"

@@ -18,10 +18,10 @@ from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.heartbeat import heartbeat
 from models.kafka.coordinator.consumer.offset_commit import clean_up, commit, delete, fetch
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.regex_subscriptions import resolve
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.consumer.rollback import begin
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.shard import Shard, numbered_ids
 from models.kafka.coordinator.protocol.errors import Error, Fault
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync

@@ -11,7 +11,6 @@ from dataclasses import replace
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.member import Member, MemberState
-from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse
 from models.kafka.coordinator.consumer.reconciliation import Owned, owns_only, reconcile
 from models.kafka.coordinator.consumer.regex_subscriptions import check_regex, needs_resolution, takes_over_resolution
 from models.kafka.coordinator.consumer.requests import (
@@ -22,6 +21,7 @@ from models.kafka.coordinator.consumer.requests import (
     NOT_SENT,
     ConsumerHeartbeat,
 )
+from models.kafka.coordinator.consumer.responses import HeartbeatResponse
 from models.kafka.coordinator.consumer.shard import Shard
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.protocol.errors import Error

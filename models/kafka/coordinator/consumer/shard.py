@@ -11,7 +11,7 @@ from models.kafka.coordinator.consumer.assignors import ChooseTarget, Subscriber
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.member import Member
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.responses import Answer, Response
 from models.kafka.coordinator.runtime.offsets_log import WriteResults

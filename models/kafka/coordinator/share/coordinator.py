@@ -18,8 +18,8 @@ from models.kafka.coordinator.runtime.timers import Timer, Timers
 from models.kafka.coordinator.share.assignor import ChooseShares, choose_shares
 from models.kafka.coordinator.share.group import ShareGroup
 from models.kafka.coordinator.share.heartbeat import heartbeat, initialization
-from models.kafka.coordinator.share.outcomes import ShareGroupSettings
 from models.kafka.coordinator.share.requests import Initialization, ShareHeartbeat
+from models.kafka.coordinator.share.settings import ShareGroupSettings
 from models.kafka.coordinator.share.shard import Shard
 
 HANDLERS: Mapping[type[Request], Callable[[Shard, Any], None]] = {ShareHeartbeat: heartbeat, Initialization: initialization}

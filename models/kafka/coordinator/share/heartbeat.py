@@ -14,8 +14,8 @@ from models.kafka.coordinator.runtime.heartbeat_groups import may_compute_target
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.share.assignor import Sharing
 from models.kafka.coordinator.share.group import ShareGroup, ShareMember, seen
-from models.kafka.coordinator.share.outcomes import ShareResponse
 from models.kafka.coordinator.share.requests import JOIN_EPOCH, LEAVE_EPOCH, Initialization, ShareHeartbeat
+from models.kafka.coordinator.share.responses import ShareResponse
 from models.kafka.coordinator.share.shard import Shard
 
 

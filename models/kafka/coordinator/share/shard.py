@@ -10,7 +10,7 @@ from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.share.assignor import ChooseShares, choose_shares
 from models.kafka.coordinator.share.group import ShareGroup, ShareMember, seen
-from models.kafka.coordinator.share.outcomes import ShareGroupSettings
+from models.kafka.coordinator.share.settings import ShareGroupSettings
 
 
 @dataclass(slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 from models.kafka.coordinator.streams.assignor import ChooseTasks, Refine, choose_tasks, keep_target
 from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
 from models.kafka.coordinator.streams.heartbeat import heartbeat
-from models.kafka.coordinator.streams.outcomes import StreamsGroupSettings
 from models.kafka.coordinator.streams.requests import StreamsHeartbeat
+from models.kafka.coordinator.streams.settings import StreamsGroupSettings
 from models.kafka.coordinator.streams.shard import Shard
 
 

@@ -14,10 +14,10 @@ from models.kafka.coordinator.protocol.errors import Error, Fault
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
 from models.kafka.coordinator.streams.member import Member, MemberState, changes_tasks
-from models.kafka.coordinator.streams.outcomes import StreamsResponse
 from models.kafka.coordinator.streams.places import leaver, place
 from models.kafka.coordinator.streams.reconciliation import next_step, reconcile
 from models.kafka.coordinator.streams.requests import JOIN_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, LEAVES, StreamsHeartbeat
+from models.kafka.coordinator.streams.responses import StreamsResponse
 from models.kafka.coordinator.streams.role_changes import next_with_roles
 from models.kafka.coordinator.streams.shard import Shard
 from models.kafka.coordinator.streams.tasks import NO_TASKS, Tasks, by_kind

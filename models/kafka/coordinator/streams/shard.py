@@ -10,7 +10,7 @@ from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.streams.assignor import ChooseTasks, Refine, Work, choose_tasks, keep_target
 from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
 from models.kafka.coordinator.streams.member import Member
-from models.kafka.coordinator.streams.outcomes import StreamsGroupSettings
+from models.kafka.coordinator.streams.settings import StreamsGroupSettings
 from models.kafka.coordinator.streams.topology import ConfiguredTopology, Status
 
 

@@ -26,9 +26,10 @@ from typing import Any
 
 from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.consumer.group import ConsumerGroup
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
-from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Migration
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.responses import HeartbeatResponse
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
+from models.kafka.coordinator.consumer.settings import Migration
 from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment

@@ -9,8 +9,8 @@ import pytest
 
 from models.kafka.coordinator.announcements import announce
 from models.kafka.coordinator.classic.coordinator import Coordinator
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Sync

@@ -12,8 +12,9 @@ from models.kafka.coordinator.consumer.assignors import Subscriber, Subscription
 from models.kafka.coordinator.consumer.coordinator import Coordinator
 from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState
 from models.kafka.coordinator.consumer.member import MemberState
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings, HeartbeatResponse
 from models.kafka.coordinator.consumer.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.responses import HeartbeatResponse
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Request

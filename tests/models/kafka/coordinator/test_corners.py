@@ -12,8 +12,8 @@ from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.rebalance import end_sync_wait
 from models.kafka.coordinator.classic.shard import Shard
 from models.kafka.coordinator.consumer.coordinator import Coordinator
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.errors import Error as CoordinatorError
 from models.kafka.coordinator.protocol.errors import Fault as BrokerFault

@@ -10,9 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.consumer.group import ConsumerGroup
-from models.kafka.coordinator.consumer.outcomes import ConsumerGroupSettings as ModernSettings
-from models.kafka.coordinator.consumer.outcomes import HeartbeatResponse, Migration
 from models.kafka.coordinator.consumer.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
+from models.kafka.coordinator.consumer.responses import HeartbeatResponse
+from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
+from models.kafka.coordinator.consumer.settings import Migration
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment, subscription

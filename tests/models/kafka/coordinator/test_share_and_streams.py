@@ -16,8 +16,9 @@ from models.kafka.coordinator.streams.assignor import Work, choose_tasks, is_com
 from models.kafka.coordinator.streams.coordinator import Coordinator
 from models.kafka.coordinator.streams.group import GroupState
 from models.kafka.coordinator.streams.member import Member
-from models.kafka.coordinator.streams.outcomes import StreamsGroupSettings, StreamsResponse
 from models.kafka.coordinator.streams.requests import StreamsHeartbeat
+from models.kafka.coordinator.streams.responses import StreamsResponse
+from models.kafka.coordinator.streams.settings import StreamsGroupSettings
 from models.kafka.coordinator.streams.tasks import NO_TASKS, TaskKind, Tasks
 from models.kafka.coordinator.streams.topology import Status, Subtopology, Topology, configure
 

@@ -1,13 +1,10 @@
-"""Responses and settings that only consumer groups have."""
+"""Broker settings of consumer groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-
-from models.kafka.coordinator.consumer.topic_partitions import Partitions
-from models.kafka.coordinator.protocol.responses import Response
 
 
 class Migration(Enum):
@@ -30,19 +27,6 @@ class Migration(Enum):
     def downgrades(self) -> bool:
         """Whether a group turns classic once only classic members remain."""
         return self in (Migration.DOWNGRADE, Migration.BIDIRECTIONAL)
-
-
-@dataclass(frozen=True, slots=True)
-class HeartbeatResponse(Response):
-    """Response to ConsumerGroupHeartbeat.
-
-    `assignment` is None if it is not sent.
-    """
-
-    member: str = ""
-    epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    assignment: Partitions | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,26 +1,9 @@
-"""Responses and settings that only share groups have."""
+"""Broker settings of share groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions
-from models.kafka.coordinator.protocol.responses import Response
-
-
-@dataclass(frozen=True, slots=True)
-class ShareResponse(Response):
-    """Response to ShareGroupHeartbeat.
-
-    `initialize` are partitions that the share coordinator is asked for; `assignment` is None if it is not sent.
-    """
-
-    member: str = ""
-    epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    assignment: Partitions | None = None
-    initialize: Partitions = NO_PARTITIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
