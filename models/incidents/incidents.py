@@ -33,6 +33,7 @@ from models.tolerances import real
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
 EPISODE_GAP_SECONDS = real("incidents.episode_gap_seconds")
+"""Default gap between episodes, which also separates rolling restarts."""
 
 FLAPPING_GAP_SECONDS = real("incidents.flapping_gap_seconds")
 """Gap between episodes of one and the same member that are one story."""
@@ -40,7 +41,10 @@ FLAPPING_GAP_SECONDS = real("incidents.flapping_gap_seconds")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of incidents, in seconds, and what is kept of groups."""
+    """Thresholds of incidents, in seconds, and what is kept of groups.
+
+    Runs take them from the settings. Models read no settings, so the defaults are repeated in `models.tolerances`.
+    """
 
     episode_gap_seconds: float = EPISODE_GAP_SECONDS
     storm_count: int = 6
@@ -333,14 +337,14 @@ def restarted_members(rows: Iterable[Rebalance]) -> set[str]:
 _LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
 
 
-def mark_rolling_restarts(rows: list[Rebalance], limits: Limits | None = None) -> None:
+def mark_rolling_restarts(rows: list[Rebalance]) -> None:
     """Set the root cause of rebalances in a rolling restart.
 
-    Each instance leaves and comes back in turn.
+    Each instance leaves and comes back in turn. Settings shape incidents, but no root cause may depend on them, so the
+    gap between episodes is always the default.
     """
-    limits = limits or Limits()
-    for episode in episodes(rows, limits.episode_gap_seconds):
-        if len(episode) > 1 and _was_restarted_in_turn(episode, limits):
+    for episode in episodes(rows, EPISODE_GAP_SECONDS):
+        if len(episode) > 1 and _was_restarted_in_turn(episode, Limits()):
             for row in episode:
                 if row.root_cause is None and row.cause in _RESTART_CAUSES and row.outcome != "empty":
                     row.root_cause = "rolling_restart"
