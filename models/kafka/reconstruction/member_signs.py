@@ -8,12 +8,13 @@ and requests of its classic members are signs as well, and their generations are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import TOLD_OUT, answered_at, handled_at
 from models.kafka.observations.client_ids import log_of
+from models.kafka.reconstruction.implied_lines import implied_line
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -311,12 +312,10 @@ def step_by(
     fields: Mapping[str, object] | None = None,
 ) -> Event:
     """Word a coordinator's step, at the place of the sign that shows it."""
-    return replace(
+    return implied_line(
+        name,
         sign.event,
-        name=name,
-        at_us=at,
-        message="",
-        node=None if sign.event.witness is Witness.CLIENT else sign.event.node,
+        at,
         generation=generation,
         member_id=member,
         client_id=client,

@@ -9,12 +9,13 @@ as its place, and `Witness.REQUEST`. If the coordinator's own lines show a step,
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
+from models.kafka.reconstruction.implied_lines import implied_line
 from models.kafka.reconstruction.member_signs import HEARTBEATS, EpochSign
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
 from models.kafka.reconstruction.unlogged_epochs import DOWNGRADE, UnloggedEpochs
@@ -214,7 +215,7 @@ class RequestWindows:
             yield from self._phase_steps(arrivals, roster, generation, joined_at)
             by = next((answer for answer in answers if names_field(answer, "members")), event)
             fields = {"roster": list(roster), **({"member_count": len(roster)} if listed else {})}
-            yield _step("GenerationStarted", by, joined_at, generation=generation, fields=fields)
+            yield implied_line("GenerationStarted", by, joined_at, generation=generation, fields=fields)
         self.generation, self.joined_at, self.leader = generation, joined_at, text_field(event, "leader_id")
         self.begins_midway = self.is_synced = False
         self.calm_at = self.noticed = None
@@ -228,18 +229,18 @@ class RequestWindows:
             self.joined_at = self.calm_at = self.noticed = None
         stayed = set(roster)
         silent = [(member, sign) for member, sign in self._expired(joined_at) if member not in stayed]
-        yield from (_step("MemberFailed", sign.event, sign.at, member_id=member) for member, sign in silent)
+        yield from (implied_line("MemberFailed", sign.event, sign.at, member_id=member) for member, sign in silent)
         unused = [(member, sign) for member, sign in self.members.unused(joined_at) if member not in stayed]
         for member, sign in unused:
             del self.members.handed_out[member]
-            yield _step("PendingMemberExpired", sign.event, sign.at, member_id=member)
+            yield implied_line("PendingMemberExpired", sign.event, sign.at, member_id=member)
         departed = {*self.members.gone, *(member for member, _ in silent)}
         first = self._first([*arrivals, *self.members.gone.values(), *(sign for _, sign in silent)])
         yield from self._started(first, generation - 1)
         removed = [member for member in self.members.peers if member not in stayed and member not in departed]
         if removed and follows:
             event = self.members.peers[removed[0]].heard
-            yield _step("MembersNotRejoined", event, joined_at, fields={"members": removed})
+            yield implied_line("MembersNotRejoined", event, joined_at, fields={"members": removed})
 
     def _expired(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Sessions that ran out by a time.
@@ -272,7 +273,7 @@ class RequestWindows:
         if self.downgraded is not None:
             fields["reason_id"], self.downgraded = DOWNGRADE, None
         before = self.generation if generation is None else generation
-        yield _step("RebalanceStarted", first.event, first.at, generation=before, fields=fields)
+        yield implied_line("RebalanceStarted", first.event, first.at, generation=before, fields=fields)
 
     def _synced(self, event: Event) -> Iterator[Event]:
         code, at = int_field(event, "error_code"), answered_at(event)
@@ -293,7 +294,7 @@ class RequestWindows:
         at = max(handled_at(by) if by is not None else at, self.joined_at or 0)
         leader = by.member_id if by is not None else self.leader
         count = {"member_count": len(self.members.peers)} if self.members.is_complete else {}
-        yield _step("AssignmentReceived", by or event, at, generation=self.generation, member_id=leader, fields=count)
+        yield implied_line("AssignmentReceived", by or event, at, generation=self.generation, member_id=leader, fields=count)
 
     def _heartbeat(self, event: Event) -> None:
         code = int_field(event, "error_code")
@@ -343,7 +344,7 @@ class RequestWindows:
             return
         for who, member in left:
             if who != member:  # an administrator names static members by their instance (KIP-345)
-                yield _step("MemberLeft", event, sign.at, member_id=member, instance_id=who)
+                yield implied_line("MemberLeft", event, sign.at, member_id=member, instance_id=who)
         if left and self._knows_all(sign.at) and self.members.has_ended(sign.at) and not self._goes_on():
             yield from self._emptied(sign.at)
 
@@ -369,12 +370,12 @@ class RequestWindows:
     def _emptied(self, by: int) -> Iterator[Event]:
         """The last member went."""
         silent = list(self._expired(by))
-        yield from (_step("MemberFailed", sign.event, sign.at, member_id=member) for member, sign in silent)
+        yield from (implied_line("MemberFailed", sign.event, sign.at, member_id=member) for member, sign in silent)
         signs = [*self.members.gone.values(), *(sign for _, sign in silent)]
         last = max(signs, key=lambda sign: sign.at)
         yield from self._started(self._first(signs))
         generation = (self.generation or 0) + 1
-        yield _step("GroupEmptied", last.event, max(last.at, self._since), generation=generation)
+        yield implied_line("GroupEmptied", last.event, max(last.at, self._since), generation=generation)
         self.generation, self.joined_at, self.leader = generation, last.at, None
         self.calm_at = self.noticed = None
         self.is_synced = self.begins_midway = False
@@ -394,7 +395,7 @@ class RequestWindows:
         if max(sign.at for sign in arrivals) < self._since:
             return  # told once for all of them
         yield from self._started(self._first([*arrivals, *self.members.gone.values()]))
-        yield _step("GroupUnloaded", event, at)
+        yield implied_line("GroupUnloaded", event, at)
         self.joined_at, self.calm_at, self.noticed, self.members.gone = at, None, None, {}
         for peer in self.members.peers.values():
             peer.heard_at = max(peer.heard_at, at)
@@ -420,28 +421,4 @@ def _assigns(event: Event, generation: int | None) -> bool:
         and event.fields.get("by_leader") is True
         and event.generation == generation
         and int_field(event, "error_code") in FINE
-    )
-
-
-def _step(
-    name: str,
-    by: Event,
-    at: int,
-    *,
-    generation: int | None = None,
-    member_id: str | None = None,
-    instance_id: str | None = None,
-    fields: Mapping[str, object] | None = None,
-) -> Event:
-    """A coordinator's step, at the place of the request that shows it."""
-    return replace(
-        by,
-        name=name,
-        at_us=at,
-        message="",
-        generation=generation,
-        member_id=member_id,
-        client_id=None,
-        instance_id=instance_id,
-        fields=fields or {},
     )

@@ -1,0 +1,37 @@
+"""Lines that a coordinator would write of its steps, implied by requests and by clients' lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from models.events import Event, Witness
+
+
+def implied_line(
+    name: str,
+    shown_by: Event,
+    at: int,
+    *,
+    generation: int | None = None,
+    member_id: str | None = None,
+    client_id: str | None = None,
+    instance_id: str | None = None,
+    fields: Mapping[str, object] | None = None,
+) -> Event:
+    """Word a coordinator's step, at the place of the event that shows it.
+
+    A request was logged by the coordinator's node; a client's line does not tell that node.
+    """
+    return replace(
+        shown_by,
+        name=name,
+        at_us=at,
+        message="",
+        node=None if shown_by.witness is Witness.CLIENT else shown_by.node,
+        generation=generation,
+        member_id=member_id,
+        client_id=client_id,
+        instance_id=instance_id,
+        fields=fields or {},
+    )
