@@ -67,13 +67,13 @@ def strings(values: Sequence[str | None]) -> pa.Array:
     return _text(lengths, data, known)
 
 
-def repeated(value: str, count: int) -> pa.Array:
+def repeated_text(value: str, count: int) -> pa.Array:
     """One text, `count` times."""
     data = value.encode("utf-8", "replace")
     return _text(np.full(count, len(data), dtype=np.int64), data * count, None)
 
 
-def picked(names: Sequence[str | None], codes: npt.NDArray[np.int64]) -> pa.Array:
+def names_of_codes(names: Sequence[str | None], codes: npt.NDArray[np.int64]) -> pa.Array:
     """The name of each code."""
     return strings(names).take(numbers(codes))
 

@@ -129,9 +129,9 @@ def sources_of(roots: Mapping[str, Traversable | Path], kept_in: Path | None = N
 
     Forms of files are cached in `kept_in`.
     """
-    from parsers.catalogue.loading import COMPILED, deciding
+    from parsers.catalogue.loading import COMPILED, deciding_parts
 
-    return Sources(roots, Forms(kept_in, deciding), left_out=[COMPILED])
+    return Sources(roots, Forms(kept_in, deciding_parts), left_out=[COMPILED])
 
 
 # Like Python's bytecode: recreated if lost, and valid for one version of Python.

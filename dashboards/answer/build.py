@@ -16,12 +16,12 @@ from conf.causes import Advice, Cause, causes, incident_kinds, outage_cause, out
 from conf.causes import cause as cause_entry
 from conf.causes import root_cause as root_cause_entry
 from dashboards.answer import presence
-from dashboards.answer.fitting import fitting, versions_of, with_fitting_advice
+from dashboards.answer.fitting import applicable_advice, versions_of, with_applicable_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
 from dashboards.answer.totals import RebalanceTally, Verdicts, first, heaviest
 from dashboards.view import answer as data
 from dashboards.view.row_access import Row, column, evidence, name_of
-from dashboards.wording.story import spared
+from dashboards.wording.story import savings
 from dashboards.wording.units import MICROSECONDS
 
 _LEFT = frozenset({"left", "expired", "evicted", "fenced", "removed"})
@@ -72,7 +72,7 @@ def build_answer(
         incidents=[_incident(number, row, tally.verdicts[column(row, "incident_id")], by_id, standing) for number, row in numbered],
         rebalances=tally.kept,
         offenders=tally.offenders(),
-        unsure=tally.unsure(),
+        open_questions=tally.open_questions(),
         lanes=states,
         client_lanes=client_lanes(_rows(analysis, "client_states")) if with_lanes else [],
         outages=broken,
@@ -92,7 +92,7 @@ def build_answer(
         queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),
         broker_outages=presence.broker_outages(_rows(analysis, "broker_outages")) if for_page else (),
     )
-    return with_fitting_advice(made, versions, lambda incident: tally.verdicts[incident].kinds)
+    return with_applicable_advice(made, versions, lambda incident: tally.verdicts[incident].kinds)
 
 
 def _nothing_beyond(_table: str, _column: str, _ids: set[str]) -> Iterable[Row]:
@@ -137,7 +137,7 @@ def _advice(row: Row) -> tuple[Advice, ...]:
     """Advice on a rebalance that its group can follow."""
     advice = cause_entry(column(row, "system"), column(row, "advice_id") or column(row, "root_cause") or column(row, "cause")).advice
     kinds = [(column(row, "protocol"), column(row, "assignor"))]
-    return fitting(advice, kinds, None) if column(row, "system") == "kafka" else advice
+    return applicable_advice(advice, kinds, None) if column(row, "system") == "kafka" else advice
 
 
 def rebalance(row: Row) -> data.Rebalance:
@@ -305,7 +305,7 @@ def _incident(
             text
             for text in (
                 verdicts.measured.get(leading or "", (0.0, ""))[1],
-                spared(
+                savings(
                     dict(column(row, "static_membership_effect", None) or {}),
                     column(row, "rebalance_count"),
                     verdicts.mean_confidence(leading),

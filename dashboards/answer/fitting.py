@@ -29,14 +29,14 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("-")[0].split(".") if part.isdigit())
 
 
-def fitting(advice: Iterable[Advice], kinds: Collection[Kind], version: tuple[int, ...] | None) -> tuple[Advice, ...]:
+def applicable_advice(advice: Iterable[Advice], kinds: Collection[Kind], version: tuple[int, ...] | None) -> tuple[Advice, ...]:
     """Advice without the settings that no group of these kinds can have.
 
     What is about such settings alone is left out.
     """
     advices = []
     for item in advice:
-        settings = tuple(setting for setting in item.settings if fits(setting, kinds, version))
+        settings = tuple(setting for setting in item.settings if is_applicable(setting, kinds, version))
         if settings == item.settings:
             advices.append(item)
         elif settings:
@@ -44,7 +44,7 @@ def fitting(advice: Iterable[Advice], kinds: Collection[Kind], version: tuple[in
     return tuple(advices)
 
 
-def fits(setting: Setting, kinds: Collection[Kind], version: tuple[int, ...] | None) -> bool:
+def is_applicable(setting: Setting, kinds: Collection[Kind], version: tuple[int, ...] | None) -> bool:
     """Whether a setting can be advised to a group of one of these kinds."""
     if version is not None and numbers(setting.since)[:2] > version[:2]:
         return False
@@ -52,7 +52,7 @@ def fits(setting: Setting, kinds: Collection[Kind], version: tuple[int, ...] | N
     return never is None or not kinds or any(not (kind[0] in never.protocols or kind[1] in never.assignors) for kind in kinds)
 
 
-def with_fitting_advice(
+def with_applicable_advice(
     answer: data.Answer, versions: Mapping[str, tuple[int, ...]], kinds: Callable[[str], Collection[Kind]]
 ) -> data.Answer:
     """The same answer with advice that fits each Kafka group.
@@ -62,13 +62,15 @@ def with_fitting_advice(
     return replace(
         answer,
         rebalances=[
-            replace(item, advice=fitting(item.advice, [(item.protocol, item.assignor)], versions.get(item.cluster)))
+            replace(item, advice=applicable_advice(item.advice, [(item.protocol, item.assignor)], versions.get(item.cluster)))
             if item.system == "kafka"
             else item
             for item in answer.rebalances
         ],
         incidents=[
-            replace(item, advice=fitting(item.advice, kinds(item.id), versions.get(item.cluster))) if item.system == "kafka" else item
+            replace(item, advice=applicable_advice(item.advice, kinds(item.id), versions.get(item.cluster)))
+            if item.system == "kafka"
+            else item
             for item in answer.incidents
         ],
     )

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from conf.causes import cause as cause_entry
 from dashboards.view import answer as data
-from dashboards.wording.story import measured
+from dashboards.wording.story import measurement
 from models.downtime import Waits
 
 RIVAL_MIN = 0.05
@@ -86,7 +86,7 @@ class Verdicts:
             kind = kind_of_file(item.settled_by)
             self.settled_by[item.cause].setdefault(kind, DecidingFiles()).add(item)
         greatest = max((item.measurements_ms.get(name, 0.0) for name in MEASURED), default=0.0)
-        if greatest >= self.measured.get(item.cause, (-1.0, ""))[0] and (text := measured(item)):
+        if greatest >= self.measured.get(item.cause, (-1.0, ""))[0] and (text := measurement(item)):
             self.measured[item.cause] = (greatest, text)
         self.held_up.update({person.name for person in item.blockers})
         self.waits.add(item, _name)
@@ -279,7 +279,7 @@ class RebalanceTally:
         """The worst rebalances, by time."""
         return sorted((entry[3] for entry in self._kept), key=by_time)
 
-    def unsure(self) -> list[data.OpenQuestion]:
+    def open_questions(self) -> list[data.OpenQuestion]:
         """Doubts, most frequent first."""
         ordered = sorted(self._unsure.items(), key=lambda pair: (-pair[1][0], pair[0]))
         return [

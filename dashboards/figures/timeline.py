@@ -45,7 +45,9 @@ def timeline(answer: Answer, drawn_max: int) -> Chart | None:
         return None
     weights = lane_weights(answer)
     labels = group_labels(weights, LANES_HELD)
-    drawn = chosen([(row, item) for row, item in enumerate(answer.rebalances) if (item.cluster, item.group) in labels.lanes], drawn_max)
+    drawn = longest_rebalances(
+        [(row, item) for row, item in enumerate(answer.rebalances) if (item.cluster, item.group) in labels.lanes], drawn_max
+    )
     down = down_lanes(answer)
     ends = last_moments(answer)
     states, merged = _state_traces(answer.lanes, labels.lanes, ends)
@@ -87,7 +89,7 @@ def last_moments(answer: Answer) -> defaultdict[str, int]:
     return ends
 
 
-def chosen(items: Sequence[tuple[int, Rebalance]], limit: int) -> list[tuple[int, Rebalance]]:
+def longest_rebalances(items: Sequence[tuple[int, Rebalance]], limit: int) -> list[tuple[int, Rebalance]]:
     """The longest rebalances of each group and overall, up to the limit."""
     known = [(row, item) for row, item in items if item.started_at is not None]
     longest = sorted(known, key=lambda pair: (-pair[1].stopped_seconds, pair[1].started_at or 0, pair[1].id))

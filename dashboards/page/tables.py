@@ -67,7 +67,7 @@ def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
         _what_ifs(answer),
         _what_if_groups(answer),
         _broker_losses(answer),
-        _unsure(answer),
+        _open_questions(answer),
         _doubts(answer, base),
         _files(answer, base),
         _skipped(answer, base),
@@ -402,7 +402,7 @@ def _broker_losses(answer: Answer) -> Table:
     return Table("losses", columns, rows)
 
 
-def _unsure(answer: Answer) -> Table:
+def _open_questions(answer: Answer) -> Table:
     columns = (
         Column("Most likely"),
         Column("Sure", "number"),
@@ -420,7 +420,7 @@ def _unsure(answer: Answer) -> Table:
             _names(item.groups),
             _shown(item.settled_by),
         ]
-        for item in answer.unsure
+        for item in answer.open_questions
     ]
     return Table("unsure", columns, rows)
 

@@ -463,7 +463,7 @@ class Answer:
     incidents: Sequence[Incident]
     rebalances: Sequence[Rebalance]
     offenders: Sequence[Offender]
-    unsure: Sequence[OpenQuestion]
+    open_questions: Sequence[OpenQuestion]
     lanes: Sequence[Lane]
     client_lanes: Sequence[Lane] = field(default_factory=tuple)
     outages: Sequence[Outage] = field(default_factory=tuple)

@@ -39,7 +39,7 @@ def story(item: Rebalance, clock: Clock) -> list[str]:
     """Sentences in chronological order, then the certainty of the verdict."""
     sentences = [
         _beginning(item, clock),
-        measured(item),
+        measurement(item),
         _behind(item),
         _followers(item),
         _waiting(item),
@@ -122,7 +122,7 @@ def act(item: Rebalance) -> str:
     return entry.clause(offender_names(first) if first else "a member that no line names")
 
 
-def measured(item: Rebalance) -> str:
+def measurement(item: Rebalance) -> str:
     """Measurement of the member that acted first, compared with the timeout in force."""
     first = tuple(person for person in item.offenders if person.first) or item.offenders[:1]
     return filled(cause_entry(item.system, item.cause).measured, first[0].name, item.measurements_ms) if first else ""
@@ -144,7 +144,7 @@ def _parts(sentence: str) -> Iterator[tuple[bool, str]]:
         yield index % 2 == 1, part
 
 
-def spared(numbers: Mapping[str, float], rebalances: int, confidence: float | None = None) -> str:
+def savings(numbers: Mapping[str, float], rebalances: int, confidence: float | None = None) -> str:
     """Rebalances that static membership would have avoided, as a sentence.
 
     `confidence` is that of the trigger: if it was another one, nothing might have been avoided.

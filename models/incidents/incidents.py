@@ -27,7 +27,7 @@ from models.incidents.headline_facts import (
     RejoinRequest,
     TurnRestarts,
 )
-from models.incidents.static_returns import spared
+from models.incidents.static_returns import avoided_seconds
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
 from models.tolerances import real
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
@@ -95,7 +95,7 @@ def find_incidents(
         parts[member.rebalance_id].append(member)
     incidents = []
     for key in sorted(by_group):
-        static = spared(by_group[key], parts) if key[1] == KAFKA else {}
+        static = avoided_seconds(by_group[key], parts) if key[1] == KAFKA else {}
         for episode in _with_flapping(episodes(by_group[key], limits.episode_gap_seconds), limits):
             incidents.append(_incident(episode, limits))
             _without_restarts(incidents[-1], episode, static)

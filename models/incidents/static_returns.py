@@ -17,7 +17,7 @@ from models.rows import Rebalance, RebalanceMember
 from models.tolerances import DEFAULT_SESSION_MS
 
 
-def spared(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]]) -> dict[str, float]:
+def avoided_seconds(rows: Sequence[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]]) -> dict[str, float]:
     """Seconds saved by id of each rebalance that would not have been."""
     ordered = sorted(rows, key=lambda row: (row.began, row.generation_before or 0))
     changes = [change for index, row in enumerate(ordered) for change in membership_changes(index, row, parts.get(row.rebalance_id, ()))]

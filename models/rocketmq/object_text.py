@@ -108,7 +108,7 @@ def version_in(text: str) -> int | None:
 NAMED_MAX = 3
 
 
-def named(names: list[str]) -> str:
+def first_names(names: list[str]) -> str:
     """The first names, and the number of further ones."""
     more = len(names) - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -18,7 +18,7 @@ from models.rocketmq.diagnosis.balance import Balance
 from models.rocketmq.diagnosis.causes import Judge
 from models.rocketmq.diagnosis.episodes import ConsumptionImpact, episodes_of
 from models.rocketmq.diagnosis.orderly_pauses import orderly_pauses
-from models.rocketmq.diagnosis.ownership import GroupOwnership, OwnershipWindow, has_owners, lasting
+from models.rocketmq.diagnosis.ownership import GroupOwnership, OwnershipWindow, has_owners, long_windows
 from models.rocketmq.diagnosis.popping import pop_faults
 from models.rocketmq.diagnosis.rocketmq_incidents import incidents_of
 from models.rocketmq.diagnosis.standing_faults import StandingFault, faults_of
@@ -98,12 +98,12 @@ class _GroupHistory:
         cluster, name, end = self.cluster, self.group.name, self.stage.last_at
         ordinals: Counter[str] = Counter()
         changes: list[tuple[AllocationChange, AllocationRun]] = []
-        for run, verdict in self.judge.judged(lines.runs):
+        for run, verdict in self.judge.runs_with_verdicts(lines.runs):
             changes.append((_change(cluster, name, run, verdict, ordinals[run.life.client_id]), run))
             ordinals[run.life.client_id] += 1
         windows = self.ownership.windows(lines)
         self.balance.add(lines.topic, windows, lines.runs)
-        lasting_windows = lasting(windows, end)
+        lasting_windows = long_windows(windows, end)
         self.wrong += [window for window in lasting_windows if window.kind != "owned"]
         episodes = [*episodes_of(cluster, lines.topic, changes, ConsumptionImpact(windows, self.owned, self.group, lines))]
         self.episodes += [replace(row, evidence=[]) for row in episodes]

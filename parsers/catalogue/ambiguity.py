@@ -19,7 +19,11 @@ def choose(candidates: list[Reading], offsets_partitions: int | None) -> list[Re
     All of them if none is.
     """
     readings = distinct(candidates)
-    rules: tuple[Callable[[Reading], bool], ...] = (_is_specific, _whole_ids, lambda reading: _home_agrees(reading, offsets_partitions))
+    rules: tuple[Callable[[Reading], bool], ...] = (
+        _is_specific,
+        _whole_ids,
+        lambda reading: _partition_agrees(reading, offsets_partitions),
+    )
     for keep in rules:
         if len(readings) > 1:
             readings = [reading for reading in readings if keep(reading)] or readings
@@ -66,7 +70,7 @@ def _whole_ids(reading: Reading) -> bool:
     return not owners or member[:-37] in owners
 
 
-def _home_agrees(reading: Reading, offsets_partitions: int | None) -> bool:
+def _partition_agrees(reading: Reading, offsets_partitions: int | None) -> bool:
     """Return True if the group hashes to the offsets partition in the line.
 
     As in GroupMetadataManager.partitionFor.

@@ -58,28 +58,28 @@ def read_yaml() -> dict[str, Any]:
     return merged
 
 
-def lean(node: Any) -> Any:
+def without_explanations(node: Any) -> Any:
     """Without what only people and tests read."""
     if isinstance(node, dict):
-        return {name: lean(value) for name, value in node.items() if name not in _FOR_PEOPLE}
+        return {name: without_explanations(value) for name, value in node.items() if name not in _FOR_PEOPLE}
     if isinstance(node, list):
-        return [lean(value) for value in node]
+        return [without_explanations(value) for value in node]
     return node
 
 
-def deciding(document: Any) -> Any:
+def deciding_parts(document: Any) -> Any:
     """The parts of a YAML document that decide anything.
 
     Of the catalogue's own, what matching needs, with its keys in order.
     """
     if not isinstance(document, dict) or not document.keys() & _PARTS:
         return document
-    return orjson.loads(orjson.dumps(lean(document), option=orjson.OPT_SORT_KEYS))
+    return orjson.loads(orjson.dumps(without_explanations(document), option=orjson.OPT_SORT_KEYS))
 
 
-def compiled() -> bytes:
+def compiled_catalogue() -> bytes:
     """The compiled form of the YAML as it stands."""
-    return orjson.dumps(lean(read_yaml()), option=orjson.OPT_SORT_KEYS) + b"\n"
+    return orjson.dumps(without_explanations(read_yaml()), option=orjson.OPT_SORT_KEYS) + b"\n"
 
 
 def load() -> dict[str, Any]:
@@ -89,14 +89,14 @@ def load() -> dict[str, Any]:
         document: dict[str, Any] = orjson.loads(path.read_bytes())
         if document["version"] == fingerprint():
             return document
-    return lean(read_yaml())  # type: ignore[no-any-return]
+    return without_explanations(read_yaml())  # type: ignore[no-any-return]
 
 
 def main() -> None:
     """Write the compiled form."""
     from pathlib import Path
 
-    Path(str(_FOLDER / COMPILED)).write_bytes(compiled())
+    Path(str(_FOLDER / COMPILED)).write_bytes(compiled_catalogue())
 
 
 if __name__ == "__main__":

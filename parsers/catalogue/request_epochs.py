@@ -24,7 +24,7 @@ READY = "ready"
 """State of a topology without such a status."""
 
 
-def counted(number: Any) -> int | None:
+def non_negative(number: Any) -> int | None:
     """A generation or timeout, None for -1."""
     return number if isinstance(number, int) and number >= 0 else None
 
@@ -48,7 +48,7 @@ def member_of(request: Body) -> dict[str, Any]:
         "group": request.get("groupId"),
         "member_id": request.get("memberId") or None,
         "instance_id": request.get("groupInstanceId"),
-        "generation": counted(generation),
+        "generation": non_negative(generation),
     }
 
 
@@ -89,7 +89,7 @@ def _heartbeat(request: Body, response: Body) -> dict[str, Any]:
         "instance_id": request.get("instanceId"),
         "member_epoch": request.get("memberEpoch"),
         "response_epoch": response.get("memberEpoch"),
-        "rebalance_timeout_ms": counted(request.get("rebalanceTimeoutMs")),
+        "rebalance_timeout_ms": non_negative(request.get("rebalanceTimeoutMs")),
         "error_code": first_error(response),
     }
 

@@ -17,9 +17,9 @@ from parsers.catalogue.request_bodies import Bodies, subscribed_topics
 from parsers.catalogue.request_epochs import (
     Body,
     consumer_heartbeat,
-    counted,
     first_error,
     member_of,
+    non_negative,
     share_acknowledge,
     share_fetch,
     share_heartbeat,
@@ -247,7 +247,7 @@ class Requests:
             return None
         return {
             "member_id": body.get("memberId"),
-            "generation": counted(body.get("generationId")),
+            "generation": non_negative(body.get("generationId")),
             "protocol": body.get("protocolName"),
             "leader_id": body.get("leader"),
         }
@@ -255,7 +255,7 @@ class Requests:
     def _sync_sent(self, text: str) -> dict[str, Any] | None:
         """A SyncGroup printed by a client before sending."""
         body = self._bodies.read("SYNC_GROUP", "request", text)
-        return None if body is None else {"member_id": body.get("memberId"), "generation": counted(body.get("generationId"))}
+        return None if body is None else {"member_id": body.get("memberId"), "generation": non_negative(body.get("generationId"))}
 
 
 _JOIN_SENT = ("instance_id", "session_timeout_ms", "rebalance_timeout_ms", "protocols", "topics", "reason", "member_id")
@@ -300,7 +300,7 @@ def _join(request: Body, response: Body) -> dict[str, Any]:
         "request_member_id": asked_as,
         "member_id": response.get("memberId") or asked_as,
         "error_code": first_error(response),
-        "response_generation": counted(response.get("generationId")),
+        "response_generation": non_negative(response.get("generationId")),
         "protocol": response.get("protocolName") or None,
         "leader_id": response.get("leader") or None,
         "members": members or None,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from parsers.excerpts.leads import Leads, level_in
 from parsers.excerpts.openings import Openings, openings_of
 from parsers.excerpts.stamps import FoundStamp, first_stamp, is_clock, last_stamp
-from parsers.formats.cleaning import bare_end, cleaned, mark_of, split_escaped, unclosed_end, unescaped
+from parsers.formats.cleaning import bare_end, clean_line, mark_of, split_escaped, unclosed_end, unescape_json
 from parsers.formats.envelopes import envelope_fields
 from parsers.formats.json_documents import json_document, text_field
 from parsers.formats.layouts import Header, layout_named
@@ -110,7 +110,7 @@ class ExcerptReader:
             return None
         start, end = places[0], len(text) - len(self.tail)
         lead, message = text[max(0, start - _NEAR) : start], text[start:end]
-        if _QUOTING.search(lead) or '":' in text or cleaned(text) is not text or (not self.tail and message.rstrip() != message):
+        if _QUOTING.search(lead) or '":' in text or clean_line(text) is not text or (not self.tail and message.rstrip() != message):
             return None
         if ((")" in message or "|" in message) and _LOGGER_BEHIND.search(text, start)) or _closes_nothing(message):
             return None
@@ -123,7 +123,7 @@ class ExcerptReader:
 
     def _plain(self, raw: list[str], first: int) -> Iterator[Excerpt]:
         """Records in lines of text; the first line has this number."""
-        lines = [(number, part) for number, line in enumerate(raw) for part in split_escaped(cleaned(line))]
+        lines = [(number, part) for number, line in enumerate(raw) for part in split_escaped(clean_line(line))]
         widths = [len(line) for line in raw]
         at = begin = 0
         pending = ""
@@ -142,12 +142,12 @@ class ExcerptReader:
 
         It may be wrapped, quoted or damaged.
         """
-        parts = [cleaned(line).strip() for line in lines]
+        parts = [clean_line(line).strip() for line in lines]
         mark = mark_of(parts[0]).rstrip()
         parts = [part.removeprefix(mark).strip() for part in parts] if mark else parts
         for glue in ("", " ") if len(parts) > 1 else ("",):
             whole = glue.join(parts)
-            for text in dict.fromkeys((whole, unescaped(whole))):
+            for text in dict.fromkeys((whole, unescape_json(whole))):
                 header = layout_named("json").read(_braced(text))
                 match = self.catalogue.match(header.logger, None, header.message) if header is not None else None
                 if header is not None and match is not None:
@@ -169,7 +169,7 @@ class ExcerptReader:
 
     def header(self, text: str) -> Header | None:
         """Time, level and logger around the first known prefix of a text."""
-        text = cleaned(text[:MAX_TEXT]).replace("\n", " ")
+        text = clean_line(text[:MAX_TEXT]).replace("\n", " ")
         start = next(iter(self.openings.prefix_places(text)), None)
         if start is None:
             return None
@@ -307,7 +307,7 @@ class ExcerptReader:
             texts = texts[1:] if not exact and _closes_nothing(whole) else texts
             for message in dict.fromkeys(texts):
                 yield end if len(message) == len(whole) else start + len(message), message
-                tidy = _BLANKS.sub(" ", unescaped(message))
+                tidy = _BLANKS.sub(" ", unescape_json(message))
                 tidy = tidy.replace(2 * quote, quote) if quote else tidy
                 if tidy != message and not exact:
                     for candidate in dict.fromkeys((tidy, tidy.rstrip(), bare_end(tidy))):
@@ -316,7 +316,7 @@ class ExcerptReader:
             bare = bare_end(text[start:end])
             exact = logger is not None and end == logger.start()
             # The last value is empty, and its blank was lost.
-            yield start + len(bare), f"{bare if exact else _BLANKS.sub(' ', unescaped(bare))} "
+            yield start + len(bare), f"{bare if exact else _BLANKS.sub(' ', unescape_json(bare))} "
 
     def _header(self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str) -> tuple[Header, str | None]:
         """Read time, level and logger from the text around a message.

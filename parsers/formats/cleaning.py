@@ -31,7 +31,7 @@ _BRACKETS = {"}": "{", "]": "[", ")": "(", ">": "<"}
 _CLOSING = " \t\"'`,;|│┃║\\*_~…\u201d\u2019"
 
 
-def cleaned(line: str) -> str:
+def clean_line(line: str) -> str:
     """A line without colours, tags, entities and invisible characters.
 
     A line break of a page becomes one.
@@ -65,7 +65,7 @@ def _is_marked(line: str) -> bool:
     )
 
 
-def unescaped(text: str) -> str:
+def unescape_json(text: str) -> str:
     """The text of a JSON string, also if escaped twice."""
     if "\\" not in text:
         return text

@@ -95,7 +95,7 @@ class Teller(Protocol):
         """The form, or why there is none: `binary`, `no header`."""
 
 
-def tell_format(sample: bytes, *, is_complete: bool) -> FileFormat | str:
+def detect_format(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form of a file that begins with `sample`.
 
     Or why it has none: `binary`, `no header`.

@@ -22,7 +22,7 @@ import orjson
 from parsers.formats.json_documents import closes_object, field_of, json_document, opens_object, text_field
 from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
-from parsers.formats.pages import PAGES, Unwrapped, Wrapper, encoded
+from parsers.formats.pages import PAGES, Unwrapped, Wrapper, to_utf8
 from parsers.formats.tails import tail_named
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
@@ -72,7 +72,7 @@ class JsonWrapper:
         value = text_field(document, self.path)
         if value is None:
             return None
-        return Unwrapped(encoded(value.rstrip("\r\n")), _json_stamp(document), self.ends_line and not value.endswith("\n"))
+        return Unwrapped(to_utf8(value.rstrip("\r\n")), _json_stamp(document), self.ends_line and not value.endswith("\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class CsvWrapper:
         if self.column >= len(row):
             return None
         at = self.stamp_column
-        stamp = encoded(row[at]) if at is not None and at < len(row) and row[at] else None
-        return Unwrapped(encoded(row[self.column].rstrip("\r\n")), stamp)
+        stamp = to_utf8(row[at]) if at is not None and at < len(row) and row[at] else None
+        return Unwrapped(to_utf8(row[self.column].rstrip("\r\n")), stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _json_stamp(document: dict[str, Any] | None) -> bytes | None:
     for path in envelope_fields("json", "stamp"):
         value = field_of(document, path)
         if isinstance(value, str):
-            return encoded(value)
+            return to_utf8(value)
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
             return str(value).encode()
     return None

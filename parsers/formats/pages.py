@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 from urllib.parse import unquote_plus
 
-from parsers.formats.cleaning import cleaned, unescaped
+from parsers.formats.cleaning import clean_line, unescape_json
 
 _BORDERS = tuple(border.encode() for border in "│┃║")
 _BOXED = re.compile(r"\s*[│┃║](.*)[│┃║]\s*")
@@ -69,8 +69,8 @@ class PageWrapper:
 
     def peel(self, line: bytes) -> Unwrapped | None:
         text = line.decode("utf-8", "backslashreplace")
-        plain = cleaned(text)
-        return None if plain is text else Unwrapped(encoded(plain))
+        plain = clean_line(text)
+        return None if plain is text else Unwrapped(to_utf8(plain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class BoxWrapper:
 
     def peel(self, line: bytes) -> Unwrapped | None:
         match = _BOXED.fullmatch(line.decode("utf-8", "replace"))
-        return None if match is None else Unwrapped(encoded(match[1].rstrip()))
+        return None if match is None else Unwrapped(to_utf8(match[1].rstrip()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class PercentWrapper:
         if _PERCENT.search(line) is None:
             return None
         text = line if b" " not in line else line.replace(b"+", b"%2B")  # where blanks stand as such, so do plus signs
-        return Unwrapped(encoded(unquote_plus(text.decode("utf-8", "replace"))))
+        return Unwrapped(to_utf8(unquote_plus(text.decode("utf-8", "replace"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class EscapeWrapper:
         if _ESCAPE.search(line) is None:
             return None
         text = _HEX.sub(r"\\u00\1", line.decode("utf-8", "replace"))
-        return Unwrapped(encoded(unescaped(text)))
+        return Unwrapped(to_utf8(unescape_json(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class RichTextWrapper:
         text = bare.removesuffix(b"\\") if is_broken else bare
         for mark in _RICH_BREAKS if is_broken else ():
             text = text.removesuffix(mark)
-        return Unwrapped(encoded(_RICH.sub(_rich, text.decode("utf-8", "replace"))), is_partial=bool(text) and not is_broken)
+        return Unwrapped(to_utf8(_RICH.sub(_rich, text.decode("utf-8", "replace"))), is_partial=bool(text) and not is_broken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +232,6 @@ def _goes_on(line: bytes, following: bytes) -> bool:
     return end is not None and begin is not None and begin[2] == end[1]
 
 
-def encoded(text: str) -> bytes:
+def to_utf8(text: str) -> bytes:
     """A text as UTF-8."""
     return text.encode("utf-8", "replace")

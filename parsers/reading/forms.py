@@ -17,8 +17,8 @@ from parsers.excerpts.excerpt_reader import Excerpt, ExcerptReader
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.shapes import common_tail, learned_shape, usual_tail, wrapped_width
 from parsers.formats.calendars import calendar_of
-from parsers.formats.cleaning import cleaned
-from parsers.formats.detection import NO_HEADER, FileFormat, encoding_of, tell_format
+from parsers.formats.cleaning import clean_line
+from parsers.formats.detection import NO_HEADER, FileFormat, detect_format, encoding_of
 from parsers.formats.envelopes import wrapper_named
 from parsers.formats.json_documents import object_depths
 from parsers.formats.layouts import MESSAGES
@@ -57,7 +57,7 @@ class _Yield(NamedTuple):
     descends: bool = False
 
 
-def tell_best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
+def choose_form(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     """The form that reads most records, or why there is none."""
     detected = _best(sample, is_complete=is_complete)
     if detected != "binary":
@@ -119,7 +119,7 @@ def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
         detected = _best(inner, is_complete=is_complete) if len(inner) < len(sample) else ""
         if isinstance(detected, FileFormat):
             return replace(detected, wrappers=(name, *detected.wrappers))
-    detected = tell_format(sample, is_complete=is_complete)
+    detected = detect_format(sample, is_complete=is_complete)
     if detected == "binary":
         return detected
     known = catalogue()
@@ -197,13 +197,13 @@ def _text(part: bytes, layout: FileFormat | str) -> str:
 
 def _unwrapped(text: str) -> tuple[str, str]:
     """A text without line breaks, which may stand in words or between them."""
-    lines = [cleaned(line).strip() for line in text.split("\n")]
+    lines = [clean_line(line).strip() for line in text.split("\n")]
     return "".join(lines), " ".join(lines)
 
 
 def _is_page(text: str) -> bool:
     """Whether a text has tags, entities, colours or blanks of other widths."""
-    return any(cleaned(line) is not line for line in text.split("\n"))
+    return any(clean_line(line) is not line for line in text.split("\n"))
 
 
 def _opened(text: str, known: Catalogue) -> int:
@@ -259,7 +259,7 @@ def _learned(part: bytes, layout: FileFormat | str, known: Catalogue, *, is_comp
     lines = text.split("\n")
     wrappers: tuple[str, ...] = (_PAGE,) if _is_page(text) else ()
     width = wrapped_width([line.rstrip("\r") for line in lines])
-    opened = [line for line in map(cleaned, lines) if openings_of(known).places(line)]
+    opened = [line for line in map(clean_line, lines) if openings_of(known).places(line)]
     tail = common_tail(opened)
     excerpts: list[Excerpt] = list(ExcerptReader(known, width, tail).read(text))
     if not excerpts:

@@ -9,11 +9,11 @@ import os
 from dataclasses import replace
 from typing import BinaryIO
 
-from parsers.reading.forms import tell_best
+from parsers.reading.forms import choose_form
 from parsers.reading.reader import CHUNK_BYTES, FileReader, ReadOptions
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import OpenRecord
-from parsers.redaction.secrets import masked
+from parsers.redaction.secrets import mask_credentials
 from parsers.sources.files import SourceFile, identity_of
 
 TOLD_BYTES = 1 << 15
@@ -65,7 +65,7 @@ class LiveReader(FileReader):
     def _read(self, data: bytes, *, is_final: bool) -> ParsedChunk:
         parsed = parse_chunk(data, replace(self._context, is_final=is_final), self._catalogue)
         self._note(parsed)
-        parsed.events, parsed.unknown, parsed.rejected = map(masked, (parsed.events, parsed.unknown, parsed.rejected))
+        parsed.events, parsed.unknown, parsed.rejected = map(mask_credentials, (parsed.events, parsed.unknown, parsed.rejected))
         self._redact(parsed)
         self._context, self._rest = parsed.context, bytes(parsed.rest)
         self._conclude()
@@ -74,7 +74,7 @@ class LiveReader(FileReader):
 
 def stream_source(name: str, head: bytes, *, is_complete: bool) -> SourceFile | str:
     """A stream as a source, or why it is no log."""
-    layout = tell_best(head, is_complete=is_complete)
+    layout = choose_form(head, is_complete=is_complete)
     if isinstance(layout, str):
         return layout
     return SourceFile(

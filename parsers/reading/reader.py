@@ -21,14 +21,14 @@ from parsers.formats.time_zones import Rules, ZoneConverter, check_zones
 from parsers.reading.damage_events import Damage, damage_chunk, since, some_of
 from parsers.reading.file_dates import with_dates
 from parsers.reading.file_reports import FileReport
-from parsers.reading.forms import tell_best
+from parsers.reading.forms import choose_form
 from parsers.reading.version_ranges import VersionRanges
 from parsers.records.chunks import ParsedChunk, parse_chunk
-from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord, raised
+from parsers.records.context import MAX_RECORD_BYTES, ChunkContext, OpenRecord, failure_reason
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.redaction.pseudonyms import Redaction
-from parsers.redaction.records import redacted
-from parsers.redaction.secrets import masked
+from parsers.redaction.records import redact_batch
+from parsers.redaction.secrets import mask_credentials
 from parsers.schema import EVENT_SCHEMA, TIME
 from parsers.sources.compression import Stream
 from parsers.sources.content_checkpoints import MarkedStream
@@ -129,9 +129,9 @@ def list_files(paths: Sequence[str], options: ReadOptions, before: Mapping[str, 
     check_zones(options.log_tz)
     known = before or {}
     if options.redaction is None:
-        return discover(paths, include_rotated=options.include_rotated, before=known.get, tell=tell_best)
+        return discover(paths, include_rotated=options.include_rotated, before=known.get, tell=choose_form)
     path = options.redaction.path
-    discovery = discover(paths, include_rotated=options.include_rotated, before=lambda name: known.get(path(name)), tell=tell_best)
+    discovery = discover(paths, include_rotated=options.include_rotated, before=lambda name: known.get(path(name)), tell=choose_form)
     discovery.files = [replace(source, name=path(source.name)) for source in discovery.files]
     discovery.skipped = [_hidden(skip, options.redaction) for skip in discovery.skipped]
     # What stands in archives has its names there.
@@ -272,7 +272,7 @@ class FileReader:
         except OSError as problem:
             self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
         except Exception as problem:  # what one file holds does not keep others from being read
-            self._stopped("truncated", f"{raised(problem)} after byte {stream.position}")
+            self._stopped("truncated", f"{failure_reason(problem)} after byte {stream.position}")
         finally:
             stream.close()
             self._conclude()
@@ -325,7 +325,7 @@ class FileReader:
             final = byte_count < want
             parsed = parse_chunk(buffer[: len(rest) + byte_count], replace(context, is_final=final), self._catalogue)
             self._note(parsed)
-            parsed.events, parsed.unknown, parsed.rejected = map(masked, (parsed.events, parsed.unknown, parsed.rejected))
+            parsed.events, parsed.unknown, parsed.rejected = map(mask_credentials, (parsed.events, parsed.unknown, parsed.rejected))
             self._redact(parsed)
             yield parsed
             if final or parsed.is_done:
@@ -354,9 +354,9 @@ class FileReader:
     def _redact(self, parsed: ParsedChunk) -> None:
         redaction = self._options.redaction
         if redaction is not None:
-            parsed.events = redacted(redaction, "events", parsed.events)
-            parsed.unknown = redacted(redaction, "unknown", parsed.unknown)
-            parsed.rejected = redacted(redaction, "rejected", parsed.rejected)
+            parsed.events = redact_batch(redaction, "events", parsed.events)
+            parsed.unknown = redact_batch(redaction, "unknown", parsed.unknown)
+            parsed.rejected = redact_batch(redaction, "rejected", parsed.rejected)
 
     def _note_versions(self, events: pa.RecordBatch) -> None:
         """Note the version and cluster that events show for their file."""

@@ -69,7 +69,7 @@ class VersionRanges:
         if seen is None:
             return
         before = self._ranges.get(product, seen)
-        self._ranges[product] = None if before is None else narrowed(before, seen)
+        self._ranges[product] = None if before is None else intersection(before, seen)
 
     def ranges_by_product(self) -> dict[str, str]:
         """Return the range of each product, the most frequent first."""
@@ -80,7 +80,7 @@ class VersionRanges:
         }
 
 
-def narrowed(version_range: Range, other: Range) -> Range | None:
+def intersection(version_range: Range, other: Range) -> Range | None:
     """Intersect two ranges, None if they share nothing."""
     low, high = max(version_range[0], other[0], key=version_key), min(version_range[1], other[1], key=_last)
     return (low, high) if version_key(low) <= _last(high) else None
@@ -111,7 +111,7 @@ def of_parts(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _common(name: str, other: str) -> str:
-    both = narrowed(_range_of(name), _range_of(other))
+    both = intersection(_range_of(name), _range_of(other))
     if both is None:
         return ""
     low, high = both

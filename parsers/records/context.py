@@ -14,7 +14,7 @@ RAISED = "could not be read: "
 """Prefix of the reason for a record that made its reader raise."""
 
 
-def raised(problem: Exception) -> str:
+def failure_reason(problem: Exception) -> str:
     """Return the reason for rejecting a record that made its reader raise.
 
     It has only the exception's name, because the message may contain text from the log. Raises MemoryError.

@@ -9,14 +9,14 @@ import ahocorasick_rs
 import numpy as np
 import pyarrow as pa
 
-from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated, strings
-from parsers.arrow_arrays import picked as picked_names
+from parsers.arrow_arrays import flags, numbers, optional_numbers, repeated_text, strings
+from parsers.arrow_arrays import names_of_codes as picked_names
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.record_starts import opening_places
 from parsers.formats.detection import NO_HEADER
 from parsers.formats.layouts import HEADER_BYTES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
-from parsers.records.context import RecordSpan, raised
+from parsers.records.context import RecordSpan, failure_reason
 from parsers.records.scalar_reader import MAX_FOLDS, RecordReader
 from parsers.records.vector_headers import Candidates, HeaderColumns, MessagePrefixes, may_be_known, ordinary_records, tails
 from parsers.records.vector_messages import MessageValues, QuickReader
@@ -212,7 +212,7 @@ def _read_vectorised(
         )
         columns = _read_messages(units, candidates, records) if candidates is not None and len(candidates.messages) else None
     except Exception as problem:  # one record may be the cause: each is read separately, and that one is rejected
-        raised(problem)
+        failure_reason(problem)
         columns = None
     taken: list[tuple[int, str | None]] = []
     if columns is not None:
@@ -309,8 +309,8 @@ def _read_messages(units: RecordSpans, candidates: Candidates, records: RecordRe
     count = len(rows)
     values = _columns(meant, order)
     values |= {
-        "file": repeated(context.file, count),
-        "file_id": repeated(context.file_id, count),
+        "file": repeated_text(context.file, count),
+        "file_id": repeated_text(context.file_id, count),
         "line": numbers(lines.number[line]),
         "byte_offset": numbers(offset),
         "byte_length": numbers(stop - offset),

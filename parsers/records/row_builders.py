@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from parsers.arrow_arrays import flags, optional_numbers, repeated, strings
+from parsers.arrow_arrays import flags, optional_numbers, repeated_text, strings
 from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, REJECTED_SCHEMA, UNKNOWN_SCHEMA
 
 REJECTED_TEXT_CHARACTERS = 500
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\n")
 
 
-def escaped(text: str) -> str:
+def escaped_start(text: str) -> str:
     """The first characters of a text, with control characters escaped."""
     return _CONTROL.sub(_visible, text[:REJECTED_TEXT_CHARACTERS])
 
@@ -87,8 +87,8 @@ class EventRows:
         columns = [match.columns for match in matches]
         common = {name: [column.get(name) for column in columns] for name in COMMON_FIELDS}
         values: dict[str, Any] = {
-            "file": repeated(file, count),
-            "file_id": repeated(file_id, count),
+            "file": repeated_text(file, count),
+            "file_id": repeated_text(file_id, count),
             "line": self.line,
             "byte_offset": self.offset,
             "byte_length": self.length,
@@ -127,8 +127,8 @@ class UnknownRows:
 
     def batch(self, file: str, file_id: str) -> pa.RecordBatch:
         values = {
-            "file": repeated(file, len(self.line)),
-            "file_id": repeated(file_id, len(self.line)),
+            "file": repeated_text(file, len(self.line)),
+            "file_id": repeated_text(file_id, len(self.line)),
             "line": self.line,
             "byte_offset": self.offset,
             "at": self.at,
@@ -156,12 +156,12 @@ class RejectedRows:
         self.offset.append(offset)
         self.length.append(length)
         self.reason.append(reason)
-        self.text.append(escaped(text))
+        self.text.append(escaped_start(text))
 
     def batch(self, file: str, file_id: str) -> pa.RecordBatch:
         values = {
-            "file": repeated(file, len(self.line)),
-            "file_id": repeated(file_id, len(self.line)),
+            "file": repeated_text(file, len(self.line)),
+            "file_id": repeated_text(file_id, len(self.line)),
             "line": self.line,
             "byte_offset": self.offset,
             "byte_length": self.length,

@@ -14,7 +14,7 @@ from parsers.excerpts.openings import openings_of
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.timestamps import CALENDAR_US, read_iso
-from parsers.records.context import RecordSpan, raised
+from parsers.records.context import RecordSpan, failure_reason
 from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows, canonical_json
 from parsers.records.run_folding import Folder
 
@@ -122,7 +122,7 @@ class RecordReader:
         try:
             self._read_whole(text, place, stamp)
         except Exception as problem:  # whatever a log contains, the other records must be read
-            self.reject(place, raised(problem), text)
+            self.reject(place, failure_reason(problem), text)
 
     def _read_whole(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
         header, match = self._understand(text)
@@ -157,7 +157,7 @@ class RecordReader:
                     self._keep_unknown(text, place, stamp)
                 return
         except Exception as problem:  # whatever a text contains, the others must be read
-            self.reject(place, raised(problem), text)
+            self.reject(place, failure_reason(problem), text)
             return
         self._read_whole(text, place, stamp)
 
@@ -340,7 +340,7 @@ class RecordReader:
             try:
                 header, match = self._understand(part)
             except Exception as problem:
-                self.reject(where, raised(problem), part)
+                self.reject(where, failure_reason(problem), part)
                 continue
             if header is None or (match is None and not header.is_whole):
                 self.reject(where, TORN, part)
@@ -463,7 +463,7 @@ class RecordReader:
                 place = RecordSpan(rows.line[row], rows.offset[row], rows.length[row], rows.cut[row], rows.shared[row])
                 self.counts.recognised -= 1
                 self.counts.bytes_recognised -= place.length - place.shared
-                self.reject(place, raised(problem), rows.text[row])
+                self.reject(place, failure_reason(problem), rows.text[row])
                 rows.drop(row)
                 runs = [(index - (index > row), count, last) for index, count, last in runs if index != row]
             return rows.batch(context.file, context.file_id, runs)

@@ -138,7 +138,7 @@ class _Mentions:
         return pseudonyms[name]
 
 
-def told_names(redaction: Pseudonyms, text: str, names: Replacements) -> tuple[Replacements, list[Place]]:
+def detected_names(redaction: Pseudonyms, text: str, names: Replacements) -> tuple[Replacements, list[Place]]:
     """Find names identified by the text itself, with replacements.
 
     Returns those to be replaced everywhere, besides `names`, and single words by position.

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from parsers.redaction.common_words import INTERNAL, IPV4, IPV6, Words, shortest
-from parsers.redaction.name_detection import Place, Replacements, told_names
+from parsers.redaction.name_detection import Place, Replacements, detected_names
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -211,7 +211,7 @@ class Redaction:
         These are the names of its record (`names`), names after known keys, and addresses. If all kinds are chosen, only
         ordinary words stay; with `strict` only plain ones, with False all others too.
         """
-        pseudonyms, places = told_names(self, text, names)
+        pseudonyms, places = detected_names(self, text, names)
         # Single words and numbers occur in any text, so they are names only if something identifies them.
         replacements = {name: by for name, by in names.items() if not Words.is_bare(name)} | pseudonyms
         pieces = _cut(text, places)

@@ -55,7 +55,7 @@ def _makers(redaction: Redaction) -> dict[str, PseudonymOf]:
     }
 
 
-def redacted(redaction: Redaction, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+def redact_batch(redaction: Redaction, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Redact a batch of events, unknown or rejected records.
 
     `file` is redacted during discovery.

@@ -106,7 +106,7 @@ _SIGNS = (
 _TEXTS, _FIELDS = ("text", "template"), "fields"
 
 
-def masked(batch: pa.RecordBatch) -> pa.RecordBatch:
+def mask_credentials(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Mask credentials in the columns with text from logs."""
     for name, mask_column in (*((name, _masked) for name in _TEXTS), (_FIELDS, _fields_masked)):
         place = batch.schema.get_field_index(name)

@@ -134,7 +134,7 @@ def _buffered(raw: io.RawIOBase) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(raw, _BUFFER))
 
 
-def spooled(file: BinaryIO, budget: Budget | None = None) -> BinaryIO:
+def spool(file: BinaryIO, budget: Budget | None = None) -> BinaryIO:
     """Copy the rest of a forward-only file to a seekable one, and close it.
 
     Raises OSError.
@@ -326,7 +326,7 @@ def _opened(key: _Key, state: tuple[int, int]) -> _Cursor:
         packing = _packing(archive)
         within = stream_of(open_entry(path, *outer[-1], outer[:-1]), packing) if outer else open_stream(path, packing)
         return _Cursor(key, state, within)
-    file = spooled(open_entry(path, *outer[-1], outer[:-1])) if outer else open_file(path)
+    file = spool(open_entry(path, *outer[-1], outer[:-1])) if outer else open_file(path)
     try:
         return _Cursor(key, state, zipfile.ZipFile(file), file)
     except zipfile.BadZipFile as problem:

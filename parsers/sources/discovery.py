@@ -21,7 +21,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parsers.formats.detection import Teller, tell_format
+from parsers.formats.detection import Teller, detect_format
 from parsers.sources import filesystems as stores
 from parsers.sources.archives import DamagedArchiveError
 from parsers.sources.duplicates import copies_among
@@ -72,7 +72,7 @@ def discover(
     *,
     include_rotated: bool = False,
     before: Callable[[str], Inspection | None] = lambda _: None,
-    tell: Teller = tell_format,
+    tell: Teller = detect_format,
 ) -> Discovery:
     """Inspect all paths.
 

@@ -86,14 +86,14 @@ def register_filesystem(scheme: str, store: Any) -> None:
     _served[scheme] = store
 
 
-def served(scheme: str) -> Any:
+def registered_filesystem(scheme: str) -> Any:
     """The file system registered for a scheme, or None."""
     return _served.get(scheme)
 
 
 def filesystem_of(place: str) -> Any:
     """The registered file system for a place, or None."""
-    return served(scheme_of(place) or "")
+    return registered_filesystem(scheme_of(place) or "")
 
 
 def has_driver(place: str) -> bool:

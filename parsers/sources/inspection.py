@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, BinaryIO
 
-from parsers.formats.detection import NO_HEADER, FileFormat, Teller, tell_format
+from parsers.formats.detection import NO_HEADER, FileFormat, Teller, detect_format
 from parsers.sources import filesystems as places
 from parsers.sources.archives import (
     Budget,
@@ -23,7 +23,7 @@ from parsers.sources.archives import (
     Step,
     archive_of,
     entries,
-    spooled,
+    spool,
     tar_entries,
     zip_entries,
 )
@@ -143,7 +143,7 @@ def _part(stored: Mapping[str, Any]) -> ContentPart:
     return ContentPart(**values, measures=Measures(measured.get("length"), dict(measured.get("beginnings", ()))))
 
 
-def inspect_contents(path: str, size: int, tell: Teller = tell_format) -> Iterator[ContentPart]:
+def inspect_contents(path: str, size: int, tell: Teller = detect_format) -> Iterator[ContentPart]:
     """Contents of a file of `size` bytes.
 
     Raises OSError, and DamagedArchiveError if the rest is unreadable.
@@ -191,7 +191,7 @@ class _Bundle:
     def _entry(self, file: BinaryIO, part: ContentPart) -> Iterator[ContentPart]:
         compression = compression_of(file.peek(_HEAD_BYTES)[:_HEAD_BYTES])  # type: ignore[attr-defined]
         if compression == "zip":
-            yield from self._nested(part, "zip", lambda: zip_entries(spooled(file, self.budget)))
+            yield from self._nested(part, "zip", lambda: zip_entries(spool(file, self.budget)))
             return
         packing = None if compression == "tar" else compression
         stream = stream_of(file, packing)

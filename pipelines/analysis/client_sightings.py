@@ -50,7 +50,7 @@ class EventsPerFileLimit:
         self._most = WITHOUT_GROUP_MAX if files_max is None else files_max
         self._taken: Counter[str] = Counter()
 
-    def fitting(self, events_without_group: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
+    def within_limit(self, events_without_group: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
         """Events within the limit; lines of one file must come in order."""
         if not events_without_group.num_rows:
             return events_without_group

@@ -18,7 +18,7 @@ from models.clear_names import learn
 from models.events import Event
 from models.ids import make_id
 from models.incidents.incidents import SEVERITY_RANKS, Limits
-from models.kafka.cluster.expiry_bursts import told_by_one_of
+from models.kafka.cluster.expiry_bursts import assigned_to_one_of
 from models.kafka.observations.attribution import ClientSighting
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.broker_loss import Layout
@@ -255,7 +255,7 @@ class _Reading:
         wanted = pc.is_in(batch["event"], value_set=CLUSTER_EVENT_NAMES)
         self.cluster_events.extend(events_of(batch.filter(wanted)))
         self.partitions.add(batch.filter(pc.is_in(batch["event"], value_set=_PARTITION_EVENT_NAMES)))
-        self.events_without_group.extend(events_of(self.without_group_limit.fitting(events_without_group_in(batch))))
+        self.events_without_group.extend(events_of(self.without_group_limit.within_limit(events_without_group_in(batch))))
         grouped = pc.and_(pc.is_valid(batch["group"]), pc.is_valid(batch["event"]))
         if self.options.groups:
             self.sightings.extend(sightings_in([batch]))  # including groups that were not requested
@@ -335,7 +335,7 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
     )
     if options.groups:
         for known in facts.values():
-            known.expiry_bursts = [told_by_one_of(burst, options.groups) for burst in known.expiry_bursts]
+            known.expiry_bursts = [assigned_to_one_of(burst, options.groups) for burst in known.expiry_bursts]
     readers: dict[str, Readers] = {}
     pool = reading.workers.pool
     if pool is not None:

@@ -60,7 +60,7 @@ def warning(cluster: str, system: str, group: str | None, observed: str) -> str:
     return f"the replay of {name} ({system}) failed: {observed}; please report it"
 
 
-def learned(cluster: str, events: Iterable[Event], failures: list[str] | None) -> ClusterFacts:
+def learn_facts(cluster: str, events: Iterable[Event], failures: list[str] | None) -> ClusterFacts:
     """Learn the facts of a cluster.
 
     If its events make the cluster stage raise, returns no facts and adds a warning to `failures`.

@@ -26,7 +26,7 @@ from models.rocketmq.rocketmq_history import RocketHistory, histories_of
 from models.rows import ROCKETMQ, Divergence
 from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
-from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded, learned
+from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded, learn_facts
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.headlines.headlines import in_words
 from pipelines.headlines.standing_faults import conditions_in_words
@@ -140,7 +140,7 @@ def cluster_facts(
     by_cluster: dict[str, list[Event]] = {cluster: [] for cluster in logs_end}
     for event in events:
         by_cluster.setdefault(cluster_of(event.place.file), []).append(event)
-    facts = {cluster: learned(cluster, group, failures) for cluster, group in by_cluster.items()}
+    facts = {cluster: learn_facts(cluster, group, failures) for cluster, group in by_cluster.items()}
     for cluster, known in facts.items():
         known.logs_end = logs_end.get(cluster)
         for name, value in assume.items():

@@ -30,7 +30,7 @@ from pipelines import exit_codes as codes
 from pipelines.errors import CannotWrite, ConcurrentWrite, GateFailed, NothingReadable
 from pipelines.import_guard import check_packages
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of
-from pipelines.jobs.ingest.inspection_cache import note_looks, seen_before
+from pipelines.jobs.ingest.inspection_cache import load_inspections, store_inspections
 from pipelines.jobs.registry.entries import RUNS, PublishedRun, RunEntry
 from pipelines.jobs.registry.failures import closed_on_error, disk_named, shown
 from pipelines.schema.tables import TABLES
@@ -138,7 +138,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
     began = time.monotonic()
     options.on_stage("look")
     read = dataclasses.replace(options.read, fold_runs=True)
-    seen = seen_before(options.warehouse, read.redaction)
+    seen = load_inspections(options.warehouse, read.redaction)
     discovery = list_files(list(options.inputs), read, {} if options.rebuild else seen.known)
     if discovery.missing:
         raise NothingReadable(nothing_at(discovery.missing[0]))
@@ -152,7 +152,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
     new = bytes_of(files) if options.rebuild else _new_bytes(options, discovery, read, entry, outcome)
     if new is None:
         if seen.has_names:  # a run that was to hide the names failed before this step
-            note_looks(options.warehouse, seen, discovery.inspections, read.redaction, outcome.run_id)
+            store_inspections(options.warehouse, seen, discovery.inspections, read.redaction, outcome.run_id)
         return outcome
     outcome.warnings += date_files(discovery, read)
     from pipelines.spark.session import import_spark
@@ -171,7 +171,7 @@ def _attempt(options: RunOptions) -> RunOutcome:
             with register.alive(entry):
                 job.work(discovery)
             job.publish()
-    note_looks(options.warehouse, seen, discovery.inspections, read.redaction, outcome.run_id, job.missed)
+    store_inspections(options.warehouse, seen, discovery.inspections, read.redaction, outcome.run_id, job.missed)
     return outcome
 
 

@@ -26,7 +26,7 @@ def repeat(every_seconds: float, once: Callable[[], object], over: threading.Eve
 
 
 @contextmanager
-def until_told(over: threading.Event) -> Iterator[None]:
+def until_stopped(over: threading.Event) -> Iterator[None]:
     """Let SIGTERM and SIGINT end the repetition after the current run.
 
     A second signal interrupts that run too.

@@ -34,7 +34,7 @@ It limits the number of open files.
 FOLDER = "scenarios"
 
 
-def bundled() -> Mapping[str, str]:
+def bundled_scenarios() -> Mapping[str, str]:
     """The bundled scenarios: description by name."""
     scenarios = (entry for entry in files(conf_package).joinpath(FOLDER).iterdir() if entry.name.endswith(".toml"))
     return {
@@ -52,7 +52,7 @@ def read_scenario(name: str, members: int | None = None, duration: str | None = 
     try:
         text = known.read_text(encoding="utf-8") if "/" not in name and known.is_file() else Path(name).read_text(encoding="utf-8")
     except OSError as error:
-        raise ScenarioError(f"{name} is neither a file nor one of {', '.join(bundled())}") from error
+        raise ScenarioError(f"{name} is neither a file nor one of {', '.join(bundled_scenarios())}") from error
     try:
         scenario = scenario_of(Path(name).stem, tomllib.loads(text), members)
     except tomllib.TOMLDecodeError as error:

@@ -95,7 +95,7 @@ class SparkFiles:
         self._before: dict[str, _File] = {}
         self._listed: dict[str, list[FileInfo] | None] = {}
 
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         """Start another run: list again, and keep the bytes of unchanged files."""
         for place, file in self._before.items():
             if self._files.get(place) is not file:

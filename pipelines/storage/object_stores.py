@@ -72,9 +72,9 @@ def use(conf: Mapping[str, str], inputs: Sequence[str] = (), warehouse: str = ""
     for scheme in {places.scheme_of(place) or "" for place in inputs if not places.has_driver(place)}:
         from pipelines.spark.filesystem import SparkFiles
 
-        spark, before = get_session(conf), places.served(scheme)
+        spark, before = get_session(conf), places.registered_filesystem(scheme)
         if isinstance(before, SparkFiles) and before.spark is spark:
-            before.look_again()
+            before.refresh()
         else:
             places.register_filesystem(scheme, SparkFiles(spark))
 

@@ -43,7 +43,7 @@ def register(warehouse: Warehouse, catalog: str) -> list[str]:
     Tables with a name keep it. Raises UsageError if a name is taken by something else or cannot be created, CannotWrite
     if the catalog does not answer.
     """
-    spark, schema = warehouse.spark, ".".join(map(delta.quoted, catalog_parts(catalog)))
+    spark, schema = warehouse.spark, ".".join(map(delta.quote, catalog_parts(catalog)))
     try:
         taken = _taken(spark, schema)
         known = [table for table in TABLES.values() if name_of(table) in taken]
@@ -73,13 +73,13 @@ def _taken(spark: SparkSession, schema: str) -> set[str]:
 
 
 def _name(warehouse: Warehouse, schema: str, table: Table) -> None:
-    delta.name_table(warehouse.spark, f"{schema}.{delta.quoted(name_of(table))}", warehouse.path(table.name))
+    delta.name_table(warehouse.spark, f"{schema}.{delta.quote(name_of(table))}", warehouse.path(table.name))
     _check(warehouse, schema, table)  # another process may have been first
 
 
 def _check(warehouse: Warehouse, schema: str, table: Table) -> None:
     """Raise UsageError if a name refers to anything but this warehouse's table."""
-    name, path = f"{schema}.{delta.quoted(name_of(table))}", warehouse.path(table.name)
+    name, path = f"{schema}.{delta.quote(name_of(table))}", warehouse.path(table.name)
     location = _location(warehouse.spark, name)
     # Only Spark can normalise its paths (escapes, default stores), so it is asked if the texts differ.
     if location is None or (_plain(location) != _plain(path) and location != _location(warehouse.spark, delta.table_at(path))):

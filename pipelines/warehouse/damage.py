@@ -99,7 +99,7 @@ def damages(place: str, reason: str = "", tables: Iterable[str] = TABLES) -> Ite
         if not files.folder.is_dir() or files.was_never_made:
             continue
         needless = files.needless_checkpoints()
-        broken = [Damage(name, str(path.relative_to(root)), problem, path in needless) for path, problem in files.troubles()]
+        broken = [Damage(name, str(path.relative_to(root)), problem, path in needless) for path, problem in files.problems()]
         yield from broken or _of_rows(root, name, files, reason)
 
 

@@ -106,7 +106,7 @@ class DeltaFiles:
         whole = torn and self.commits.keys() >= set(range(max(self.checkpoints) + 1))
         return torn if whole and not any(map(why_torn, self.commits.values())) else []
 
-    def troubles(self) -> Iterator[tuple[Path, str]]:
+    def problems(self) -> Iterator[tuple[Path, str]]:
         """Torn or missing files of the log, with the reason for each."""
         for path in self.checkpoints.values():
             why = why_no_parquet(path)

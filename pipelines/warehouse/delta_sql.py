@@ -34,14 +34,14 @@ _FILE_BYTES = "spark.databricks.delta.optimize.maxFileSize"
 _TELLING = re.compile(r"['\\\\$\x00]")
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Quote an identifier for SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def table_at(path: str) -> str:
     """SQL name of the table at a path."""
-    return f"delta.{quoted(path)}"
+    return f"delta.{quote(path)}"
 
 
 def text(value: str) -> str:
@@ -91,8 +91,8 @@ def create(
     for field in schema:
         comment = (field.metadata or {}).get("comment")
         empty, about = "" if field.nullable else " NOT NULL", f" COMMENT {_plain(comment)}" if comment else ""
-        columns.append(f"{quoted(field.name)} {field.dataType.simpleString()}{empty}{about}")
-    order = f" CLUSTER BY ({', '.join(map(quoted, clustering))})" if clustering else ""
+        columns.append(f"{quote(field.name)} {field.dataType.simpleString()}{empty}{about}")
+    order = f" CLUSTER BY ({', '.join(map(quote, clustering))})" if clustering else ""
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {table_at(path)} ({', '.join(columns)}) USING delta{order} "
         f"COMMENT {_plain(description)} TBLPROPERTIES ({_pairs(properties)})"
@@ -104,7 +104,7 @@ def name_table(spark: SparkSession, name: str, path: str) -> None:
     spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {_plain(path)}")
 
 
-def told_of(spark: SparkSession, path: str) -> tuple[dict[str, str], str | None] | None:
+def properties_of(spark: SparkSession, path: str) -> tuple[dict[str, str], str | None] | None:
     """Properties and description of a table, None if there is no table."""
     try:
         [detail] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("properties", "description").collect()
@@ -134,7 +134,7 @@ def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]
 
 def comment(spark: SparkSession, path: str, comments: Mapping[str, str]) -> None:
     """Set comments of columns, in one commit."""
-    comments_text = ", ".join(f"{quoted(name)} COMMENT {_plain(comment)}" for name, comment in comments.items())
+    comments_text = ", ".join(f"{quote(name)} COMMENT {_plain(comment)}" for name, comment in comments.items())
     spark.sql(f"ALTER TABLE {table_at(path)} ALTER COLUMN {comments_text}")
 
 
@@ -145,7 +145,7 @@ def cluster(spark: SparkSession, path: str, columns: Sequence[str]) -> None:
     """
     [detail] = spark.sql(f"DESCRIBE DETAIL {table_at(path)}").select("clusteringColumns").collect()
     if list(detail[0] or ()) != list(columns):
-        spark.sql(f"ALTER TABLE {table_at(path)} CLUSTER BY {'(' + ', '.join(map(quoted, columns)) + ')' if columns else 'NONE'}")
+        spark.sql(f"ALTER TABLE {table_at(path)} CLUSTER BY {'(' + ', '.join(map(quote, columns)) + ')' if columns else 'NONE'}")
 
 
 def optimize(spark: SparkSession, path: str, file_bytes: int | None = None) -> tuple[int, int]:
@@ -178,7 +178,7 @@ def update(spark: SparkSession, path: str, condition: str, values: Mapping[str, 
 
     Condition and values are SQL.
     """
-    sets = ", ".join(f"{quoted(name)} = {value}" for name, value in values.items())
+    sets = ", ".join(f"{quote(name)} = {value}" for name, value in values.items())
     spark.sql(f"UPDATE {table_at(path)} SET {sets} WHERE {condition}")  # noqa: S608 - built from literals
 
 
@@ -197,14 +197,14 @@ def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[s
     `where` is an SQL condition on the table `old` that all stored rows with these keys meet; it limits Delta's search.
     """
     spark, view = changes.sparkSession, "groupscope_changes"
-    same = " AND ".join([*(f"old.{quoted(name)} = new.{quoted(name)}" for name in key), *([where] if where else [])])
-    sets = ", ".join(f"old.{quoted(name)} = new.{quoted(name)}" for name in columns)
-    names, values = ", ".join(map(quoted, columns)), ", ".join(f"new.{quoted(name)}" for name in columns)
+    same = " AND ".join([*(f"old.{quote(name)} = new.{quote(name)}" for name in key), *([where] if where else [])])
+    sets = ", ".join(f"old.{quote(name)} = new.{quote(name)}" for name in columns)
+    names, values = ", ".join(map(quote, columns)), ", ".join(f"new.{quote(name)}" for name in columns)
     changes.createOrReplaceTempView(view)
     try:
         spark.sql(
             f"MERGE INTO {table_at(path)} AS old USING {view} AS new ON {same} "  # noqa: S608 - names come from the declarations
-            f"WHEN MATCHED AND new.{quoted(action)} = {text(delete)} THEN DELETE "
+            f"WHEN MATCHED AND new.{quote(action)} = {text(delete)} THEN DELETE "
             f"WHEN MATCHED THEN UPDATE SET {sets} WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({values})"
         )
     finally:

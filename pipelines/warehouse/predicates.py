@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from pipelines.schema.columns import INSTANT
-from pipelines.warehouse.delta_sql import quoted, text
+from pipelines.warehouse.delta_sql import quote, text
 
 NAMES_MAX = 2_000
 """Maximum number of rows selected by name.
@@ -35,7 +35,7 @@ class Scope:
 
     def sql(self, table: str = "") -> str:
         """The condition as SQL, with columns qualified by `table` if given."""
-        return self.condition.replace(_OF, f"{quoted(table)}." if table else "")
+        return self.condition.replace(_OF, f"{quote(table)}." if table else "")
 
     @property
     def column(self) -> Column:
@@ -57,7 +57,7 @@ class Scope:
 
 
 def _named(name: str) -> str:
-    return _OF + quoted(name)
+    return _OF + quote(name)
 
 
 def _is_in(value: str, words: list[str]) -> str:

@@ -62,7 +62,7 @@ def create(spark: SparkSession, path: str, table: Table) -> None:
     delta.create(spark, path, schema, table.description, properties, table.clustering)
 
 
-def brought_up_to_date(spark: SparkSession, path: str, table: Table, existing: ExistingTable) -> bool:
+def bring_up_to_date(spark: SparkSession, path: str, table: Table, existing: ExistingTable) -> bool:
     """Upgrade a table to its declaration; return True if anything was written.
 
     Raises TableMismatch for a difference that cannot be migrated.
@@ -77,9 +77,9 @@ def brought_up_to_date(spark: SparkSession, path: str, table: Table, existing: E
         existing = _rename_columns(spark, path, table, existing)
         _add_columns(spark, path, existing.schema, wanted)
     for column, value in (pair for step in steps for pair in step.fill):
-        delta.update(spark, path, f"{delta.quoted(column)} IS NULL", {column: value})
+        delta.update(spark, path, f"{delta.quote(column)} IS NULL", {column: value})
     for column, before in (pair for step in steps for pair in step.move):
-        spark.sql(f"ALTER TABLE {delta.table_at(path)} ALTER COLUMN {delta.quoted(column)} AFTER {delta.quoted(before)}")
+        spark.sql(f"ALTER TABLE {delta.table_at(path)} ALTER COLUMN {delta.quote(column)} AFTER {delta.quote(before)}")
     if existing.tables_version < TABLES_VERSION:
         delta.set_properties(spark, path, {_INDEXED: _indexed(table), VERSION_PROPERTY: str(TABLES_VERSION)})
     rechecked = _recheck(spark, path, table, existing)
@@ -164,7 +164,7 @@ def _with_present_names(table: Table, stored: StructType) -> Iterator[Column]:
         if name != field.name and name in stored.names:
             continue
         former = [old for old, new in table.former_names.items() if new == name and old in stored.names]
-        value = F.coalesce(*(F.col(delta.quoted(name)) for name in dict.fromkeys([field.name, *former])))
+        value = F.coalesce(*(F.col(delta.quote(name)) for name in dict.fromkeys([field.name, *former])))
         yield value.alias(name, metadata=field.metadata)
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType, StructField, StructType
 
 from pipelines.schema.tables import Table
-from pipelines.warehouse.delta_sql import quoted
+from pipelines.warehouse.delta_sql import quote
 
 RUN_ID = "run_id"
 ACTION, OLD = "_action", "_old"
@@ -93,7 +93,7 @@ def as_declared(rows: DataFrame, schema: StructType) -> DataFrame:
     kinds = {field.name: field.dataType.simpleString() for field in rows.schema}
 
     def column(field: StructField) -> Column:
-        column = F.col(quoted(field.name))
+        column = F.col(quote(field.name))
         return column if kinds[field.name] == field.dataType.simpleString() else column.cast(field.dataType)
 
     return rows.select(*map(column, schema))

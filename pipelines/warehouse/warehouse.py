@@ -39,7 +39,7 @@ from pipelines.warehouse.damage import DISPOSABLE, mend, remove_retired
 from pipelines.warehouse.delta_files import set_aside
 from pipelines.warehouse.first_times import DerivedColumns, firsts_by_spark
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among
-from pipelines.warehouse.schema_upgrades import ExistingTable, brought_up_to_date, create
+from pipelines.warehouse.schema_upgrades import ExistingTable, bring_up_to_date, create
 from pipelines.warehouse.spark_diff import (
     ACTION,
     DELETE,
@@ -146,7 +146,7 @@ class Warehouse:
         if table_state is None:
             self._create(table)
             return 0
-        return self.latest(table.name) if brought_up_to_date(self.spark, self.path(table.name), table, table_state) else table_state.version
+        return self.latest(table.name) if bring_up_to_date(self.spark, self.path(table.name), table, table_state) else table_state.version
 
     def _look_or_spare(self, name: str) -> ExistingTable | None:
         """Inspect a table; None for a damaged one that can be rebuilt."""
@@ -163,7 +163,7 @@ class Warehouse:
         """Inspect a table, None if missing. Local tables need no Spark query."""
         path = self.path(name)
         if not self._local:
-            description = delta.told_of(self.spark, path)
+            description = delta.properties_of(self.spark, path)
             return None if description is None else ExistingTable(self.read(name).schema, self.latest(name), *description)
         log = _log_of(path)
         if log is None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from parsers.catalogue.catalogue import catalogue
 from parsers.formats.detection import FileFormat
 from parsers.formats.time_zones import ZoneConverter
-from parsers.reading.forms import tell_best
+from parsers.reading.forms import choose_form
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
 from tests.fuzz.layout_parts import DAMAGES, HEADERS, WRAPPINGS, WRAPS, Line, bare_line, of_class
@@ -101,7 +101,7 @@ def _messages(told: Counter[Told]) -> Counter[str]:
 
 def read(text: str) -> Counter[Told]:
     """Messages and groups in a text."""
-    told = tell_best(text.encode(), is_complete=True)
+    told = choose_form(text.encode(), is_complete=True)
     return Counter(_events(told, text)) if isinstance(told, FileFormat) else Counter()
 
 

@@ -13,7 +13,7 @@ from parsers.catalogue.catalogue import catalogue
 from parsers.formats.time_zones import ZoneConverter
 from parsers.records.chunks import ParsedChunk, parse_chunk
 from parsers.records.context import RAISED, ChunkContext
-from parsers.redaction.secrets import masked
+from parsers.redaction.secrets import mask_credentials
 from tests.fuzz.mutations import Seed, mutated, renumbered
 
 LINES_AT_ONCE = 200
@@ -56,7 +56,7 @@ def parsed(seed: Seed, data: bytes) -> ParsedChunk:
     context = ChunkContext("fuzz.log", "fuzz", seed.source.format, ZoneConverter("UTC"), is_final=True, fold_runs=True)
     chunk = parse_chunk(data, context, catalogue())
     for batch in (chunk.events, chunk.unknown, chunk.rejected):
-        masked(batch)
+        mask_credentials(batch)
     return chunk
 
 

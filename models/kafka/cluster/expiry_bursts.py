@@ -61,7 +61,7 @@ def bursts_near(bursts: Sequence[ExpiryBurst], at: int) -> Sequence[ExpiryBurst]
     return bursts[low : bisect_right(bursts, at, lo=low, key=lambda burst: burst.at)]
 
 
-def told_by_one_of(burst: ExpiryBurst, groups: Collection[str]) -> ExpiryBurst:
+def assigned_to_one_of(burst: ExpiryBurst, groups: Collection[str]) -> ExpiryBurst:
     """The burst, for the first of these groups that is in it."""
     return replace(burst, told_by=next((group for group in burst.groups if group in groups), burst.told_by))
 

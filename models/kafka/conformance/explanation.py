@@ -211,7 +211,7 @@ class Explanation:
         return self.coordinator.shard.groups.get(self.group_id)
 
     @property
-    def standing(self) -> tuple[State | None, int | None]:
+    def state_and_generation(self) -> tuple[State | None, int | None]:
         """State and generation, None without a group."""
         group = self.group
         return (None, None) if group is None else (group.state, group.generation)

@@ -273,7 +273,7 @@ def _load(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG00
 def _adopt_loaded(explanation: Explanation, hidden: HiddenInput) -> None:
     """Adopt what the coordinator read, as its lines show it."""
     group = explanation.group
-    state, generation = explanation.standing
+    state, generation = explanation.state_and_generation
     if group is None or state is not hidden.state or hidden.generation not in (None, generation):
         _adopt(explanation, hidden)
     if hidden.members:

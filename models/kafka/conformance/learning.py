@@ -141,7 +141,7 @@ def _state_told(explanation: Explanation, event: Event) -> None:
     certainty = explanation.certainty
     if text_field(event, "state") is not None:
         certainty.is_state_sure = True
-        if explanation.standing[0] is State.EMPTY:
+        if explanation.state_and_generation[0] is State.EMPTY:
             certainty.is_roster_sure = certainty.is_count_sure = certainty.is_leader_sure = True
     _came(explanation, event)
 
@@ -170,7 +170,7 @@ def _created(explanation: Explanation, event: Event) -> None:  # noqa: ARG001
 
 def _cleaned_up(explanation: Explanation, event: Event) -> None:
     """Whether the group is among what was removed, no line says."""
-    certainty, state = explanation.certainty, explanation.standing[0]
+    certainty, state = explanation.certainty, explanation.state_and_generation[0]
     if state in (State.EMPTY, None) and not explanation.sight.shows("GroupDied") and (int_field(event, "offsets_count") or 0):
         certainty.is_state_sure = certainty.is_generation_sure = False
 

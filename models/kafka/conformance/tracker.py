@@ -20,7 +20,7 @@ from models.kafka.conformance.explanation import Due, Explanation, HiddenInput, 
 from models.kafka.conformance.hidden_inputs import run
 from models.kafka.conformance.learning import learn
 from models.kafka.conformance.likelihood import log_likelihood
-from models.kafka.conformance.proposals.proposers import proposals, standing
+from models.kafka.conformance.proposals.proposers import possible_states, proposals
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.conformance.search_limits import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, STEPS_KEPT, weight
 from models.kafka.coordinator.classic.group import Group
@@ -61,11 +61,11 @@ class Tracker:
         return self.beam[0]
 
     @property
-    def standing(self) -> tuple[State | None, int | None]:
+    def state_and_generation(self) -> tuple[State | None, int | None]:
         """State and generation directly after the line that was followed last."""
         if self.matched is not None and self.best.announced:
             return self.matched.state, self.matched.generation
-        return self.best.standing
+        return self.best.state_and_generation
 
     def follow(self, lines: Iterable[Event]) -> Iterator[Event]:
         """Follow lines in their order; yield each once accounted for."""
@@ -143,7 +143,7 @@ def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> 
         return [(explanation, expected_line)]
     explanation.coordinator.shard.now_ms = line.time_us // US_PER_MS
     scene = Scene(explanation, line, ahead)
-    known = standing(scene)
+    known = possible_states(scene)
     for hidden in known:
         _run(explanation, hidden, line)
         _doubt(explanation, hidden)
@@ -186,7 +186,7 @@ def _doubt(explanation: Explanation, adopted: HiddenInput) -> None:
     if adopted.generation is None:
         certainty.is_generation_sure = False
     if adopted.state is None:
-        certainty.is_state_sure = certainty.is_state_sure and explanation.standing[0] is not None
+        certainty.is_state_sure = certainty.is_state_sure and explanation.state_and_generation[0] is not None
 
 
 def _announced(explanation: Explanation, line: Event) -> ExpectedLine | None:
@@ -239,7 +239,7 @@ def _forks(
 
 def _tried(explanation: Explanation, script: Script, line: Event, ahead: Sequence[Event]) -> Alignment:
     """Run a script and put what the model says beside the log."""
-    before = explanation.standing
+    before = explanation.state_and_generation
     for hidden in script.inputs:
         _run(explanation, hidden, line)
     explanation.announced.extend(expected_lines(explanation.sight, explanation.outcomes, explanation.group_id, before))
@@ -285,7 +285,7 @@ def _announced_by_name(explanation: Explanation, line: Event) -> ExpectedLine | 
 
 def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
     last = explanation.last
-    is_at_rest = explanation.standing[0] in (State.STABLE, State.EMPTY) and (last is None or last.evidence is not line)
+    is_at_rest = explanation.state_and_generation[0] in (State.STABLE, State.EMPTY) and (last is None or last.evidence is not line)
     before = None if is_at_rest or (last is not None and last.depth >= STEPS_KEPT) else last
     due = _due(explanation, hidden)
     try:

@@ -16,7 +16,7 @@ from models.events import Event
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
 from models.kafka.conformance.explanation import Entry, Explanation, HiddenInput, InputLink
 from models.kafka.conformance.hidden_inputs import run
-from models.kafka.conformance.proposals.proposers import proposals, standing
+from models.kafka.conformance.proposals.proposers import possible_states, proposals
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.conformance.tracker import Tracker, bursts
 from models.kafka.coordinator.protocol.errors import Fault
@@ -144,9 +144,11 @@ def _noting(explanation: Explanation) -> Explanation:
 
 def _moved_by(after: Explanation, before: Explanation | None) -> frozenset[str]:
     """Kinds of inputs by which a group began to rebalance."""
-    if before is None or before.standing[0] is State.PREPARING_REBALANCE:
+    if before is None or before.state_and_generation[0] is State.PREPARING_REBALANCE:
         return frozenset()
-    is_moved = after.standing[0] is State.PREPARING_REBALANCE or (after.standing[1] or 0) > (before.standing[1] or 0)
+    is_moved = after.state_and_generation[0] is State.PREPARING_REBALANCE or (after.state_and_generation[1] or 0) > (
+        before.state_and_generation[1] or 0
+    )
     return frozenset(step.input.kind for step in steps_since(after, before)) if is_moved else frozenset()
 
 
@@ -226,7 +228,7 @@ def _stood(window: Window, cause: Cause) -> Explanation:
     if cause is Cause.NEW_GROUP and before.group is None and line.generation is not None:
         where: tuple[HiddenInput, ...] = (HiddenInput("adopt", generation=line.generation, state=State.EMPTY),)
     else:
-        where = standing(Scene(before, line, _burst_of(window.lines)))
+        where = possible_states(Scene(before, line, _burst_of(window.lines)))
     if not where:
         return before
     course = before.fork()
@@ -274,7 +276,7 @@ def _needed(before: Explanation, inputs: Sequence[HiddenInput], line: Event) -> 
     course = before.fork()
     course.coordinator.shard.now_ms = line.time_us // US_PER_MS
     course.outcomes.clear()
-    where = course.standing
+    where = course.state_and_generation
     for hidden in inputs:
         try:
             run(course, hidden)

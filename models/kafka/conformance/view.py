@@ -95,9 +95,9 @@ def view_of(tracker: Tracker) -> View:
 
     Between two lines of one step the model is ahead: only state and generation are those of that moment.
     """
-    best, (state, generation) = tracker.best, tracker.standing
+    best, (state, generation) = tracker.best, tracker.state_and_generation
     certainty, group = best.certainty, best.group
-    is_unanimous = all(other.standing == best.standing for other in tracker.beam[1:])
+    is_unanimous = all(other.state_and_generation == best.state_and_generation for other in tracker.beam[1:])
     known = state is not None or certainty.is_state_sure
     return View(
         state=_fact(state, is_certain=certainty.is_state_sure and is_unanimous) if known else Fact(None, UNKNOWN),

@@ -17,7 +17,7 @@ from models.units import US_PER_SECOND
 KIND = "coordinator_pause"
 
 
-def told_bursts(bursts: Sequence[ExpiryBurst], group: str, rows: Sequence[Rebalance]) -> list[ExpiryBurst]:
+def bursts_behind(bursts: Sequence[ExpiryBurst], group: str, rows: Sequence[Rebalance]) -> list[ExpiryBurst]:
     """Bursts of expiries behind these rebalances of the group."""
     times = {row.began for row in rows if row.root_cause == RootCause.COORDINATOR_PAUSE}
     return [burst for burst in bursts if burst.told_by == group and any(abs(burst.at - at) <= US_PER_SECOND for at in times)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from models.incidents.incidents import EPISODE_GAP_SECONDS, FLAPPING_GAP_SECONDS, Limits, episodes, find_incidents, mark_rolling_restarts
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
-from models.kafka.groups.coordinator_pauses import pause_incident, soften, told_bursts
+from models.kafka.groups.coordinator_pauses import bursts_behind, pause_incident, soften
 from models.kafka.outages.outage_incidents import point_to_outages
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import RebalanceMember
@@ -43,4 +43,4 @@ def add_incidents(
             soften(incident, episode, limits.stuck_seconds)
         rows.incidents.extend(incidents)
     if facts.expiry_bursts:
-        rows.incidents.extend(pause_incident(cluster, burst) for burst in told_bursts(facts.expiry_bursts, group, rows.rebalances))
+        rows.incidents.extend(pause_incident(cluster, burst) for burst in bursts_behind(facts.expiry_bursts, group, rows.rebalances))

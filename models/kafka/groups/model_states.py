@@ -17,7 +17,7 @@ from models.kafka.conformance.explanation import Explanation
 from models.kafka.conformance.learning import LEARNED
 from models.kafka.conformance.proposals.proposers import PROPOSERS
 from models.kafka.conformance.search_limits import BURST_GAP_MS
-from models.kafka.conformance.snapshots import Snapshot, restored, snapshot_of
+from models.kafka.conformance.snapshots import Snapshot, restore, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.version_hints import is_java, version_of
 from models.kafka.conformance.view import MemberView, TimerView, View, view_of
@@ -113,7 +113,7 @@ class ModelStates:
         if self.initial_delay_ms != default_settings(sight.policy).initial_delay_ms:
             settings = replace(default_settings(sight.policy), initial_delay_ms=self.initial_delay_ms)
         if self.snapshot is not None:
-            return restored(self.snapshot, self.group, sight, settings)
+            return restore(self.snapshot, self.group, sight, settings)
         made = Explanation.begin(self.group, sight, settings)
         made.certainty.is_size_doubted = True
         return made

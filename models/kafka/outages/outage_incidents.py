@@ -214,7 +214,7 @@ def _began(row: PartitionOutage) -> int:
     return first_known(row.offline_at, row.online_at)
 
 
-def ended(row: PartitionOutage) -> int:
+def joins_until(row: PartitionOutage) -> int:
     """Time until which an outage joins later ones to its episode.
 
     Its end, or LASTING_US after its beginning if that is earlier.
@@ -235,7 +235,7 @@ def outage_episodes(outages: Iterable[PartitionOutage], gap_seconds: float) -> I
             yield episode, over
             episode, over = [], 0
         episode.append(row)
-        over = max(over, ended(row))
+        over = max(over, joins_until(row))
     if episode:
         yield episode, over
 

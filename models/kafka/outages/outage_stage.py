@@ -24,8 +24,8 @@ from models.kafka.outages.directory_incidents import directory_incident, explain
 from models.kafka.outages.leader_moves import leader_moves
 from models.kafka.outages.outage_incidents import (
     TAKEOVER_US,
-    ended,
     harmless,
+    joins_until,
     losses_of,
     outage_episodes,
     outage_incidents,
@@ -346,7 +346,7 @@ class OutageStage:
         self.outages += rows.partition_outages
         for row in rows.partition_outages:
             self._coordinators_told = self._coordinators_told or row.topic == OFFSETS_TOPIC
-            self._check(max(ended(row) + self._wait, now))
+            self._check(max(joins_until(row) + self._wait, now))
         for move in rows.leader_moves:
             self._coordinators_told = self._coordinators_told or move.topic == OFFSETS_TOPIC
         self.moved += [replace(move, evidence=[]) for move in rows.leader_moves if self._is_near(move.from_node, move.moved_at)]

@@ -1,4 +1,4 @@
-"""Lines that a coordinator would write of its steps, implied by requests and by clients' lines."""
+"""Coordinators' lines that requests and clients' lines imply."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Judge:
         self._shares: dict[tuple[int, str, int], dict[str, frozenset[tuple[str, str]]] | None] = {}
         self._differences: dict[tuple[int, int], tuple[set[str], set[str]]] = {}
 
-    def judged(self, runs: Iterable[AllocationRun]) -> Iterator[tuple[AllocationRun, Verdict]]:
+    def runs_with_verdicts(self, runs: Iterable[AllocationRun]) -> Iterator[tuple[AllocationRun, Verdict]]:
         """Yield the runs of one topic with their verdicts.
 
         `runs` must be in order. Data about other topics is dropped.

@@ -253,6 +253,6 @@ def _stretches(
         yield last
 
 
-def lasting(windows: Iterable[OwnershipWindow], end: int) -> list[OwnershipWindow]:
+def long_windows(windows: Iterable[OwnershipWindow], end: int) -> list[OwnershipWindow]:
     """Windows long enough for a row."""
     return [window for window in windows if window.kind == "owned" or (window.ended_at or end) - window.started_at >= BRIEF_US]

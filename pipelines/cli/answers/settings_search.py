@@ -124,7 +124,7 @@ def _grave(rows: Any) -> Iterator[Any]:
             yield incident
 
 
-def harmed(rows: Any) -> set[Group]:
+def harmed_groups(rows: Any) -> set[Group]:
     """Kafka groups of the incidents that need attention."""
     return {(column(incident, "cluster"), group) for incident in _grave(rows) for group in column(incident, "groups") or ()}
 

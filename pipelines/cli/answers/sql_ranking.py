@@ -125,7 +125,7 @@ def _totals_by_offender(rebalances: StoredRows, ranked_by: str = "client") -> de
     return totals
 
 
-def tallied(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[str, Sequence[str]]) -> RebalanceTally:
+def rebalance_totals(rebalances: Iterable[Any], kept_max: int | None, incidents: Mapping[str, Sequence[str]]) -> RebalanceTally:
     """Totals of rebalances.
 
     From tables, objects are created only for rebalances that are shown, uncertain, or part of these incidents.

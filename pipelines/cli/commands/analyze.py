@@ -72,11 +72,11 @@ def analyze(
 
 def _searched(source: Source, *, at_length: bool) -> list[Advice]:
     """Settings that would have helped the groups of incidents, or all groups."""
-    from pipelines.cli.answers.settings_search import AT_LENGTH, BESIDE, harmed, search
+    from pipelines.cli.answers.settings_search import AT_LENGTH, BESIDE, harmed_groups, search
 
     if at_length:
         return search(source.rows, None, AT_LENGTH)
-    wanted = harmed(source.rows)
+    wanted = harmed_groups(source.rows)
     return search(source.rows, wanted, BESIDE) if wanted else []
 
 
@@ -119,17 +119,17 @@ def _answer(source: Source, *, kept_max: int | None, incidents_max: int | None) 
         incidents_max=incidents_max,
         with_lanes=False,
         worst=ranked.worst_incidents,
-        tallied=ranked.tallied,
+        tallied=ranked.rebalance_totals,
     )
 
 
 def _show(source: Source, advices: Sequence[Advice], *, limit: int, verbose: bool, at_length: bool) -> None:
-    from pipelines.cli.answers.settings_search import harmed, in_sections, with_remedies
+    from pipelines.cli.answers.settings_search import harmed_groups, in_sections, with_remedies
     from pipelines.cli.output import screens
 
     answer = _answer(source, kept_max=limit or None, incidents_max=None if verbose else RECURRING_MAX)
     answer = with_remedies(answer, advices)
-    wanted = harmed(source.rows)
+    wanted = harmed_groups(source.rows)
     settings = in_sections(source.rows, wanted, advices) if wanted or at_length else {}
     screens.analysis(screen(), answer, source.clock, limit=limit, verbose=verbose, skipped=source.skipped, settings=settings)
 

@@ -174,7 +174,7 @@ def run(
         zone=loaded.display.time_zone, drawn_max=loaded.report.drawn_rebalances_max,
     )  # fmt: skip
     show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
-    return _once(options, followers, show) if seconds is None else _again_and_again(seconds, options, followers, show)
+    return _once(options, followers, show) if seconds is None else _run_repeatedly(seconds, options, followers, show)
 
 
 def _interval(every: str | None, *, once: bool, rebuild: bool) -> float | None:
@@ -249,12 +249,12 @@ def _once(options: RunOptions, followers: RunRecipients, show: _Show) -> int:
     return outcome.exit_code
 
 
-def _again_and_again(seconds: float, options: RunOptions, followers: RunRecipients, show: _Show) -> int:
+def _run_repeatedly(seconds: float, options: RunOptions, followers: RunRecipients, show: _Show) -> int:
     """Repeat runs; a failed run is reported and tried again.
 
     Wrong usage ends the command, and so does a Spark that can't be restarted.
     """
-    from pipelines.jobs.schedule import repeat, until_told
+    from pipelines.jobs.schedule import repeat, until_stopped
     from pipelines.spark.session import let_go_of_dead
 
     ended = [codes.GOOD]
@@ -271,7 +271,7 @@ def _again_and_again(seconds: float, options: RunOptions, followers: RunRecipien
                 let_go_of_dead()
 
     over = threading.Event()
-    with until_told(over):
+    with until_stopped(over):
         repeat(seconds, once, over)
     return ended[0]
 
@@ -338,7 +338,7 @@ def _show_headline(console: Console, place: str) -> None:
     from pipelines.warehouse.warehouse_reader import WarehouseReader
 
     answer = build_answer(
-        WarehouseReader(place), kept_max=1, incidents_max=1, with_lanes=False, worst=ranked.worst_incidents, tallied=ranked.tallied
+        WarehouseReader(place), kept_max=1, incidents_max=1, with_lanes=False, worst=ranked.worst_incidents, tallied=ranked.rebalance_totals
     )
     screens.headline(console, answer, Clock(load_settings(None).display.time_zone))
 

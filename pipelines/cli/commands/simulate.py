@@ -32,11 +32,11 @@ def simulate(
     from models.kafka.simulation.scenario import ScenarioError
     from pipelines.cli.output.standard_streams import Output
     from pipelines.errors import UsageError
-    from pipelines.simulate.run import bundled, read_scenario
+    from pipelines.simulate.run import bundled_scenarios, read_scenario
     from pipelines.simulate.run import simulate as run
 
     if listed:
-        names = bundled()
+        names = bundled_scenarios()
         width = max(map(len, names))
         Output().write("".join(f"{name:{width}}  {description}\n" for name, description in names.items()))
         return codes.GOOD

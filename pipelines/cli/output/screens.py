@@ -292,7 +292,7 @@ def _certainty(console: Console, answer: Answer, *, verbose: bool) -> None:
     heading(console, "How sure")
     are = "is" if totals.rebalances == 1 or totals.sure == 1 else "are"
     say(console, f"{totals.sure:,} of {counted(totals.rebalances, 'cause')} {are} sure (90 % or more).", indent=1)
-    for doubt in answer.unsure[: None if verbose else DOUBTS_SHOWN]:
+    for doubt in answer.open_questions[: None if verbose else DOUBTS_SHOWN]:
         say(console, f"- {_doubt(doubt)}", indent=1, hang=2)
 
 

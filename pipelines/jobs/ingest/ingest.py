@@ -32,7 +32,7 @@ from pipelines.schema.tables import without_run
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.read.kept_records import CarriedContent, kept_rows
-from pipelines.transforms.read.records import Records, parsed
+from pipelines.transforms.read.records import Records, parse_files
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 from pipelines.warehouse import predicates as scopes
@@ -129,7 +129,7 @@ def ingest(
         return todo
 
     def parse(sources: Sources) -> Records:
-        return parsed(warehouse.spark, sources, options, block_bytes, is_local=bytes_of(sources) <= LOCAL_BYTES_MAX)
+        return parse_files(warehouse.spark, sources, options, block_bytes, is_local=bytes_of(sources) <= LOCAL_BYTES_MAX)
 
     reading = read(discovery, plan, parse)
     try:

@@ -41,7 +41,7 @@ class InspectionCache:
     """True if rows contain names that are to be redacted, or outdated pseudonyms."""
 
 
-def seen_before(place: str, redaction: Redaction | None) -> InspectionCache:
+def load_inspections(place: str, redaction: Redaction | None) -> InspectionCache:
     """Read the cache of a warehouse."""
     try:
         rows = table_of(open_table(_uri(place))).drop_columns(["run_id"]).to_pylist()
@@ -54,7 +54,7 @@ def seen_before(place: str, redaction: Redaction | None) -> InspectionCache:
     return InspectionCache(known, rows, has_names=any(row["redaction"] != same["redaction"] for row in rows))
 
 
-def note_looks(
+def store_inspections(
     place: str,
     before: InspectionCache,
     inspections: Mapping[str, Inspection | None],

@@ -179,7 +179,7 @@ def send_new(
             random.shuffle(left)
         if row["incident_id"] in alerts.rows:
             continue
-        trouble = _tell(row, send)
+        trouble = _send_incident(row, send)
         if trouble is None:
             # Without a beginning no incident is taken for it under another id.
             alerts.record_sent([{**row, "started_at": None} if row["kind"] == RULE else row])
@@ -228,7 +228,7 @@ def _is_news(row: Mapping[str, Any], since: datetime) -> bool:
     return row["ended_at"] is None or row["ended_at"] >= since
 
 
-def _tell(row: Mapping[str, Any], send: Send) -> Exception | None:
+def _send_incident(row: Mapping[str, Any], send: Send) -> Exception | None:
     """Send one incident; return the error if it failed."""
     shown = {name: value for name, value in json_ready("incidents", row).items() if name in SHOWN_COLUMNS}
     try:

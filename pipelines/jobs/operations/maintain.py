@@ -146,7 +146,7 @@ def _forget_alerts(register: Runs, place: str, incidents: int, oldest: datetime)
         if not is_uri(place):
             raise
         return 0  # delta-rs has no driver for this store, so no alert was ever sent
-    register.forget_told(names)
+    register.forget_sent(names)
     return len(names)
 
 

@@ -173,7 +173,7 @@ class Runs:
         others = f"run_id != {delta.text(run.run_id)} AND status != {delta.text(RUNNING)}"
         spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
         _again(lambda: delta.update(spark, self._path, others, values))
-        _again(lambda: delta.update(spark, alerts, f"{delta.quoted('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
+        _again(lambda: delta.update(spark, alerts, f"{delta.quote('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
 
     def expire(self, before: datetime) -> int:
         """Delete entries of runs that ended before a time; return their number.
@@ -187,7 +187,7 @@ class Runs:
             _again(lambda: delta.delete(self._warehouse.spark, self._path, old))
         return count
 
-    def forget_told(self, incident_ids: Collection[str]) -> None:
+    def forget_sent(self, incident_ids: Collection[str]) -> None:
         """Delete the alerts for these incidents."""
         if incident_ids:
             spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")

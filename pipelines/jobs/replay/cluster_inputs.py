@@ -72,7 +72,7 @@ def _joint_expiries(warehouse: Warehouse, scope: Scope) -> Iterator[Event]:
 
 def _in_order(warehouse: Warehouse, scope: Scope, room: EventsPerFileLimit | None = None) -> list[Event]:
     rows = warehouse.read_arrow("events", scope).sort_by(_PLACE)
-    return list(events_of(rows if room is None else room.fitting(rows)))
+    return list(events_of(rows if room is None else room.within_limit(rows)))
 
 
 def readers_of(warehouse: Warehouse, clusters: Iterable[str]) -> dict[str, Readers]:

@@ -66,7 +66,7 @@ def is_cut(source: SourceFile) -> bool:
     return source.size_bytes > STEP_BYTES and is_resumable(source)
 
 
-def measured(spark: SparkSession, sources: Mapping[str, SourceFile]) -> dict[str, list[FileSplit]]:
+def measure_splits(spark: SparkSession, sources: Mapping[str, SourceFile]) -> dict[str, list[FileSplit]]:
     """Measure the parts of files.
 
     Keys are Spark's URLs of the files. Files that cannot be cut are omitted. The session must cut files as `cut_at`

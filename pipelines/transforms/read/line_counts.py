@@ -23,7 +23,7 @@ LARGE_BYTES = 1 << 30
 _ENDS = pa.schema([("number", pa.int64()), ("ends", pa.int64())])
 
 
-def counted(spark: SparkSession, sources: Sequence[Source], partition_bytes: int) -> Lines:
+def count_lines(spark: SparkSession, sources: Sequence[Source], partition_bytes: int) -> Lines:
     """Count the lines needed by `parsers.reading.splits.share_out`.
 
     `partition_bytes` is the size of a share. Empty if the files are small.

@@ -27,12 +27,12 @@ from pipelines.spark.caching import persist_on_disk
 from pipelines.spark.file_bytes import LARGE_BYTES, cut_at, lines, parse, whole
 from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.transforms.read import file_splits as parts_of_files
-from pipelines.transforms.read.file_splits import is_cut, measured, parse_parts
-from pipelines.transforms.read.line_counts import counted
+from pipelines.transforms.read.file_splits import is_cut, measure_splits, parse_parts
+from pipelines.transforms.read.line_counts import count_lines
 from pipelines.warehouse.arrow_diff import to_frame
 
 
-def parsed(
+def parse_files(
     spark: SparkSession, sources: Sequence[tuple[SourceFile, Start | None]], options: ReadOptions, block_bytes: int, *, is_local: bool
 ) -> Records:
     """Parse files to records of all kinds, each in its kind's column.
@@ -57,7 +57,7 @@ def read_by_spark(
 ) -> DataFrame:
     """Records read lazily by Spark's workers."""
     reader_options = _options_of(sources, options, block_bytes) | {"partitions": str(partitions_of(spark))}
-    reader_options |= {"partition_bytes": str(PARTITION_BYTES), "lines": json.dumps(counted(spark, sources, PARTITION_BYTES))}
+    reader_options |= {"partition_bytes": str(PARTITION_BYTES), "lines": json.dumps(count_lines(spark, sources, PARTITION_BYTES))}
     if is_remote():
         return _read_by_function(spark, reader_options)
     spark.dataSource.register(BrokerLogs)
@@ -113,7 +113,7 @@ def _read_parts(spark: SparkSession, sources: Sequence[SourceFile], options: Map
     if not sources:
         return [], set()
     with cut_at(spark, parts_of_files.STEP_BYTES):
-        parts = measured(spark, {places.filesystem_of(source.path).url_of(source.path): source for source in sources})
+        parts = measure_splits(spark, {places.filesystem_of(source.path).url_of(source.path): source for source in sources})
         paths = {splits[0].reading.source.path for splits in parts.values()}
         if not paths:
             return [], paths

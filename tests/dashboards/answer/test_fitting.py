@@ -6,7 +6,7 @@ import pytest
 
 from conf.causes import cause
 from dashboards.answer.build import rebalance
-from dashboards.answer.fitting import fitting
+from dashboards.answer.fitting import applicable_advice
 from tests.dashboards import made
 
 SESSION = [
@@ -19,7 +19,7 @@ SESSION = [
 
 @pytest.mark.parametrize(("protocol", "settings"), SESSION)
 def test_the_session_is_set_where_the_protocol_of_the_group_has_it(protocol: str, settings: set[str]) -> None:
-    advice = fitting(cause("kafka", "session_timeout").advice, [(protocol, None)], (4, 1))
+    advice = applicable_advice(cause("kafka", "session_timeout").advice, [(protocol, None)], (4, 1))
     assert {setting.name for item in advice for setting in item.settings} == settings
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dashboards.answer.build import build_answer, rebalance
-from dashboards.wording.story import nothing_found, own_words, spared, story
+from dashboards.wording.story import nothing_found, own_words, savings, story
 from dashboards.wording.units import Clock
 from tests.dashboards import golden, made
 
@@ -57,10 +57,10 @@ def test_what_was_measured_is_told() -> None:
 
 
 def test_what_fixed_identities_would_have_spared() -> None:
-    assert spared({"static_avoided": 14, "static_saved_seconds": 42.0}, 16) == (
+    assert savings({"static_avoided": 14, "static_saved_seconds": 42.0}, 16) == (
         "Static membership (group.instance.id, since 2.3.0) would have avoided 14 of 16 rebalances, and 42 s of standing still."
     )
-    assert spared({"static_avoided": 0}, 2) == spared({}, 2) == ""
+    assert savings({"static_avoided": 0}, 2) == savings({}, 2) == ""
 
 
 def test_an_open_end_is_a_lower_bound() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conf.causes import turns
-from dashboards.answer.fitting import fits, numbers
+from dashboards.answer.fitting import is_applicable, numbers
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.rows import Person, Rebalance
 from models.whatif.advice import Advice, advise, candidates
@@ -119,7 +119,7 @@ def test_each_setting_of_the_advice_fits_the_rows(version: str, group: dict[str,
         changed = finding.candidate.configuration
         for setting in turns()[finding.candidate.id].settings:
             if setting.name != "session.timeout.ms" or changed.session_timeout_ms is not None:
-                assert fits(setting, kinds, numbers(version)), setting.name
+                assert is_applicable(setting, kinds, numbers(version)), setting.name
 
 
 @pytest.mark.parametrize("assignor", ["stream", "sessioned"])

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from parsers.catalogue.catalogue import catalogue
-from parsers.formats.detection import tell_format
+from parsers.formats.detection import detect_format
 from parsers.reading.reader import ReadOptions, find_files, read_file
 from tests.conftest import SHARED
 
@@ -189,7 +189,7 @@ def test_each_form_of_a_message_is_known_with_its_group_and_topic(entry: str) ->
     ],
 )
 def test_a_thread_is_told_from_a_logger(line: bytes, layout: str) -> None:
-    told = tell_format(line * 3, is_complete=True)
+    told = detect_format(line * 3, is_complete=True)
 
     assert not isinstance(told, str)
     assert told.layout_name == layout

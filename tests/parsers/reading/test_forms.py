@@ -8,7 +8,7 @@ import pytest
 
 from parsers.formats.detection import FileFormat
 from parsers.formats.layouts import MESSAGES
-from parsers.reading.forms import tell_best
+from parsers.reading.forms import choose_form
 from tests.parsers.reading.source_files import read_bytes
 
 LINE = (
@@ -18,7 +18,7 @@ LINE = (
 
 
 def layout(sample: bytes) -> str | None:
-    told = tell_best(sample, is_complete=True)
+    told = choose_form(sample, is_complete=True)
     return told.layout_name if isinstance(told, FileFormat) else None
 
 
@@ -61,7 +61,7 @@ def _lines(*clocks: str) -> list[str]:
     ],
 )
 def test_files_from_the_newest_record_on_are_told(clocks: tuple[str, ...], *, is_descending: bool) -> None:
-    told = tell_best("".join(reversed(_lines(*clocks))).encode(), is_complete=True)
+    told = choose_form("".join(reversed(_lines(*clocks))).encode(), is_complete=True)
     assert isinstance(told, FileFormat)
     assert told.newest_first is is_descending
     assert told.name == ("kafka, newest first" if is_descending else "kafka")

@@ -11,7 +11,7 @@ from parsers.catalogue.catalogue import catalogue, version_key
 from parsers.catalogue.wording_versions import wording_versions
 from parsers.reading.file_reports import range_of_file
 from parsers.reading.reader import FileReader, ReadOptions, find_files
-from parsers.reading.version_ranges import in_words, narrowed, of_parts
+from parsers.reading.version_ranges import in_words, intersection, of_parts
 from tests.conftest import SHARED
 
 CORPORA = SHARED / "corpora"
@@ -36,7 +36,7 @@ FOLDERS = sorted(
     ],
 )
 def test_two_wordings_have_in_common_where_both_were_seen(one: tuple[str, str], other: tuple[str, str], both: object) -> None:
-    assert narrowed(one, other) == narrowed(other, one) == both
+    assert intersection(one, other) == intersection(other, one) == both
 
 
 @pytest.mark.parametrize(

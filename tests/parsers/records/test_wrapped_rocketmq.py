@@ -6,7 +6,7 @@ import pytest
 
 from parsers.catalogue.catalogue import catalogue
 from parsers.formats.time_zones import ZoneConverter
-from parsers.reading.forms import tell_best
+from parsers.reading.forms import choose_form
 from parsers.records.chunks import parse_chunk
 from parsers.records.context import ChunkContext
 
@@ -22,7 +22,7 @@ GONE = f"{TIME} INFO NettyEventExecutor - unregister consumer ok, no any connect
 def groups_of(text: str) -> list[tuple[str | None, bool]]:
     """The group of each event, and whether it has a time."""
     data = text.encode()
-    told = tell_best(data, is_complete=True)
+    told = choose_form(data, is_complete=True)
     assert not isinstance(told, str)
     parsed = parse_chunk(data, ChunkContext("f", "f", told, ZoneConverter("UTC"), is_final=True), catalogue())
     rows = parsed.events.select(["group", "at"]).to_pylist()

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from parsers.reading.reader import ReadOptions, find_files, read_file
-from parsers.redaction.secrets import MASK, PATTERNS, mask, masked
+from parsers.redaction.secrets import MASK, PATTERNS, mask, mask_credentials
 
 SECRET = "Zq9xTr0ub4dor"  # noqa: S105 - made up
 NAMES = [
@@ -157,7 +157,7 @@ def test_json_stays_json() -> None:
 def test_fields_stay_json_whatever_they_hold() -> None:
     fields = {"reason": "no password=", "request": {"password": f'a"{SECRET}', "user": "bob"}, "told": [f"secret={SECRET}"], "n": 1}
     batch = pa.RecordBatch.from_pydict({"fields": [json.dumps(fields), None, "{}"]})
-    told = masked(batch)["fields"].to_pylist()
+    told = mask_credentials(batch)["fields"].to_pylist()
 
     assert json.loads(told[0]) == fields | {"request": {"password": MASK, "user": "bob"}, "told": [f"secret={MASK}"]}
     assert told[1:] == [None, "{}"]

@@ -18,7 +18,7 @@ def rows(*files: str) -> pa.Table:
 
 def test_the_first_lines_of_each_file_fit_however_they_come() -> None:
     room = EventsPerFileLimit(2)
-    taken = [room.fitting(part)["number"].to_pylist() for part in (rows("a", "b", "a"), rows("a", "b", "b", "b"))]
+    taken = [room.within_limit(part)["number"].to_pylist() for part in (rows("a", "b", "a"), rows("a", "b", "b", "b"))]
     assert taken == [[0, 1, 2], [1]]
     assert room.warnings() == [
         "a: 1 lines of clients that name no group are not used; only the first 2 are",
@@ -28,7 +28,7 @@ def test_the_first_lines_of_each_file_fit_however_they_come() -> None:
 
 def test_what_fits_is_not_copied_and_not_told() -> None:
     room, part = EventsPerFileLimit(2), rows("a", "a")
-    assert room.fitting(part) is part
+    assert room.within_limit(part) is part
     assert room.warnings() == []
 
 

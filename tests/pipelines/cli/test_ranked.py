@@ -147,4 +147,4 @@ def test_the_whole_answer(both: tuple[Made, Any], groups: list[str], kept_max: i
         rows.rebalances, key=lambda row: (row.started_at is None, row.started_at, row.rebalance_id)
     )  # as tables are read
     expected = build_answer(rows, **given)
-    assert build_answer(tables, **given, worst=ranked.worst_incidents, tallied=ranked.tallied) == expected
+    assert build_answer(tables, **given, worst=ranked.worst_incidents, tallied=ranked.rebalance_totals) == expected

@@ -33,7 +33,7 @@ from pipelines.spark import filesystem as spark_files
 from pipelines.storage import object_stores as stores
 from pipelines.transforms.read import file_splits as parts
 from pipelines.transforms.read import records as parsed_module
-from pipelines.transforms.read.records import parsed
+from pipelines.transforms.read.records import parse_files
 from tests.conftest import LONG
 from tests.pipelines.site import Site
 
@@ -123,7 +123,7 @@ def records(spark: SparkSession, *, is_local: bool) -> dict[str, list[str]]:
     """Records of all kinds, as the job reads them, and the checkpoints of their files."""
     options = ReadOptions(fold_runs=True)
     found = find_files([MOUNT], options)
-    read = parsed(spark, [(source, None) for source in found.files], options, BLOCK, is_local=is_local)
+    read = parse_files(spark, [(source, None) for source in found.files], options, BLOCK, is_local=is_local)
     rows = {kind: sorted(map(str, read.arrow(kind).to_pylist())) for kind in RECORD_KINDS}
     read.release()
     places.ahead({source.path: checkpoint_parts(source, source.size_bytes) for source in found.files})
@@ -206,7 +206,7 @@ def test_large_files_are_read_in_parts(
     [file] = find_files([MOUNT]).files
     monkeypatch.setattr(parts, "STEP_BYTES", step)
     with pieces.cut_at(spark, step):
-        [found] = parts.measured(spark, {places.filesystem_of(file.path).url_of(file.path): file}).values()
+        [found] = parts.measure_splits(spark, {places.filesystem_of(file.path).url_of(file.path): file}).values()
     assert [part.reading.line for part in found] == lines_before
     assert len(found) == 6
     told = records(spark, is_local=False)
@@ -223,7 +223,7 @@ def test_a_byte_order_mark_that_is_lost_is_told(spark: SparkSession, mounted: Pa
     monkeypatch.setattr(spark_files, "_HEAD_LINES", 10)
     through_spark(spark)
     [file] = find_files([MOUNT]).files
-    read = parsed(spark, [(file, None)], ReadOptions(), BLOCK, is_local=False)
+    read = parse_files(spark, [(file, None)], ReadOptions(), BLOCK, is_local=False)
     [report] = read.arrow("files").to_pylist()
     assert (report["status"], report["reason"]) == ("rejected", "not read: begins with a byte order mark, which Spark's reader drops")
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.jobs.schedule import until_told
+from pipelines.jobs.schedule import until_stopped
 from pipelines.spark import session
 from pipelines.spark.shuffle_partitions import partitions_of
 from tests.conftest import LONG, ROOT
@@ -204,7 +204,7 @@ class MadeUp:
 def test_a_session_leaves_a_schedule_its_signals(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr("pyspark.sql.SparkSession", SimpleNamespace(getActiveSession=lambda: None, builder=MadeUp()))
     before, over = signal.getsignal(signal.SIGINT), threading.Event()
-    with until_told(over):
+    with until_stopped(over):
         session.get_session({"spark.master": "spark://elsewhere:7077"})
         signal.raise_signal(number)  # the run that is under way goes on
         assert over.is_set()

@@ -104,13 +104,13 @@ def test_lines_of_large_files_are_counted_by_workers(spark: SparkSession, tmp_pa
         [(source, None) for source in found.values()],
         [(found["a.log"], Start(start.start, start.line))],
     ):
-        lines = line_counts.counted(spark, sources, 1 << 16)
+        lines = line_counts.count_lines(spark, sources, 1 << 16)
         shares = ranges.share_out(sources, 1, 1 << 16, lines)
         by_place = sorted((part for share in shares for part in share), key=lambda part: (part.source.name, part.start))
         assert by_place == [part for source, begin in sources for part in ranges.split(source, 1 << 16, begin)]
-    assert {Path(name).name: ends is None for name, ends in line_counts.counted(spark, sources, 1 << 16).items()} == {"a.log": False}
-    assert line_counts.counted(spark, [(found["b.log"], None)], 1 << 16) == {found["b.log"].name: None}
-    assert line_counts.counted(spark, [(found["small.log"], None)], 1 << 16) == {}
+    assert {Path(name).name: ends is None for name, ends in line_counts.count_lines(spark, sources, 1 << 16).items()} == {"a.log": False}
+    assert line_counts.count_lines(spark, [(found["b.log"], None)], 1 << 16) == {found["b.log"].name: None}
+    assert line_counts.count_lines(spark, [(found["small.log"], None)], 1 << 16) == {}
 
 
 @pytest.mark.spark

@@ -31,7 +31,7 @@ def test_a_table_is_made_as_it_is_declared_and_changed_where_it_is_meant(spark: 
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
     path = str(tmp_path / "it's a `table` [1]")
-    assert delta.told_of(spark, path) is None
+    assert delta.properties_of(spark, path) is None
     schema = StructType([StructField("group", StringType(), True, {"comment": "it's"}), StructField("n", LongType())])
     for _ in range(2):
         delta.create(spark, path, schema, "It's \\ a table.", {"groupscope.x": "`1`"}, ["group"])
@@ -40,7 +40,7 @@ def test_a_table_is_made_as_it_is_declared_and_changed_where_it_is_meant(spark: 
     delta.update(spark, path, "`group` = 'a'", {"n": delta.literal(5)})
     delta.delete(spark, path, "n = 2")
 
-    properties, description = delta.told_of(spark, path) or ({}, None)
+    properties, description = delta.properties_of(spark, path) or ({}, None)
     assert (properties["groupscope.x"], description) == ("`1`", "It's \\ a table.")
     assert [field.metadata for field in found.schema] == [{"comment": "it's"}, {}]
     assert [tuple(row) for row in spark.read.format("delta").load(path).collect()] == [("a", 5)]
@@ -55,7 +55,7 @@ def test_a_table_is_described_anew_in_one_commit(spark: SparkSession, tmp_path: 
     delta.comment(spark, path, {"group": "it's", "n": "a \\ number"})
     delta.set_properties(spark, path, {"comment": "after", "groupscope.x": "it's"})
 
-    properties, description = delta.told_of(spark, path) or ({}, None)
+    properties, description = delta.properties_of(spark, path) or ({}, None)
     assert (properties["groupscope.x"], description) == ("it's", "after")
     fields = spark.read.format("delta").load(path).schema
     assert [field.metadata for field in fields] == [{"comment": "it's"}, {"comment": "a \\ number"}]

@@ -38,7 +38,7 @@ def proposals(scene: Scene) -> Iterator[Script]:
     yield from proposer(scene)
 
 
-def standing(scene: Scene) -> tuple[HiddenInput, ...]:
+def possible_states(scene: Scene) -> tuple[HiddenInput, ...]:
     """States in which the coordinator can write this line.
 
     Where the model does not have it there.
@@ -46,8 +46,8 @@ def standing(scene: Scene) -> tuple[HiddenInput, ...]:
     line, certainty = scene.line, scene.explanation.certainty
     if line.group is None or line.name not in PROPOSERS:
         return ()
-    previous_lines = _told_before(scene)
-    state, generation = scene.explanation.standing
+    previous_lines = _logged_state_before(scene)
+    state, generation = scene.explanation.state_and_generation
     began = line if line.name == "RebalanceStarted" else scene.next("RebalanceStarted")
     told_generation = began.generation if began is not None else _generation_before(line)
     if state is None and previous_lines is None and told_generation is None:
@@ -66,7 +66,7 @@ PENDING_LINES = frozenset({"PendingMemberLeft", "PendingMemberExpired"})
 CREATING = frozenset({"SimpleGroupCreated", "GroupsDeleted", "GroupLoaded", "GroupUnloaded", "GroupDied", "MemberLoaded"})
 
 
-def _told_before(scene: Scene) -> State | None:
+def _logged_state_before(scene: Scene) -> State | None:
     """The state before a line, where it prints or implies one."""
     line = scene.line
     if line.name in ("MemberAdded", "PendingMemberJoined", "MemberIdHandedOut", "StaticMemberReplaced"):

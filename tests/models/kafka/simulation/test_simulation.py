@@ -26,7 +26,7 @@ from models.kafka.simulation.world import WrittenLine
 from parsers.catalogue.catalogue import catalogue
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
-from pipelines.simulate.run import bundled, read_scenario, simulate
+from pipelines.simulate.run import bundled_scenarios, read_scenario, simulate
 from pipelines.simulate.wording import Wording
 from tests.roundtrip import random_scenario
 
@@ -65,8 +65,8 @@ def everything_in(folder: Path) -> dict[str, bytes]:
 
 
 def test_every_bundled_scenario_is_listed_here_and_describes_itself() -> None:
-    assert set(bundled()) == set(CAUSES)
-    assert all(description.endswith(".") or description for description in bundled().values())
+    assert set(bundled_scenarios()) == set(CAUSES)
+    assert all(description.endswith(".") or description for description in bundled_scenarios().values())
 
 
 @pytest.mark.parametrize("name", sorted(CAUSES))

@@ -179,8 +179,8 @@ def test_what_is_forgotten_of_alerts_keeps_nobody_from_telling(spark: SparkSessi
     schedule.run(20, BEGAN, incident("other"))
     place = Warehouse(spark, str(schedule.place))
     register = Runs(place, timedelta(minutes=10))
-    register.forget_told(set())
-    register.forget_told({"whole", "never told"})
+    register.forget_sent(set())
+    register.forget_sent({"whole", "never told"})
     assert [row["incident_id"] for row in place.read_arrow("alerts").to_pylist()] == ["other"]
     assert schedule.run(0, incident("other"), incident("new", groups=["audit"])) == ["new"]
     assert goes(schedule) == set()

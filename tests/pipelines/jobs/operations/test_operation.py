@@ -28,7 +28,7 @@ from pipelines.cli.report_folder import INCIDENTS_MAX, index_page
 from pipelines.errors import UsageError
 from pipelines.jobs.operations.alerts import FAILURES_MAX, AlertOptions, DeliveryCounts, send_new, sender
 from pipelines.jobs.operations.metrics import RunFacts, last_success, metrics_text, table_samples
-from pipelines.jobs.schedule import repeat, until_told
+from pipelines.jobs.schedule import repeat, until_stopped
 from pipelines.schema.tables import TABLES
 from tests.conftest import ROOT
 
@@ -72,7 +72,7 @@ def test_runs_that_take_longer_are_not_made_up_for() -> None:
 
 def test_a_signal_lets_the_run_end_and_a_second_one_does_not() -> None:
     over = threading.Event()
-    with until_told(over):
+    with until_stopped(over):
         signal.raise_signal(signal.SIGTERM)
         assert over.is_set()
         with pytest.raises(KeyboardInterrupt):
