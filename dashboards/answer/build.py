@@ -16,7 +16,7 @@ from conf.causes import Advice, Cause, causes, incident_kinds, outage_cause, out
 from conf.causes import cause as cause_entry
 from conf.causes import root_cause as root_cause_entry
 from dashboards.answer import presence
-from dashboards.answer.fitting import applicable_advice, versions_of, with_applicable_advice
+from dashboards.answer.applicable_advice import applicable_advice, versions_of, with_applicable_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
 from dashboards.answer.totals import RebalanceTally, Verdicts, first, heaviest
 from dashboards.view import answer as data

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conf.readiness import readiness
-from dashboards.answer.fitting import numbers
+from dashboards.answer.applicable_advice import numbers
 from dashboards.answer.history.periods import covered_seconds
 from dashboards.view.answer import Rebalance
 from dashboards.view.row_access import column, name_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conf.causes import turns
-from dashboards.answer.fitting import is_applicable, numbers
+from dashboards.answer.applicable_advice import is_applicable, numbers
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.rows import Person, Rebalance
 from models.whatif.advice import Advice, advise, candidates

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conf.causes import cause
+from dashboards.answer.applicable_advice import applicable_advice
 from dashboards.answer.build import rebalance
-from dashboards.answer.fitting import applicable_advice
 from tests.dashboards import made
 
 SESSION = [
