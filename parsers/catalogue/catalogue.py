@@ -153,7 +153,7 @@ class Catalogue:
         message: str,
         offsets_partitions: int | None = None,
     ) -> Match | None:
-        """What a record means, or None where the catalogue doesn't know it.
+        """Return the meaning of a record, None if it is unknown.
 
         `logger` may be shortened or absent. `offsets_partitions` is the partition count of `__consumer_offsets`
         where it is known; it decides between readings.
@@ -272,7 +272,7 @@ class Catalogue:
         return openings
 
     def all_openings(self, bucket: Bucket, head: str, at: int) -> Iterator[Opening]:
-        """Prefixes of any length: an id may hold a closing bracket."""
+        """Prefixes of any length, because an id may contain a closing bracket."""
         yield Opening(bucket, {}, at)
         if not at:
             yield from self.marked(head)
@@ -305,7 +305,7 @@ class Catalogue:
         return ambiguous(readings) if readings else None
 
     def allows(self, message: Message, segment: str) -> bool:
-        """Whether a record of this logger may be this message.
+        """Return True if this logger may write the message.
 
         A logger that no entry names says nothing.
         """
@@ -329,7 +329,7 @@ class Catalogue:
         return Match(entry.id, entry.emits, entry.system, entry.witness, columns, fields)
 
     def swallows(self, match: Match) -> bool:
-        """Whether a name holds fixed words of the message.
+        """Return True if a name contains fixed words of the message.
 
         Then a cut text was read in a shorter wording.
         """
@@ -341,7 +341,7 @@ class Catalogue:
         return any(words in name for words in self._inner_words[match.message_id] for name in names)
 
     def with_exception(self, match: Match, stack: str) -> Match:
-        """The match with what its entry wants of the exception behind the message."""
+        """Add the fields that an entry takes from the stack trace."""
         block = self.messages[match.message_id].block if stack else None
         stack_fields = block.read(stack) if block is not None and block.is_of_exceptions else {}
         return match._replace(fields={**match.fields, **stack_fields}) if stack_fields else match
@@ -356,11 +356,11 @@ class Catalogue:
         return Match(message.id, message.emits, message.system, message.witness, columns, values)
 
     def unread_request(self, message: str) -> bool:
-        """Whether a message is a request about groups that can't be read."""
+        """Return True for a request about groups that can't be read."""
         return self._requests.is_unread(message)
 
     def refuses_number(self, logger: str | None, message: str) -> bool:
-        """Whether only a number out of bounds hides a known message.
+        """Return True if only a number out of range prevents a match.
 
         `match` makes nothing of such a message.
         """
@@ -389,15 +389,15 @@ class Catalogue:
         return segment
 
     def names_logger(self, logger: str) -> bool:
-        """Whether some entry of the catalogue is printed by this logger."""
+        """Return True if any entry of the catalogue names this logger."""
         return self.segment(logger) in self._logger_names
 
     def concerns_groups(self, logger: str | None) -> bool:
-        """Whether lines of this logger concern groups."""
+        """Return True if lines of this logger concern groups."""
         return bool(logger) and self._group_loggers.concerns(logger or "", self.segment(logger or ""))
 
     def shows_unknown(self, logger: str | None, level: str | None, message: str) -> bool:
-        """Whether a line that nothing matches must be shown as unknown."""
+        """Return True if an unmatched line is to be shown as unknown."""
         return bool(logger) and self._group_loggers.shows(logger or "", self.segment(logger or ""), level, message)
 
     @staticmethod
@@ -423,7 +423,7 @@ class Catalogue:
         ]
 
     def render(self, message_id: str, version: str, fields: Mapping[str, Any]) -> str:
-        """The line of a version: the wording that says most of `fields`.
+        """Write a version's line, in the wording with most of `fields`.
 
         Raises KeyError where the version has no wording of the message for which all fields are given.
         """
@@ -454,12 +454,12 @@ class Catalogue:
             name = prefix.inside
 
     def needs(self, pattern: Pattern, given: frozenset[str]) -> frozenset[str]:
-        """The fields without which a wording can't be written, its prefixes' included."""
+        """Fields required for writing a wording and its prefixes."""
         return pattern.template.needs().union(*(template.needs() for template in self._before(pattern, given)))
 
     @staticmethod
     def fits(pattern: Pattern, fields: Mapping[str, Any]) -> bool:
-        """Whether a wording's fixed values equal those of the fields."""
+        """Return True if the wording's fixed values agree with the fields."""
         return all(fields.get(name, value) == value for name, value in pattern.constants.items())
 
 

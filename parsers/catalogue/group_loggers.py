@@ -22,14 +22,14 @@ class _Package(NamedTuple):
     classes: frozenset[str]
 
     def holds(self, parts: Sequence[str], segment: str) -> bool:
-        """Whether a logger is of this package; parts may be shortened."""
+        """Return True if a logger, perhaps shortened, belongs to this package."""
         if len(parts) < PARTS_MIN and segment in self.classes:
             return True
         return len(parts) >= len(self.parts) and all(whole.startswith(part or "?") for part, whole in zip(parts, self.parts, strict=False))
 
 
 class GroupLoggers:
-    """Loggers that concern groups, and what of theirs is passed over."""
+    """Loggers that concern groups, and their lines that are ignored."""
 
     def __init__(self, source: Mapping[str, Any]) -> None:
         self._packages = [
@@ -47,11 +47,11 @@ class GroupLoggers:
         self._whole |= segments
 
     def concerns(self, logger: str, segment: str) -> bool:
-        """Whether lines of this logger concern groups."""
+        """Return True if lines of this logger concern groups."""
         return segment in self._whole or self._in_package(logger, segment)
 
     def shows(self, logger: str, segment: str, level: str | None, message: str) -> bool:
-        """Whether a line that no entry knows is shown as unknown."""
+        """Return True if an unmatched line is to be shown as unknown."""
         if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):
             return False
         texts = (*self._ignored_texts.get(segment, ()), *self._ignored_texts.get(ANY_LOGGER, ()))

@@ -30,7 +30,7 @@ class Block:
 
     @property
     def is_of_exceptions(self) -> bool:
-        """Whether it reads exceptions, which no layout counts to the message."""
+        """True for exceptions, which no layout counts as part of messages."""
         return self._line is THROWN
 
     @property

@@ -59,7 +59,7 @@ def read_yaml() -> dict[str, Any]:
 
 
 def without_explanations(node: Any) -> Any:
-    """Without what only people and tests read."""
+    """Remove the keys that only people and tests read."""
     if isinstance(node, dict):
         return {name: without_explanations(value) for name, value in node.items() if name not in _FOR_PEOPLE}
     if isinstance(node, list):
@@ -68,7 +68,7 @@ def without_explanations(node: Any) -> Any:
 
 
 def deciding_parts(document: Any) -> Any:
-    """The parts of a YAML document that decide anything.
+    """The parts of a YAML document that affect results.
 
     Of the catalogue's own, what matching needs, with its keys in order.
     """
@@ -78,12 +78,12 @@ def deciding_parts(document: Any) -> Any:
 
 
 def compiled_catalogue() -> bytes:
-    """The compiled form of the YAML as it stands."""
+    """The compiled form of the current YAML files."""
     return orjson.dumps(without_explanations(read_yaml()), option=orjson.OPT_SORT_KEYS) + b"\n"
 
 
 def load() -> dict[str, Any]:
-    """The catalogue's content, from the compiled form where that is in step."""
+    """Load the catalogue, from the compiled form if it is current."""
     path = _FOLDER / COMPILED
     if path.is_file():
         document: dict[str, Any] = orjson.loads(path.read_bytes())

@@ -95,7 +95,7 @@ def _heartbeat(request: Body, response: Body) -> dict[str, Any]:
 
 
 def _topology_state(response: Body) -> dict[str, Any]:
-    """What an answer tells of the topics of the group's topology."""
+    """State of the topology's topics, from an answer."""
     if response.get("errorCode") != 0 or (response.get("memberEpoch") or 0) <= 0:
         return {}
     for status in response.get("status") or ():

@@ -82,7 +82,7 @@ class WordingVersions:
         )
 
     def _within(self, head: str, message_id: str) -> list[Pattern]:
-        """Wordings of a message behind what an unknown layout puts before it."""
+        """Wordings of a message after the header of an unknown layout."""
         for begin in islice(_BEGINS.finditer(head), BEGINS_MAX):
             fitting = self._fitting(head[begin.end() :], message_id)
             if fitting:

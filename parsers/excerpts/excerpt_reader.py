@@ -157,7 +157,7 @@ class ExcerptReader:
         return []
 
     def _in_field(self, text: str, last: int) -> list[Excerpt]:
-        """Records in the field of a document that holds a log's line."""
+        """Records in the field of a document that contains the log line."""
         document = json_document(text)
         if document is None:
             return []
@@ -222,12 +222,12 @@ class ExcerptReader:
             yield text, ends
 
     def _opens_over(self, line: str, following: str) -> bool:
-        """Whether a line's end parts the first words of a message."""
+        """Return True if a message's first words continue in the next line."""
         ends, begins = line.rstrip()[-_EDGE:], following.lstrip()[:_EDGE]
         return any(self.openings.places(f"{ends}{glue}{begins}") for glue in ("", " "))
 
     def _is_hard(self, line: tuple[int, str], widths: list[int], following: str) -> bool:
-        """Whether a line was cut at a width, within a word perhaps."""
+        """Return True if a line was wrapped at a width, whatever the word."""
         full = self.width > 0 and widths[line[0]] == self.width
         return full and not line[1].endswith(" ") and not following.startswith(" ")
 
@@ -352,12 +352,12 @@ def document_starts(lines: Sequence[str]) -> Iterator[int]:
 
 
 def has_odd_time(header: Header) -> bool:
-    """Whether a layout cannot read the time that it found."""
+    """Return True if a layout finds a time that it cannot read."""
     return header.stamp is not None and header.date is not None and header.date.read(header.stamp)[0] is None
 
 
 def with_times(excerpts: Iterable[Excerpt], header: Header | None) -> list[Excerpt]:
-    """Records of a text, without those whose time is broken.
+    """Drop the records with broken times.
 
     It may be in a form that the layout does not have; where only a part of it can be read, it is broken.
     """
@@ -390,13 +390,13 @@ def _named(logger: re.Match[str]) -> str:
 
 
 def _closes_nothing(text: str) -> bool:
-    """Whether a text ends with a quote that none of its own opened."""
+    """Return True if a text ends with an unmatched quote."""
     quote = text.rstrip(" ,;")[-1:]
     return quote in _QUOTES and text.count(quote) % 2 == 1
 
 
 def _quote_before(text: str, start: int) -> str:
-    """The quote that the message, or the line that it ends, stands in."""
+    """The opening quote around the message, or around the line it ends."""
     for place in range(start - 1, max(-1, start - _NEAR), -1):
         if text[place] in _QUOTES:
             return text[place]

@@ -29,7 +29,7 @@ class Lead(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """The form of its time, and where that and the logger stand."""
+    """Form of the time, and positions of time and logger."""
 
     form: int | None
     stamp: tuple[int, int]
@@ -70,6 +70,6 @@ def _places_in(text: str) -> _Places:
 
 
 def level_in(text: str) -> str | None:
-    """The last level that a text names."""
+    """The last level named in a text."""
     level = next(reversed(list(_LEVEL.finditer(text))), None)
     return None if level is None else level_named((level["plain"] or level["named"] or level["boxed"]).upper())

@@ -36,5 +36,5 @@ def month_number(name: str) -> int:
 
 
 def is_afternoon(half: str) -> bool:
-    """Whether the half of a day is its second."""
+    """Return True for the names of the second half of the day."""
     return _AFTERNOON.match(half) is not None

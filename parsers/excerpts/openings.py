@@ -46,11 +46,11 @@ class Openings:
         self._bytes = ahocorasick_rs.BytesAhoCorasick(self._in_bytes)
 
     def may_know(self, message: str) -> bool:
-        """Whether a message holds the longest fixed words of a known one."""
+        """Return True if a message contains an entry's longest fixed words."""
         return message.startswith((_COMPLETED, _RECEIVED)) or bool(self._words.find_matches_as_indexes(message))
 
     def has_telling(self, message: str) -> bool:
-        """Whether a message holds fixed words of a known one that few others have."""
+        """Return True if a message contains an entry's rare fixed words."""
         hits = self._words.find_matches_as_indexes(message, overlapping=True)
         return any(end - start >= _TELLING_WORDS for _, start, end in hits)
 
@@ -63,17 +63,17 @@ class Openings:
         return ahocorasick_rs.AhoCorasick(self._longest)
 
     def places(self, text: str) -> list[int]:
-        """Places at which a message may begin, ascending."""
+        """Positions at which a message may begin, ascending."""
         hits = self._search.find_matches_as_indexes(text, overlapping=True)
         return sorted({start for _, start, _ in hits if not (start and text[start].isalpha() and text[start - 1].isalpha())})
 
     def prefix_places(self, text: str) -> list[int]:
-        """Places of prefixes; each starts a record."""
+        """Positions of prefixes; each starts a record."""
         count = len(self._prefixes)
         return sorted({start for number, start, _ in self._search.find_matches_as_indexes(text, overlapping=True) if number < count})
 
     def byte_places(self, data: Buffer, *, is_telling: bool = False) -> tuple[Ints, Ints]:
-        """Places in bytes of prefixes, and of messages without one.
+        """Byte positions of prefixes, and of messages without one.
 
         With `telling`, without those that are seldom read.
         """
@@ -87,7 +87,7 @@ class Openings:
 
 
 def _is_inside(data: Buffer, start: int) -> bool:
-    """Whether a place is one within a word."""
+    """Return True for a position inside a word."""
     return start > 0 and data[start] in _LETTERS and data[start - 1] in _LETTERS
 
 

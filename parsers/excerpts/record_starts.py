@@ -69,7 +69,7 @@ def _inside_documents(lines: Lines) -> Flags:
 
 
 def _after(flags: Flags) -> Flags:
-    """Flag lines behind a flagged one."""
+    """Flag the lines after flagged ones."""
     return np.concatenate(([False], flags[:-1]))
 
 
@@ -82,7 +82,7 @@ def _soon_after(flags: Flags) -> Flags:
 
 
 def opening_places(lines: Lines, openings: Openings, width: int) -> Sequence[Ints]:
-    """Places of prefixes and of other first words, searched once.
+    """Positions of prefixes and of other first words, searched once.
 
     Then the same for those that go on in the next line.
     """
@@ -132,7 +132,7 @@ def _before_breaks(data: bytes, breaks: Ints) -> Ints:
 
 
 def _behind_breaks(data: bytes) -> Ints:
-    """Places of blanks and further breaks behind line breaks."""
+    """Positions of blanks and further breaks after line breaks."""
     places = [np.arange(match.start() + 1, match.end()) for match in _INDENTS.finditer(data)]
     return np.concatenate([np.zeros(0, dtype=np.int64), *places])
 
@@ -151,7 +151,7 @@ def _flagged(lines: Lines, places: Ints) -> Flags:
 
 
 def _times(lines: Lines) -> Ints:
-    """Places in times, behind a date and an hour.
+    """Positions in times, after a date and an hour.
 
     Only those near the beginnings of lines.
     """
@@ -163,7 +163,7 @@ def _times(lines: Lines) -> Ints:
 
 
 def _is_alone(data: bytes, begin: int, end: int) -> bool:
-    """Whether a number is the only word of its line."""
+    """Return True if a number is the only word of its line."""
     stop = data.find(b"\n", end)
     stop = stop if stop >= 0 else len(data)
     return _WORD.search(data, data.rfind(b"\n", 0, begin) + 1, begin) is None and _WORD.search(data, end, stop) is None

@@ -35,7 +35,7 @@ class Shape:
 
     @property
     def is_timed(self) -> bool:
-        """Whether most records have a time."""
+        """True if most records have a time."""
         return "%d" in self.pattern
 
 
@@ -47,14 +47,14 @@ def learned_shape(excerpts: Sequence[Excerpt], lines: Sequence[str]) -> Shape:
 
 
 def usual_tail(excerpts: Sequence[Excerpt]) -> str:
-    """Marks, without letters and digits, behind most messages."""
+    """Punctuation after most messages."""
     tails = Counter(excerpt.behind.partition("\n")[0].rstrip() for excerpt in excerpts)
     tail = min(tails, key=lambda tail: (-tails[tail], tail))
     return tail if _MARKS.fullmatch(tail) and 2 * tails[tail] > len(excerpts) >= _LEAST_TAILED else ""
 
 
 def common_tail(lines: Sequence[str]) -> str:
-    """The end that all lines share, behind their messages.
+    """The text that ends all lines, after their messages.
 
     Lines that begin differently must share it, from a blank or a separator on.
     """

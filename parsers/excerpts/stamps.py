@@ -66,7 +66,7 @@ _SECOND_DIGITS = 10
 
 
 class FoundStamp(NamedTuple):
-    """A time in a text: its place, and the text that `date` reads."""
+    """A time in a text: position, and the text that `date` reads."""
 
     begin: int
     end: int
@@ -75,20 +75,20 @@ class FoundStamp(NamedTuple):
 
 
 class PlacedStamp(NamedTuple):
-    """A time, and the form by which `stamp_of` reads its like."""
+    """A time, with the form by which `stamp_of` reads similar ones."""
 
     form: int
     stamp: FoundStamp
 
 
 def last_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
-    """The last time between two places, one with a date if any."""
+    """The last time between two positions, preferably with a date."""
     stamp = last_placed(text, begin, end)
     return None if stamp is None else stamp.stamp
 
 
 def last_placed(text: str, begin: int, end: int) -> PlacedStamp | None:
-    """The last time between two places, with its form."""
+    """The last time between two positions, with its form."""
     best: PlacedStamp | None = None
     for number in (*range(len(_FORMS)), _EPOCH_FORM):
         for match in _READERS[number][0].finditer(text, begin, end):
@@ -108,26 +108,26 @@ def last_placed(text: str, begin: int, end: int) -> PlacedStamp | None:
 
 
 def stamp_of(form: int, text: str, begin: int, end: int) -> FoundStamp | None:
-    """The time of a form at a place, None if there is no such."""
+    """The time between two positions in a known form, None without one."""
     regex, read = _READERS[form]
     match = regex.match(text, begin)
     return read(match) if match is not None and match.span() == (begin, end) else None
 
 
 def has_false_date(text: str) -> bool:
-    """Whether something in a text looks like a date and is none."""
+    """Return True if a text contains an invalid date."""
     return any(_dated(match) is None for form in _FORMS for match in form.finditer(text))
 
 
 def first_stamp(text: str, begin: int, end: int) -> FoundStamp | None:
-    """The first time with a date between two places."""
+    """The first time with a date between two positions."""
     stamps = [stamp for form in _FORMS if (match := form.search(text, begin, end)) and (stamp := _dated(match)) is not None]
     stamps += [_epoch(match)] if (match := _EPOCH.search(text, begin, end)) else []
     return min(stamps, key=lambda stamp: stamp.begin, default=None)
 
 
 def is_clock(text: str) -> bool:
-    """Whether a text is a time of day alone."""
+    """Return True for a time of day without a date."""
     return _OF_A_DAY.fullmatch(text) is not None
 
 

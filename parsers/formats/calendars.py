@@ -19,7 +19,7 @@ _YEAR = re.compile(
 
 
 def gregorian_year(year: int) -> int:
-    """The Gregorian year of one that a stamp has."""
+    """Convert the year of a time stamp to the Gregorian calendar."""
     return year - BUDDHIST_AHEAD if year in _BUDDHIST_YEARS else year
 
 

@@ -80,7 +80,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def split_escaped(text: str) -> list[str]:
-    """Lines of a text; an escaped break before a time parts them."""
+    """Split a text into lines, also at escaped breaks before a time."""
     return (_ESCAPED_BREAKS.sub("\n", text) if "\\" in text else text).split("\n")
 
 
@@ -96,7 +96,7 @@ def bare_end(text: str) -> str:
 
 
 def unclosed_end(text: str) -> str:
-    """Text without brackets at its end that close none of its own."""
+    """Remove unmatched closing brackets from the end of a text."""
     while text[-1:] in _BRACKETS and text.count(text[-1]) > text.count(_BRACKETS[text[-1]]):
         text = text[:-1].rstrip()
     return text

@@ -50,7 +50,7 @@ _TEXT_CONTROLS = frozenset(b"\t\n\r\x0b\x0c\x08\x1b\x00")
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """Form of a file, by its first lines.
+    """How to read a file, derived from its first lines.
 
     Small, hashable and picklable: it travels to workers.
     """
@@ -76,7 +76,7 @@ class FileFormat:
 
     @property
     def name(self) -> str:
-        """The layout as reports name it."""
+        """Name of the layout in reports."""
         name = f"{MESSAGES}: {self.shape}" if self.shape else self.layout_name
         name = f"{name}, newest first" if self.newest_first else name
         name = f"{name}, {self.calendar}" if self.calendar else name

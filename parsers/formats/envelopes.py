@@ -116,7 +116,7 @@ class ObjectWrapper:
 
 
 def _as_record(document: dict[str, Any]) -> dict[str, Any]:
-    """A document with what its known inner objects hold, time first."""
+    """A document with the fields of its known inner objects, time first."""
     roots = _data()["json"]["roots"]
     inner = [document[root] for root in roots if root and isinstance(document.get(root), dict)]
     stamp = _json_stamp(document)

@@ -78,7 +78,7 @@ def field_of(document: Any, path: str) -> Any:
 
 
 def text_field(document: Any, path: str) -> str | None:
-    """A text by its name, also one that journald gives as its bytes."""
+    """A text field by its name; journald may write it as bytes."""
     value = field_of(document, path)
     if isinstance(value, list) and value and all(isinstance(byte, int) and 0 <= byte <= 0xFF for byte in value):
         return bytes(value).decode("utf-8", "replace")
@@ -95,11 +95,11 @@ def object_depths(text: str) -> list[str]:
 
 
 def opens_object(line: bytes, blanks: bytes) -> bool:
-    """Whether an object begins on an indented line of its own."""
+    """Return True if a line at this indentation begins an object."""
     rest = line.removeprefix(blanks) if line.startswith(blanks) else b" "
     return rest.rstrip().endswith(b"{") and not rest[:1].isspace()
 
 
 def closes_object(line: bytes, blanks: bytes) -> bool:
-    """Whether the object that such a line began ends here."""
+    """Return True if a line at this indentation ends an object."""
     return line.startswith(blanks + b"}") and not line[len(blanks) + 1 :].strip(b", \t\r")

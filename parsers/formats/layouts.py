@@ -292,7 +292,7 @@ def layouts() -> tuple[Layout, ...]:
 
 
 def begins_record(line: str) -> bool:
-    """Whether a line begins with a dated header of any layout.
+    """Return True if a line begins with any layout's dated header.
 
     Or with one whose time is broken.
     """
@@ -319,7 +319,7 @@ MESSAGES = "messages"
 
 @lru_cache(maxsize=128)
 def layout_named(name: str) -> AnyLayout:
-    """The layout that a name stands for."""
+    """Find a layout by name."""
     if name == MESSAGES:
         return compile_layout(MESSAGES, "%m")
     if name == LOGFMT:
@@ -452,7 +452,7 @@ class Vote(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Whether the layout reads all parts of most headers."""
+        """True if the layout reads all parts of most headers."""
         return self.layout is not None and self.layout.product != ANY_PRODUCT and 2 * self.score > self.headers * self.layout.fields
 
 

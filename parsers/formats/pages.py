@@ -159,7 +159,7 @@ class RichTextWrapper:
 
 @dataclass(frozen=True, slots=True)
 class NestWrapper:
-    """A text with values behind it, which becomes one document."""
+    """A text followed by values, converted to one document."""
 
     name: str = "nest_values"
 
@@ -172,7 +172,7 @@ class NestWrapper:
 
 
 def _rich(match: re.Match[str]) -> str:
-    """The character that a control word of rich text stands for."""
+    """The character of a control word in rich text."""
     code, number, line_break, tab, escaped, _ = match.groups()
     if code:
         return bytes.fromhex(code).decode("cp1252", "replace")
@@ -197,7 +197,7 @@ PAGES: dict[str, Wrapper] = {
 
 
 def page_wrappers(sample: bytes) -> Iterator[str]:
-    """Names of wrappers around a whole page, told by most of its lines."""
+    """Names of wrappers around a whole page, by most of its lines."""
     if sample.lstrip().startswith(_RICH_TEXT):
         yield "rich_text"
     if len(_SOFT_BREAK.findall(sample)) >= _SOFT_BREAKS:
@@ -218,7 +218,7 @@ def code_wrappers(sample: bytes) -> Iterator[str]:
 
 
 def _is_coded(sample: bytes, code: re.Pattern[bytes]) -> bool:
-    """Whether most lines are written in codes."""
+    """Return True if most lines are encoded."""
     if code.search(sample) is None:
         return False
     lines = [line for line in sample.split(b"\n") if line.strip()]
@@ -226,7 +226,7 @@ def _is_coded(sample: bytes, code: re.Pattern[bytes]) -> bool:
 
 
 def _goes_on(line: bytes, following: bytes) -> bool:
-    """Whether a string goes on in the next line."""
+    """Return True if a string continues in the next line."""
     end = _PIECE_END.search(line)
     begin = _PIECE_BEGIN.match(following) if end is not None else None
     return end is not None and begin is not None and begin[2] == end[1]

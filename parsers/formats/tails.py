@@ -36,7 +36,7 @@ _TIME = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]
 
 @dataclass(frozen=True, slots=True)
 class TailWrapper:
-    """Words behind each message, in the form that they have in most lines.
+    """Text after each message, in the form that most lines have.
 
     A time among them is that of the record.
     """
@@ -54,7 +54,7 @@ class TailWrapper:
 
 
 def tail_named(name: str) -> TailWrapper:
-    """The wrapper whose name tells the form of the tail."""
+    """Make the wrapper for the tail encoded in its name."""
     form = name.removeprefix(TAIL)
     parts = (_WORD_FORM if part == _WORD else _BLANK_FORM if part.isspace() else re.escape(part) for part in re.split(r"(w|\s+)", form))
     return TailWrapper(name, re.compile(rf"{''.join(parts)}\s*\Z".encode(), re.ASCII))

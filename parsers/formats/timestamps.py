@@ -97,7 +97,7 @@ class DateFormat:
 
     @property
     def is_absolute(self) -> bool:
-        """Whether stamps count from the epoch, which no clock's zone moves."""
+        """True if stamps count from the epoch, independent of time zones."""
         return self.pattern.startswith("UNIX")
 
 
@@ -124,7 +124,7 @@ def _day_us(year: int, month: int, day: int) -> int | None:
 
 
 def civil_us(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int | None:
-    """Local microseconds, or None for what no calendar has.
+    """Local microseconds, None for an invalid date or time.
 
     Second 60 (a leap second) counts as the next minute.
     """
@@ -199,7 +199,7 @@ def _unix(scale: int) -> Callable[[str], TimeStamp]:
 
 
 def _is_count(text: str) -> bool:
-    """Whether these are digits, and no more than a time has."""
+    """Return True for digits, no more of them than a time has."""
     return text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX
 
 

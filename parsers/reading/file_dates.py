@@ -31,7 +31,7 @@ DATED_FILES_MAX = 20
 
 
 def may_lack_date(file_format: FileFormat) -> bool:
-    """Whether times of this form may have no date."""
+    """Return True if times in this format may lack a date."""
     date = getattr(file_format.layout, "date", None)
     return not (file_format.base_days or file_format.base_years) and (bool(file_format.shape) or (date is not None and not date.has_date))
 
@@ -41,7 +41,7 @@ Times = tuple[int, int]
 
 
 def with_dates(discovery: Discovery, times_of: Callable[[SourceFile], Times | None]) -> list[str]:
-    """Date the undated files of a discovery; what was done, a line each.
+    """Date the undated files of a discovery; return one note per file.
 
     Ordinary files cost nothing.
     """
@@ -83,17 +83,17 @@ def _of_year(at: int | None) -> str:
 
 
 def is_undated(at: int) -> bool:
-    """Whether a time is of the early seventies, before these products."""
+    """Return True for a time in the early seventies, before these products."""
     return 0 <= at < (LEAP_YEAR + 2 - EPOCH.year) * YEAR_US
 
 
 def _has_month(at: int) -> bool:
-    """Whether only the year of an undated time is missing."""
+    """Return True if an undated time lacks only the year."""
     return at >= (LEAP_YEAR - EPOCH.year) * YEAR_US - DAY_US * 2
 
 
 def _years_to(at: int, begins: Sequence[int]) -> int | None:
-    """Years from LEAP_YEAR to a yearless file, None if dated ones do not tell."""
+    """Years from LEAP_YEAR to a yearless file, None if unknown."""
     if not begins or max(begins) - min(begins) > YEAR_US // 2:
         return None
     year = (EPOCH + timedelta(microseconds=min(begins))).year - LEAP_YEAR
@@ -101,7 +101,7 @@ def _years_to(at: int, begins: Sequence[int]) -> int | None:
 
 
 def _days_to(at: int, begins: Sequence[int]) -> int | None:
-    """Days from 1970 to an undated file, None if dated ones do not tell."""
+    """Days from 1970 to an undated file, None if unknown."""
     if not begins or max(begins) - min(begins) > SPREAD_US:
         return None
     return -((at - min(begins) + EARLY_US) // DAY_US)

@@ -58,7 +58,7 @@ class _Yield(NamedTuple):
 
 
 def choose_form(sample: bytes, *, is_complete: bool) -> FileFormat | str:
-    """The form that reads most records, or why there is none."""
+    """The form that reads most records, or the reason why none does."""
     detected = _best(sample, is_complete=is_complete)
     if detected != "binary":
         detected = _improved(sample, detected, code_wrappers(_whole_lines(sample)), is_complete=is_complete)
@@ -69,7 +69,7 @@ def choose_form(sample: bytes, *, is_complete: bool) -> FileFormat | str:
 
 
 def _tails(sample: bytes, layout: FileFormat | str) -> list[str]:
-    """Names of wrappers for what may stand behind each message.
+    """Names of wrappers for text that may follow each message.
 
     None where all is read, with times and with names that end otherwise.
     """
@@ -167,7 +167,7 @@ def _directed(layout: FileFormat | str, counts: _Yield) -> FileFormat | str:
 
 
 def _descends(times: Sequence[int | None]) -> bool:
-    """Whether records go from the newest to the oldest."""
+    """Return True if records are ordered from newest to oldest."""
     steps = [after - before for before, after in pairwise(time for time in times if time is not None)]
     return max(steps, default=0) <= 0 and sum(step < 0 for step in steps) >= _DESCENTS
 
@@ -196,13 +196,13 @@ def _text(part: bytes, layout: FileFormat | str) -> str:
 
 
 def _unwrapped(text: str) -> tuple[str, str]:
-    """A text without line breaks, which may stand in words or between them."""
+    """A text with its lines joined without blanks, and with blanks."""
     lines = [clean_line(line).strip() for line in text.split("\n")]
     return "".join(lines), " ".join(lines)
 
 
 def _is_page(text: str) -> bool:
-    """Whether a text has tags, entities, colours or blanks of other widths."""
+    """Return True for tags, entities, colours or unusual blanks in a text."""
     return any(clean_line(line) is not line for line in text.split("\n"))
 
 
@@ -219,7 +219,7 @@ def _opened(text: str, known: Catalogue) -> int:
 
 
 def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
-    """Whether a form leaves too much unread."""
+    """Return True if a form leaves too much unread."""
     line_count = read.recognised + read.rejected + read.unknown
     if length > _SMALL_BYTES:
         return opened > _MOST * line_count
@@ -254,7 +254,7 @@ def _indented(part: bytes, layout: FileFormat | str) -> list[FileFormat]:
 
 
 def _learned(part: bytes, layout: FileFormat | str, known: Catalogue, *, is_complete: bool) -> FileFormat | None:
-    """The form that messages tell, beside the known layout if any."""
+    """The form derived from messages, with the known layout if any."""
     text = _text(part, layout)
     lines = text.split("\n")
     wrappers: tuple[str, ...] = (_PAGE,) if _is_page(text) else ()

@@ -30,7 +30,7 @@ class LiveReader(FileReader):
 
     @property
     def source(self) -> SourceFile:
-        """The source that is read."""
+        """The source being read."""
         return self._source
 
     def renewed(self, source: SourceFile) -> LiveReader:
@@ -48,7 +48,7 @@ class LiveReader(FileReader):
         return self._read(self._rest + data, is_final=False)
 
     def settle(self) -> ParsedChunk | None:
-        """Read the last record, as nothing has followed it.
+        """Read the last record, which nothing has followed.
 
         Lines that follow it nevertheless are skipped.
         """
@@ -83,7 +83,7 @@ def stream_source(name: str, head: bytes, *, is_complete: bool) -> SourceFile | 
 
 
 class GrowingFile:
-    """A plain file that is read on, also after it was rotated."""
+    """A plain file that is followed, also across rotations."""
 
     def __init__(self, source: SourceFile, options: ReadOptions) -> None:
         self.reader = LiveReader(source, options)
@@ -94,7 +94,7 @@ class GrowingFile:
 
     @property
     def identity(self) -> tuple[int, int] | None:
-        """Device and inode of what is read now."""
+        """Device and inode of the file being read."""
         if self._file is None:
             return None
         status = os.fstat(self._file.fileno())
@@ -106,7 +106,7 @@ class GrowingFile:
         return self._source
 
     def close(self) -> None:
-        """Give the file up."""
+        """Stop reading the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -132,7 +132,7 @@ class GrowingFile:
         return chunks
 
     def _was_replaced(self) -> bool:
-        """Whether another content has taken the place of this one."""
+        """Return True if the content at this path was replaced."""
         if self._file is None:
             return os.path.exists(self._source.path)
         try:

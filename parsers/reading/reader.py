@@ -84,17 +84,17 @@ class ReadOptions:
     redaction: Redaction | None = None
 
     def zone_of(self, relative: str) -> tuple[str, bool]:
-        """Zone of a file, and whether an option named this very file."""
+        """Zone of a file, and True if a glob names the file."""
         rule = Rules(self.log_tz).rule_for(relative)
         return (rule.value, rule.is_named) if rule else ("UTC", False)
 
     def cluster_of(self, relative: str) -> str | None:
-        """The cluster that the rules give a file; None if silent."""
+        """Cluster of a file by the rules, None if none applies."""
         rule = Rules(self.clusters).rule_for(relative)
         return rule.value if rule else None
 
     def version_of(self, relative: str) -> str | None:
-        """The Kafka version that the rules give a file; None if silent."""
+        """Kafka version of a file by the rules, None if none applies."""
         rule = Rules(self.kafka_versions).rule_for(relative)
         return rule.value if rule else None
 
@@ -111,7 +111,7 @@ class ReadOptions:
 
 
 def find_files(paths: Sequence[str], options: ReadOptions | None = None) -> Discovery:
-    """Find what can be read at all paths, and what is skipped.
+    """Find readable files at all paths, and skipped ones.
 
     With the reason, and paths that do not exist. Undated files are dated by others.
     """
@@ -165,7 +165,7 @@ def _hidden(skip: SkippedFile, redaction: Redaction) -> SkippedFile:
 
 
 def _reason(reason: str, redaction: Redaction | None) -> str:
-    """Why a file is not read, without names from its content.
+    """Reason for skipping a file, without names from its content.
 
     The words that we say ourselves, and look for, are plain ones.
     """
@@ -185,7 +185,7 @@ def unmatched_globs(discovery: Discovery, options: ReadOptions) -> list[str]:
 
 
 def read_file(source: SourceFile, options: ReadOptions | None = None, catalogue: Catalogue | None = None) -> FileReader:
-    """An iterator over a file's chunks; its `report` completes with it."""
+    """Iterate over a file's chunks; `report` is complete at the end."""
     return FileReader(source, options or ReadOptions(), catalogue)
 
 
@@ -301,7 +301,7 @@ class FileReader:
         return passing, passing
 
     def _has_changed(self, stream: Stream) -> bool:
-        """Whether a plain file was emptied meanwhile."""
+        """Return True if a plain file was truncated or replaced meanwhile."""
         source, stop = self._source, self._range[1]
         if not source.is_plain:
             return False

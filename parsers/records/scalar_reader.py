@@ -162,7 +162,7 @@ class RecordReader:
         self._read_whole(text, place, stamp)
 
     def _tells_all(self, text: str, header: Header) -> bool:
-        """Whether a header, with a time that is read, is that of all messages."""
+        """Return True if one header, with a valid time, covers the text."""
         is_one = not has_odd_time(header) and len(self._excerpts.openings.prefix_places(text)) <= 1
         return is_one and (header.stamp is not None or not self.shape_is_timed)
 
@@ -196,7 +196,7 @@ class RecordReader:
         self.recognise(where, header.level, header.logger, header.thread, text, at, odd, excerpt.match, is_cut=not header.is_whole)
 
     def _is_quoted(self, excerpt: Excerpt) -> bool:
-        """Whether the file already has the record, quoted now."""
+        """Return True if a record only quotes an earlier one."""
         header = excerpt.header
         key = (header.stamp, header.message, excerpt.between)
         if header.stamp is None:

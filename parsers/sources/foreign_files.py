@@ -23,13 +23,13 @@ def _data() -> dict[str, Any]:
 
 
 def office_document() -> str:
-    """Why a zip that is a program or a document is not read."""
+    """Reason for skipping a zip that is a program or a document."""
     return str(_data()["office"])
 
 
 @lru_cache(maxsize=1)
 def advised_reasons() -> frozenset[str]:
-    """Reasons that this module gives, which hold nothing of a file."""
+    """Reasons of this module, which contain nothing from files."""
     kinds = {f"{BINARY}, {entry['what']}: {entry['advice']}" for entry in _data()["files"]}
     return frozenset({*kinds, office_document(), f"{_NO_LOG}; {_data()['document']}"})
 
@@ -45,7 +45,7 @@ def foreign_kind(sample: bytes) -> str | None:
 
 
 def reason_of(file_format: str, sample: bytes) -> str:
-    """Why a content is not read, and what to do."""
+    """Reason for skipping a content, with advice."""
     if file_format not in {BINARY, NO_HEADER}:
         return file_format
     known = foreign_kind(sample)
@@ -55,7 +55,7 @@ def reason_of(file_format: str, sample: bytes) -> str:
 
 
 def _is_document(sample: bytes) -> bool:
-    """Whether a text is one JSON document, not one a line."""
+    """Return True for a single JSON document instead of one per line."""
     first, _, rest = sample.lstrip().partition(b"\n")
     if rest.strip() and json_document(first) is not None:
         return False

@@ -73,7 +73,7 @@ def excerpt_of(incident: Any) -> Excerpt:
 
 
 def fingerprints(warehouse: WarehouseReader, excerpts: Sequence[Excerpt]) -> list[str]:
-    """Fingerprints of excerpts, which change with what the page shows."""
+    """Fingerprints of excerpts, which change with the content of the page."""
     if not excerpts:
         return []
     rejected = _rejected(warehouse)

@@ -45,11 +45,11 @@ SHARE_PARTITION_WORDS = {
     "refused": "acknowledgements of records of {partition} were refused, mostly as their acquisition lock had run out",
     "lock_expired": "records of {partition} were acknowledged after their acquisition lock had run out, and are delivered again",
 }
-"""What goes wrong with records of a share partition."""
+"""Trouble with the records of a share partition."""
 
 
 def pause(facts: PauseFacts) -> str:
-    """Who stood still, and whose sessions ended."""
+    """Groups that stood still, and members whose sessions ended."""
     who = "a coordinator" if facts.broker is None else f"broker {facts.broker}"
     names = first_names(facts.groups, GROUPS_NAMED_MAX)
     members = f"{facts.member_count} members of {len(facts.groups)} groups ({names}) missed their session timeout"
@@ -58,7 +58,7 @@ def pause(facts: PauseFacts) -> str:
 
 
 def refusal(facts: RefusalFacts) -> str:
-    """Who was refused, how often and why."""
+    """Refused member, count and reason."""
     who = "a consumer that no line names" if facts.name is None else facts.name
     return f"{facts.group}: {who} {often('was refused', facts.count)}; {REFUSAL_WORDS[facts.kind]}"
 
@@ -70,14 +70,14 @@ def unready_topology(facts: TopologyFacts) -> str:
 
 
 def last_delivery(facts: LastDeliveryFacts) -> str:
-    """Which records no member of a share group could process."""
+    """Records that no member of a share group could process."""
     others = f" and {facts.other_count} other records" if facts.other_count else ""
     records = f"offset {facts.offset} of {facts.partition}{others}"
     return f"{facts.group}: {records} failed on every delivery attempt but the last, after which a record is archived"
 
 
 def troubled_share_partition(facts: SharePartitionFacts) -> str:
-    """What goes wrong with records of a share partition."""
+    """Trouble with the records of a share partition."""
     times = f" ({facts.count} times)" if facts.count > 1 else ""
     return f"{facts.group}: {SHARE_PARTITION_WORDS[facts.why].format(partition=facts.partition)}{times}"
 

@@ -42,7 +42,7 @@ WORDINGS: Mapping[type, Callable[[Any], str]] = {
 
 
 def headline(facts: HeadlineFacts) -> str:
-    """One sentence that tells the facts."""
+    """Put facts into one sentence."""
     return WORDINGS[type(facts)](facts)
 
 

@@ -22,7 +22,7 @@ REPLICAS_NAMED_MAX = 3
 
 
 def outage(facts: OutageFacts) -> str:
-    """What went, which partitions had no leader, and what followed."""
+    """Lost brokers, partitions without leader, and consequences."""
     [*named] = facts.partitions
     subject = _replica_name(named[0]) if len(named) == 1 else f"{len(named)} partitions"
     lasted = "still open" if facts.longest_seconds is None else f"up to {duration(facts.longest_seconds)}"
@@ -49,7 +49,7 @@ def _what_followed(consequences: LossConsequences) -> Iterator[str]:
 
 
 def absence(facts: AbsenceFacts) -> str:
-    """Which brokers went in which way, who is back, and what followed."""
+    """Departures of brokers, returns, and consequences."""
     how = "went" if facts.shutdown_kind is None else SHUTDOWN_WORDS[facts.shutdown_kind]
     if len(facts.brokers) > 1:
         how = how.replace("was ", "were ", 1).replace(" its ", " their ")
@@ -72,7 +72,7 @@ def _away(facts: AbsenceFacts) -> str:
 
 
 def failed_directory(facts: DirectoryFacts) -> str:
-    """Which directories failed, what lay there, and who leads it now."""
+    """Failed directories, their replicas, and the new leaders."""
     several = len(facts.folders) > 1
     named = f" ({', '.join(facts.folders)})" if facts.folders else ""
     failed = f"{'log directories' if several else 'a log directory'} of broker {facts.broker} failed{named}"

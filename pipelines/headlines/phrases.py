@@ -16,7 +16,7 @@ def often(words: str, times: int) -> str:
 
 
 def cause_words(cause: str) -> str:
-    """A cause that has no words of its own."""
+    """Words for a cause without its own."""
     return cause.replace("_", " ")
 
 

@@ -200,7 +200,7 @@ def _how(status: int) -> str:
 
 
 def _result(process: subprocess.Popen[bytes], task: Task, report: Any) -> tuple[str, Any]:
-    """Whether the task is done or failed, and its result or exception."""
+    """Outcome of a task, done or failed, with its result or exception."""
     tasks, results = _pipes(process)
     send(tasks, task)
     while True:

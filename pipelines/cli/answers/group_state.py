@@ -141,7 +141,7 @@ def check_group(lines: GroupLines, group: str) -> None:
 
 
 def is_modern(events: Iterable[Event]) -> bool:
-    """Whether lines are of a group of a newer protocol."""
+    """Return True for lines of a group with a newer protocol."""
     return any(event.name.startswith(MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in events)
 
 
@@ -212,7 +212,7 @@ class Course:
     _originals: dict[int, Event]
 
     def original(self, line: Event) -> Event:
-        """The line as it stands in the log."""
+        """The line as written in the log."""
         return self._originals[id(line)]
 
 

@@ -19,7 +19,7 @@ from pipelines.schema.tables import CONTRACT
 
 
 class NarrowedRows:
-    """Rows of an analysis with only the rebalances that filters let through.
+    """Rows of an analysis, with the rebalances that pass the filters.
 
     Incidents stay if one of their rebalances does, or their own offender matches.
     """
@@ -42,7 +42,7 @@ class NarrowedRows:
         self.incidents = with_ids(rows.incidents, "incident_id", kept)
 
     def beyond(self, table: str, name: str, ids: set[str]) -> Iterable[Any]:
-        """Rows with these ids, also those that filters leave out."""
+        """Rows with these ids, regardless of the filters."""
         further = getattr(self._rows, "beyond", None)
         return further(table, name, ids) if further is not None else with_ids(getattr(self._rows, table), name, ids)
 
@@ -70,7 +70,7 @@ def _passes(row: Any, filters: Filters) -> bool:
 
 
 def _of_itself(row: Any, filters: Filters) -> bool:
-    """Whether an incident without rebalances passes by its kind and offender."""
+    """Return True if an incident without rebalances passes by kind and offender."""
     worst = column(row, "worst_offender")
     causes_met = _any_of(filters.causes, (column(row, "kind"), column(row, "root_cause")), spaces="_")
     return causes_met and not filters.topics and _is_named([worst] if worst is not None else [], filters)
@@ -82,5 +82,5 @@ def _is_named(people: Sequence[Any], filters: Filters) -> bool:
 
 
 def _any_of(globs: Sequence[str], values: Iterable[str | None], spaces: str = " ") -> bool:
-    """Whether no value is asked for, or one of the values matches."""
+    """Return True if no value is required, or any value matches."""
     return not globs or any(fnmatch.fnmatchcase(value, glob.replace(" ", spaces)) for value in values if value for glob in globs)

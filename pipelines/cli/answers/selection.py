@@ -82,7 +82,7 @@ class Selection:
         self.rebalance_members = members if cluster is None else _of_cluster(members, cluster)
 
     def beyond(self, table: str, name: str, ids: set[str]) -> Iterable[Any]:
-        """Rows with these ids, also those that the selection leaves out."""
+        """Rows with these ids, regardless of the selection."""
         return with_ids(getattr(self._whole, table), name, ids) if ids else ()
 
 

@@ -142,14 +142,14 @@ def in_sections(rows: Any, wanted: Collection[Group], advices: Sequence[Advice])
 
 
 def with_remedies(answer: Answer, advices: Sequence[Advice]) -> Answer:
-    """An answer with what helps in each incident, and without advice that does not."""
+    """Add the settings that help each incident; drop advice that does not."""
     incidents = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, item.groups, advices)) for item in answer.incidents]
     rebalances = [replace(item, advice=that_helps(item.advice, item.id, item.cluster, [item.group], advices)) for item in answer.rebalances]
     return replace(answer, incidents=incidents, rebalances=rebalances, remedies=in_short(advices))
 
 
 def that_helps(advice: Iterable[Words], scope: str, cluster: str, groups: Collection[str], advices: Iterable[Advice]) -> tuple[Words, ...]:
-    """Advice in words without the changes that a search shows to avoid nothing.
+    """Advice without the changes that avoid nothing, by a search.
 
     All of it stays if one of the groups was not searched.
     """

@@ -79,7 +79,7 @@ def open_source(query_options: QueryOptions, filters: Filters | None = None) -> 
 
 
 def _is_piped() -> bool:
-    """Whether standard input is a pipe or a file."""
+    """Return True if standard input is a pipe or a file."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (AttributeError, OSError, ValueError):

@@ -89,7 +89,7 @@ def analyze_options(settings: Settings, given: ReadArguments) -> AnalyzeOptions:
 
 
 def assumptions_of(settings: Settings, given: ReadArguments) -> dict[str, int]:
-    """Facts of clusters to take for known; the command line takes precedence."""
+    """Assumed facts of clusters; the command line takes precedence."""
     return dict(map(assumption, (*settings.input.assume, *(given.assumptions or ()))))
 
 

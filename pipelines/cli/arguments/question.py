@@ -50,7 +50,7 @@ class QueryOptions:
 
     @property
     def read_arguments(self) -> ReadArguments:
-        """Those of the options that say how to read."""
+        """The options about reading."""
         from pipelines.cli.arguments.option_parsing import ReadArguments
 
         return ReadArguments(self.log_zones, self.clusters, self.kafka_versions, self.assumptions, self.redact, self.redact_key)

@@ -108,7 +108,7 @@ def _within_in_sql(side: Side) -> str:
 
 
 def _within(when: int, side: Side, *, last_too: bool) -> bool:
-    """Whether a time is within a side.
+    """Return True if a time is within a side.
 
     The end belongs to the second side only.
     """

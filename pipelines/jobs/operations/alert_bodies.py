@@ -36,7 +36,7 @@ def body_maker(form: AlertFormat, environment: Mapping[str, str]) -> Callable[[I
 
 
 def own_body(incident: Incident) -> dict[str, Any]:
-    """The incident as the tables hold it."""
+    """The incident as stored in the tables."""
     return {"source": "groupscope", **incident}
 
 

@@ -109,7 +109,7 @@ class Runs:
         return set(run_ids) <= {row["run_id"] for row in self._rows()}
 
     def last_published(self) -> PublishedRun | None:
-        """The run whose tables are visible to readers."""
+        """The run with the tables that readers see."""
         runs = self._rows(scopes.equals("status", PUBLISHED))
         return published_from(max(runs, key=itemgetter("run_number"))) if runs else None
 

@@ -73,7 +73,7 @@ def in_order(rows: Iterable[Any]) -> list[Any]:
 
 
 def is_open(row: Any) -> bool:
-    """Whether a rebalance has no end yet."""
+    """Return True if a rebalance has no end yet."""
     return bool(column(row, "outcome") == "open")
 
 

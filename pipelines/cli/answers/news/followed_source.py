@@ -85,7 +85,7 @@ class FollowedSource:
 
 
 def _is_after(row: Any, when: int) -> bool:
-    """Whether a rebalance goes on after a time."""
+    """Return True if a rebalance lasts beyond a time."""
     ended = column(row, "ended_at")
     return ended is None or ended >= when
 

@@ -139,7 +139,7 @@ class FollowedStream:
 
 
 def _tells(head: bytes, data: bytes | None) -> bool:
-    """Whether there is enough, or the writer pauses."""
+    """Return True if enough was read, or if the writer pauses."""
     return (b"\n" in head and data is None) or len(head) >= TOLD_BYTES or (data == b"" and bool(head))
 
 

@@ -53,6 +53,6 @@ def groups(query_options: QueryOptions, form: o.Form, budget: Budgets = None, li
 
 
 def _budget_of(texts: Sequence[str]) -> Callable[[str], float | None]:
-    """Seconds that a group may stand still in a week, by its name."""
+    """Downtime budget of a group per week in seconds, by its name."""
     budgets = [(glob, span_seconds(text, "--budget")) for glob, text in (rule(text, "--budget") for text in texts)]
     return lambda group: next((seconds for glob, seconds in reversed(budgets) if glob is None or fnmatchcase(group, glob)), None)
