@@ -94,7 +94,7 @@ class Catalogue:
 
     def _add_area(self, area: Mapping[str, Any]) -> None:
         loggers = frozenset(map(last_segment, area["loggers"]))
-        searched = area.get("searched", False)  # few of its loggers' lines are of use: only those with a literal are read
+        searched = area.get("searched", False)  # few lines of these loggers are useful: only those with a literal are read
         self._logger_names |= loggers if not searched else frozenset()
         self._whole += tuple(area.get("whole", ()))
         if area.get("coordinator"):

@@ -79,7 +79,7 @@ class ExcerptReader:
     tail: str = ""
     openings: Openings = field(init=False)
     _is_marked: bool = field(init=False)
-    """Whether the tail consists of marks, which no message ends with."""
+    """True if the tail consists of marks that end no message."""
     _leads: Leads = field(default_factory=Leads)
     _tries: int = 0
 
@@ -227,7 +227,7 @@ class ExcerptReader:
         return any(self.openings.places(f"{ends}{glue}{begins}") for glue in ("", " "))
 
     def _is_hard(self, line: tuple[int, str], widths: list[int], following: str) -> bool:
-        """Return True if a line was wrapped at a width, whatever the word."""
+        """Return True if a line was wrapped at a fixed width."""
         full = self.width > 0 and widths[line[0]] == self.width
         return full and not line[1].endswith(" ") and not following.startswith(" ")
 

@@ -88,14 +88,14 @@ def _shape(excerpt: Excerpt) -> str:
     """
     before, stamp = excerpt.before.rpartition("\n")[2], last_stamp(excerpt.before, 0, len(excerpt.before))
     if stamp is not None:
-        # A header may be spread over lines: from that of the time on, all is part of it.
+        # A header may span lines; everything from the line of the time on is part of it.
         before = excerpt.before[excerpt.before.rfind("\n", 0, stamp.begin) + 1 :]
         stamp = last_stamp(before, 0, len(before))
     front = _masked(before, excerpt)
     if stamp is not None:
         front = f"{_masked(before[: stamp.begin], excerpt)}%d{_masked(before[stamp.end :], excerpt)}"
     elif excerpt.header.stamp is not None:
-        front = f"%d {front}"  # on an earlier line, or behind the message
+        front = f"%d {front}"  # on an earlier line, or after the message
     named = excerpt.header.logger is not None and excerpt.header.logger not in before
     text = f"{front}%m{' (%c)' if named else ''}{_masked(excerpt.behind, excerpt)}"
     return re.sub(r"\s+", " ", text)[-_LONGEST:].strip()

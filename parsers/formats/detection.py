@@ -66,7 +66,7 @@ class FileFormat:
     tail: str = ""
     """Text behind the message of each such record."""
     newest_first: bool = False
-    """Whether each record is older than the one before, as in many exports."""
+    """True if each record is older than the one before, as in many exports."""
     base_days: int = 0
     """Days from 1970 to the first record, where times have no date."""
     base_years: int = 0
@@ -155,7 +155,7 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
             continue
         split = [part for line in inner for part in line.split(b"\n")]
         deeper, samples = _unwrapped(split, depth + 1)
-        # A JSON document is a record of its own unless the field holds a line with a header of its own.
+        # A JSON document is a record, unless its field contains a line with its own header.
         if samples.score > best.score or (not plain and 2 * samples.headers > best.headers):
             names, best = (name, *deeper), samples
     return names, best

@@ -105,12 +105,12 @@ class Layout:
     tail: re.Pattern[str] | None
     tail_mark: str
     date: DateFormat | None
-    time_at: int | None  # place of an ISO time that stands at a fixed place of the line
+    time_at: int | None  # position of an ISO time, if it is the same in all lines
     fields: int
     samples: tuple[dict[str, Any], ...] = field(repr=False, default=())
-    threads: re.Pattern[str] | None = None  # what threads are called where nothing else tells a thread from a logger
-    loggers: re.Pattern[str] | None = None  # what loggers are called where any word could be one
-    begins: str = ""  # how a message must begin, where the rest of the header is too plain to tell the layout
+    threads: re.Pattern[str] | None = None  # names of threads, if nothing else distinguishes them from loggers
+    loggers: re.Pattern[str] | None = None  # names of loggers, if any word could be one
+    begins: str = ""  # required start of messages, if the rest of the header is not distinctive
 
     def read(self, text: str, end: int | None = None) -> Header | None:
         """Read one record whose first line ends at `end`.
@@ -146,7 +146,7 @@ def _closing(tail: re.Pattern[str], tail_mark: str, text: str, start: int, first
     while True:
         bare = start + len(text[start:end].rstrip(" "))
         mark = text.rfind(tail_mark, start, bare)
-        for _ in range(3):  # a thread name may hold the mark
+        for _ in range(3):  # a thread name may contain the mark
             if mark < 0:
                 break
             match = tail.match(text, mark, bare)
@@ -353,7 +353,7 @@ class JsonLayout:
         stamp = _json_stamp(header_fields["stamp"])
         whole_message = with_keys(self.structured, message, document)
         if (whole_message is None and (logger is None or level is None)) or (level is None and stamp is None):
-            return None  # a logger that gives itself no name or no level is known by what is said only
+            return None  # without the name of a logger or a level only the message could identify it
         thread = header_fields["thread"]
         return Header(
             stamp,
@@ -483,7 +483,7 @@ def _better(layout: AnyLayout, lines: Sequence[str], best: Vote) -> Vote | None:
         if header is not None:
             headers += 1
             score += _worth(header, layout)
-    # A level at the start of a line is too little to make a log of a text.
+    # A level at the start of a line is not enough to call a text a log.
     is_undated = layout.date is None and layout.name not in DOCUMENTS and headers < _UNDATED_SHARE * len(lines)
     return None if is_undated or score <= best.score else Vote(layout, headers, score)
 

@@ -105,7 +105,7 @@ class PercentWrapper:
     def peel(self, line: bytes) -> Unwrapped | None:
         if _PERCENT.search(line) is None:
             return None
-        text = line if b" " not in line else line.replace(b"+", b"%2B")  # where blanks stand as such, so do plus signs
+        text = line if b" " not in line else line.replace(b"+", b"%2B")  # lines with blanks have real plus signs, too
         return Unwrapped(to_utf8(unquote_plus(text.decode("utf-8", "replace"))))
 
 

@@ -93,7 +93,7 @@ class DateFormat:
     has_date: bool
     is_iso: bool
     is_yearless: bool = False
-    """Whether stamps lack a year only; they are read as of LEAP_YEAR."""
+    """True if stamps lack only a year; they are read as of LEAP_YEAR."""
 
     @property
     def is_absolute(self) -> bool:

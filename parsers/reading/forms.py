@@ -134,18 +134,18 @@ def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
         opened = max(opened, *(_opened(joined, known) for joined in _unwrapped(_text(part, detected))))
     if not opened:
         return _unread(sample, detected, known, is_complete=is_complete)
-    # Behind tags, a first line that seems to be no record may be one.
+    # Inside tags, a first line that looks like no record may be one.
     counted = before._replace(rejected=0) if before.rejected and _is_page(_text(part, detected)) else before
     if not _is_doubtful(len(part), opened, counted):
         return _directed(detected, before)
-    # A wrapper may have been found in what is a time: then the messages alone tell the form.
+    # A time may have been mistaken for an envelope; then only the messages can decide.
     bases = (detected, "") if isinstance(detected, FileFormat) and detected.wrappers and not before.timed else (detected,)
     forms = [form for base in bases if (form := _learned(part, base, known, is_complete=is_complete)) is not None]
     forms += _indented(part, detected)
     if not forms:
         return _unread(sample, detected, known, is_complete=is_complete)
     after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda pair: pair[0][:2])
-    # One record without a time is most often what a cut has left of a line, and has no place among others.
+    # A single record without a time is usually the rest of a cut line, and has no order among the others.
     is_torn = after.recognised == 1 and not after.timed
     if after[:2] > before[:2] and not is_torn:
         return _directed(learned, after)
@@ -223,7 +223,7 @@ def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
     line_count = read.recognised + read.rejected + read.unknown
     if length > _SMALL_BYTES:
         return opened > _MOST * line_count
-    # What it rejects or does not know counts only beside what it reads, which must be more.
+    # Unknown records count only if recognised ones outnumber them.
     counted = line_count if read.recognised >= 2 * read.unknown else line_count - read.unknown
     return (counted if 2 * read.recognised >= opened else read.recognised) < opened or 2 * read.timed < read.recognised
 

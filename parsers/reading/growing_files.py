@@ -149,7 +149,7 @@ class GrowingFile:
         except OSError:
             return []
         head = file.read(TOLD_BYTES)
-        # A first line that is still being written tells nothing yet.
+        # The format is unknown while the first line is still being written.
         layout = stream_source(self._source.name, head, is_complete=False) if b"\n" in head else ""
         if isinstance(layout, str):
             file.close()

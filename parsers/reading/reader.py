@@ -134,7 +134,7 @@ def list_files(paths: Sequence[str], options: ReadOptions, before: Mapping[str, 
     discovery = discover(paths, include_rotated=options.include_rotated, before=lambda name: known.get(path(name)), tell=choose_form)
     discovery.files = [replace(source, name=path(source.name)) for source in discovery.files]
     discovery.skipped = [_hidden(skip, options.redaction) for skip in discovery.skipped]
-    # What stands in archives has its names there.
+    # Inspections of archives contain the names of their members.
     discovery.inspections = {path(name): None if look is None or look.has_names else look for name, look in discovery.inspections.items()}
     return discovery
 
@@ -213,7 +213,7 @@ class FileReader:
         self._range = (start, stop)
         zone, named = options.zone_of(source.relative)
         stated_format = source.format
-        # A range begins one byte early: that byte says whether a line begins where the range does.
+        # A range begins one byte early; that byte shows whether a line begins with the range.
         begin = stated_format.bom_bytes if not start else start - 1
         self._context = ChunkContext(
             file=source.name,
@@ -271,7 +271,7 @@ class FileReader:
                 self._stopped("truncated", CHANGED)
         except OSError as problem:
             self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
-        except Exception as problem:  # what one file holds does not keep others from being read
+        except Exception as problem:  # the content of one file must not stop the reading of others
             self._stopped("truncated", f"{failure_reason(problem)} after byte {stream.position}")
         finally:
             stream.close()
@@ -310,7 +310,7 @@ class FileReader:
     def _chunks(self, stream: Stream) -> Iterator[ParsedChunk]:
         context, rest = self._context, b""
         size = self._options.chunk_bytes
-        # Used again for each chunk, since new memory costs more than the reading: what a chunk gives are copies.
+        # Reused for each chunk, because new memory costs more than reading; results of a chunk are copies.
         buffer = memoryview(b"")
         while True:
             # Chunks end a little after a multiple of their size, so that blocks of runs are whole in them.

@@ -37,7 +37,7 @@ _READ = 1 << 16
 # A few bytes of zstd can expand to 128 KiB, so the input is small.
 _READ_ZSTD = 1 << 12
 _GIVE = 1 << 20
-# What a decoder gives at once is lost if it finds damage meanwhile, so it gives little.
+# A decoder that finds damage loses its current block, so blocks are small.
 _DECODE = 1 << 16
 # Members up to this size are decoded again up to their damage, in small steps.
 _KEPT = 1 << 18

@@ -95,7 +95,7 @@ def checkpoints(source: SourceFile, length: int, known: Sequence[Checkpoint] = (
         return []
     prints = dict(known)
     try:
-        # The file that was read may have another name by now.
+        # The file that was read may have been renamed since.
         if identity_of(head_of(source), source.zeros) == source.file_id:
             with open_file(source.path) as file:
                 ends = _ends(length)

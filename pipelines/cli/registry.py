@@ -99,7 +99,7 @@ class Command(TyperCommand):
                 continue
             is_argument = parameter.param_type_name == "argument"
             title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
-            # Typer appends its own type to the name of an argument, which tells a user nothing.
+            # Typer appends a type to the name of an argument, which does not help users.
             sections.setdefault(title, []).append((record[0].split(" <")[0], record[1]) if is_argument else record)
         for title, records in sorted(sections.items(), key=lambda section: SECTIONS.index(section[0])):
             with formatter.section(title):

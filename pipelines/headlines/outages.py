@@ -56,7 +56,7 @@ def absence(facts: AbsenceFacts) -> str:
     clauses = [f"{brokers_named(facts.brokers)} {how}{_away(facts)}"]
     moved = facts.moved_leaderships
     clauses += [f"{counted(moved, 'leadership')} moved"] if moved else []
-    # Without a word of any leader, nobody knows which partitions the brokers led.
+    # Without lines about leaders, the partitions that the brokers led are unknown.
     clauses += ["no partition was without leader" if moved else "no partition without leader is told"]
     return "; ".join([*clauses, *_what_followed(facts.consequences)])
 

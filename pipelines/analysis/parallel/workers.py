@@ -1,4 +1,4 @@
-"""Whether an analysis is worth worker processes, and those of it."""
+"""Worker processes of an analysis, if it is large enough for them."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class Course:
     tracker: Tracker
     version: str
     is_told: bool
-    """Whether the version is known, rather than guessed from the wording."""
+    """True if the version is known instead of guessed from the wording."""
     witnesses: Witnesses
     lines: list[Event]
     _originals: dict[int, Event]

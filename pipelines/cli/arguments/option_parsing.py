@@ -51,7 +51,7 @@ class ReadArguments:
     redact: str | None = None
     redact_key: Path | None = None
     is_lasting: bool = False
-    """Whether results are kept, so that a key must be, too."""
+    """True if results are stored, so that the key must be stored, too."""
 
 
 def rule(text: str, option: str) -> tuple[str | None, str]:

@@ -28,7 +28,7 @@ class LogEvents:
     """State of the JSON log in this process."""
 
     active = False
-    """Whether messages to standard error are written as events."""
+    """True if messages to standard error are written as events."""
     redaction: Redaction | None = None
     """Redaction of names in events, because logs are kept and shipped."""
 

@@ -115,7 +115,7 @@ class Messenger:
 
     verbose = False
     alone = False
-    """Whether the process runs this one command and nothing else."""
+    """True if the process runs only this command."""
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet

@@ -181,7 +181,7 @@ def send_new(
             continue
         trouble = _send_incident(row, send)
         if trouble is None:
-            # Without a beginning no incident is taken for it under another id.
+            # An incident without a known start is never matched with one of another id.
             alerts.record_sent([{**row, "started_at": None} if row["kind"] == RULE else row])
             sent, in_a_row = sent + 1, 0
         else:

@@ -156,7 +156,7 @@ class _Replay:
         facts = facts_of(self.warehouse, clusters, rows, self.options.assume, self.failures)
         fingerprints = {cluster: fingerprint_of(_without_end(facts_of_cluster)) for cluster, facts_of_cluster in facts.items()}
         changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != fingerprints[cluster]}
-        # Of a cluster without its last informative file nothing is known any more.
+        # Nothing is known of a cluster whose last informative file is gone.
         changed |= clusters & self.states.keys() - facts.keys()
         self.whole = self.touched.whole | changed
         nodes = {row["path"]: row["node"] for row in rows if row["node"]}
