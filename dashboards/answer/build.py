@@ -58,7 +58,7 @@ def build_answer(
     versions = versions_of(column(column(analysis, "inputs") or {}, "log_files") or ())
     tally = (tallied or tally_of)(_rows(analysis, "rebalances"), kept_max, members)
     beyond: Beyond = column(analysis, "beyond", None) or _nothing_beyond
-    for row in beyond("rebalances", "rebalance_id", tally.unseen):
+    for row in beyond("rebalances", "rebalance_id", tally.missing_rebalances):
         tally.judge_beyond(rebalance(row))
     files = sorted(map(_log_file, column(column(analysis, "inputs") or {}, "log_files") or ()), key=lambda item: item.path)
     by_id = {item.id: item for item in broken}

@@ -239,7 +239,7 @@ class RebalanceTally:
             self._doubt(item)
 
     @property
-    def unseen(self) -> set[str]:
+    def missing_rebalances(self) -> set[str]:
         """Rebalances of incidents that are not among those added."""
         return set(self._incidents_of)
 

@@ -87,8 +87,8 @@ class _GroupHistory:
         for topic in sorted({*self.stage.topics_of(self.group), *self.ownership.topics}):
             yield self._topic_rows(self.stage.lines(self.group, topic))
         end = self.stage.last_at
-        faults = faults_of(self.group, self.ownership.unseen, end)
-        faults += self.balance.faults([*self.group.lives, *self.ownership.unseen])
+        faults = faults_of(self.group, self.ownership.unlogged_processes, end)
+        faults += self.balance.faults([*self.group.lives, *self.ownership.unlogged_processes])
         faults += pop_faults(self.group, end)
         faults += orderly_pauses(self.group, (change for known in self.stage.masters.changes.values() for change in known), end)
         conditions = [_condition(self.cluster, self.group.name, fault) for fault in faults]

@@ -49,7 +49,7 @@ class Openings:
         """Return True if a message contains an entry's longest fixed words."""
         return message.startswith((_COMPLETED, _RECEIVED)) or bool(self._words.find_matches_as_indexes(message))
 
-    def has_telling(self, message: str) -> bool:
+    def has_rare_words(self, message: str) -> bool:
         """Return True if a message contains an entry's rare fixed words."""
         hits = self._words.find_matches_as_indexes(message, overlapping=True)
         return any(end - start >= _TELLING_WORDS for _, start, end in hits)

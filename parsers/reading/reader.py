@@ -263,7 +263,7 @@ class FileReader:
             start, stop = self._range
             report.bytes_read = (stream.position if stop is None else min(stop, stream.position)) - (start or 0)
             report.checkpoints = passing.checkpoints() if passing is not None else {}
-            if passing is not None and passing.tells and passing.identity != self._source.file_id:
+            if passing is not None and passing.is_identified and passing.identity != self._source.file_id:
                 self._stopped("truncated", CHANGED)
             elif stream.problem:
                 self._stopped("truncated", f"{stream.problem} after byte {stream.position}")

@@ -146,7 +146,7 @@ class _Chunk:
         if count == len(self.data) and not self.context.is_final:
             self.context = replace(self.context, zeros=hole)
             return False
-        self.records.reject_stray(hole, ZEROS, "")
+        self.records.reject_headerless(hole, ZEROS, "")
         self.data = self.data[count:]
         line = self.context.line + (not len(self.data))  # the hole was the rest of the last line
         self.context = replace(self.context, zeros=None, byte_offset=self.context.byte_offset + count, line=line)
@@ -239,7 +239,7 @@ class _Chunk:
     def _reject_holes(self, upto: int) -> None:
         for line, place in self.holes:
             if line <= upto:
-                self.records.reject_stray(place, ZEROS, "")
+                self.records.reject_headerless(place, ZEROS, "")
 
     def _opened(self, lines: Lines, line: int, orphans: set[int]) -> OpenRecord:
         begin = int(lines.start[line])
@@ -306,7 +306,7 @@ class _Chunk:
             begin, stop = int(lines.start[line]), int(lines.end[end - 1])
             head = bytes(lines.data[begin : min(stop, begin + HEADER_BYTES)])
             self.ended_at = self.records.time_of(head, lines.stamps[line] if lines.stamps else None)
-            if self.ended_at is not None or not self.records.tells_days:
+            if self.ended_at is not None or not self.records.has_dates:
                 return
 
     @property

@@ -126,7 +126,7 @@ def reject_headerless(raw: bytes, place: RecordSpan, records: RecordReader, pref
     They may be the rest of a record from another file.
     """
     if prefilter.hit(raw):
-        records.reject_stray(place, NO_HEADER, records.decode(raw))
+        records.reject_headerless(place, NO_HEADER, records.decode(raw))
 
 
 def _searched(units: RecordSpans, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:

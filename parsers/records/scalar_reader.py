@@ -88,7 +88,7 @@ class RecordReader:
             return str(raw, "utf-8", "backslashreplace")
 
     @property
-    def tells_days(self) -> bool:
+    def has_dates(self) -> bool:
         """True if stamps of the file's layout contain a date."""
         return self.layout.date is not None and self.layout.date.has_date
 
@@ -147,7 +147,7 @@ class RecordReader:
                     self._keep_excerpt(ordinary, text, place, stamp)
                 return
             header, match = self._understand(text) if known else (None, None)
-            if header is None or match is None or not self._tells_all(text, header):
+            if header is None or match is None or not self._is_one_record(text, header):
                 excerpts = with_times(self._excerpts.read(text), header)
                 if excerpts:
                     self._keep_excerpts(text, place, stamp, excerpts)
@@ -161,7 +161,7 @@ class RecordReader:
             return
         self._read_whole(text, place, stamp)
 
-    def _tells_all(self, text: str, header: Header) -> bool:
+    def _is_one_record(self, text: str, header: Header) -> bool:
         """Return True if one header, with a valid time, covers the text."""
         is_one = not has_odd_time(header) and len(self._excerpts.openings.prefix_places(text)) <= 1
         return is_one and (header.stamp is not None or not self.shape_is_timed)
@@ -375,7 +375,7 @@ class RecordReader:
             self.reject(place, UNREAD_REQUEST, text)
         elif self.catalogue.refuses_number(header.logger, header.message):
             self.reject(place, LARGE_NUMBER, text)
-        elif not self.counts.recognised and openings_of(self.catalogue).has_telling(header.message):
+        elif not self.counts.recognised and openings_of(self.catalogue).has_rare_words(header.message):
             self.counts.hint(place.line)
 
     def recognise(
@@ -468,7 +468,7 @@ class RecordReader:
                 runs = [(index - (index > row), count, last) for index, count, last in runs if index != row]
             return rows.batch(context.file, context.file_id, runs)
 
-    def reject_stray(self, place: RecordSpan, reason: str, text: str) -> None:
+    def reject_headerless(self, place: RecordSpan, reason: str, text: str) -> None:
         """Reject bytes that begin no record; they count as one record."""
         self.counts.records += 1
         self.reject(place, reason, text)

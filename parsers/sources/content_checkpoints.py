@@ -46,7 +46,7 @@ class MarkedStream:
         self.problem, self.damaged_from = stream.problem, stream.damaged_from
 
     @property
-    def tells(self) -> bool:
+    def is_identified(self) -> bool:
         """True if enough was read to know the identity."""
         return self.problem is None or len(self._head) == IDENTITY_BYTES
 

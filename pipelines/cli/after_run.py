@@ -82,7 +82,7 @@ class RunRecipients:
         )
         counts, samples = dict(outcome.counts), None
         troubles = list(outcome.troubles)
-        for follow in (self._tell, self._publish_pages, self._send_lineage):
+        for follow in (self._send_alerts, self._publish_pages, self._send_lineage):
             try:
                 counts |= follow(outcome)
             except Exception as error:
@@ -146,7 +146,7 @@ class RunRecipients:
 
         return shown(error, self.redaction)
 
-    def _tell(self, outcome: RunOutcome) -> dict[str, int]:
+    def _send_alerts(self, outcome: RunOutcome) -> dict[str, int]:
         if self.alerts is None or self.send is None:
             return {"alerts": 0, "alerts_failed": 0}
         from pipelines.jobs.operations.alerts import send_new

@@ -187,7 +187,7 @@ def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: lis
     result_sets += [_ask(table, frame, chosen_checks, _QUICK)] if chosen_checks else []
     answers = {name: answer for _, results in result_sets for name, answer in results.items()}
     failed = [check for check in checks if not answers[check.name].success]
-    details = {name: answer for form in _DETAILS for name, answer in _again(table, frame, failed, form).items()}
+    details = {name: answer for form in _DETAILS for name, answer in _sample_failures(table, frame, failed, form).items()}
     results = []
     for check in checks:
         answer = details.get(check.name)
@@ -264,7 +264,7 @@ def _expectation(library: Any, check: Check) -> Any:
     return getattr(library, check.kind)(**check.arguments, **column_argument, meta={"name": check.name})
 
 
-def _again(table: Table, frame: DataFrame, failed: list[Check], form: str) -> dict[str, Any]:
+def _sample_failures(table: Table, frame: DataFrame, failed: list[Check], form: str) -> dict[str, Any]:
     checks = [check for check in failed if (check.kind == _QUERY) == (form == "COMPLETE")]
     details = {"result_format": form, "partial_unexpected_count": SAMPLE_ROWS, "unexpected_index_column_names": list(table.key)}
     return _ask(table, frame, checks, details)[1] if checks else {}

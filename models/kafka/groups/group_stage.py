@@ -461,7 +461,7 @@ class GroupStage:
         rows.divergences.extend(self.chronicle.findings(findings))
         classic.findings = classic.findings[len(findings) :]
         classic.deaths = []
-        gone = self._gone_clients(before)
+        gone = self._inactive_clients(before)
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log, before, gone))
         self._forget_clients(gone)
         past = self.roster.inactive_since(before, self._named())
@@ -482,7 +482,7 @@ class GroupStage:
         named = {member_id for members in self.knowledge.generations.values() for member_id in members.values()}
         return named | {action.member_id for action in self.actions} | self.modern.named()
 
-    def _gone_clients(self, before: int) -> set[tuple[str, str]]:
+    def _inactive_clients(self, before: int) -> set[tuple[str, str]]:
         """Clients, by log and client id, silent for long."""
         logs = {log_of(action.event.place.file) for action in self.actions}
         return {key for key in self.client_states.silent_clients(before) if key[0] not in logs}

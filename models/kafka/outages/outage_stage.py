@@ -256,14 +256,14 @@ class OutageStage:
         self._advance_watermark(FOREVER)
         rows = Outages(partition_outages=self.outages)
         for history in self.stage.partitions.all():
-            self._tell_leaders(rows, history, history.leaderships)
-            self._tell_shortages(rows, history, history.shortages)
+            self._emit_leader_rows(rows, history, history.leaderships)
+            self._emit_shortages(rows, history, history.shortages)
         absences = [absence for absence in self.stage.brokers.all() if not absence.is_told]
         rows.broker_outages += [broker_outage(self.cluster, absence) for absence in absences]
         unblamed_rows = [row for absence, row in zip(absences, rows.broker_outages, strict=True) if not absence.is_blamed]
         without_outage = harmless(unblamed_rows, rows.partition_outages)
         self._add_incidents(rows, without_outage, rows, None)
-        self._tell_directory_failures(rows, rows, None, [])
+        self._emit_directory_failures(rows, rows, None, [])
         rows.divergences += clock_divergences(self.cluster, self.skews)
         self.final.take(rows, None)
         self.final.sort()
@@ -315,8 +315,8 @@ class OutageStage:
         shortages = [shortage for shortage in history.shortages if shortage.is_over(until)]
         if count > 1 or is_gone or shortages:
             rows = Outages()
-            self._tell_leaders(rows, history, history.leaderships[:count])
-            self._tell_shortages(rows, history, shortages)
+            self._emit_leader_rows(rows, history, history.leaderships[:count])
+            self._emit_shortages(rows, history, shortages)
             self._keep(rows, due)
             rows.partition_outages = []
             self.final.take(rows, due)
@@ -333,11 +333,11 @@ class OutageStage:
         self.stage.partitions.forget(history)
         self.stage.takeovers.deleted(history)
 
-    def _tell_leaders(self, rows: Outages, history: PartitionHistory, leaderships: Sequence[Leadership]) -> None:
+    def _emit_leader_rows(self, rows: Outages, history: PartitionHistory, leaderships: Sequence[Leadership]) -> None:
         rows.partition_outages += partition_outages(self.cluster, history, self.stage, leaderships)
         rows.leader_moves += leader_moves(self.cluster, history, self.stage.brokers, leaderships)
 
-    def _tell_shortages(self, rows: Outages, history: PartitionHistory, shortages: Sequence[Shortage]) -> None:
+    def _emit_shortages(self, rows: Outages, history: PartitionHistory, shortages: Sequence[Shortage]) -> None:
         kraft = self.stage.is_kraft
         rows.under_replicated_spans += under_replicated_spans(self.cluster, history, self.stage.brokers, shortages, is_kraft=kraft)
 
@@ -374,7 +374,7 @@ class OutageStage:
         """Close incidents that ended long before a time, with their outages."""
         known = Outages(partition_outages=[*self.outages])
         for history in self.stage.partitions.without_rows():
-            self._tell_leaders(known, history, history.leaderships)
+            self._emit_leader_rows(known, history, history.leaderships)
         rows, later = Outages(), list[int]()
         settled = {id(row) for row in self.outages}
         for episode, end in outage_episodes(known.partition_outages, self.gap_seconds):
@@ -384,7 +384,7 @@ class OutageStage:
         absences = [absence for absence in self.stage.brokers.all() if not absence.is_told]
         without_outage = self._emit_broker_outages(rows, absences, known, at, later)
         self._add_incidents(rows, without_outage, known, at)
-        self._tell_directory_failures(rows, known, at, later)
+        self._emit_directory_failures(rows, known, at, later)
         self._drop_written(rows.partition_outages)
         self.final.take(rows, at)
         self._forget(at - ALLOWED_LATENESS_US)
@@ -436,7 +436,7 @@ class OutageStage:
         rows.incidents += outage_incidents(rows.partition_outages, self.gap_seconds, losses, self._following)
         rows.incidents += takeover_incidents(without_outage, moves, self.gap_seconds, losses, self._following)
 
-    def _tell_directory_failures(self, rows: Outages, known: Outages, at: int | None, later: list[int]) -> None:
+    def _emit_directory_failures(self, rows: Outages, known: Outages, at: int | None, later: list[int]) -> None:
         """Add incidents of failed directories, by `at` those that ended long before.
 
         What a failure did is known once the outages and moves after it are.

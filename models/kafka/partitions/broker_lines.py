@@ -36,7 +36,12 @@ def process_start(state: PartitionState, event: Event) -> None:
     stopping = state.brokers.stopping_line(node)
     if stopping is not None:
         record_stop(state, node, stopping)
-    elif last is not None and last.name not in _NO_DEPARTURE and not state.brokers.is_down(node) and not state.suspicions.is_told(node, at):
+    elif (
+        last is not None
+        and last.name not in _NO_DEPARTURE
+        and not state.brokers.is_down(node)
+        and not state.suspicions.is_reported(node, at)
+    ):
         state.record_departure(node, last, is_suspected=True)
     state.brokers.starting(node, at, event)
 
@@ -78,13 +83,13 @@ def process_stop(state: PartitionState, event: Event) -> None:
 def record_halt(state: PartitionState, node: str, event: Event) -> None:
     """Record a broker that halts because its last log directory failed."""
     state.brokers.sign(node, "log_dir", event)
-    if not state.suspicions.is_told(node, event.time_us):
+    if not state.suspicions.is_reported(node, event.time_us):
         state.record_departure(node, event, is_suspected=True)
 
 
 def record_stop(state: PartitionState, node: str, event: Event) -> None:
     """Record from its own lines that a broker leads nothing now."""
-    if not state.suspicions.is_told(node, event.time_us):
+    if not state.suspicions.is_reported(node, event.time_us):
         state.record_departure(node, event, is_controlled=state.brokers.goes_in_order(node), is_suspected=True)
 
 

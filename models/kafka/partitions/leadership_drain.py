@@ -85,7 +85,7 @@ class LeadershipDrain:
                 moves.popleft()
             moves.append(move)
 
-    def by_which_all_went(self, node: str, at: int, brokers: Brokers) -> list[LeadershipMove]:
+    def draining_moves(self, node: str, at: int, brokers: Brokers) -> list[LeadershipMove]:
         """Latest moves of a broker if these were all its leaderships."""
         moves = self._moves.get(node)
         while moves and at - moves[0].at > WITHIN_US:

@@ -377,7 +377,7 @@ class Partitions:
             if history is not None:
                 yield history
 
-    def unseen(self) -> list[PartitionHistory]:
+    def add_unnamed(self) -> list[PartitionHistory]:
         """Create partitions that no line names below the highest known number.
 
         Their replicas must all be on brokers without files. Only topics with single replicas count: in others, unnamed

@@ -80,7 +80,7 @@ class PartitionState:
             return
         if self.brokers.dir_failures(node, at - SAME_DEPARTURE_US, at):
             return  # its replicas went, not the broker
-        moves = self.takeovers.by_which_all_went(node, at, self.brokers)
+        moves = self.takeovers.draining_moves(node, at, self.brokers)
         refused = self.suspicions.refused_lately(node, at) if moves else None
         taken = [move for move in moves if not move.is_back]
         if refused is not None:
@@ -98,7 +98,7 @@ class PartitionState:
         if self.brokers.note_departure(node, at, event, is_fenced=is_fenced, is_controlled=is_controlled, is_suspected=is_suspected):
             self.controllers.over(node, at, event)
             if is_suspected and self._is_only_without_file(node):
-                for history in self.partitions.unseen():
+                for history in self.partitions.add_unnamed():
                     history.suppose(node)
                     self.partitions.note_nodes(history, (node,))
             returns = self.brokers.returns(at, self.now) if is_suspected else []

@@ -41,18 +41,18 @@ class SuspectedFailures:
     with_file: set[str] = field(default_factory=set)  # nodes with a server.log in the input
     refusals: dict[str, list[Event]] = field(default_factory=dict)  # by node: recent refused connections
 
-    def is_told(self, node: str, at: int) -> bool:
-        """Whether a controller reports a departure at about this time."""
+    def is_reported(self, node: str, at: int) -> bool:
+        """Return True if a controller reports a departure at about this time."""
         times = self.reported_departures.get(node, ())
         place = bisect_left(times, at - EARLY_US)
         return place < len(times) and times[place] <= at + LATE_US
 
     def may_be_gone(self, node: str, at: int) -> bool:
-        """Whether a departure can only be inferred from other nodes.
+        """Return True if a departure can only be inferred from other nodes.
 
         True if the broker has no file here and no controller reports it.
         """
-        return node not in self.with_file and not self.is_told(node, at)
+        return node not in self.with_file and not self.is_reported(node, at)
 
     def refused_lately(self, node: str, at: int) -> Event | None:
         """First refused connection to a broker at about this time."""
@@ -64,7 +64,7 @@ class SuspectedFailures:
         Returns the line that proves a departure, None while there is too little evidence. `watched`: there is a controller, which
         would tell itself.
         """
-        if is_watched and self.is_told(node, at):
+        if is_watched and self.is_reported(node, at):
             return None
         if node in self.with_file:
             times = self.starts.get(node, ())

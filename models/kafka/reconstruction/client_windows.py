@@ -403,7 +403,7 @@ class ClientWindows:
                 yield ClientWindow(None, False, "open", action)
             last_at = action.at
 
-    def _is_told_near(self, at: int) -> bool:
+    def _is_logged_near(self, at: int) -> bool:
         """Whether a coordinator logged any generation at that time."""
         return any(abs(announced_at - at) <= NEAR_US for announced_at in self._announced.values())
 
@@ -411,7 +411,7 @@ class ClientWindows:
         if sight.of_epoch:
             return
         last = self._last
-        if sight.generation is None and self._is_told_near(sight.joined.at):
+        if sight.generation is None and self._is_logged_near(sight.joined.at):
             return
         known = None if last is None or last.generation is None else last.generation + self._was_empty
         before = sight.generation - 1 if sight.generation is not None else None

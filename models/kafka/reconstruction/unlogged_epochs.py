@@ -175,7 +175,7 @@ class UnloggedEpochs:
     @property
     def waiting_since(self) -> int | None:
         """The time of the first sign that was not read."""
-        return self.signs[0].at if self.signs and not self._is_told(self.signs[0].at) else None
+        return self.signs[0].at if self.signs and not self._is_logged(self.signs[0].at) else None
 
     def _follow_coordinator(self, event: Event) -> None:
         """The coordinator tells itself where the group is."""
@@ -184,7 +184,7 @@ class UnloggedEpochs:
         if event.generation is not None:
             self.epoch, self.epoch_at, self.turn = event.generation, event.time_us, None
 
-    def _is_told(self, at: int) -> bool:
+    def _is_logged(self, at: int) -> bool:
         return self.told_from is not None and at >= self.told_from - ROUND_TRIP_US
 
     # -- signs -----------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class UnloggedEpochs:
     def _read(self, sign: EpochSign) -> Iterator[Event]:
         if sign.kind is SignKind.STAYED:
             self._stays(sign)
-        elif self._is_told(sign.at) and not self._is_beyond(sign):
+        elif self._is_logged(sign.at) and not self._is_beyond(sign):
             self._note(sign)
         elif sign.kind is SignKind.JOINED:
             yield from self._joined(sign)
@@ -233,7 +233,7 @@ class UnloggedEpochs:
     def _stays(self, sign: EpochSign) -> None:
         """A classic member is in the group, whose generation is its epoch."""
         self.members[sign.peer] = sign.member_id
-        if not self._is_told(sign.at) and (sign.epoch or 0) > (self.epoch or 0):
+        if not self._is_logged(sign.at) and (sign.epoch or 0) > (self.epoch or 0):
             self.epoch, self.epoch_at, self.turn = sign.epoch, sign.at, None
 
     def _comes(self, sign: EpochSign) -> None:

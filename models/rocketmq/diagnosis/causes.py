@@ -165,7 +165,7 @@ class Judge:
 
     def _members(self, run: AllocationRun, came: set[str], went: set[str], client_list: ClientList) -> Verdict:
         causes = {
-            who: self._came_how(run, who, client_list) if who in came else self._went_how(run, who, client_list)
+            who: self._arrival_reason(run, who, client_list) if who in came else self._departure_reason(run, who, client_list)
             for who in _in_turn(run, came | went, client_list)
         }
         counts: dict[str, int] = defaultdict(int)
@@ -182,7 +182,7 @@ class Judge:
         lines = [line for who in sorted(causes) if (line := _line_of(run, who, client_list, came=who in came)) is not None]
         return Verdict(ranked[0], sure, causes, alternatives=others, evidence=lines)
 
-    def _came_how(self, run: AllocationRun, who: str, client_list: ClientList) -> str:
+    def _arrival_reason(self, run: AllocationRun, who: str, client_list: ClientList) -> str:
         earlier = client_list.steps_of(who, run.at)
         joined = max((step.at for step in earlier if step.how is ListChangeKind.CONNECTED), default=run.at)
         gone = [step for step in earlier if step.at < joined and step.how is not ListChangeKind.CONNECTED]
@@ -197,7 +197,7 @@ class Judge:
             return "broker_up"
         return "consumer_start" if gone[-1].how is ListChangeKind.UNREGISTERED else "consumer_resume"
 
-    def _went_how(self, run: AllocationRun, who: str, client_list: ClientList) -> str:
+    def _departure_reason(self, run: AllocationRun, who: str, client_list: ClientList) -> str:
         steps = [step for step in client_list.steps_of(who, run.at) if step.how is not ListChangeKind.CONNECTED]
         if not steps:
             return "consumer_list_partial" if client_list.has_restarted(run.at) else "consumer_stop"

@@ -91,7 +91,7 @@ class GroupOwnership:
         self._others_unknown = _others_unknown(group)
 
     @property
-    def unseen(self) -> list[ClientProcess]:
+    def unlogged_processes(self) -> list[ClientProcess]:
         """Processes of clients without a file."""
         return self._unseen.lives if self._unseen is not None else []
 
@@ -100,13 +100,13 @@ class GroupOwnership:
         """Topics that the group's clients subscribe to, even without lines about them."""
         if self._unseen is None:
             return set()
-        return {topic for life in [*self.group.lives, *self.unseen] for topic in life.topics}
+        return {topic for life in [*self.group.lives, *self.unlogged_processes] for topic in life.topics}
 
     def windows(self, lines: TopicLines) -> list[OwnershipWindow]:
         """Windows of one topic's queues, if they should have one owner each."""
         if self._unseen is None:
             return []
-        lives = [*self.group.lives, *self.unseen]
+        lives = [*self.group.lives, *self.unlogged_processes]
         topic = _assignments_in(lines)
         for holding in self._unseen.holdings(lines):
             topic.holdings[holding.queue].append((holding.begun_at, holding.ended_at, holding.life))
@@ -122,7 +122,7 @@ class GroupOwnership:
             windows += _stretches(lines.topic, queue, topic.holdings.get(queue, []), readable_spans, self.end)
         if self._others_unknown:
             windows = [window for window in windows if window.kind != "no_owner"]
-        return [_judged(window, self._unseen, self.end) for window in windows] if self.unseen else windows
+        return [_judged(window, self._unseen, self.end) for window in windows] if self.unlogged_processes else windows
 
 
 SURE_OF_UNSEEN = weights.OWNER_IS_UNSEEN.value

@@ -277,7 +277,7 @@ class UnloggedClients:
         versions = self.group.versions.get(lines.topic, ())
         moves = SubscriptionVersions(versions, lines.runs, self.group.lives, self.end) if self._tells_moves else None
         for path in self._paths:
-            for holding in self._held_by(path, lines.topic, moves):
+            for holding in self._assignments_of(path, lines.topic, moves):
                 if holding.queue not in locks:
                     yield from _pieces(holding, left.get(holding.queue, ()), resets)
             yield from self._locked_by(path.life, lines.topic, locks)
@@ -291,7 +291,7 @@ class UnloggedClients:
                 if who == life.client_id and life.begun_at - START_US <= at < min(until, over):
                     yield QueueAssignment(topic, queue, at, min(until, over), life)
 
-    def _held_by(self, path: _SimulatedClient, topic: str, moves: SubscriptionVersions | None) -> Iterator[QueueAssignment]:
+    def _assignments_of(self, path: _SimulatedClient, topic: str, moves: SubscriptionVersions | None) -> Iterator[QueueAssignment]:
         life = path.life
         over = life.ended_at if life.ended_at is not None else FOREVER
         begun_by_queue: dict[str, int] = {}

@@ -28,12 +28,12 @@ def main() -> None:
 
 def _carry_out(task: Any, results: IO[bytes]) -> None:
     try:
-        value = task.run(partial(_tell, results))
+        value = task.run(partial(_send_progress, results))
     except Exception as problem:
         send(results, ("failed", problem))
     else:
         send(results, ("done", value))
 
 
-def _tell(results: IO[bytes], value: Any) -> None:
+def _send_progress(results: IO[bytes], value: Any) -> None:
     send(results, ("told", value))

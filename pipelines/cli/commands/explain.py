@@ -62,7 +62,7 @@ def explain(
     if as_json:
         _write(row, line, source, proof)
     else:
-        _tell(row, line, source, verbose=query_options.verbose)
+        _show(row, line, source, verbose=query_options.verbose)
         if proof is not None:
             from pipelines.cli.output.proof import show
 
@@ -123,7 +123,7 @@ def _advice(row: Any, source: Source) -> dict[str, Any]:
     }
 
 
-def _tell(row: Any, line: LocatedLine | None, source: Source, *, verbose: bool) -> None:
+def _show(row: Any, line: LocatedLine | None, source: Source, *, verbose: bool) -> None:
     from dashboards.answer.build import rebalance
     from dashboards.wording.escaping import first_line, shortened
     from pipelines.cli.answers import log_lines as lines

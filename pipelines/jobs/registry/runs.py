@@ -172,8 +172,8 @@ class Runs:
         }
         others = f"run_id != {delta.text(run.run_id)} AND status != {delta.text(RUNNING)}"
         spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
-        _again(lambda: delta.update(spark, self._path, others, values))
-        _again(lambda: delta.update(spark, alerts, f"{delta.quote('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
+        _retry(lambda: delta.update(spark, self._path, others, values))
+        _retry(lambda: delta.update(spark, alerts, f"{delta.quote('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
 
     def expire(self, before: datetime) -> int:
         """Delete entries of runs that ended before a time; return their number.
@@ -184,14 +184,14 @@ class Runs:
         old = f"ended_at < {delta.literal(before)} AND run_number != {kept}"
         count = self._warehouse.read(RUNS).where(old).count()
         if count:
-            _again(lambda: delta.delete(self._warehouse.spark, self._path, old))
+            _retry(lambda: delta.delete(self._warehouse.spark, self._path, old))
         return count
 
     def forget_sent(self, incident_ids: Collection[str]) -> None:
         """Delete the alerts for these incidents."""
         if incident_ids:
             spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
-            _again(lambda: delta.delete(spark, alerts, scopes.among("incident_id", incident_ids).sql()))
+            _retry(lambda: delta.delete(spark, alerts, scopes.among("incident_id", incident_ids).sql()))
 
     @contextmanager
     def alive(self, run: RunEntry) -> Iterator[None]:
@@ -288,10 +288,10 @@ class Runs:
         """Change the entry of a run, if it has the given status."""
         condition = f"run_id = {delta.literal(run_id)}" + (f" AND status = {delta.literal(status)}" if status else "")
         changed = {name: delta.literal(value) for name, value in {"seen_at": datetime.now(UTC), **values}.items()}
-        _again(lambda: delta.update(session or self._warehouse.spark, self._path, condition, changed))
+        _retry(lambda: delta.update(session or self._warehouse.spark, self._path, condition, changed))
 
 
-def _again(write: Callable[[], object]) -> None:
+def _retry(write: Callable[[], object]) -> None:
     """Write, and retry after a short delay if another run wrote too."""
     for left in reversed(range(_TRIES)):
         try:

@@ -111,7 +111,7 @@ class FollowedStream:
                 yield self._fed(data)
             else:
                 head += data or b""
-                stream_format = stream_source("-", head, is_complete=data == b"") if _tells(head, data) else ""
+                stream_format = stream_source("-", head, is_complete=data == b"") if _is_enough(head, data) else ""
                 if isinstance(stream_format, str):
                     reason = stream_format or reason
                 else:
@@ -138,7 +138,7 @@ class FollowedStream:
         return [] if self.reader is None else [_row(self.reader, self.reader.source, self.options)]
 
 
-def _tells(head: bytes, data: bytes | None) -> bool:
+def _is_enough(head: bytes, data: bytes | None) -> bool:
     """Return True if enough was read, or if the writer pauses."""
     return (b"\n" in head and data is None) or len(head) >= TOLD_BYTES or (data == b"" and bool(head))
 
