@@ -34,7 +34,7 @@ from pipelines.analysis.joint_expiries import expiries_in, joint
 from pipelines.analysis.log_file_rows import log_file_row, refused_row
 from pipelines.analysis.parallel.pool import Pool
 from pipelines.analysis.parallel.reading import TimesSoFar, read_parts
-from pipelines.analysis.parallel.replay import ReplayedFiles, Setting, replayed
+from pipelines.analysis.parallel.replay import ReplayedFiles, ReplayInputs, replay_groups
 from pipelines.analysis.parallel.workers import Workers
 from pipelines.analysis.replay_failures import failure_warnings
 from pipelines.analysis.rocketmq_spill import RocketStore
@@ -339,8 +339,8 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
     readers: dict[str, Readers] = {}
     pool = reading.workers.pool
     if pool is not None:
-        setting = Setting(nodes, reading.names, facts, options.limits)
-        for done in replayed(pool, reading.store.groups(), setting, reading.workers.folder):
+        setting = ReplayInputs(nodes, reading.names, facts, options.limits)
+        for done in replay_groups(pool, reading.store.groups(), setting, reading.workers.folder):
             _take(done, analysis, readers)
     else:
         for group, batches in reading.store.groups():

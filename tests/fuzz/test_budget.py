@@ -50,7 +50,7 @@ def test_what_raises_is_found_with_its_line(samples: Path, monkeypatch: pytest.M
     def fail(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(lines, "masked", fail)
+    monkeypatch.setattr(lines, "mask_credentials", fail)
     tally = lines.Tally()
     lines.check(seed, seed.lines[:8], tally)
     assert [name.split(" ")[0] for name in tally.faults] == ["ZeroDivisionError"]

@@ -48,7 +48,7 @@ class Scene:
         return self.line.member_id or text_field(self.line, "reason_member_id") or ""
 
     @property
-    def told_state(self) -> State | None:
+    def printed_state(self) -> State | None:
         """The state that the line prints."""
         state = text_field(self.line, "state")
         return State(state) if state in set(State) else None

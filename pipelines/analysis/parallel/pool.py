@@ -88,7 +88,7 @@ class Pool:
     def results(self, tasks: Iterable[Task], report: Any = None) -> Iterator[Any]:
         """Results in the order of the tasks.
 
-        A task whose processes died has `Died` for a result.
+        A task whose processes died has `WorkerDeath` for a result.
 
         `report` is called by threads, with the progress that workers report.
         """

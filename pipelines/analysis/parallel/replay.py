@@ -36,7 +36,7 @@ ROWS_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ReplayInputs:
     """Inputs shared by the replays of all groups, sent once as a file."""
 
     nodes: Mapping[str, str]
@@ -56,7 +56,7 @@ class ReplayedFiles:
     readers: dict[str, Readers] = field(default_factory=dict)
 
 
-_settings: dict[str, Setting] = {}
+_settings: dict[str, ReplayInputs] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ReplayGroups:
         done.files = table_rows.closed()
         return done
 
-    def died(self, how: str, setting: Setting) -> ReplayedFiles:
+    def died(self, how: str, setting: ReplayInputs) -> ReplayedFiles:
         """The rows of groups whose processes died."""
         clusters = sorted(setting.facts) or [setting.names.cluster_of("")]
         return ReplayedFiles(divergences=[lost_with_process(cluster, group, how) for group in self.groups for cluster in clusters[:1]])
@@ -120,7 +120,9 @@ class _Rows:
         return self._files
 
 
-def replayed(pool: Pool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], setting: Setting, folder: str) -> Iterator[ReplayedFiles]:
+def replay_groups(
+    pool: Pool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], setting: ReplayInputs, folder: str
+) -> Iterator[ReplayedFiles]:
     """Replay groups; yields their rows in the order in which the groups come."""
     path = Path(folder) / "setting.pickle"
     path.write_bytes(pickle.dumps(setting, protocol=pickle.HIGHEST_PROTOCOL))

@@ -245,7 +245,7 @@ def _witnesses(lines: GroupLines) -> Witnesses:
 
 
 def _standing(tracker: Any) -> Iterator[tuple[str, object]]:
-    state, generation = tracker.standing
+    state, generation = tracker.state_and_generation
     yield from (("state", state), ("generation", generation))
     group = tracker.best.group
     yield "leader", None if group is None else group.leader

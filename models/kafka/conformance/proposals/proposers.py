@@ -70,7 +70,7 @@ def _logged_state_before(scene: Scene) -> State | None:
     """The state before a line, where it prints or implies one."""
     line = scene.line
     if line.name in ("MemberAdded", "PendingMemberJoined", "MemberIdHandedOut", "StaticMemberReplaced"):
-        return scene.told_state
+        return scene.printed_state
     if line.name == "RebalanceStarted":
         state = scene.state
         return State.STABLE if state is State.PREPARING_REBALANCE else None
