@@ -153,15 +153,15 @@ def test_a_log_that_rotates_while_a_run_begins_is_left_to_the_next_one(
     shutil.copy(published.logs / "broker-1" / "server.log", log)
     known = log.read_text(encoding="utf-8").splitlines()[0] + "\n"
     (site.logs / "broker-1" / "more.log").write_text(known + OTHER_GROUP, encoding="utf-8")
-    real = ingest.parsed
+    real = ingest.parse_files
 
     def rotating(*given: Any, **how: Any) -> Any:
-        monkeypatch.setattr(ingest, "parsed", real)
+        monkeypatch.setattr(ingest, "parse_files", real)
         log.rename(log.with_name("server.log.1"))
         log.write_text(known + OTHER_GROUP.replace("returns-f", "refunds-g") * 20, encoding="utf-8")
         return real(*given, **{**how, "is_local": False})
 
-    monkeypatch.setattr(ingest, "parsed", rotating)
+    monkeypatch.setattr(ingest, "parse_files", rotating)
     outcome = site.run()
     assert [text for text in outcome.warnings if "it changed while it was read" in text]
     assert {row["group"] for row in site.table("rebalances")} - {row["group"] for row in halfway.table("rebalances")} == {"returns-f"}
