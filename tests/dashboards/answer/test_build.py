@@ -159,14 +159,14 @@ def test_offenders_can_be_ranked_by_host_instance_or_member() -> None:
 
 def test_doubts_of_a_kind_stand_together() -> None:
     rows = [made.rebalance("a", n, n, confidence=0.5, alternatives={"member_join": 0.4, "unknown": 0.01}, settled_by="x") for n in range(3)]
-    (doubt,) = build_answer(made.Made(rebalances=[*rows, replace(rows[0], rebalance_id="z", group="b")])).unsure
+    (doubt,) = build_answer(made.Made(rebalances=[*rows, replace(rows[0], rebalance_id="z", group="b")])).open_questions
     assert (doubt.count, doubt.groups, doubt.rivals, doubt.settled_by) == (4, ("a", "b"), ("Member joined",), "x")
 
 
 def test_doubts_that_one_kind_of_file_would_settle_stand_together_and_name_the_first() -> None:
     files = [f"kafka-request.log at DEBUG of broker {n} between 2026-03-01 10:0{n} and 10:0{n + 1} UTC" for n in range(3)]
     rows = [made.rebalance("a", n, n, confidence=0.5, alternatives={}, settled_by=files[n]) for n in (2, 0, 1)]
-    (doubt,) = build_answer(made.Made(rebalances=rows)).unsure
+    (doubt,) = build_answer(made.Made(rebalances=rows)).open_questions
     assert (doubt.count, doubt.settled_by) == (3, f"{files[0]}, and others like it")
 
 

@@ -19,7 +19,7 @@ VALUES = [None, "it's", "a\0b", "a\\b\n$x ${spark.app.name} `q` {}", "", 7, 0.1,
 
 @pytest.mark.spark
 def test_literals_read_back(spark: SparkSession) -> None:
-    columns = ", ".join(f"{delta.literal(value)} AS {delta.quoted(f'`{place}`')}" for place, value in enumerate(VALUES))
+    columns = ", ".join(f"{delta.literal(value)} AS {delta.quote(f'`{place}`')}" for place, value in enumerate(VALUES))
     [row] = spark.sql(f"SELECT {columns}").toArrow().to_pylist()
     read = [dict(value) if isinstance(value, list) else value for value in row.values()]
 
