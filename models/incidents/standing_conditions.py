@@ -155,7 +155,7 @@ class StandingConditions:
                 del self.records[partition]
                 yield over_at, condition
 
-    def lasting_conditions(self, until: int) -> Iterator[Condition]:
+    def open_at(self, until: int) -> Iterator[Condition]:
         """Conditions that last when the logs end."""
         if self.topology is not None and until - self.topology.first_at >= NOT_READY_MIN_US:
             yield self.topology

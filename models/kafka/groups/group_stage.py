@@ -286,8 +286,7 @@ class GroupStage:
         rows.divergences.extend(self.chronicle.zones(self.skews))
         rows.client_states.extend(self.client_states.rows(self.cluster, self.group, KAFKA, self._skew_of_log))
         rows.incidents.extend(
-            condition_incident(self.cluster, self.group, condition)
-            for condition in self.conditions.lasting_conditions(self.writer.logs_end)
+            condition_incident(self.cluster, self.group, condition) for condition in self.conditions.open_at(self.writer.logs_end)
         )
         add_incidents(self.cluster, self.group, rows, self.facts, self.limits, self._departures)
         self.final.take(rows)
