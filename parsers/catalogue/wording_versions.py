@@ -67,7 +67,8 @@ class WordingVersions:
 
         None if the line has no wording of the entry.
         """
-        head = text.partition("\n")[0].rstrip()
+        end = text.find("\n")
+        head = text if end < 0 else text[:end].rstrip()
         form = next((form for form in _REQUEST_FORMS if head.startswith(form[0])), None)
         if form is not None:
             return _REQUESTS_SINCE.get(message_id, form[1]), form[2] or self.newest(self._known.messages[message_id].system)

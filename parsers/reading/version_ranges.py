@@ -1,13 +1,18 @@
 """Versions that may have written a file, derived from its wordings.
 
 Each wording has the versions in which it was seen. What the wordings of one product in a file have in common is the range
-of its version. The newest version of a product stands for all that may follow.
+of its version. Wordings that have none in common are of a product that was upgraded, or of two programs that write to one
+file: such a file has a range for each. The newest version of a product stands for all that may follow.
+
+A report holds the narrowest ranges of each product, because parts of a file give the same ranges as the whole only if
+nothing is narrowed before all are known.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -20,6 +25,13 @@ SAMPLES_MAX = 6
 
 Its wordings differ, and the first one may not be the telling one.
 """
+
+_NARROWEST_SEPARATOR = "; "
+_UPGRADE_SEPARATOR = " and "
+_MESSAGE_END = re.compile(r"""\s*(?:\([\w.$]+\))?["',\s}\]]*$""")
+"""What may stand behind a message: its logger, and the end of the text in which it is quoted."""
+
+_OR_LATER = " or later"
 
 _ANY = 999
 _OPEN = "999999"
@@ -35,7 +47,7 @@ class VersionRanges:
         self._layout = layout
         self._known = wording_versions(known or catalogue())
         self._looked_at: Counter[str] = Counter()
-        self._ranges: dict[str, Range | None] = {}
+        self._ranges: dict[str, set[Range]] = {}
         self._lines: Counter[str] = Counter()
 
     def note(self, events: pa.RecordBatch) -> None:
@@ -64,23 +76,43 @@ class VersionRanges:
         product = self._known.product_of(message)
         if product is None or not text:
             return
+        seen = next((seen for each in self._messages_in(text) if (seen := self._known.seen_in(message, each)) is not None), None)
+        if seen is not None:
+            self._ranges.setdefault(product, set()).add(seen)
+
+    def _messages_in(self, text: str) -> Iterator[str]:
+        """Yield the message as its layout reads it, then with all that stands before it, on one line."""
         header = self._layout.read(text, (text + "\n").index("\n"))
-        seen = None if header is None else self._known.seen_in(message, header.message)
-        if seen is None:
-            return
-        before = self._ranges.get(product, seen)
-        self._ranges[product] = None if before is None else intersection(before, seen)
+        if header is not None:
+            yield header.message
+        yield _MESSAGE_END.sub("", " ".join(text.split()))
 
     def ranges_by_product(self) -> dict[str, str]:
         """Return the range of each product, the most frequent first."""
         return {
-            product: words
+            product: _written(self._ranges[product], self._known.newest(product))
             for product, _ in sorted(self._lines.items(), key=lambda pair: (-pair[1], pair[0]))
-            if (words := in_words(self._ranges.get(product), self._known.newest(product))) is not None
+            if product in self._ranges
         }
 
 
-def intersection(version_range: Range, other: Range) -> Range | None:
+def _written(ranges: Iterable[Range], newest: str) -> str:
+    """Write the narrowest of some ranges, the oldest first."""
+    return _NARROWEST_SEPARATOR.join(in_words(each, newest) for each in narrowest(ranges))
+
+
+def narrowest(ranges: Iterable[Range]) -> list[Range]:
+    """Return the ranges that contain no other one, the oldest first."""
+    kept: list[Range] = []
+    widest_first = sorted(ranges, key=lambda each: _last(each[1]), reverse=True)
+    for low, high in sorted(widest_first, key=lambda each: version_key(each[0])):
+        while kept and _last(high) <= _last(kept[-1][1]):
+            kept.pop()
+        kept.append((low, high))
+    return kept
+
+
+def narrowed(version_range: Range, other: Range) -> Range | None:
     """Intersect two ranges, None if they share nothing."""
     low, high = max(version_range[0], other[0], key=version_key), min(version_range[1], other[1], key=_last)
     return (low, high) if version_key(low) <= _last(high) else None
@@ -91,39 +123,48 @@ def _last(version: str) -> tuple[int, ...]:
     return (*version_key(version), _ANY)
 
 
-def in_words(version_range: Range | None, newest: str) -> str | None:
+def in_words(version_range: Range, newest: str) -> str:
     """Write a range, such as `3.8 to 4.1` or `4.2 or later`."""
-    if version_range is None:
-        return None
     low, high = version_range
     if version_key(high) >= version_key(newest):
-        return f"{low} or later"
+        return f"{low}{_OR_LATER}"
     return low if low == high else f"{low} to {high}"
 
 
 def of_parts(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Intersect the ranges of a file's parts."""
-    merged: dict[str, str] = {}
+    """Return the narrowest ranges of a file's parts."""
+    merged: dict[str, list[Range]] = {}
     for part in parts:
         for product, words in part.items():
-            merged[product] = _common(merged[product], words) if product in merged else words
-    return {product: words for product, words in merged.items() if words}
+            merged.setdefault(product, []).extend(_ranges_in(words))
+    return {product: _written(ranges, _OPEN) for product, ranges in merged.items()}
 
 
-def _common(name: str, other: str) -> str:
-    both = intersection(_range_of(name), _range_of(other))
-    if both is None:
-        return ""
-    low, high = both
-    return f"{low} or later" if high == _OPEN else low if low == high else f"{low} to {high}"
+def _ranges_in(words: str) -> list[Range]:
+    return [_range_of(each) for each in words.split(_NARROWEST_SEPARATOR)]
 
 
 def _range_of(words: str) -> Range:
-    low, _, high = words.removesuffix(" or later").partition(" to ")
-    return low, _OPEN if words.endswith(" or later") else high or low
+    low, _, high = words.removesuffix(_OR_LATER).partition(" to ")
+    return low, _OPEN if words.endswith(_OR_LATER) else high or low
 
 
 def range_of_file(kind: str, ranges: Mapping[str, str]) -> str | None:
-    """Return the range of the product that wrote the file, if known."""
-    server_ranges = [words for product, words in ranges.items() if (product in SERVERS) is (kind != "client")]
-    return server_ranges[0] if server_ranges else None
+    """Return the range of the product that wrote the file, if known.
+
+    An upgraded product has several: `2.8 to 3.1 and 3.7 or later`.
+    """
+    of_writer = [words for product, words in ranges.items() if (product in SERVERS) is (kind != "client")]
+    return _UPGRADE_SEPARATOR.join(in_words(each, _OPEN) for each in _in_common(_ranges_in(of_writer[0]))) if of_writer else None
+
+
+def _in_common(ranges: Sequence[Range]) -> list[Range]:
+    """Return what narrowest ranges have in common, and the next ones that share nothing with it."""
+    shared: list[Range] = []
+    for each in ranges:
+        both = narrowed(shared[-1], each) if shared else None
+        if both is None:
+            shared.append(each)
+        else:
+            shared[-1] = both
+    return shared

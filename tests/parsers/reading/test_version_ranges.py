@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 from pathlib import Path
 
@@ -46,18 +48,50 @@ def test_two_wordings_have_in_common_where_both_were_seen(one: tuple[str, str], 
         (("4.1", "4.1"), "4.1"),
         (("4.2", "4.4"), "4.2 or later"),
         (("4.4", "4.4"), "4.4 or later"),
-        (None, None),
     ],
 )
-def test_the_newest_version_stands_for_all_that_follow(found: tuple[str, str] | None, words: str | None) -> None:
+def test_the_newest_version_stands_for_all_that_follow(found: tuple[str, str], words: str) -> None:
     assert in_words(found, "4.4") == words
 
 
-def test_parts_of_a_file_narrow_its_range() -> None:
-    assert of_parts([{"kafka": "2.8 to 3.9"}, {"kafka": "3.0 or later"}]) == {"kafka": "3.0 to 3.9"}
-    assert of_parts([{"kafka": "3.8 or later"}, {"kafka": "3.0 or later"}]) == {"kafka": "3.8 or later"}
-    assert of_parts([{"kafka": "2.8"}, {"kafka": "3.0 or later"}]) == {}
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (["2.8 to 3.9", "3.0 or later"], "3.0 to 3.9"),
+        (["3.8 or later", "3.0 or later"], "3.8 or later"),
+        (["2.8", "3.0 or later"], "2.8 and 3.0 or later"),
+        (["1.0 to 3.1", "2.8 to 3.9", "3.7 or later"], "2.8 to 3.1 and 3.7 or later"),
+        (["2.8 to 3.9", "2.8 to 3.9"], "2.8 to 3.9"),
+    ],
+)
+def test_parts_of_a_file_narrow_its_range_however_it_is_divided(parts: list[str], words: str) -> None:
+    for divided in itertools.permutations(parts):
+        for at in range(len(parts)):
+            first = of_parts({"kafka": each} for each in divided[: at + 1])
+            whole = of_parts([first, *({"kafka": each} for each in divided[at + 1 :])])
+            assert range_of_file("server", whole) == words
+
+
+def test_a_part_without_a_range_leaves_the_others() -> None:
     assert of_parts([{}, {"sarama": "1.40"}]) == {"sarama": "1.40"}
+
+
+KRAFT = "Fencing broker 1 because its session has timed out. (org.apache.kafka.controller.ReplicationControlManager)"
+STABILIZED = "Stabilized group orders generation 3 (__consumer_offsets-32) (kafka.coordinator.group.GroupCoordinator)"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"[2030-01-16 23:28:50,746] INFO [Controller 0] {KRAFT}\n", "3.0 to 3.9"),
+        (f"[2030-01-16 23:28:50,746] INFO [GroupCoordinator 5]: \n\t{STABILIZED}\n" * 2, "0.11 to 2.7"),
+        (json.dumps({"logs": [f"[2030-01-16 23:28:50,746] INFO [GroupCoordinator 5]: {STABILIZED}"] * 2}, indent=4), "0.11 to 2.7"),
+    ],
+    ids=["prefix read as a field", "message on the next line", "quoted in a document"],
+)
+def test_a_wording_is_found_wherever_its_message_stands(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "server.log").write_text(text)
+    assert {of_file for _, of_file in ranges_below(tmp_path).values()} == {words}
 
 
 def test_a_server_is_not_told_by_its_clients() -> None:
