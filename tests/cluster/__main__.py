@@ -1,9 +1,13 @@
-"""`python -m tests.cluster`: the tests that start a cluster of several JVMs, and others that take a minute of Spark each."""
+"""`python -m tests.cluster`: the tests that start a cluster of several JVMs, and others that take a minute of Spark each.
+
+`python -m tests.cluster FILE...` runs those of some files only.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,4 +19,4 @@ OTHERS = sorted(str(path) for path in TESTS.rglob("test_*.py") if LEFT_OUT.searc
 
 if __name__ == "__main__":
     os.environ["GROUPSCOPE_CLUSTER"] = "1"
-    raise SystemExit(pytest.main(["-q", "-rs", str(TESTS / "cluster"), *OTHERS]))
+    raise SystemExit(pytest.main(["-q", "-rs", *(sys.argv[1:] or [str(TESTS / "cluster"), *OTHERS])]))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hatch_build import AS_IN_CHECKOUT, BELOW, PACKAGES, rewritten
+from tests.conftest import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_TIMEOUT = str(ROOT / "data_samples" / "kafka" / "1.1.1" / "poll-timeout")
@@ -133,6 +134,7 @@ def test_versions_are_those_of_the_checkout(project: Path) -> None:
     assert there.stdout == here.stdout != "", there.stderr
 
 
+@LONG
 @pytest.mark.spark
 def test_the_job_runs_from_the_wheel(project: Path) -> None:
     """Its workers find the packages below groupscope, and a project's own ones stay theirs."""

@@ -52,7 +52,8 @@ def test_a_run_fills_the_tables_and_says_so(published: Site) -> None:
     assert all(row["success"] for row in results)
 
 
-@pytest.mark.parametrize("most", [pytest.param(30, id="some are few"), pytest.param(0, id="none are few", marks=LONG)])
+@LONG
+@pytest.mark.parametrize("most", [30, 0], ids=["some are few", "none are few"])
 def test_what_is_not_few_is_read_compared_and_written_by_spark(
     published: Site, halfway: Site, copied: Copied, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:

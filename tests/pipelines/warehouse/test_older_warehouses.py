@@ -54,6 +54,7 @@ def test_an_older_warehouse_is_read_by_the_present_names(older: Site) -> None:
     assert sorted(times) == sorted(row["order_at"] for row in rows_of(older, "events"))
 
 
+@LONG
 @pytest.mark.spark
 def test_an_older_warehouse_says_what_it_needs_and_is_brought_up_to_date_with_all_its_rows(spark: Any, older: Site) -> None:
     before = {name: rows_of(older, name) for name in KEPT}

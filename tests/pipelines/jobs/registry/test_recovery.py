@@ -37,14 +37,10 @@ def changed_by_somebody(spark: Any, site: Site, table: str) -> None:
     spark.sql(f"UPDATE {delta.table_at(path)} SET run_id = 'somebody' WHERE file = '{LOST}'")
 
 
+@LONG
 @pytest.mark.parametrize(
     ("point", "others"),
-    [
-        pytest.param("state_snapshots", False, marks=LONG),
-        ("log_files", False),
-        pytest.param("member_sessions", False, marks=LONG),
-        pytest.param("log_files", True, marks=LONG),
-    ],
+    [("state_snapshots", False), ("log_files", False), ("member_sessions", False), ("log_files", True)],
     ids=["before states", "before the ledger", "before gold", "with rows of others"],
 )
 def test_a_first_run_that_was_killed_leaves_nothing_of_files_that_are_gone(
