@@ -112,7 +112,7 @@ def narrowest(ranges: Iterable[Range]) -> list[Range]:
     return kept
 
 
-def narrowed(version_range: Range, other: Range) -> Range | None:
+def intersection(version_range: Range, other: Range) -> Range | None:
     """Intersect two ranges, None if they share nothing."""
     low, high = max(version_range[0], other[0], key=version_key), min(version_range[1], other[1], key=_last)
     return (low, high) if version_key(low) <= _last(high) else None
@@ -162,7 +162,7 @@ def _in_common(ranges: Sequence[Range]) -> list[Range]:
     """Return what narrowest ranges have in common, and the next ones that share nothing with it."""
     shared: list[Range] = []
     for each in ranges:
-        both = narrowed(shared[-1], each) if shared else None
+        both = intersection(shared[-1], each) if shared else None
         if both is None:
             shared.append(each)
         else:
