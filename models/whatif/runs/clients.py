@@ -85,6 +85,7 @@ class QuietCluster(Cluster):
         self.classic = coordinator.classic.shard if isinstance(coordinator, BothCoordinator) else coordinator.shard
         self.modern = coordinator.modern.shard if isinstance(coordinator, BothCoordinator) else None
         # What members have is accepted: brokers may be set to take other sessions than the default allows.
+        self.classic.is_log_read = False
         self.classic.settings = replace(self.classic.settings, min_session_ms=0, max_session_ms=FOREVER_MS)
 
     def advance(self, now_ms: int) -> None:
@@ -205,6 +206,13 @@ class QuietClient(Client):
 
     def _send(self, request: Request, receive: Receive, lost: Callable[[], None], *, only_refusals: bool = False) -> None:  # noqa: ARG002
         self.cluster.ask(request, Arrival(self, self.attempt, receive, only_refusals))
+
+    def is_steady(self) -> bool:
+        """Whether it does nothing but heartbeats."""
+        if self.phase is not Phase.STABLE or self._poll_planned:
+            return False
+        now_ms = self.world.now_ms
+        return self.busy_until_ms <= now_ms and self.paused_until_ms <= now_ms
 
     def _awake(self) -> None:
         """Send heartbeats one by one again."""
@@ -381,6 +389,9 @@ class ClassicMember(QuietClient, Consumer):
         self._rejoin("cached metadata has changed", "metadata_change")
 
 
+NOT_IN_GROUP = frozenset({Phase.STOPPED, Phase.UNJOINED})
+
+
 @dataclass(slots=True, eq=False)
 class ModernMember(QuietClient, ModernConsumer):
     """A client of the consumer protocol."""
@@ -415,10 +426,25 @@ class ModernMember(QuietClient, ModernConsumer):
         is_current = group.epoch == group.target_epoch == self.generation and not self._is_stale
         return is_current and group_member is not None and group_member.epoch == self.generation and group.has_reached_target(group_member)
 
+    def is_steady(self) -> bool:
+        """Whether it does nothing but heartbeats."""
+        return self.target is None and QuietClient.is_steady(self)
+
     def beat_after(self, after_ms: int) -> None:
         """Send the next heartbeat after a time."""
         chain = self._beats
         self.later(after_ms, lambda: self._beat(chain))
+
+    def _beat(self, chain: int) -> None:
+        if self.node is None:
+            ModernConsumer._beat(self, chain)
+        elif chain == self._beats and not self._is_stale and self.phase not in NOT_IN_GROUP:
+            self._send_heartbeat(chain)
+            if self.phase is not Phase.JOINING:
+                self._beat_later(chain)
+
+    def _move(self, state: str, epoch: int | None = None) -> None:  # noqa: ARG002
+        self.state = state
 
     def _beat_later(self, chain: int) -> None:
         if not self.cluster.doze(self):
@@ -457,11 +483,3 @@ class ModernMember(QuietClient, ModernConsumer):
 
 AnyMember = ClassicMember | ModernMember
 KINDS: Mapping[str, type[AnyMember]] = {"classic": ClassicMember, "consumer": ModernMember}
-
-
-def is_steady(client: Client) -> bool:
-    """Whether a client does nothing but heartbeats."""
-    now_ms = client.world.now_ms
-    if client.phase is not Phase.STABLE or client._poll_planned or max(client.busy_until_ms, client.paused_until_ms) > now_ms:
-        return False
-    return not isinstance(client, ModernMember) or client.target is None

@@ -13,7 +13,7 @@ from models.kafka.simulation.client import Phase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
 from models.tolerances import whole
 from models.whatif.behaviour.members import Act, Behaviour
-from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, is_steady, nothing
+from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, nothing
 from models.whatif.runs.courses import Course, Rest, SharedCourse
 from models.whatif.runs.recurrences import Recurrence
 
@@ -229,18 +229,21 @@ class Run:
 
     def _is_quiet(self) -> bool:
         """Whether all members that the coordinator knows are stable, and nothing else goes on."""
-        seat = self.cluster.seat
         if self.cluster.awaited:
             return False
-        group = seat.coordinator.groups.get(self.plan.name)
-        awake = [client for client in self.clients.values() if client.runs and client.paused_until_ms <= self.world.now_ms + LONG_MS]
-        if not all(map(is_steady, awake)):
-            return False
+        awake = 0
+        latest_ms = self.world.now_ms + LONG_MS
+        for client in self.clients.values():
+            if client.phase is not Phase.STOPPED and client.paused_until_ms <= latest_ms:
+                if not client.is_steady():
+                    return False
+                awake += 1
+        group = self.cluster.seat.coordinator.groups.get(self.plan.name)
         if group is None:
             return not awake
         if isinstance(group, SimpleGroup) or group.state not in AT_REST:
             return False
-        return len(group.members) == len(awake) and (isinstance(group, ConsumerGroup) or not (group.pending_join or group.pending_sync))
+        return len(group.members) == awake and (isinstance(group, ConsumerGroup) or not (group.pending_join or group.pending_sync))
 
     # -- actions -----------------------------------------------------------------------------------------------
 

@@ -43,6 +43,10 @@ def stored(group: Group, assignments: Mapping[str, bytes], since_ms: int | None)
     return StoredGroup(group.generation, group.protocol_type, group.protocol, group.leader, members, since_ms)
 
 
+UNREAD = StoredGroup(0, None, None, None, (), None)
+"""Record in a log that nobody reads."""
+
+
 @dataclass(slots=True)
 class Shard:
     """State of one coordinator and the outcome of the current call."""
@@ -59,6 +63,8 @@ class Shard:
     answers: list[Answer] = field(default_factory=list)
     fired: list[TimerFired] = field(default_factory=list)
     changes: list[StateTransition | LoggedChange] = field(default_factory=list)
+    is_log_read: bool = True
+    """Whether groups may be loaded from the log again, so that records need their members."""
 
     def outcome(self) -> Outcome:
         """Return and clear what has happened since the last call."""
@@ -105,7 +111,7 @@ class Shard:
 
     def record(self, group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
         """Record of a group with the given assignments."""
-        return stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
+        return UNREAD if not self.is_log_read else stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
 
     def store(self, group: Group, record: StoredGroup, what: str, then: Written) -> None:
         """Write a group's record, then call `then` with the client's error (storeGroup).

@@ -42,8 +42,9 @@ def sync_error(shard: Shard, group: Group, request: Sync) -> Error:
         return error
     if request.generation != group.generation:
         return Error.ILLEGAL_GENERATION
-    sent = ((request.protocol_type, group.protocol_type), (request.protocol, group.protocol))
-    if shard.policy.checks_sync_protocol and any(differs(shard, sent_protocol, present) for sent_protocol, present in sent):
+    if shard.policy.checks_sync_protocol and (
+        differs(shard, request.protocol_type, group.protocol_type) or differs(shard, request.protocol, group.protocol)
+    ):
         return Error.INCONSISTENT_GROUP_PROTOCOL
     return Error.REBALANCE_IN_PROGRESS if group.state is State.PREPARING_REBALANCE else Error.NONE
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions, TopicPartition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Subscriber:
     """A member as seen by an assignor.
 
@@ -26,7 +26,7 @@ class Subscriber:
     target: Partitions = NO_PARTITIONS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Subscription:
     """Input of an assignor: members by id, partition counts of existing topics."""
 
@@ -83,12 +83,13 @@ def uniform_target(subscription: Subscription) -> Targets:
     left: list[TopicPartition] = []
     former = {partition: member for member in sorted(members) for partition in members[member].target}
     for topic, count in sorted(subscription.topics.items(), key=lambda pair: (len(takers[pair[0]]), pair[0])):
-        for number in range(count if takers[topic] else 0):
-            owner = former.get((topic, number))
-            if owner is not None and owner in takers[topic] and len(targets[owner]) < limit[owner]:
-                targets[owner].add((topic, number))
+        taking = takers[topic]
+        for partition in [(topic, number) for number in range(count if taking else 0)]:
+            owner = former.get(partition)
+            if owner is not None and owner in taking and len(targets[owner]) < limit[owner]:
+                targets[owner].add(partition)
             else:
-                left.append((topic, number))
+                left.append(partition)
     for partition in left:
         targets[min(takers[partition[0]], key=lambda member: (len(targets[member]), member))].add(partition)
     return _frozen(targets)

@@ -1,4 +1,7 @@
-"""A member of a consumer group (4.0.0, ConsumerGroupMember.java)."""
+"""A member of a consumer group (4.0.0, ConsumerGroupMember.java).
+
+Nothing changes a member in place: a heartbeat makes another one. It is not frozen, as requests are not.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class ClassicSide:
     protocols: tuple[Protocol, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Member:
     """A member after its last heartbeat.
 
@@ -89,6 +92,29 @@ class Member:
             classic=None,
         )
         return self if after == self else after
+
+    def moved(self, epoch: int, state: MemberState, assigned: Partitions, pending_revocation: Partitions) -> Member:
+        """The member at its next step towards its target.
+
+        Built field by field, which is several times as fast as `replace`: each heartbeat of a rebalance may move its sender.
+        """
+        return Member(
+            self.id,
+            self.instance,
+            self.rack,
+            self.client_id,
+            self.rebalance_ms,
+            self.topics,
+            self.regex,
+            self.assignor,
+            epoch,
+            self.epoch,
+            state,
+            assigned,
+            pending_revocation,
+            self.client_host,
+            self.classic,
+        )
 
 
 def _or(sent: str | None, known: str | None) -> str | None:

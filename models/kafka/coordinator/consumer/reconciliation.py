@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 from models.kafka.coordinator.consumer.member import Member, MemberState
 from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions, TopicPartition
@@ -59,4 +58,4 @@ def _moved(member: Member, epoch: int, state: MemberState, assigned: Partitions,
     is_same = epoch == member.epoch == member.previous_epoch and state is member.state
     if is_same and assigned == member.assigned and pending_revocation == member.pending_revocation:
         return member
-    return replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, pending_revocation=pending_revocation)
+    return member.moved(epoch, state, assigned, pending_revocation)

@@ -17,7 +17,7 @@ LEAVES = frozenset({LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH})
 NOT_SENT = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ConsumerHeartbeat(Request):
     """Request ConsumerGroupHeartbeat.
 

@@ -48,6 +48,11 @@ def owned_of(metadata: bytes) -> Mapping[str, frozenset[int]]:
 
 def assignment(share: Iterable[Partition]) -> bytes:
     """Encode an assignment without user data."""
+    return _assignment(tuple(share))
+
+
+@lru_cache(maxsize=4096)
+def _assignment(share: tuple[Partition, ...]) -> bytes:
     return struct.pack(">h", 0) + _listed(share) + struct.pack(">i", -1)
 
 

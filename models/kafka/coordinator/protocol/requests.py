@@ -1,6 +1,7 @@
 """Requests to a coordinator, decoded and without framing.
 
 The response has the `request_id` of its request. An empty member id means that the client has none yet.
+Nothing changes a request. It is not frozen, because that takes three times as long to build, and each step of a run builds one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Protocol:
     """An assignment strategy that a member supports, with its subscription."""
 
@@ -17,7 +18,7 @@ class Protocol:
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """Fields of all requests."""
 
@@ -25,7 +26,7 @@ class Request:
     group: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Join(Request):
     """Request JoinGroup.
 
@@ -47,7 +48,7 @@ class Join(Request):
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sync(Request):
     """Request SyncGroup.
 
@@ -62,7 +63,7 @@ class Sync(Request):
     protocol: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Heartbeat(Request):
     """Heartbeat of a classic member."""
 
@@ -71,7 +72,7 @@ class Heartbeat(Request):
     instance: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Leaver:
     """One member of a LeaveGroup request."""
 
@@ -80,14 +81,14 @@ class Leaver:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Leave(Request):
     """Request LeaveGroup; it has one member before v3."""
 
     members: tuple[Leaver, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Commit(Request):
     """Request OffsetCommit.
 
@@ -106,7 +107,7 @@ class Commit(Request):
     """Set for TxnOffsetCommit: offsets count once this producer's transaction commits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetch(Request):
     """Request OffsetFetch; without `places` it asks for all offsets."""
 
@@ -115,6 +116,6 @@ class Fetch(Request):
     """Whether offsets that a transaction may replace are refused (KIP-447)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delete(Request):
     """Request DeleteGroups, for one group."""

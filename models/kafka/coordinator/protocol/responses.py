@@ -1,6 +1,7 @@
 """Responses of a coordinator.
 
-If `error` is not NONE, other fields keep their defaults unless a client needs them.
+If `error` is not NONE, other fields keep their defaults unless a client needs them. Like requests, responses are not
+frozen, and nothing changes them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 from models.kafka.coordinator.protocol.errors import Error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Response:
     """A response with an error code only.
 
@@ -22,7 +23,7 @@ class Response:
     error: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JoinedMember:
     """A member in the leader's response, with metadata for the chosen protocol."""
 
@@ -31,7 +32,7 @@ class JoinedMember:
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JoinResponse(Response):
     """Response to JoinGroup; only the leader's has members."""
 
@@ -44,7 +45,7 @@ class JoinResponse(Response):
     members: tuple[JoinedMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SyncResponse(Response):
     """Response to SyncGroup."""
 
@@ -53,7 +54,7 @@ class SyncResponse(Response):
     assignment: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MemberLeft:
     """Result of one member of a LeaveGroup request."""
 
@@ -62,14 +63,14 @@ class MemberLeft:
     error: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LeaveResponse(Response):
     """Response to LeaveGroup, with members in request order."""
 
     members: tuple[MemberLeft, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FetchResponse(Response):
     """Response to OffsetFetch: offset or error by partition, None if uncommitted."""
 

@@ -16,7 +16,7 @@ from models.kafka.coordinator.runtime.offsets import Offsets
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StoredMember:
     """A member in a group's record.
 
@@ -33,7 +33,7 @@ class StoredMember:
     assignment: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StoredGroup:
     """Value of a group's record (GroupMetadataValue).
 

@@ -1,4 +1,7 @@
-"""Effects of a coordinator beside responses: state transitions, events and fired timers."""
+"""Effects of a coordinator beside responses: state transitions, events and fired timers.
+
+Nothing changes them. Like requests, they are not frozen, so that they are built in a third of the time.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from models.kafka.coordinator.protocol.responses import Answer
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StateTransition:
     """A state transition of a group; `generation` is the one afterwards."""
 
@@ -22,7 +25,7 @@ class StateTransition:
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LoggedChange:
     """An event that a broker logs.
 
@@ -40,7 +43,7 @@ class LoggedChange:
     """Whether the event was logged but undone because its write failed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TimerFired:
     """A timer that fired, with or without effect.
 

@@ -11,7 +11,7 @@ JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ShareHeartbeat(Request):
     """Request ShareGroupHeartbeat; topics of None were not sent and keep."""
 
@@ -21,7 +21,7 @@ class ShareHeartbeat(Request):
     client_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Initialization(Request):
     """Result of an initialisation of share partitions by their coordinator.
 

@@ -8,7 +8,7 @@ from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Pa
 from models.kafka.coordinator.protocol.responses import Response
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ShareResponse(Response):
     """Response to ShareGroupHeartbeat.
 

@@ -15,7 +15,7 @@ LEAVES = frozenset({LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH})
 NOT_SENT = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StreamsHeartbeat(Request):
     """Request StreamsGroupHeartbeat; a field of None (or -1) was not sent and keeps."""
 

@@ -10,7 +10,7 @@ from models.kafka.coordinator.streams.tasks import Tasks
 from models.kafka.coordinator.streams.topology import Status
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StreamsResponse(Response):
     """Response to StreamsGroupHeartbeat.
 
