@@ -10,6 +10,7 @@ from models.downtime import goes_on, stopped_seconds
 from models.rows import Rebalance
 from models.tolerances import whole
 from models.units import US_PER_MS
+from models.whatif.heartbeat_phases import LATE_MS, off_ms
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import by_time, of_runs
 from models.whatif.runs.recurrences import Recurrence
@@ -70,6 +71,8 @@ class Comparison:
     configuration: Configuration
     by_chance_ms: int
     """Difference that the phase of heartbeats may make."""
+    heartbeat_ms: int
+    """Interval of the first run."""
     changes: list[Change] = field(init=False)
     reproduced: int = 0
     spans: list[Span] = field(default_factory=list)
@@ -86,6 +89,7 @@ class Comparison:
         for index, change in enumerate(self.changes):
             if index not in logged:
                 self.spans.append(span_of(change.row))
+                self._leave(change)
                 continue
             other = kept.get(logged[index])
             after = None if other is None else self.after[other]
@@ -109,15 +113,27 @@ class Comparison:
         """Indexes of rows that would not have been."""
         return {index for index, change in enumerate(self.changes) if change.effect == "avoided"}
 
+    def _leave(self, change: Change) -> None:
+        """Leave a row that the first run does not give as it was.
+
+        But for its downtime if members work on in all rebalances.
+        """
+        if any(row.goes_on for row in self.after) and not goes_on(change.row):
+            change.saved_seconds, change.effect = change.stopped_seconds, "shorter"
+            change.saved_member_seconds = round((change.row.member_seconds_stopped or 0.0) * (1.0 - _moved_share(change.row)), 6)
+
     def _change(self, change: Change, before: Recurrence, after: Recurrence | None) -> None:
         """Effect on one row, as the runs differ."""
         if after is None:
             change.effect, change.saved_seconds = "avoided", change.stopped_seconds
             change.saved_member_seconds = change.row.member_seconds_stopped or 0.0
             return
-        saved = (before.stopped_ms(self.ends_ms) - after.stopped_ms(self.ends_ms)) / 1000
-        if abs(saved) * 1000 <= self.by_chance_ms:
+        before_ms, after_ms = before.stopped_ms(self.ends_ms), after.stopped_ms(self.ends_ms)
+        saved = (before_ms - after_ms) / 1000
+        if abs(before_ms - after_ms) <= self.by_chance_ms:
             saved = 0.0
+        elif self._is_beat_missed(round(change.stopped_seconds * 1000) - before_ms):
+            saved = change.stopped_seconds - after_ms / 1000
         if goes_on(change.row):
             saved = 0.0
         share = saved / change.stopped_seconds if change.stopped_seconds else 0.0
@@ -134,6 +150,14 @@ class Comparison:
             change.effect = "sooner"
         elif abs(waits - saved) * 1000 > UNCHANGED_MS:
             change.effect = "longer" if waits > saved else "shorter"
+
+    def _is_beat_missed(self, late_ms: int) -> bool:
+        """Whether a wait was longer or shorter than in the first run by whole heartbeat intervals.
+
+        Who just misses a heartbeat waits for the next. That chance is another one if heartbeats come at other times.
+        """
+        half_ms = self.heartbeat_ms // 2
+        return abs(late_ms) > half_ms and abs(off_ms(late_ms, self.heartbeat_ms)) <= LATE_MS
 
     def _add(self, logged: Mapping[int, int], kept: set[int]) -> None:
         """Charge additional rebalances to the last row before them."""

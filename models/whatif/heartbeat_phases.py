@@ -56,7 +56,7 @@ def _errors_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbea
         row, run = rows[index], before[other]
         waited_ms = run.stopped_ms(ends_ms)
         if not (run.was_empty or run.outcome == "empty" or goes_on(row)) and 0 < waited_ms <= heartbeat_ms + LATE_MS:
-            errors_ms.append(_off_ms(round(stopped_seconds(row) * 1000) - waited_ms, heartbeat_ms))
+            errors_ms.append(off_ms(round(stopped_seconds(row) * 1000) - waited_ms, heartbeat_ms))
     return errors_ms
 
 
@@ -72,12 +72,12 @@ def _contact_errors_ms(behaviour: Behaviour, before: Sequence[Recurrence]) -> It
         index = bisect_left(assigned_ms, heard_ms)
         if index:
             after_ms = heard_ms - assigned_ms[index - 1]
-            late_ms = _off_ms(after_ms, behaviour.heartbeat_ms)
-            if behaviour.commit_ms is None or abs(late_ms) <= abs(_off_ms(after_ms, behaviour.commit_ms)):
+            late_ms = off_ms(after_ms, behaviour.heartbeat_ms)
+            if behaviour.commit_ms is None or abs(late_ms) <= abs(off_ms(after_ms, behaviour.commit_ms)):
                 yield late_ms
 
 
-def _off_ms(time_ms: int, interval_ms: int) -> int:
+def off_ms(time_ms: int, interval_ms: int) -> int:
     """Distance of a time from the nearest whole number of intervals."""
     half_ms = interval_ms // 2
     return (time_ms + half_ms) % interval_ms - half_ms

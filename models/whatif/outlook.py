@@ -118,7 +118,7 @@ def _answers(history: GroupHistory, configuration: Configuration, behaviours: It
     for behaviour, settings, before in behaviours:
         after = runs.rows(planned(behaviour, configuration, on_time=on_time), changed(settings, configuration, behaviour))
         by_chance_ms = history.wait_error_ms() if configuration.heartbeat_interval_ms is None else 0
-        comparisons.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms))
+        comparisons.append(Comparison(history.rows, before, after, history.ends_ms, configuration, by_chance_ms, behaviour.heartbeat_ms))
     return comparisons
 
 
