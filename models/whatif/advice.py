@@ -17,7 +17,7 @@ from models.kafka.simulation.scenario import CLASSIC
 from models.tolerances import real, whole
 from models.whatif.behaviour.members import Behaviour, Kind, Member
 from models.whatif.history import GroupHistory
-from models.whatif.outlook import WhatIfResult, under
+from models.whatif.outlook import RUN_PROTOCOLS, WhatIfResult, under
 from models.whatif.rules import Configuration
 from models.whatif.runs.run import Settings
 from models.whatif.scopes import Scope, behaviour_in, hurtful, part_of, present_ms
@@ -92,6 +92,8 @@ class Advice:
     assumed: tuple[str, ...]
     scopes: Mapping[str, tuple[RatedChange, ...]] = field(default_factory=dict)
     """What would have helped in scopes that were asked about, by id."""
+    searched: frozenset[str] = frozenset()
+    """Changes that were searched, by id: what is not among those that help avoids nothing."""
 
 
 def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Scope] = ()) -> Advice:
@@ -127,6 +129,7 @@ def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Sc
         useless,
         tuple(behaviour.assumed.values()),
         about,
+        _searched(behaviour, settings),
     )
 
 
@@ -193,6 +196,20 @@ def candidates(
             yield Candidate("cooperative", Configuration(cooperative=True), costs=4)
         if settings.protocol == CLASSIC and behaviour.assignor not in COOPERATIVE_PROTOCOLS and _has(version, "consumer"):
             yield Candidate("consumer", Configuration(consumer_protocol=True), costs=5)
+
+
+def _searched(behaviour: Behaviour, settings: Settings) -> frozenset[str]:
+    """Changes that `candidates` looks for in groups of a kind, by id.
+
+    None of groups that are not run, and only those that workers of Connect can have.
+    """
+    if behaviour.protocol not in RUN_PROTOCOLS:
+        return frozenset()
+    of_classic = {"session", "delay"} if settings.protocol == CLASSIC else set()
+    if not is_of_consumers(behaviour.protocol_type):
+        return frozenset(of_classic)
+    of_consumers = {"longer_poll", "shorter_poll", "static"} | ({"cooperative", "consumer"} if settings.protocol == CLASSIC else set())
+    return frozenset(of_classic | of_consumers)
 
 
 def _has(version: str | None, change: str) -> bool:

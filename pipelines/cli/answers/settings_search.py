@@ -151,14 +151,15 @@ def with_remedies(answer: Answer, advices: Sequence[Advice]) -> Answer:
 def that_helps(advice: Iterable[Words], scope: str, cluster: str, groups: Collection[str], advices: Iterable[Advice]) -> tuple[Words, ...]:
     """Advice without the changes that avoid nothing, by a search.
 
-    All of it stays if one of the groups was not searched.
+    All of it stays if one of the groups was not searched, and what is about a change that was not searched for one of them.
     """
     searched = {search.group: search for search in advices if search.cluster == cluster}
     if not all(group in searched for group in groups):
         return tuple(advice)
     runs = [searched[group].helpful for group in groups] + [search.scopes.get(scope, ()) for search in searched.values()]
     turns = {finding.candidate.id for findings in runs for finding in findings}
-    return tuple(item for item in advice if item.turn is None or item.turn in turns)
+    tried = frozenset.intersection(*(searched[group].searched for group in groups)) if groups else frozenset()
+    return tuple(item for item in advice if item.turn is None or item.turn in turns or item.turn not in tried)
 
 
 def in_short(advices: Iterable[Advice]) -> dict[str, list[str]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conf.causes import cause
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
+from models.whatif.advice import advise
+from models.whatif.history import GroupHistory, History
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.cli.answers.settings_search import AT_LENGTH, search, that_helps
@@ -37,3 +40,40 @@ def test_a_longer_session_is_advised_only_where_it_avoids_something(helps: bool,
 def test_advice_stays_where_nothing_was_searched() -> None:
     advice = cause("kafka", "client_pause").advice
     assert that_helps(advice, "", "cluster", ["group"], []) == advice
+
+
+# The root cause or cause whose words are looked at, the fault, and the changes that they are right to name.
+FAULTS = {
+    "restarts in turn": ("member_restart", InjectedFault(kind="rolling_restart", at_ms=60_000, for_ms=30_000, back_ms=4_000), {"static"}),
+    "a member that is gone for good": ("member_leave", InjectedFault(kind="close", member=1, at_ms=60_000), set()),
+    "late polls": ("poll_timeout", InjectedFault(kind="slow_poll", member=1, at_ms=60_000, for_ms=45_000), {"longer_poll"}),
+    "new members": ("member_join", InjectedFault(kind="scale_out", at_ms=60_000), {"cooperative"}),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_words_about_a_change_are_kept_only_where_its_run_avoids_something(name: str, tmp_path: Path) -> None:
+    cause_id, fault, right = FAULTS[name]
+    scenario = Scenario(duration_ms=300_000, closes=False, groups=(GroupPlan(max_poll_ms=30_000),), faults=(fault,))
+    simulate(scenario, "3.9.1", 1, tmp_path, request_log=True)
+    rows = analyze([str(tmp_path)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", "3.9.1")])))
+    found = search(rows, None, AT_LENGTH)
+    (advice,) = found
+    words = cause("kafka", cause_id).advice
+    kept = that_helps(words, "", advice.cluster, [advice.group], found)
+    assert {item.turn for item in words if item.turn} >= right
+    assert {item.turn for item in kept if item.turn} == right <= {finding.candidate.id for finding in advice.helpful}
+    assert [item for item in words if item.turn is None] == [item for item in kept if item.turn is None]
+
+
+@pytest.mark.parametrize("protocol_type", ["consumer", "connect"])
+def test_words_stay_about_changes_that_a_kind_of_group_is_not_searched_for(protocol_type: str, tmp_path: Path) -> None:
+    (group,) = _history(paused(tmp_path))
+    found = advise(replace(group, rows=[replace(row, protocol_type=protocol_type) for row in group.rows]), is_varied=False)
+    words = cause("kafka", "rebalance_timeout").advice  # nobody was waited for, so that a shorter poll interval avoids nothing
+    kept = {item.turn for item in that_helps(words, "", group.cluster, [group.group], [found])}
+    assert ("shorter_poll" in kept) is (protocol_type == "connect")
+
+
+def _history(found: Analysis) -> list[GroupHistory]:
+    return History(list(found.rebalances), list(found.rebalance_members), list(found.members), list(found.client_states)).groups()
