@@ -96,6 +96,38 @@ def test_what_is_foretold_is_what_happens(name: str, tmp_path: Path) -> None:
     assert told.rules() or not told.count("avoided")
 
 
+QUICK_RETURN = replace(
+    read_scenario("crash"),
+    groups=tuple(replace(group, session_ms=20_000) for group in read_scenario("crash").groups),
+    faults=tuple(replace(fault, back_ms=2_000) for fault in read_scenario("crash").faults),
+)
+MODERN_START = replace(GATHER, groups=tuple(replace(group, protocol=MODERN) for group in GATHER.groups))
+
+# What would be set, the scenario, the same of the scenario's group and cluster; rebalances and seconds that it avoids.
+NUMBERS: dict[str, tuple[Configuration, Scenario, dict[str, Any], dict[str, Any], int, float]] = {
+    "a member that was put out is waited for until it is back, and need not join anew": (
+        Configuration(max_poll_interval_ms=60_000), read_scenario("eviction"), {"max_poll_ms": 60_000}, {}, 1, -6.0,
+    ),
+    "others wait for a dead member only as long as its session lasts": (
+        Configuration(session_timeout_ms=6_000), QUICK_RETURN, {"session_ms": 6_000}, {}, 0, 14.0,
+    ),
+    "groups of the consumer protocol have no initial delay": (
+        Configuration(initial_delay_ms=10_000), MODERN_START, {}, {"initial_delay_ms": 10_000}, 0, 0.0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_are_foretold_are_those_of_the_simulator(name: str, tmp_path: Path) -> None:
+    configuration, scenario, of_group, of_cluster, fewer, saved = NUMBERS[name]
+    told = foretold(history(scenario, "4.1.1", tmp_path / "as it was"), configuration)
+    other = replace(scenario, groups=tuple(replace(group, **of_group) for group in scenario.groups), **of_cluster)
+    happened = foretold(history(other, "4.1.1", tmp_path / "otherwise"), configuration)
+    assert len(told.changes) - told.left == len(told.changes) - told.fewest == len(told.changes) - len(happened.changes) == fewer
+    assert told.saved_seconds == pytest.approx(saved, abs=0.5)
+    assert told.stopped_seconds - happened.stopped_seconds == pytest.approx(saved, abs=0.5)
+
+
 def test_fixed_identities_save_a_deploy_nearly_all_of_its_cost(tmp_path: Path) -> None:
     analysis = history(read_scenario("rolling_restart"), "3.9.1", tmp_path)
     (incident,) = analysis.incidents
