@@ -86,10 +86,12 @@ class Comparison:
         logged = dict(by_time([row.began // US_PER_MS for row in self.rows], [row.start_ms for row in self.before]))
         self.reproduced = len(logged)
         kept = of_runs(self.before, self.after, SCHEDULED_MS if self.configuration.scheduled_delay_ms is not None else 0)
+        works_on = any(row.goes_on for row in self.after)
         for index, change in enumerate(self.changes):
             if index not in logged:
                 self.spans.append(span_of(change.row))
-                self._leave(change)
+                if works_on and not goes_on(change.row):
+                    _spare_downtime(change)
                 continue
             other = kept.get(logged[index])
             after = None if other is None else self.after[other]
@@ -112,15 +114,6 @@ class Comparison:
     def avoided(self) -> set[int]:
         """Indexes of rows that would not have been."""
         return {index for index, change in enumerate(self.changes) if change.effect == "avoided"}
-
-    def _leave(self, change: Change) -> None:
-        """Leave a row that the first run does not give as it was.
-
-        But for its downtime if members work on in all rebalances.
-        """
-        if any(row.goes_on for row in self.after) and not goes_on(change.row):
-            change.saved_seconds, change.effect = change.stopped_seconds, "shorter"
-            change.saved_member_seconds = round((change.row.member_seconds_stopped or 0.0) * (1.0 - _moved_share(change.row)), 6)
 
     def _change(self, change: Change, before: Recurrence, after: Recurrence | None) -> None:
         """Effect on one row, as the runs differ."""
@@ -171,6 +164,15 @@ class Comparison:
             change.added += 1
             self.spans.append(Span(row.start_ms, row.ended_ms))
             change.saved_seconds = round(change.saved_seconds - row.stopped_ms(self.ends_ms) / 1000, 6)
+
+
+def _spare_downtime(change: Change) -> None:
+    """Let members work on in a rebalance that the first run does not give.
+
+    They do in all rebalances of the other configuration, but for those whose partitions move.
+    """
+    change.saved_seconds, change.effect = change.stopped_seconds, "shorter"
+    change.saved_member_seconds = round((change.row.member_seconds_stopped or 0.0) * (1.0 - _moved_share(change.row)), 6)
 
 
 def _foretold(was: Span, before: Recurrence, after: Recurrence) -> Span:
