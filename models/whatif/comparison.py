@@ -171,7 +171,9 @@ def _spare_downtime(change: Change) -> None:
 
     They do in all rebalances of the other configuration, but for those whose partitions move.
     """
-    change.saved_seconds, change.effect = change.stopped_seconds, "shorter"
+    change.saved_seconds = change.stopped_seconds
+    if change.saved_seconds * 1000 > UNCHANGED_MS:
+        change.effect = "shorter"
     change.saved_member_seconds = round((change.row.member_seconds_stopped or 0.0) * (1.0 - _moved_share(change.row)), 6)
 
 

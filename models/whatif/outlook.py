@@ -106,7 +106,8 @@ def under(history: GroupHistory, configuration: Configuration, *, is_varied: boo
     made.assumed += behaviour.assumed.values()
     if made.reproduced < len(made.changes):
         known = f"{made.reproduced} of {len(made.changes)} rebalances"
-        made.assumed.append(f"a run of the present configuration gives {known}; of the others nothing is said to change")
+        but = " but their downtime" if any(row.goes_on for row in made.runs[1]) else ""
+        made.assumed.append(f"a run of the present configuration gives {known}; of the others nothing is said to change{but}")
     return made
 
 

@@ -10,6 +10,7 @@ from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.rows import Rebalance
 from models.whatif.behaviour.members import Behaviour, Life, Member
 from models.whatif.behaviour.plans import planned
+from models.whatif.comparison import Comparison
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.rules import Configuration
 from models.whatif.runs.recurrences import Recurrence
@@ -63,6 +64,32 @@ def test_the_last_heartbeat_of_a_silent_member_tells_that_the_others_are_on_time
     assigned = [Recurrence(-6_000, "m", "new_member", True, joined_ms=-4, ended_ms=0, outcome="stable")]
 
     assert error_ms([], assigned, behaviour, 10**9) == error
+
+
+@pytest.mark.parametrize(
+    ("waited", "before", "after", "stopped"),
+    [
+        (3_040, 50, 2_040, 2.04),  # somebody just missed a heartbeat, which says nothing of heartbeats at other times
+        (3_040, 50, 50, 3.04),
+        (9_000, 50, 2_050, 2.05),  # as did one three intervals long
+        (1_500, 50, 2_050, 3.5),  # half an interval is no missed heartbeat, but something that the run does not know
+    ],
+)
+def test_a_heartbeat_that_was_just_missed_is_chance(waited: int, before: int, after: int, stopped: float) -> None:
+    delay = Configuration(initial_delay_ms=10_000)
+    told = Comparison(logged(waited), run(before), run(after), 10**9, delay, by_chance_ms=0, heartbeat_ms=HEARTBEAT_MS)
+    (change,) = told.changes
+    assert change.stopped_seconds - change.saved_seconds == pytest.approx(stopped)
+
+
+@pytest.mark.parametrize(("works_on", "effects"), [(True, ["shorter", "shorter"]), (False, ["same", "same"])])
+def test_members_that_work_on_do_so_in_a_rebalance_that_the_first_run_lacks(works_on: bool, effects: list[str]) -> None:
+    rows, before = logged(1_000, 2_000), run(1_000)
+    after = [replace(row, goes_on=works_on) for row in before]
+    told = Comparison(rows, before, after, 10**9, Configuration(cooperative=True), by_chance_ms=0, heartbeat_ms=HEARTBEAT_MS)
+    assert [change.effect for change in told.changes] == effects
+    assert told.saved == (3.0 if works_on else 0.0)
+    assert told.left == len(rows)
 
 
 def test_delays_of_polls_add_up() -> None:
