@@ -93,7 +93,10 @@ class Advice:
     scopes: Mapping[str, tuple[RatedChange, ...]] = field(default_factory=dict)
     """What would have helped in scopes that were asked about, by id."""
     searched: frozenset[str] = frozenset()
-    """Changes that were searched, by id: what is not among those that help avoids nothing."""
+    """Changes that were searched, by id.
+
+    One that is not among those that help avoids nothing.
+    """
 
 
 def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Scope] = ()) -> Advice:

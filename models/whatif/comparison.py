@@ -145,7 +145,7 @@ class Comparison:
             change.effect = "longer" if waits > saved else "shorter"
 
     def _is_beat_missed(self, late_ms: int) -> bool:
-        """Whether a wait was longer or shorter than in the first run by whole heartbeat intervals.
+        """Whether a wait differs from the first run's by whole heartbeat intervals.
 
         Who just misses a heartbeat waits for the next. That chance is another one if heartbeats come at other times.
         """

@@ -35,10 +35,10 @@ def cooperative_shares(wanted: Wanted, topics: Mapping[str, int], owned: Owned) 
     A partition that another member still owns is left out; it is assigned in the next rebalance, after its owner has
     revoked it.
     """
-    held = {member: flat(owned[member]) for member in wanted}
-    subscribers = {member: Subscriber(frozenset(wanted[member]), target=held[member]) for member in wanted}
+    holdings = {member: flat(owned[member]) for member in wanted}
+    subscribers = {member: Subscriber(frozenset(wanted[member]), target=holdings[member]) for member in wanted}
     balanced = uniform_target(Subscription("", 0, "uniform", subscribers, topics))
-    owners = {partition: member for member in wanted for partition in held[member]}
+    owners = {partition: member for member in wanted for partition in holdings[member]}
     return {
         member: sorted(partition for partition in share if owners.get(partition, member) == member) for member, share in balanced.items()
     }

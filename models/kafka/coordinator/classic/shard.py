@@ -64,7 +64,10 @@ class Shard:
     fired: list[TimerFired] = field(default_factory=list)
     changes: list[StateTransition | LoggedChange] = field(default_factory=list)
     is_log_read: bool = True
-    """Whether groups may be loaded from the log again, so that records need their members."""
+    """Whether groups may be loaded from the log again.
+
+    If not, records are written without their members.
+    """
 
     def outcome(self) -> Outcome:
         """Return and clear what has happened since the last call."""
@@ -111,7 +114,9 @@ class Shard:
 
     def record(self, group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
         """Record of a group with the given assignments."""
-        return UNREAD if not self.is_log_read else stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
+        if not self.is_log_read:
+            return UNREAD
+        return stored(group, assignments, group.state_since_ms if self.policy.stores_state_time else None)
 
     def store(self, group: Group, record: StoredGroup, what: str, then: Written) -> None:
         """Write a group's record, then call `then` with the client's error (storeGroup).
