@@ -208,6 +208,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "whatif.advice.gathering_ms": Tolerance(10_000),
     "whatif.advice.worth_share": Tolerance(0.05),
     "whatif.advice.nearly": Tolerance(0.9),
+    "whatif.advice.known_share": Tolerance(0.6),
     "whatif.advice.rebalance_seconds": Tolerance(1.0),
     "whatif.heartbeats.late_ms": Tolerance(60, "recordings show 2 to 50 ms"),
     "whatif.heartbeats.session_share": Tolerance(

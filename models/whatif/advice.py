@@ -14,11 +14,15 @@ from models.downtime import COOPERATIVE_PROTOCOLS, is_cooperative, stopped_secon
 from models.incidents.static_membership import is_of_consumers
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.scenario import CLASSIC
+from models.rows import Rebalance
 from models.tolerances import real, whole
+from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour, Kind, Member
 from models.whatif.history import GroupHistory
 from models.whatif.outlook import RUN_PROTOCOLS, WhatIfResult, under
 from models.whatif.rules import Configuration
+from models.whatif.runs.alignment import by_time
+from models.whatif.runs.recurrences import Recurrence
 from models.whatif.runs.run import Settings
 from models.whatif.scopes import Scope, behaviour_in, hurtful, part_of, present_ms
 
@@ -43,6 +47,11 @@ WORTH_SHARE = real("whatif.advice.worth_share")
 """Smallest share of the rebalances or the downtime that is worth a change."""
 NEARLY = real("whatif.advice.nearly")
 """Share of the best gain with which a smaller value is preferred."""
+KNOWN_SHARE = real("whatif.advice.known_share")
+"""Smallest share of rebalances that the first run must give.
+
+Else a search does not tell what avoids nothing.
+"""
 REBALANCE_SECONDS = real("whatif.advice.rebalance_seconds")
 """Harm of a rebalance beside its downtime, such as lost caches."""
 SINCE = {"static": "2.3", "delay": "0.11", "cooperative": "2.4", "consumer": "4.0"}
@@ -93,7 +102,7 @@ class Advice:
     scopes: Mapping[str, tuple[RatedChange, ...]] = field(default_factory=dict)
     """What would have helped in scopes that were asked about, by id."""
     searched: frozenset[str] = frozenset()
-    """Changes that were searched, by id.
+    """Changes that were searched, by id, if the runs can tell.
 
     One that is not among those that help avoids nothing.
     """
@@ -109,7 +118,7 @@ def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Sc
     if not rows:
         return Advice(history.cluster, history.group, 0, 0.0, (), (), ())
     recent_history = replace(history, rows=rows, _readings={}) if len(rows) < len(history.rows) else history
-    behaviour, settings, _ = recent_history.reading()
+    behaviour, settings, before = recent_history.reading()
     changes = [
         RatedChange(candidate, under(recent_history, candidate.configuration, is_varied=False))
         for candidate in candidates(behaviour, settings, recent_history)
@@ -132,7 +141,7 @@ def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Sc
         useless,
         tuple(behaviour.assumed.values()),
         about,
-        _searched(behaviour, settings),
+        _searched(behaviour, settings) if _is_known(history, rows, before) else frozenset(),
     )
 
 
@@ -199,6 +208,15 @@ def candidates(
             yield Candidate("cooperative", Configuration(cooperative=True), costs=4)
         if settings.protocol == CLASSIC and behaviour.assignor not in COOPERATIVE_PROTOCOLS and _has(version, "consumer"):
             yield Candidate("consumer", Configuration(consumer_protocol=True), costs=5)
+
+
+def _is_known(history: GroupHistory, rows: Sequence[Rebalance], before: Sequence[Recurrence]) -> bool:
+    """Whether a search tells what avoids nothing.
+
+    Not of rebalances without an end, and only if a run of the present configuration gives most rebalances.
+    """
+    known = by_time([row.began // US_PER_MS for row in rows], [row.start_ms for row in before])
+    return not any(row.outcome == "open" for row in history.rows) and len(known) >= KNOWN_SHARE * len(rows)
 
 
 def _searched(behaviour: Behaviour, settings: Settings) -> frozenset[str]:

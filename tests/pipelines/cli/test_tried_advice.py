@@ -15,6 +15,7 @@ from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
 from pipelines.cli.answers.settings_search import AT_LENGTH, search, that_helps
 from pipelines.simulate.run import simulate
+from tests.dashboards.made import small_story
 
 SLOW_MEMBER = Path(__file__).parents[3] / "data_samples" / "kafka" / "4.1.1" / "slow-member"
 SESSION = next(item for item in cause("kafka", "client_pause").advice if item.turn == "session")
@@ -77,3 +78,19 @@ def test_words_stay_about_changes_that_a_kind_of_group_is_not_searched_for(proto
 
 def _history(found: Analysis) -> list[GroupHistory]:
     return History(list(found.rebalances), list(found.rebalance_members), list(found.members), list(found.client_states)).groups()
+
+
+def test_words_stay_about_a_rebalance_that_has_no_end(tmp_path: Path) -> None:
+    (group,) = _history(paused(tmp_path))
+    found = advise(replace(group, rows=[*group.rows[:-1], replace(group.rows[-1], outcome="open")]), is_varied=False)
+    words = cause("kafka", "rebalance_timeout").advice
+    assert that_helps(words, "", group.cluster, [group.group], [found]) == words
+
+
+def test_words_stay_where_runs_do_not_give_what_was_logged() -> None:
+    found = search(small_story(), None, AT_LENGTH)
+    (advice,) = (each for each in found if each.group == "orders")
+    (shorter,) = (finding for finding in advice.useless if finding.candidate.id == "shorter_poll")
+    assert shorter.outlook.reproduced < len(shorter.outlook.changes) / 2
+    words = cause("kafka", "rebalance_timeout").advice
+    assert that_helps(words, "", advice.cluster, ["orders"], found) == words
