@@ -76,12 +76,12 @@ class VersionRanges:
         product = self._known.product_of(message)
         if product is None or not text:
             return
-        seen = next((seen for each in self._messages_in(text) if (seen := self._known.seen_in(message, each)) is not None), None)
+        seen = next((seen for form in self._messages_in(text) if (seen := self._known.seen_in(message, form)) is not None), None)
         if seen is not None:
             self._ranges.setdefault(product, set()).add(seen)
 
     def _messages_in(self, text: str) -> Iterator[str]:
-        """Yield the message as its layout reads it, then with all that stands before it, on one line."""
+        """Yield the message without, then with what stands before it."""
         header = self._layout.read(text, (text + "\n").index("\n"))
         if header is not None:
             yield header.message
@@ -98,14 +98,14 @@ class VersionRanges:
 
 def _written(ranges: Iterable[Range], newest: str) -> str:
     """Write the narrowest of some ranges, the oldest first."""
-    return _NARROWEST_SEPARATOR.join(in_words(each, newest) for each in narrowest(ranges))
+    return _NARROWEST_SEPARATOR.join(in_words(version_range, newest) for version_range in narrowest(ranges))
 
 
 def narrowest(ranges: Iterable[Range]) -> list[Range]:
     """Return the ranges that contain no other one, the oldest first."""
     kept: list[Range] = []
-    widest_first = sorted(ranges, key=lambda each: _last(each[1]), reverse=True)
-    for low, high in sorted(widest_first, key=lambda each: version_key(each[0])):
+    widest_first = sorted(ranges, key=lambda version_range: _last(version_range[1]), reverse=True)
+    for low, high in sorted(widest_first, key=lambda version_range: version_key(version_range[0])):
         while kept and _last(high) <= _last(kept[-1][1]):
             kept.pop()
         kept.append((low, high))
@@ -141,7 +141,7 @@ def of_parts(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _ranges_in(words: str) -> list[Range]:
-    return [_range_of(each) for each in words.split(_NARROWEST_SEPARATOR)]
+    return [_range_of(name) for name in words.split(_NARROWEST_SEPARATOR)]
 
 
 def _range_of(words: str) -> Range:
@@ -155,16 +155,18 @@ def range_of_file(kind: str, ranges: Mapping[str, str]) -> str | None:
     An upgraded product has several: `2.8 to 3.1 and 3.7 or later`.
     """
     of_writer = [words for product, words in ranges.items() if (product in SERVERS) is (kind != "client")]
-    return _UPGRADE_SEPARATOR.join(in_words(each, _OPEN) for each in _in_common(_ranges_in(of_writer[0]))) if of_writer else None
+    if not of_writer:
+        return None
+    return _UPGRADE_SEPARATOR.join(in_words(version_range, _OPEN) for version_range in _in_common(_ranges_in(of_writer[0])))
 
 
 def _in_common(ranges: Sequence[Range]) -> list[Range]:
-    """Return what narrowest ranges have in common, and the next ones that share nothing with it."""
+    """Intersect neighbouring ranges as long as they share a version."""
     shared: list[Range] = []
-    for each in ranges:
-        both = intersection(shared[-1], each) if shared else None
+    for version_range in ranges:
+        both = intersection(shared[-1], version_range) if shared else None
         if both is None:
-            shared.append(each)
+            shared.append(version_range)
         else:
             shared[-1] = both
     return shared
