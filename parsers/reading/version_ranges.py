@@ -29,7 +29,7 @@ Its wordings differ, and the first one may not be the telling one.
 _NARROWEST_SEPARATOR = "; "
 _UPGRADE_SEPARATOR = " and "
 _MESSAGE_END = re.compile(r"""\s*(?:\([\w.$]+\))?["',\s}\]]*$""")
-"""What may stand behind a message: its logger, and the end of the text in which it is quoted."""
+"""Logger and closing quotes behind a message."""
 
 _OR_LATER = " or later"
 
@@ -81,7 +81,7 @@ class VersionRanges:
             self._ranges.setdefault(product, set()).add(seen)
 
     def _messages_in(self, text: str) -> Iterator[str]:
-        """Yield the message without, then with what stands before it."""
+        """Yield the message alone, then with the words before it."""
         header = self._layout.read(text, (text + "\n").index("\n"))
         if header is not None:
             yield header.message
