@@ -28,8 +28,11 @@ Its wordings differ, and the first one may not be the telling one.
 
 _NARROWEST_SEPARATOR = "; "
 _UPGRADE_SEPARATOR = " and "
-_MESSAGE_END = re.compile(r"""\s*(?:\([\w.$]+\))?["',\s}\]]*$""")
-"""Logger and closing quotes behind a message."""
+_CLOSING = "\"', }]"
+"""What ends a document in which a record is quoted."""
+_LOGGER = re.compile(r" \([\w.$]+\)$")
+_LOGGER_MAX = 200
+"""Characters at the end in which a logger may stand."""
 
 _OR_LATER = " or later"
 
@@ -85,7 +88,9 @@ class VersionRanges:
         header = self._layout.read(text, (text + "\n").index("\n"))
         if header is not None:
             yield header.message
-        yield _MESSAGE_END.sub("", " ".join(text.split()))
+        line = " ".join(text.split()).rstrip(_CLOSING)
+        logger = _LOGGER.search(line, max(0, len(line) - _LOGGER_MAX))
+        yield line if logger is None else line[: logger.start()]
 
     def ranges_by_product(self) -> dict[str, str]:
         """Return the range of each product, the most frequent first."""

@@ -11,9 +11,10 @@ import pytest
 
 from parsers.catalogue.catalogue import catalogue, version_key
 from parsers.catalogue.wording_versions import wording_versions
+from parsers.formats.layouts import layouts
 from parsers.reading.file_reports import range_of_file
 from parsers.reading.reader import FileReader, ReadOptions, find_files
-from parsers.reading.version_ranges import in_words, intersection, of_parts
+from parsers.reading.version_ranges import VersionRanges, in_words, intersection, of_parts
 from tests.conftest import SHARED
 
 CORPORA = SHARED / "corpora"
@@ -70,6 +71,14 @@ def test_parts_of_a_file_narrow_its_range_however_it_is_divided(parts: list[str]
             first = of_parts({"kafka": each} for each in divided[: at + 1])
             whole = of_parts([first, *({"kafka": each} for each in divided[at + 1 :])])
             assert range_of_file("server", whole) == words
+
+
+@pytest.mark.parametrize("repeated", ['"', ' "', "]", "(", " (a", " "], ids=repr)
+def test_an_end_of_any_length_is_searched_once(repeated: str) -> None:
+    """A search that began anew at each character would take hours."""
+    text = f"[2030-01-16 23:28:50,746] INFO [Controller 0] {KRAFT}{repeated * 1_000_000}x"
+    *_, whole = VersionRanges(layouts()[0])._messages_in(text)
+    assert whole == " ".join(text.split())
 
 
 def test_a_part_without_a_range_leaves_the_others() -> None:
