@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, incident_kinds, outage_cause, outage_causes, outage_ends, waits
+from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, incident_kinds, outage_cause, outage_causes, outage_ends, turns, waits
 from pipelines.schema import allowed_values as vocabulary
 
 EVERY = [*causes().values(), *outage_causes().values(), *incident_kinds().values(), *outage_ends().values(), *waits().values()]
@@ -32,6 +32,7 @@ def test_an_entry_says_what_it_is_and_what_to_do(entry: Cause) -> None:
     assert entry.advice
     assert all(advice.do.endswith(".") for advice in entry.advice)
     assert all(sign.by.endswith(".") for sign in entry.recognised)
+    assert {advice.turn for advice in entry.advice} - {None} <= turns().keys()
     assert "{" not in entry.clause("orders-1")
 
 
