@@ -130,7 +130,12 @@ _BRONZE = [
             ),
             Column("node", TEXT, "Broker, coordinator or client host that wrote it."),
             Column("version", TEXT, "Product version in start-up lines; several after an upgrade."),
-            Column("version_range", TEXT, "Versions in which all of its wordings were seen, such as `3.8 to 4.1` or `4.2 or later`."),
+            Column(
+                "version_range",
+                TEXT,
+                "Versions in which all of its wordings were seen, such as `3.8 to 4.1` or `4.2 or later`; several, joined by `and`, if an "
+                "upgraded product wrote it.",
+            ),
             Column("time_zone", TEXT, "Time zone in which its times were read."),
             Column("skew_seconds", SECONDS, "Clock of this file minus the coordinator's clock."),
             Column("skew_uncertainty_seconds", SECONDS, "Half the width of the interval in which the skew lies.", least=0),
