@@ -211,7 +211,9 @@ def _awaited(context: RebalanceContext) -> list[Person]:
         leader = context.previous.leader if context.previous is not None else None
         has_leader = leader is not None and context.roster.actor(leader) not in context.departed
         return [context.roster.person(leader if has_leader else None, None, None, NOT_SYNCED, is_first=True)]
-    return [] if context.was_empty else _one_of(context, _old_members(context), NOT_REJOINED)
+    if context.was_empty or end - context.start < UNNAMED_WAIT_US:
+        return []  # its members may not have had a heartbeat yet
+    return _one_of(context, _old_members(context), NOT_REJOINED)
 
 
 def _unsynced(context: RebalanceContext) -> list[Person]:
@@ -308,9 +310,11 @@ def _asked_first(context: RebalanceContext) -> set[str | None]:
 def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[str, MemberAction]) -> list[Person]:
     """The one old member that no line shows to rejoin.
 
-    Told if all others are known and came long before the end.
+    Told if all others are known and came long before the end. Without others, nothing shows how soon a heartbeat was due.
     """
-    if end - context.start < SLOW_REJOIN_US or any(end - action.at < SLOW_REJOIN_US for action in arrivals.values()):
+    if end - context.start < (SLOW_REJOIN_US if arrivals else UNNAMED_WAIT_US) or any(
+        end - action.at < SLOW_REJOIN_US for action in arrivals.values()
+    ):
         return []
     old = dict(context.members_before)
     settled_at = context.window.previous_ended_at or context.start
