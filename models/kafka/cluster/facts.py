@@ -198,6 +198,10 @@ class ClusterFacts:
         expiry = self.expiries[index] if index < len(self.expiries) else None
         return expiry if expiry is not None and expiry.time_us <= at + reach_us else None
 
+    def was_deleted(self, group: str, at: int, reach_us: int) -> bool:
+        """Whether somebody had a group deleted within `reach_us` of a time."""
+        return any(name == group and abs(deleted_at - at) <= reach_us for deleted_at, name, _ in self.deletions)
+
     def session_ms_of(self, group: str | None) -> int | None:
         """Session timeout in force for a group whose own is out of bounds."""
         settings = (event for (named, setting), event in self.capped.items() if named == group and setting.endswith(SESSION_TIMEOUT))

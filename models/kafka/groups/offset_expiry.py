@@ -72,7 +72,7 @@ def removal_incidents(ends: Sequence[End], rows: Sequence[OffsetExpiration], fac
 def _removal(row: OffsetExpiration, empty: Event | None, lost_by: Event, facts: ClusterFacts) -> Incident[RemovalFacts]:
     lasted = seconds(begin_of(when(empty), lost_by.time_us), lost_by.time_us)
     expiry = facts.expiry_near(lost_by.time_us, CLEANUP_US)
-    deleted = lost_by.message == DELETED
+    deleted = lost_by.message == DELETED or facts.was_deleted(row.group, lost_by.time_us, CLEANUP_US)
     had_offsets = expiry is not None or (lasted is not None and lasted > min(CLEANUP_SECONDS, row.retention_seconds or CLEANUP_SECONDS))
     return Incident(
         cluster=row.cluster,
