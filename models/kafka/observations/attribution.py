@@ -59,6 +59,7 @@ TROUBLES = {
     "ClientCoordinatorLost": "had no answer from its coordinator, or lost its session",
     "ClientHeartbeatFailed": "had a heartbeat refused",
     "ClientFenced": "was fenced by another consumer",
+    "StaticMemberFenced": "was fenced by another consumer with its group.instance.id",
 }
 """Events about a client itself that also concern its group."""
 
@@ -69,7 +70,9 @@ TOLD_MAX = 10
 
 def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
     """Sentences on troubles of clients whose group no line names."""
-    counts = Counter((event.place.file, event.client_id or event.member_id or "a consumer", event.name) for event in lines)
+    counts = Counter(
+        (event.place.file, event.client_id or event.instance_id or event.member_id or "a consumer", event.name) for event in lines
+    )
     troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in TROUBLES]
     hidden_count = len(troubles) - TOLD_MAX
     rest = [f"{hidden_count} more troubles of consumers are of groups that no line names"] if hidden_count > 0 else []
