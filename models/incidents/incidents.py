@@ -359,8 +359,13 @@ def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limi
     if stopped >= limits.critical_stopped_seconds or per_hour > limits.critical_share_of_hour or kind in {"stuck", "never_settles"}:
         return "critical"
     harmless = stopped < limits.stuck_seconds and not any(row.blockers and not _is_brief(row, limits) for row in rows)
-    planned = harmless and is_routine(rows, EXPECTED_CAUSES, limits)
+    planned = harmless and (is_routine(rows, EXPECTED_CAUSES, limits) or _began_before(rows))
     return "info" if planned and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
+
+
+def _began_before(rows: Sequence[Rebalance]) -> bool:
+    """Whether only the end of one rebalance is shown, without harm."""
+    return len(rows) == 1 and rows[0].cause == "unknown" and rows[0].started_at is None and rows[0].outcome == "stable"
 
 
 def is_routine(rows: Iterable[Rebalance], routine: frozenset[str], limits: Limits) -> bool:
