@@ -121,6 +121,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.client_windows.together_us": Tolerance(
         5_000_000, "all are answered at once (GroupCoordinator.onCompleteJoin); the rest assumed"
     ),
+    "kafka.inferred_windows.worked_on_us": Tolerance(60_000_000, "as long as a window waits for slow members; assumed"),
     "kafka.member_signs.round_trip_us": Tolerance(500_000),
     "kafka.unlogged_epochs.hold_us": Tolerance(60_000_000),
     "kafka.unlogged_epochs.follows_us": Tolerance(
@@ -307,6 +308,12 @@ POLL_SLACK_US = 3 * US_PER_SECOND
 """Longest time from the poll interval's end to the leave.
 
 A heartbeat thread looks with each heartbeat, 3 s by default.
+"""
+
+PROBING_US = 600 * US_PER_SECOND
+"""probing.rebalance.interval.ms (StreamsConfig, KIP-441).
+
+Tasks that warm up are looked at this long after an assignment.
 """
 
 CONNECT_DELAY_US = 300 * US_PER_SECOND

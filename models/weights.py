@@ -76,6 +76,10 @@ HEARD_AFTER_FAILOVER = Shares(
     {Cause.SESSION_TIMEOUT: 0.75, Cause.COORDINATOR_FAILOVER: 0.2},
     "assumed: the coordinator moved, and the new one knew them no more: their sessions ended, or it lost the group",
 )
+HEARD_AFTER_JOIN_PHASE = Shares(
+    {Cause.REBALANCE_TIMEOUT: 0.8, Cause.SESSION_TIMEOUT: 0.12, Cause.ADMIN_REMOVAL: 0.03},
+    "assumed: it heard of a rebalance and was known no more after the longest wait for it; its heartbeats went on meanwhile",
+)
 HEARD_TOO_LATE_TOGETHER = Shares(
     {Cause.ADMIN_REMOVAL: 0.6, Cause.SESSION_TIMEOUT: 0.34},
     "assumed: several members that go on are removed by an administrator, or by a coordinator that stood still",
@@ -170,6 +174,14 @@ OWN_REASON = Prior(0.5, "an application's own reason tells that it asked, not wh
 CONNECT_PLANNED = Shares(
     {Cause.SCHEDULED_REBALANCE: 0.93, Cause.CONNECTOR_CONFIG_CHANGE: 0.06},
     "assumed: one delay after an assignment; a connector may be changed at that time, too",
+)
+PROBING_IN_TIME = Shares(
+    {Cause.COOPERATIVE_FOLLOWUP: 0.85, Cause.METADATA_CHANGE: 0.1, Cause.SUBSCRIPTION_CHANGE: 0.03},
+    "assumed: a Streams thread that rejoins one probing.rebalance.interval.ms after its assignment probes; topics may change then, too",
+)
+CONNECT_IN_TIME = Shares(
+    {Cause.SCHEDULED_REBALANCE: 0.8, Cause.CONNECTOR_CONFIG_CHANGE: 0.1, Cause.METADATA_CHANGE: 0.06},
+    "assumed: a client by the name of a worker, one delay after a worker went; its protocol is not told",
 )
 CONNECT_REJOIN = Shares(
     {Cause.CONNECTOR_CONFIG_CHANGE: 0.6, Cause.SCHEDULED_REBALANCE: 0.25, Cause.COOPERATIVE_FOLLOWUP: 0.13},

@@ -21,10 +21,10 @@ from models.kafka.hypotheses.timeouts import (
     store_rhythm,
 )
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, says_unknown_member, stays_till_expiry
+from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, says_unknown_member, stays_till_expiry
 from models.kafka.observations.libraries import known_library
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, real, whole
+from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, USUAL_REBALANCE_TIMEOUTS_MS, real, whole
 from models.units import US_PER_MS
 
 INITIAL_DELAY_OVERRUN = real("kafka.elimination.initial_delay_overrun")
@@ -190,7 +190,18 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     shares = weights.HEARD_TOO_LATE if len(removed) < 2 else weights.HEARD_TOO_LATE_TOGETHER
     if removed and all(had_coordinator_moved(context, action) for action in removed):
         shares = weights.HEARD_AFTER_FAILOVER
+    elif removed and all(_was_awaited_too_long(context, action) for action in removed):
+        shares = weights.HEARD_AFTER_JOIN_PHASE
     return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
+
+
+def _was_awaited_too_long(context: RebalanceContext, removed: MemberAction) -> bool:
+    """Whether a member heard of a rebalance, and rejoined too late for it."""
+    actor, timeout = context.actor(removed), rebalance_timeout_us(context) or USUAL_REBALANCE_TIMEOUTS_MS[0] * US_PER_MS
+    actions = [action for action in context.actions if action.at > context.join_phase_start and context.actor(action) == actor]
+    heard = next((action.at for action in actions if is_rebalance_notice(action)), None)
+    told_out = next((action.at for action in actions if says_unknown_member(action)), None)
+    return heard is not None and told_out is not None and told_out - heard >= timeout
 
 
 def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
@@ -205,7 +216,7 @@ def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
             continue
         if action.kind is ActionKind.JOINED and (action.generation or 0) >= (context.window.generation_after or 0):
             break
-        if _is_out(context, actor) and says_unknown_member(action) and not context.is_ambiguous(actor):
+        if _is_out(context, actor) and says_unknown_member(action) and actor not in context.known.shared:
             member_id = context.members_before.get(actor, action.member_id)
             first_late[actor] = replace(action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=member_id)
     return list(first_late.values())

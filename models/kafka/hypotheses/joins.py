@@ -8,11 +8,11 @@ from __future__ import annotations
 from models import weights
 from models.causes import Cause
 from models.downtime import is_cooperative
-from models.events import Witness
+from models.events import Witness, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles
-from models.kafka.hypotheses.timeouts import ends_planned_delay, follows_load
+from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import CONNECT
@@ -20,6 +20,7 @@ from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import PHASE_OVERRUN_US, real, whole
 from models.units import US_PER_MS
+from models.weights import Shares
 
 COOPERATIVE_SINCE = (2, 4)
 """First clients with a cooperative assignor (KIP-429)."""
@@ -73,7 +74,7 @@ def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure:
     """
     window = context.window
     are_all = context.knows_all_after and context.members_after.keys() <= context.joiners.keys()
-    if window.witness is not Witness.CLIENT or not window.generation_before or are_all:
+    if window.witness is not Witness.CLIENT or window.generation_before == 0 or are_all:
         return [Hypothesis(Cause.NEW_GROUP, sure, joiners)]
     shares = weights.FIRST_OF_KNOWN if len(context.known.clients) > 1 else weights.FIRST_OF_ONE_KNOWN
     return [Hypothesis(cause, share, joiners, EARLIER_LINES) for cause, share in shares.of.items()]
@@ -169,6 +170,9 @@ _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
     ("subscription has changed", Cause.SUBSCRIPTION_CHANGE),
 )
 
+STREAMS_CONSUMER = "-streamthread-"
+"""Part of the client ids of Streams' consumers (StreamThread, ClientUtils)."""
+
 CONNECT_REJOIN = "connect worker requested rejoin"
 """Words of WorkerCoordinator.
 
@@ -212,7 +216,22 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
         return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, Settles.APPLICATION)]
     if context.known.protocol_type == CONNECT:
         return _connectors_or_followup(context, actions)
+    if unexplained and (shares_planned := _planned_by_time(context, actor)) is not None:
+        return [Hypothesis(c, share, settled_by=CLIENT_LOG, supporting_actions=actions) for c, share in shares_planned.of.items()]
     return _topics_or_metadata(context, actor, actions, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
+
+
+def _planned_by_time(context: RebalanceContext, actor: str | None) -> Shares | None:
+    """Shares for a member that rejoins when its library plans to.
+
+    None at other times.
+    """
+    name = (actor or "").lower()
+    if STREAMS_CONSUMER in name and ends_probing_interval(context):
+        return weights.PROBING_IN_TIME
+    began = context.previous.started if context.previous is not None else None
+    lost_worker = began is not None and text_field(began, "reason_id") in {"leave", "heartbeat_expiration"}
+    return weights.CONNECT_IN_TIME if name.startswith(CONNECT) and lost_worker and ends_planned_delay(context) else None
 
 
 def _work_has_changed(context: RebalanceContext) -> bool:

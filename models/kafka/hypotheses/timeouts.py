@@ -20,6 +20,7 @@ from models.tolerances import (
     PHASE_OVERRUN_US,
     PHASE_UNDERRUN_US,
     POLL_SLACK_US,
+    PROBING_US,
     STORE_SLACK_US,
     STORE_TIMEOUT_US,
     USUAL_REBALANCE_TIMEOUTS_MS,
@@ -205,6 +206,12 @@ def ends_planned_delay(context: RebalanceContext) -> bool:
     """Whether Connect's delay after a departure ends with this rebalance."""
     lag = _since_assignment(context)
     return lag is not None and 0 <= lag - CONNECT_DELAY_US <= POLL_SLACK_US
+
+
+def ends_probing_interval(context: RebalanceContext) -> bool:
+    """Whether Streams' interval between probes ends here."""
+    lag = _since_assignment(context)
+    return lag is not None and 0 <= lag - PROBING_US <= POLL_SLACK_US
 
 
 def _since_assignment(context: RebalanceContext) -> int | None:

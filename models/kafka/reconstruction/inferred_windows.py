@@ -9,10 +9,17 @@ from types import MappingProxyType
 
 from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
-from models.kafka.observations.actions import MemberAction
+from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow, StateTransition, UnexpectedLine
 from models.kafka.reconstruction.client_windows import ClientWindow
+from models.tolerances import whole
 from models.units import FOREVER
+
+WORKED_ON_US = whole("kafka.inferred_windows.worked_on_us")
+"""Minimum time after a join that shows its SyncGroup answered.
+
+SyncGroup is answered at once where the leader is well.
+"""
 
 _ENDS = {"stable": State.STABLE, "empty": State.EMPTY}
 
@@ -79,7 +86,7 @@ def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, befor
         _inferred("RebalanceStarted", client_window.started, client_window.generation_before) if client_window.started is not None else None
     )
     if at == len(replay.windows) and before is not None and before.outcome == "open" and started is not None:
-        before.outcome, before.ended, before.ended_at = "superseded", started, started.time_us
+        _end_before(before, client_window, started)
     window = RebalanceWindow(
         replay.next_ordinal(client_window.generation_before),
         client_window.generation_before,
@@ -93,6 +100,26 @@ def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, befor
         window.previous_joined_at, window.previous_ended_at = before.open_until, before.ended_at
     replay.windows.insert(at, window)
     return window
+
+
+def _end_before(before: RebalanceWindow, client_window: ClientWindow, started: Event) -> None:
+    """End an open window whose members' logs tell no SyncGroup.
+
+    Its member worked on for long: what it waited for came right after its join, which not every log has. Only a refused SyncGroup
+    shows that it waited.
+    """
+    joined, first = before.joined, client_window.started
+    worked_on = joined is not None and started.time_us - joined.time_us > WORKED_ON_US
+    if (
+        before.witness is Witness.CLIENT
+        and joined is not None
+        and worked_on
+        and first is not None
+        and first.kind is not ActionKind.SYNC_FAILED
+    ):
+        before.outcome, before.ended, before.ended_at = "stable", replace(joined, name="AssignmentReceived"), joined.time_us
+    else:
+        before.outcome, before.ended, before.ended_at = "superseded", started, started.time_us
 
 
 def _state_before(replay: ClassicReplay, client_window: ClientWindow, before: RebalanceWindow | None) -> State | None:

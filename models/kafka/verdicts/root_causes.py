@@ -166,13 +166,15 @@ def _has_heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
 
     One that had lost its coordinator before was not paused.
     """
-    actor = context.actor(expiry)
-    lost = (
-        action
-        for action in context.actions
-        if action.kind is ActionKind.LOST_COORDINATOR and expiry.at - TAKEOVER_US <= action.at <= expiry.at
-    )
-    return not any(context.actor(action) == actor for action in lost)
+    actor, cut_off_at = context.actor(expiry), None
+    for action in context.actions:
+        if context.actor(action) != actor or action.at > expiry.at:
+            continue
+        if action.kind is ActionKind.LOST_COORDINATOR:
+            cut_off_at = action.at
+        elif action.kind is ActionKind.START and cut_off_at is not None and action.at < expiry.at - TAKEOVER_US:
+            cut_off_at = None  # found again long before
+    return cut_off_at is None
 
 
 def _has_come_to(context: RebalanceContext, expiry: MemberAction) -> bool:
