@@ -416,3 +416,23 @@ def test_what_keeps_members_of_newer_groups_from_work(tmp_path: Path, lines: lis
     incident = worst(told(tmp_path, server=story.others(60, 900)))
     assert (incident.kind, incident.severity) == (kind, severity)
     assert words in incident.headline
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_clean"), [(["Shrinking ISR from 2,3 to 2"], False), ([], True)], ids=["alone in sync", "both in sync"]
+)
+def test_a_leader_from_outside_the_isr_is_no_clean_one(tmp_path: Path, lines: list[str], is_clean: bool) -> None:
+    changed, state = (
+        "Changed partition clicks-0 from {} to OnlinePartition with state",
+        "LeaderAndIsr(leader={}, leaderEpoch={}, isr=List({}))",
+    )
+    controller = Story("TRACE [Controller id=1 epoch=5] {} (state.change.logger)")
+    first, second = state.format(2, 0, "2, 3"), state.format(3, 1, 3)
+    controller.say(-3600, f"{changed.format('NewPartition')} {first[:-1]}, zkVersion=0)")
+    controller.say(0, "Changed partition clicks-0 state from OnlinePartition to OfflinePartition")
+    controller.say(0.01, f"{changed.format('OfflinePartition')} {second[:-1]}, zkVersion=5)")
+    leader = Story("INFO [Partition clicks-0 broker=2] {} (kafka.cluster.Partition)").others(-500, -1)
+    for text in lines:
+        leader.say(-600, text)
+    moves = analyze([write(tmp_path, (("b1/state-change.log", controller), ("b2/server.log", leader)))]).leader_moves
+    assert [(move.to_node, move.is_clean_election) for move in moves] == [("3", is_clean)]

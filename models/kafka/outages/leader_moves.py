@@ -55,6 +55,9 @@ def _is_clean(history: PartitionHistory, vacant: list[Leadership], leadership: L
     left = next((gone.isr for gone in reversed(vacant) if gone.isr), None)
     if left is not None:
         return leadership.leader in left
+    before = next((change.isr for change in reversed(history.isr_changes) if change.at < leadership.at), None)
+    if before is not None and leadership.leader not in before and tuple(leadership.isr or ()) == (leadership.leader,):
+        return False  # an unclean leader begins with itself alone in sync (PartitionStateMachine, OfflinePartitionLeaderElection)
     known = [change.isr for change in history.isr_changes if change.at <= leadership.at]
     return True if any(leadership.leader in isr for isr in known[-2:]) else None
 
