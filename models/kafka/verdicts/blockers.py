@@ -310,11 +310,9 @@ def _asked_first(context: RebalanceContext) -> set[str | None]:
 def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[str, MemberAction]) -> list[Person]:
     """The one old member that no line shows to rejoin.
 
-    Told if all others are known and came long before the end. Without others, nothing shows how soon a heartbeat was due.
+    Told if all others are known and came long before the end. Without others, only its own log shows how soon a heartbeat was due.
     """
-    if end - context.start < (SLOW_REJOIN_US if arrivals else UNNAMED_WAIT_US) or any(
-        end - action.at < SLOW_REJOIN_US for action in arrivals.values()
-    ):
+    if end - context.start < SLOW_REJOIN_US or any(end - action.at < SLOW_REJOIN_US for action in arrivals.values()):
         return []
     old = dict(context.members_before)
     settled_at = context.window.previous_ended_at or context.start
@@ -326,7 +324,9 @@ def _last_by_elimination(context: RebalanceContext, end: int, arrivals: Mapping[
         return []
     present = {*arrivals, *context.departed, *_asked_first(context)}
     missing = {actor: member_id for actor, member_id in old.items() if actor not in present}
-    return _people(context, missing, AWAITED_LAST) if len(missing) == 1 else []
+    if len(missing) != 1 or (end - context.start < UNNAMED_WAIT_US and not arrivals and not any(map(context.has_client_log, missing))):
+        return []
+    return _people(context, missing, AWAITED_LAST)
 
 
 # -- what a blocker's own log shows ------------------------------------------------------------------------------
