@@ -34,7 +34,10 @@ class Cause(StrEnum):
 
 
 class RootCause(StrEnum):
-    """Causes behind a trigger, in addition to `Cause`."""
+    """Causes behind a trigger, in addition to `Cause`.
+
+    The last two may set off a rebalance, too, so that they are in both.
+    """
 
     ROLLING_RESTART = "rolling_restart"
     BROKER_OUTAGE = "broker_outage"

@@ -33,13 +33,13 @@ class NothingReadable(JobError):
 class GateFailed(JobError):
     """A quality gate stopped the run."""
 
-    exit_code = codes.GATE_FAILED
+    exit_code = codes.QUALITY_GATE_FAILED
 
 
 class TableMismatch(JobError):
     """A table in the warehouse has columns of another version."""
 
-    exit_code = codes.GATE_FAILED
+    exit_code = codes.QUALITY_GATE_FAILED
 
 
 class WarehouseBusy(JobError):

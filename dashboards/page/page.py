@@ -26,7 +26,7 @@ from dashboards.page import payload
 from dashboards.page.tables import tables
 from dashboards.view.answer import Answer
 from dashboards.view.recurrence import Recurrence
-from dashboards.wording import story, units
+from dashboards.wording import story, summary, units
 from dashboards.wording.durations import NOTHING, duration
 from dashboards.wording.escaping import common_folder, visible
 from dashboards.wording.facts import facts
@@ -80,8 +80,8 @@ def report(answer: Answer, clock: units.Clock, *, title: str, version: str, draw
         tables=shown,
         tiles=_tiles(answer),
         cards=_incident_cards(repeated[:CARDS_MAX], answer.remedies),
-        faults=[visible(text) for text in story.faults(answer)],
-        nothing=visible(story.nothing_found(answer)),
+        faults=[visible(text) for text in summary.faults(answer)],
+        nothing=visible(summary.nothing_found(answer)),
         families=[(FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items() if name in used],
         base=common_folder([item.path for item in answer.files]),
         cards_open=CARDS_OPEN,

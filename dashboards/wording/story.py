@@ -6,15 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
-from dashboards.view.answer import LIKELY, NEWER_PROTOCOLS, SURE, Answer, Incident, Person, Rebalance
+from dashboards.view.answer import LIKELY, NEWER_PROTOCOLS, SURE, Incident, Person, Rebalance
 from dashboards.wording.durations import duration
 from dashboards.wording.units import Clock, counted, listed, share
-
-CONTESTED_SECONDS = 60.0
-"""Minimum time without exactly one owner for a queue to be a headline.
-
-A handover takes less.
-"""
 
 SPARED_MIN_SECONDS = 0.05
 """Shorter times are not mentioned."""
@@ -48,66 +42,6 @@ def story(item: Rebalance, clock: Clock) -> list[str]:
         _cost(item),
     ]
     return [sentence for sentence in (*sentences, *certainty(item)) if sentence]
-
-
-def nothing_found(answer: Answer) -> str:
-    """The statement if neither rebalances nor outages were found.
-
-    Only a broker's log can show that there were none.
-    """
-    kinds = {item.kind for item in answer.files if item.recognised}
-    if "server" in kinds and answer.groups_left:
-        subject = "partition without a leader" if answer.incidents else "outage"
-        groups = counted(answer.groups_left, "group")
-        return (
-            f"No {subject} is in these logs. Members of {groups} left or expired, but the rebalances that this was part of are not there."
-        )
-    if "server" in kinds and answer.incidents:
-        return "No rebalance and no partition without a leader is in these logs."
-    if "server" in kinds:
-        return "No rebalance and no outage is in these logs."
-    if kinds & {"controller", "state_change"}:
-        subject = "partition without a leader" if answer.incidents else "outage"
-        return f"No {subject} is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
-    witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in kinds)
-    if witnesses == "a request log":
-        return f"No rebalance is in these requests. They are of the groups whose coordinator wrote them; of others {_NOT_KNOWN}"
-    if witnesses:
-        return f"Only lines of {witnesses} were recognised, and none of them names a group that rebalanced: {_NOT_KNOWN}"
-    if kinds:
-        return (
-            f"The lines that were recognised are of neither a group coordinator nor a client, so that rebalances cannot show: {_NOT_KNOWN}"
-        )
-    return (
-        "No line of a group coordinator or client was recognised. Are these the server.log files of brokers, or logs of consumers at INFO?"
-    )
-
-
-_NOT_KNOWN = "whether there were any is not known. Add the server.log files of the brokers."
-
-
-def all_clear(answer: Answer) -> str:
-    """The statement if no incident needs attention, with the doubt about it."""
-    count = answer.totals.incidents
-    guesses = sum(item.confidence is not None and item.confidence < LIKELY for item in answer.incidents)
-    subject = "No rebalance" if answer.outages or faults(answer) else "Nothing"
-    which = "which was" if count == 1 else "all of them"
-    if guesses:
-        guess_text = (
-            "its cause is a guess" if count == 1 else f"{counted(guesses, 'cause')} {'is a guess' if guesses == 1 else 'are guesses'}"
-        )
-        return f"{subject} seems to need attention: {counted(count, 'incident')}, {which} probably expected, but {guess_text}."
-    return f"{subject} needs attention" + (f": {counted(count, 'incident')}, {which} expected." if count else ".")
-
-
-def faults(answer: Answer) -> list[str]:
-    """RocketMQ: standing faults, and queues contested for longer than a handover takes."""
-    sentences = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
-    for item in answer.contested:
-        if item.ended_at is None or (item.seconds or 0) >= CONTESTED_SECONDS:
-            longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"
-            sentences.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
-    return list(dict.fromkeys(sentences))
 
 
 def offender_names(people: tuple[Person, ...], limit: int = 3) -> str:

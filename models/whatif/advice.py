@@ -23,7 +23,7 @@ from models.whatif.outlook import RUN_PROTOCOLS, WhatIfResult, under
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import by_time
 from models.whatif.runs.recurrences import Recurrence
-from models.whatif.runs.run import Settings
+from models.whatif.runs.run import RunSettings
 from models.whatif.scopes import Scope, behaviour_in, hurtful, part_of, present_ms
 
 LAST_ROWS = 400
@@ -187,7 +187,7 @@ def _distinct(findings: Sequence[RatedChange]) -> Iterator[RatedChange]:
 
 
 def candidates(
-    behaviour: Behaviour, settings: Settings, history: GroupHistory, *, everybody: Behaviour | None = None
+    behaviour: Behaviour, settings: RunSettings, history: GroupHistory, *, everybody: Behaviour | None = None
 ) -> Iterator[Candidate]:
     """Changes that can help with what happened, and that the group can have.
 
@@ -219,7 +219,7 @@ def _is_known(history: GroupHistory, rows: Sequence[Rebalance], before: Sequence
     return not any(row.outcome == "open" for row in history.rows) and len(known) >= KNOWN_SHARE * len(rows)
 
 
-def _searched(behaviour: Behaviour, settings: Settings) -> frozenset[str]:
+def _searched(behaviour: Behaviour, settings: RunSettings) -> frozenset[str]:
     """Changes that `candidates` looks for in groups of a kind, by id.
 
     None of groups that are not run, and only those that workers of Connect can have.
@@ -238,7 +238,7 @@ def _has(version: str | None, change: str) -> bool:
     return version is None or parse_version(version) >= parse_version(SINCE[change])
 
 
-def _sessions(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
+def _sessions(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candidate]:
     """Sessions that outlive the measured silences, and restarts of static members."""
     session_ms = settings.session_ms[""]
     silences = sorted(
@@ -267,7 +267,7 @@ def _absences_ms(member: Member) -> Iterator[int]:
             yield after.start_ms - life.end_ms
 
 
-def _static(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
+def _static(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candidate]:
     """Fixed identities, with sessions that outlive the measured restarts."""
     if all(member.instance for member in behaviour.members.values()):
         return
@@ -282,7 +282,7 @@ def _static(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
             yield Candidate("static", changed, {"session": needed_ms, "later": needed_ms - session_ms}, costs=3)
 
 
-def _longer_polls(behaviour: Behaviour, settings: Settings) -> Iterator[Candidate]:
+def _longer_polls(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candidate]:
     """Poll intervals that outlast the measured batches."""
     late = sorted(
         busy_ms
@@ -295,7 +295,7 @@ def _longer_polls(behaviour: Behaviour, settings: Settings) -> Iterator[Candidat
             yield Candidate("longer_poll", Configuration(max_poll_interval_ms=needed_ms), {"poll": needed_ms}, costs=1)
 
 
-def _shorter_polls(behaviour: Behaviour, settings: Settings, history: GroupHistory) -> Iterator[Candidate]:
+def _shorter_polls(behaviour: Behaviour, settings: RunSettings, history: GroupHistory) -> Iterator[Candidate]:
     """Poll intervals that bound the waits for others, and that the usual batch keeps."""
     longest_ms = max(((row.join_seconds or 0.0) * 1000 for row in history.rows if row.blockers), default=0.0)
     usual_ms = _middle(sorted(busy_ms for member in behaviour.members.values() for busy_ms in _stretches_ms(member, Kind.BUSY)))

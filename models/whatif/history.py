@@ -16,7 +16,7 @@ from models.whatif.behaviour.reading import Witnesses, read
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.runs.courses import Course
 from models.whatif.runs.recurrences import Recurrence
-from models.whatif.runs.run import Run, Settings
+from models.whatif.runs.run import Run, RunSettings
 from models.whatif.runs.settings import as_it_was
 
 FEW_ROWS = 300
@@ -24,7 +24,7 @@ FEW_ROWS = 300
 FEW_WAITS = 5
 """Fewer observed waits say little about an interval."""
 
-Reading = tuple[Behaviour, Settings, list[Recurrence]]
+Reading = tuple[Behaviour, RunSettings, list[Recurrence]]
 """A behaviour, its present settings, and the rebalances of their run."""
 
 
@@ -128,7 +128,7 @@ class GroupHistory:
         behaviour, _, before = reading
         return error_ms(self.rows, before, behaviour, self.ends_ms, tried) < behaviour.heartbeat_ms
 
-    def _polled(self, behaviour: Behaviour, settings: Settings, before: list[Recurrence]) -> Reading:
+    def _polled(self, behaviour: Behaviour, settings: RunSettings, before: list[Recurrence]) -> Reading:
         """The same with members that poll as seldom as their delays show."""
         is_on_time = self._is_on_time((behaviour, settings, before))
         later_ms = late_ms(self.rows, before, behaviour.heartbeat_ms, self.ends_ms) if is_on_time else 0
@@ -155,9 +155,9 @@ class Reruns:
     """
 
     is_shared: bool
-    _first: tuple[Settings, Course] | None = None
+    _first: tuple[RunSettings, Course] | None = None
 
-    def rows(self, behaviour: Behaviour, settings: Settings) -> list[Recurrence]:
+    def rows(self, behaviour: Behaviour, settings: RunSettings) -> list[Recurrence]:
         """Rebalances of a run since the logs begin."""
         other = self._first[1] if self.is_shared and self._first is not None and self._first[0] == settings else None
         course = Run(behaviour, settings).run(other)
@@ -166,7 +166,7 @@ class Reruns:
         return [row for row in course.rows if row.start_ms >= from_ms]
 
 
-def rerun(behaviour: Behaviour, settings: Settings) -> list[Recurrence]:
+def rerun(behaviour: Behaviour, settings: RunSettings) -> list[Recurrence]:
     """Rebalances of a run since the logs begin."""
     return Reruns(is_shared=False).rows(behaviour, settings)
 

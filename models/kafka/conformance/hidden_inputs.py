@@ -122,7 +122,7 @@ def _expire(explanation: Explanation, hidden: HiddenInput) -> None:
     if member is not None and member.is_excused:
         group.park_join(member, None)
         member.sync = None
-    explanation.take(explanation.coordinator.fire(TimerKind.HEARTBEAT, explanation.group_id, member_id))
+    explanation.take(explanation.coordinator.fire(TimerKind.CLASSIC_SESSION, explanation.group_id, member_id))
 
 
 def _end_join_phase(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001

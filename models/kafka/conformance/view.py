@@ -220,9 +220,9 @@ def _timers(explanation: Explanation, group: Group) -> Iterator[TimerView]:
         member = timer.member if is_named(timer.member) else None
         if timer.kind in waiting and group.state in (waiting[timer.kind], State.STABLE):
             yield TimerView(timer.kind.value, None, timer.at_ms, INFERRED, group.is_initial)
-        elif timer.kind is TimerKind.HEARTBEAT and timer.member in group.pending_join:
+        elif timer.kind is TimerKind.CLASSIC_SESSION and timer.member in group.pending_join:
             yield TimerView("pending_member", member, timer.at_ms, INFERRED)
-        elif timer.kind is TimerKind.HEARTBEAT and timer.member in group.members:
+        elif timer.kind is TimerKind.CLASSIC_SESSION and timer.member in group.members:
             if group.members[timer.member].is_new:
                 yield TimerView("new_member_join", member, timer.at_ms, INFERRED)
             else:

@@ -12,7 +12,7 @@ Wanted = Mapping[str, Collection[str]]
 Owned = Mapping[str, Mapping[str, frozenset[int]]]
 
 
-def shares(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) -> dict[str, list[Partition]]:
+def range_assignment(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) -> dict[str, list[Partition]]:
     """Consecutive partitions of each topic by member (RangeAssignor).
 
     Members are in the given order.
@@ -29,7 +29,7 @@ def shares(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) ->
     return made
 
 
-def cooperative_shares(wanted: Wanted, topics: Mapping[str, int], owned: Owned) -> dict[str, list[Partition]]:
+def cooperative_sticky_assignment(wanted: Wanted, topics: Mapping[str, int], owned: Owned) -> dict[str, list[Partition]]:
     """Balanced shares with as little movement as possible (CooperativeStickyAssignor).
 
     A partition that another member still owns is left out; it is assigned in the next rebalance, after its owner has

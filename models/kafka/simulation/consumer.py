@@ -17,7 +17,7 @@ from models.kafka.coordinator.protocol.requests import Commit, Heartbeat, Join, 
 from models.kafka.coordinator.protocol.responses import JoinedMember, JoinResponse, Response, SyncResponse
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.version_policy import parse_version
-from models.kafka.simulation.assignment import cooperative_shares, shares
+from models.kafka.simulation.assignment import cooperative_sticky_assignment, range_assignment
 from models.kafka.simulation.client import GONE, RETRY_MS, Client, Phase, names
 from models.kafka.simulation.scenario import COOPERATIVE
 
@@ -225,8 +225,10 @@ class Consumer(Client):
         """Partitions by member."""
         wanted = {member.member: topics_of(member.metadata) or frozenset() for member in members}
         if self.is_cooperative:
-            return cooperative_shares(wanted, self.cluster.topics, {member.member: owned_of(member.metadata) for member in members})
-        return shares(self._in_order(members), wanted, self.cluster.topics)
+            return cooperative_sticky_assignment(
+                wanted, self.cluster.topics, {member.member: owned_of(member.metadata) for member in members}
+            )
+        return range_assignment(self._in_order(members), wanted, self.cluster.topics)
 
     @staticmethod
     def _in_order(members: tuple[JoinedMember, ...]) -> list[str]:

@@ -272,7 +272,7 @@ class ClassicMember(QuietClient, Consumer):
 
     # -- heartbeats --------------------------------------------------------------------------------------------
 
-    session_kind: ClassVar[TimerKind] = TimerKind.HEARTBEAT
+    session_kind: ClassVar[TimerKind] = TimerKind.CLASSIC_SESSION
 
     @property
     def timers(self) -> Timers:

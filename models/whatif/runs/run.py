@@ -42,7 +42,7 @@ PARTITIONS_EACH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class RunSettings:
     """Complete settings of a run.
 
     Maps are by member, with the default under an empty name.
@@ -70,7 +70,7 @@ class Recorder:
     `shift_ms` turns its clock into that of the logs.
     """
 
-    settings: Settings
+    settings: RunSettings
     shift_ms: int = 0
     rows: list[Recurrence] = field(default_factory=list)
     state: State = State.EMPTY
@@ -133,7 +133,7 @@ class Run:
     Stretches in which a group does nothing but heartbeats are left out by whole heartbeat intervals.
     """
 
-    def __init__(self, behaviour: Behaviour, settings: Settings) -> None:
+    def __init__(self, behaviour: Behaviour, settings: RunSettings) -> None:
         self.behaviour, self.settings = behaviour, settings
         count = max(len(behaviour.members), 1)
         self.plan = GroupPlan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from models.downtime import is_cooperative
@@ -19,7 +19,7 @@ from models.whatif.rules import (
     MODERN_SESSION_MS,
     Configuration,
 )
-from models.whatif.runs.run import Settings
+from models.whatif.runs.run import RunSettings
 
 USUAL_VERSION = "3.9.1"
 """Version of brokers whose logs do not tell it."""
@@ -29,12 +29,12 @@ MOMENT_SECONDS = real("whatif.settings.moment_seconds")
 """Join phases of new groups that are shorter had no initial delay."""
 
 
-def as_it_was(behaviour: Behaviour, rows: Sequence[Rebalance], version: str | None) -> Settings:
+def as_it_was(behaviour: Behaviour, rows: Sequence[Rebalance], version: str | None) -> RunSettings:
     """Settings under which the logs were written."""
     modern = behaviour.protocol == MODERN
     sessions = {name: member.session_ms for name, member in behaviour.members.items() if member.session_ms}
     polls = {name: member.max_poll_ms for name, member in behaviour.members.items() if member.max_poll_ms}
-    return Settings(
+    return RunSettings(
         version=_version(version, is_modern=modern),
         protocol=MODERN if modern else CLASSIC,
         assignor=COOPERATIVE if is_cooperative(behaviour.assignor) else "range",
@@ -46,7 +46,7 @@ def as_it_was(behaviour: Behaviour, rows: Sequence[Rebalance], version: str | No
     )
 
 
-def changed(settings: Settings, configuration: Configuration, behaviour: Behaviour) -> Settings:
+def changed(settings: RunSettings, configuration: Configuration, behaviour: Behaviour) -> RunSettings:
     """Settings of the same group under a configuration.
 
     What does not apply to its protocol stays. Brokers have one session timeout for all groups of the consumer protocol. It
@@ -72,7 +72,7 @@ def changed(settings: Settings, configuration: Configuration, behaviour: Behavio
     return made
 
 
-def _classic(settings: Settings, configuration: Configuration) -> Settings:
+def _classic(settings: RunSettings, configuration: Configuration) -> RunSettings:
     made = settings
     if configuration.session_timeout_ms is not None:
         made = replace(made, session_ms={"": configuration.session_timeout_ms})
@@ -90,8 +90,8 @@ def _version(version: str | None, *, is_modern: bool) -> str:
     return MODERN_VERSION if is_modern and parse_version(release) < parse_version(FIRST_MODERN) else release
 
 
-def _usual(values: object, default: int) -> int:
-    numbers = sorted(values)  # type: ignore[call-overload]
+def _usual(values: Iterable[int], default: int) -> int:
+    numbers = sorted(values)
     return int(numbers[len(numbers) // 2]) if numbers else default
 
 

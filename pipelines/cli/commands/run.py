@@ -324,12 +324,12 @@ def _show(outcome: RunOutcome, place: str, *, verbose: bool) -> None:
     rows = sum(change.inserted + change.updated + change.deleted for change in changed.values())
     summary = f"{counted(rows, 'row')} of {counted(len(changed), 'table')} changed" if changed else "nothing has changed since the last run"
     screens.say(console, f"{place} is published after {duration(sum(outcome.timings.values()))}: {summary}.")
-    _show_headline(console, place)
+    _show_summary(console, place)
     if changed and verbose:
         _show_changes(console, outcome.run_id, changed)
 
 
-def _show_headline(console: Console, place: str) -> None:
+def _show_summary(console: Console, place: str) -> None:
     """Show the content of the warehouse, as `analyze` begins."""
     from dashboards.answer.build import build_answer
     from dashboards.wording.units import Clock
@@ -340,7 +340,7 @@ def _show_headline(console: Console, place: str) -> None:
     answer = build_answer(
         WarehouseReader(place), kept_max=1, incidents_max=1, with_lanes=False, worst=ranked.worst_incidents, tallied=ranked.rebalance_totals
     )
-    screens.headline(console, answer, Clock(load_settings(None).display.time_zone))
+    screens.summary(console, answer, Clock(load_settings(None).display.time_zone))
 
 
 def _show_changes(console: Console, run_id: str, changed: Mapping[str, RowChanges]) -> None:

@@ -10,7 +10,7 @@ from dashboards.answer.recurrences import recurrences
 from dashboards.view.answer import Answer, Incident, Rebalance
 from dashboards.view.evidence import Line
 from dashboards.view.recurrence import Recurrence
-from dashboards.wording import story
+from dashboards.wording import story, summary
 from dashboards.wording.durations import duration
 from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.facts import facts, selection
@@ -37,12 +37,10 @@ def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
     totals = answer.totals
     yield f"# {counted(totals.attention, 'incident')} that {'needs' if totals.attention == 1 else 'need'} attention"
     yield ""
-    when = f"{clock.span(totals.first_at, totals.last_at)}: " if totals.first_at is not None else ""
-    read = f"{counted(totals.files_read, 'log file')}, {counted(totals.groups, 'group')}, {counted(totals.rebalances, 'rebalance')}"
-    yield plain(f"{when}{read}; groups stood still for {duration(totals.stopped_seconds)} in all.")
+    yield plain(f"{summary.what_was_read(answer, clock)}; groups stood still for {duration(totals.stopped_seconds)} in all.")
     if not totals.rebalances and not totals.outages:
         yield ""
-        yield plain(story.nothing_found(answer))
+        yield plain(summary.nothing_found(answer))
     by_id = {item.id: item for item in answer.rebalances}
     for recurrence in recurrences(answer.incidents):
         yield ""

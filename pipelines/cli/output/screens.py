@@ -17,6 +17,7 @@ from dashboards.wording import story
 from dashboards.wording.durations import NOTHING, duration
 from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.facts import facts, selection
+from dashboards.wording.summary import summary_lines
 from dashboards.wording.units import Clock, counted, lasted, listed, share, size
 from pipelines.cli.output.grid import Column, grid
 
@@ -34,14 +35,12 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 EVIDENCE_CHARACTERS = 2000
 _TEXT_MAX = 100
 """Maximum width of prose."""
-SHORTEST_SECONDS = 0.0005
-"""Downtimes shorter than this count as none."""
 
 
 def say(console: Console, text: str, *, indent: int = 0, hang: int = 0, style: str = "", is_wide: bool = False) -> None:
     """Print a wrapped paragraph.
 
-    `hang` indents its later lines; `wide` uses the whole width.
+    `hang` indents its later lines; `is_wide` uses the whole width.
     """
     from rich.text import Text
 
@@ -73,8 +72,8 @@ def analysis(
 
     What happened, what to do, how sure; then the rebalances and the input.
     """
+    summary(console, answer, clock)
     repeated = recurrences(answer.incidents)
-    _opening(console, answer, clock, repeated)
     attention = [item for item in answer.incidents if item.severity != "info"]
     grave = [item for item in repeated if item.worst.severity != "info"]
     shown = (repeated if verbose else grave or repeated)[: None if verbose else INCIDENTS_SHOWN]
@@ -96,42 +95,12 @@ def analysis(
     _inputs(console, answer, skipped, verbose=verbose)
 
 
-def headline(console: Console, answer: Answer, clock: Clock) -> None:
+def summary(console: Console, answer: Answer, clock: Clock) -> None:
     """Print what was read, and how much of it needs attention."""
-    _opening(console, answer, clock, recurrences(answer.incidents))
-
-
-def _opening(console: Console, answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) -> None:
-    totals = answer.totals
-    when = clock.span(totals.first_at, totals.last_at) + ": " if totals.first_at is not None else ""
-    say(
-        console,
-        f"{when}{counted(totals.files_read, 'log file')}, {counted(totals.groups, 'group')}, {counted(totals.rebalances, 'rebalance')}.",
-    )
-    if not totals.rebalances and not totals.outages:
-        say(console, story.nothing_found(answer), style="bold")
-        if not totals.incidents:
-            return
-    if answer.outages:
-        say(console, _leaderless(answer.outages), style="bold")
-    for text in story.faults(answer):
+    read, *findings = summary_lines(answer, clock, recurrences(answer.incidents))
+    say(console, read)
+    for text in findings:
         say(console, text, style="bold")
-    if totals.attention:
-        text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
-        problems = sum(item.worst.severity != "info" for item in repeated)
-        are_all_there = len(answer.incidents) == totals.incidents  # the headline of a run has the worst one alone
-        text += f", {counted(problems, 'problem')} in all" if are_all_there and problems < totals.attention else ""
-        say(console, f"{text}{_stood_still(answer)}.", style="bold")
-    else:
-        say(console, story.all_clear(answer), style="bold")
-
-
-def _stood_still(answer: Answer) -> str:
-    """Time that groups stood still, as a clause."""
-    if not answer.totals.rebalances:
-        return ""
-    seconds = answer.totals.stopped_seconds
-    return "; no group stood still" if seconds < SHORTEST_SECONDS else f"; groups stood still for {duration(seconds)} in all"
 
 
 def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> None:
@@ -160,16 +129,6 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
     console.print(grid(columns, console.width, indent=1))
     if len(answer.contested) > len(shown):
         say(console, f"{len(answer.contested) - len(shown)} more; -v shows them", indent=1, style="dim")
-
-
-def _leaderless(items: Sequence[Outage]) -> str:
-    """Sentence with the number of partitions without leader and the longest time."""
-    partitions = {(item.cluster, item.topic, item.partition) for item in items}
-    still = {(item.cluster, item.topic, item.partition) for item in items if item.online_at is None}
-    longest = max((item.seconds for item in items if item.seconds is not None), default=None)
-    text = f"{counted(len(partitions), 'partition')} had no leader"
-    text += f", for up to {duration(longest)}" if longest is not None else ""
-    return text + (f"; {len(still)} of them still {'has' if len(still) == 1 else 'have'} none when the logs end." if still else ".")
 
 
 def _incidents(console: Console, repeated: Sequence[Recurrence], answer: Answer, clock: Clock, *, verbose: bool) -> None:

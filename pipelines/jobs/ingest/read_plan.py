@@ -16,7 +16,7 @@ from typing import Any
 
 from parsers.reading.reader import SourceFile
 from parsers.reading.resume import Start, content_end
-from parsers.sources import filesystems as places
+from parsers.sources import filesystems
 from parsers.sources.compression import READ_ERROR
 from parsers.sources.content_checkpoints import Checkpoint, head_hashes, length_if_begins_as
 from parsers.sources.files import IDENTITY_BYTES, UNREADABLE, SkippedFile, content_length
@@ -90,7 +90,7 @@ def plan(
     options_id: Callable[[SourceFile], str],
     *,
     rebuild: bool = False,
-    exists: Callable[[str], bool] = places.exists,
+    exists: Callable[[str], bool] = filesystems.exists,
 ) -> Plan:
     """Plan what to read.
 
@@ -107,7 +107,7 @@ def plan(
     for skip in skipped:
         if skip.reason.startswith(UNREADABLE) and skip.name in matching.by_path and skip.name not in matching.taken:
             result.unread.add(skip.name)
-    _make_room(result, matching, skipped)
+    _rename_displaced(result, matching, skipped)
     return result
 
 
@@ -141,13 +141,13 @@ def _keep(result: Plan, source: SourceFile, file: KnownFile, length: int, matchi
     if path != source.name and length == file.end and not matching.is_still_there(file):
         result.renamed[path] = path = source.name
     elif path != source.name and path in matching.present_names:
-        result.renamed[path] = path = _aside(result, file, matching)
+        result.renamed[path] = path = _spare_name(result, file, matching)
     if path == source.name and length == file.end and source.size_bytes != file.size_bytes:
         result.sizes[path] = source.size_bytes
     return path
 
 
-def _aside(result: Plan, file: KnownFile, matching: _SourceMatcher) -> str:
+def _spare_name(result: Plan, file: KnownFile, matching: _SourceMatcher) -> str:
     """Find a name for content that lost its name to another file.
 
     Former files with the same beginning may have used some.
@@ -157,7 +157,7 @@ def _aside(result: Plan, file: KnownFile, matching: _SourceMatcher) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _make_room(result: Plan, matching: _SourceMatcher, skipped: Sequence[SkippedFile]) -> None:
+def _rename_displaced(result: Plan, matching: _SourceMatcher, skipped: Sequence[SkippedFile]) -> None:
     """Rename known content that lost its name and was not found again."""
     copies = {skip.name: skip.copy_of for skip in skipped if skip.copy_of is not None}
     for path in sorted(matching.present_names & matching.by_path.keys() - matching.taken - result.unread):
@@ -165,7 +165,7 @@ def _make_room(result: Plan, matching: _SourceMatcher, skipped: Sequence[Skipped
         if path in copies and matching.holds(copies[path], file):
             result.gone.add(path)
         else:
-            result.renamed[path] = _aside(result, file, matching)
+            result.renamed[path] = _spare_name(result, file, matching)
 
 
 class _SourceMatcher:
@@ -207,7 +207,7 @@ class _SourceMatcher:
             wanted[source.path] = [(max(0, at - IDENTITY_BYTES), at)] if at else []
             if file.start is not None and 0 < source.size_bytes - file.start.offset <= _LITTLE_BYTES:
                 wanted[source.path].append((file.start.offset - 1, source.size_bytes))
-        places.ahead(wanted)
+        filesystems.ahead(wanted)
 
     def is_still_there(self, file: KnownFile) -> bool:
         """Return True if the content may still exist under its path."""
@@ -232,7 +232,7 @@ class _SourceMatcher:
                 return self._first(source, candidates(source), is_whole=is_whole)
             return None
 
-        for source, match in zip(sources, places.map_concurrently(first, sources, attrgetter("path")), strict=True):
+        for source, match in zip(sources, filesystems.map_concurrently(first, sources, attrgetter("path")), strict=True):
             if match is not None and match[0].path in self.taken:  # by a source compared at the same time
                 match = first(source)
             if match is not None:
@@ -290,7 +290,9 @@ def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Mapping[
 
 def _known(row: Mapping[str, Any], state: Mapping[str, Any]) -> KnownFile:
     start = Start(state["offset"], state["line"]) if state.get("offset") else None
-    places = tuple((at, digest) for at, digest in state.get("checkpoints", ()))
+    checkpoints = tuple((at, digest) for at, digest in state.get("checkpoints", ()))
     cut = row["status"] != "ok" and (row["reason"] or "").startswith(READ_ERROR)
     sizes = (row["size_bytes"] or 0, row["bytes_read"] or 0)
-    return KnownFile(row["path"], row["file_id"], *sizes, row["options_id"], start, places, cut, state.get("end"), state.get("zeros", 0))
+    return KnownFile(
+        row["path"], row["file_id"], *sizes, row["options_id"], start, checkpoints, cut, state.get("end"), state.get("zeros", 0)
+    )

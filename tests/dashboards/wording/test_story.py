@@ -1,11 +1,9 @@
 """One rebalance told in sentences."""
 
-from typing import Any
-
 import pytest
 
 from dashboards.answer.build import build_answer, rebalance
-from dashboards.wording.story import nothing_found, own_words, savings, story
+from dashboards.wording.story import own_words, savings, story
 from dashboards.wording.units import Clock
 from tests.dashboards import golden, made
 
@@ -107,40 +105,3 @@ def test_what_a_pause_of_a_queue_may_bring_afterwards() -> None:
 
     assert "For 2.0 s two members may have read the same queue." in text
     assert "A queue had no owner for up to 15 s. Messages of up to 17 s may have come at once afterwards." in text
-
-
-@pytest.mark.parametrize(
-    ("kinds", "sentence"),
-    [
-        ({"server": 5, "client": 7}, "No rebalance and no outage is in these logs."),
-        ({"state_change": 1}, "No outage is in these logs. Controllers do not log rebalances"),
-        ({"controller": 3, "client": 1}, "No outage is in these logs. Controllers do not log rebalances"),
-        ({"client": 7, "server": 0}, "Only lines of consumers were recognised"),
-        ({"client": 7, "request": 2}, "Only lines of consumers and a request log were recognised"),
-        ({"request": 2}, "No rebalance is in these requests. They are of the groups whose coordinator wrote them; of others"),
-        ({"other": 2}, "The lines that were recognised are of neither a group coordinator nor a client"),
-        ({"other": 0}, "No line of a group coordinator or client was recognised."),
-        ({}, "No line of a group coordinator or client was recognised."),
-    ],
-    ids=str,
-)
-def test_nothing_is_said_to_be_there_only_where_that_is_known(kinds: dict[str, int], sentence: str) -> None:
-    files = [made.log_file(f"{kind}.log", kind=kind, recognised=count) for kind, count in kinds.items()]
-    answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}))
-
-    assert nothing_found(answer).startswith(sentence)
-    assert ("is not known" in nothing_found(answer)) == sentence.startswith(
-        ("Only", "No outage", "The lines", "No rebalance is in these requests")
-    )
-
-
-@pytest.mark.parametrize(
-    ("ends", "sentence"),
-    [(("expired", "left"), "Members of 2 groups left or expired"), (("open", "open"), "No rebalance and")],
-)
-def test_members_that_went_are_part_of_rebalances_that_are_not_there(ends: tuple[str, str], sentence: str) -> None:
-    files = [made.log_file("server.log", kind="server", recognised=2)]
-    members: list[Any] = [{"group": f"orders-{number}", "ended_how": end} for number, end in enumerate(ends)]
-    answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}, members=members))
-
-    assert sentence in nothing_found(answer)

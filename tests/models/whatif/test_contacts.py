@@ -13,7 +13,7 @@ from models.whatif.behaviour.plans import planned
 from models.whatif.history import rerun
 from models.whatif.rules import Configuration
 from models.whatif.runs.recurrences import Recurrence
-from models.whatif.runs.run import Settings
+from models.whatif.runs.run import RunSettings
 from tests.models.whatif.twins import history_of
 
 
@@ -42,7 +42,7 @@ def killed(at_ms: int, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS) 
 def run_with(third: Member, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS, max_poll_ms: int = 300_000) -> list[Recurrence]:
     """A run of three members without a delay."""
     members = {name: Member(name, lives=[Life(0)]) for name in ("a", "b")} | {third.name: third}
-    settings = Settings(
+    settings = RunSettings(
         version="3.9.1",
         session_ms={"": session_ms},
         max_poll_ms={"": max_poll_ms},

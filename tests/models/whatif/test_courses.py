@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Stretch
 from models.whatif.history import Reruns, rerun
-from models.whatif.runs.run import Settings
+from models.whatif.runs.run import RunSettings
 
-SETTINGS = Settings(version="3.9.1", session_ms={"": 10_000}, max_poll_ms={"": 300_000}, heartbeat_ms=3_000, initial_delay_ms=3_000)
+SETTINGS = RunSettings(version="3.9.1", session_ms={"": 10_000}, max_poll_ms={"": 300_000}, heartbeat_ms=3_000, initial_delay_ms=3_000)
 SAID_MS = 1_000_000
 ENDS_MS = 2_000_000
 
@@ -34,5 +34,5 @@ def test_a_second_run_is_the_same_where_it_takes_from_the_first() -> None:
 def test_runs_under_other_settings_share_nothing() -> None:
     shared = Reruns(is_shared=True)
     shared.rows(behaviour(restarts=True), SETTINGS)
-    other = Settings(version="3.9.1", session_ms={"": 30_000}, max_poll_ms={"": 300_000}, heartbeat_ms=3_000, initial_delay_ms=3_000)
+    other = RunSettings(version="3.9.1", session_ms={"": 30_000}, max_poll_ms={"": 300_000}, heartbeat_ms=3_000, initial_delay_ms=3_000)
     assert shared.rows(behaviour(restarts=False), other) == rerun(behaviour(restarts=False), other)

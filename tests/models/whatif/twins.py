@@ -26,7 +26,7 @@ from models.kafka.simulation.simulation import Simulation
 from models.whatif.history import GroupHistory, History
 from models.whatif.outlook import under
 from models.whatif.rules import Configuration
-from models.whatif.runs.run import Recorder, Settings
+from models.whatif.runs.run import Recorder, RunSettings
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate
@@ -127,7 +127,7 @@ def stopped_after(seed: int, dice: int) -> float:
     made = Simulation(other, version, seed, tells_requests=False)
     made.world.plan(BEFORE_FAULTS_MS, lambda: made.world.dice.seed(dice))
     sessions = {"": group.session_ms}
-    settings = Settings(
+    settings = RunSettings(
         version=version,
         protocol=group.protocol,
         assignor=group.assignor,

@@ -83,9 +83,9 @@ def test_trouble_with_the_pages_of_the_gates_is_told_after_all_else(place: Path,
 def test_a_failed_run_keeps_what_the_tables_say(followers: RunRecipients) -> None:
     followers.succeeded(OUTCOME)
     of_tables = {line for line in samples(followers) if "groupscope_incidents" in line or "stopped" in line}
-    followers.failed(GateFailed("rows are missing"), codes.GATE_FAILED)
+    followers.failed(GateFailed("rows are missing"), codes.QUALITY_GATE_FAILED)
 
-    assert {*of_tables, INCIDENTS, f"groupscope_run_exit_code {codes.GATE_FAILED}"} <= samples(followers)
+    assert {*of_tables, INCIDENTS, f"groupscope_run_exit_code {codes.QUALITY_GATE_FAILED}"} <= samples(followers)
     followers.succeeded(OUTCOME)
     followers.succeeded(OUTCOME)
     assert INCIDENTS in samples(followers)

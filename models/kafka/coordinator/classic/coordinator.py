@@ -259,7 +259,7 @@ class Coordinator:
             return ""
         group = shard.groups.get(timer.group)
         if group is None:
-            if timer.kind is TimerKind.HEARTBEAT:
+            if timer.kind is TimerKind.CLASSIC_SESSION:
                 shard.note("late_heartbeat_timer", timer.group, timer.member)
             return ""
         thrown = ""
@@ -280,7 +280,7 @@ class Coordinator:
 
 
 _DONE_BY: Mapping[TimerKind, Callable[[Shard, Group, Timer], None]] = {
-    TimerKind.HEARTBEAT: lambda shard, group, timer: expire_session(shard, group, timer.member),
+    TimerKind.CLASSIC_SESSION: lambda shard, group, timer: expire_session(shard, group, timer.member),
     TimerKind.JOIN: lambda shard, group, timer: end_join_step(shard, group, timer.detail),
     TimerKind.SYNC: lambda shard, group, timer: end_sync_wait(shard, group, timer.detail),
 }

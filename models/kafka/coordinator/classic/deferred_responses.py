@@ -51,8 +51,7 @@ def await_replicas(shard: DeferringShard, request: Request, refused: Callable[[E
     """Answer a request once earlier writes are confirmed or have failed."""
 
     def ended(error: Error) -> None:
-        other_fields = JAVA_ERRORS.offsets.get(error, error)
-        shard.answer(request.request_id, response() if error is Error.NONE else refused(other_fields))
+        shard.answer(request.request_id, response() if error is Error.NONE else refused(JAVA_ERRORS.offsets.get(error, error)))
 
     shard.writes.wait(shard.timers, request.group, shard.now_ms, ended)
 

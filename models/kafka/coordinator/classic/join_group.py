@@ -110,7 +110,7 @@ def join_new(shard: Shard, group: Group, request: Join) -> None:
         replace_static(shard, group, request, instance, member_id)
     elif instance is None and request.require_known_member_id and shard.policy.hands_out_member_ids:
         group.pending_join.add(member_id)
-        shard.timers.schedule(TimerKind.HEARTBEAT, group.id, member_id, shard.now_ms + request.session_ms)
+        shard.timers.schedule(TimerKind.CLASSIC_SESSION, group.id, member_id, shard.now_ms + request.session_ms)
         shard.report("MemberIdHandedOut", group, member_id=member_id, client_id=request.client_id, state=group.state.value)
         shard.answer(request.request_id, JoinResponse(Error.MEMBER_ID_REQUIRED, member_id))
     else:

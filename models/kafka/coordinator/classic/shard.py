@@ -179,14 +179,14 @@ class Shard:
         Source: completeAndScheduleNextHeartbeatExpiration, rescheduleClassicGroupMemberHeartbeat.
         """
         if self.policy.excused_have_no_timer and member.is_excused:
-            self.timers.cancel(TimerKind.HEARTBEAT, group.id, member.id)
+            self.timers.cancel(TimerKind.CLASSIC_SESSION, group.id, member.id)
         else:
             wait_ms = member.session_ms if timeout_ms is None else timeout_ms
-            self.timers.schedule(TimerKind.HEARTBEAT, group.id, member.id, self.now_ms + wait_ms)
+            self.timers.schedule(TimerKind.CLASSIC_SESSION, group.id, member.id, self.now_ms + wait_ms)
 
     def end_session(self, group: Group, member_id: str) -> None:
         """Cancel a member's session timer (removeHeartbeatForLeavingMember)."""
-        self.timers.cancel(TimerKind.HEARTBEAT, group.id, member_id)
+        self.timers.cancel(TimerKind.CLASSIC_SESSION, group.id, member_id)
 
     def remove_member(self, group: Group, member_id: str) -> Member | None:
         """Remove a member and replace it as leader (GroupMetadata.remove)."""

@@ -16,7 +16,7 @@ from typing import Any
 class TimerKind(StrEnum):
     """Purpose of a timer."""
 
-    HEARTBEAT = "heartbeat"
+    CLASSIC_SESSION = "heartbeat"
     """Session of a classic or pending member, or first-join limit."""
     SESSION = "session"
     """Session of a member of a KIP-848 group."""

@@ -38,7 +38,7 @@ from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, He
 from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, SyncResponse
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, default_settings, parse_version, policy_for
-from models.kafka.simulation.assignment import shares
+from models.kafka.simulation.assignment import range_assignment
 
 GROUP = "g"
 LINE = re.compile(
@@ -271,7 +271,9 @@ def _sync(stage: Stage, client: Client, number: int, options: dict[str, str]) ->
     members = list(group.members) if not isinstance(group, ConsumerGroup | None) and group.leader == client.member else []
     made = {member: member.encode() for member in members}
     if stage.modern:
-        made = {member: assignment(share) for member, share in shares(members, {each: {"t"} for each in members}, {"t": 4}).items()}
+        made = {
+            member: assignment(share) for member, share in range_assignment(members, {each: {"t"} for each in members}, {"t": 4}).items()
+        }
     generation = int(options.get("generation", client.generation))
     return Sync(number, GROUP, client.member, generation, made, client.instance, options.get("type"), options.get("protocol"))
 

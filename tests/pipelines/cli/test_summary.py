@@ -19,7 +19,7 @@ def test_problems_are_counted_only_where_all_incidents_are_known(incidents_max: 
     incidents = [made.incident("orders", "warning", [row], "orders: it rebalanced", incident_id=f"i{row.rebalance_id}") for row in rows]
     answer = build_answer(made.Made(rebalances=rows, incidents=incidents), incidents_max=incidents_max)
     shown = io.StringIO()
-    screens.headline(Console(file=shown, width=200), answer, Clock("UTC"))
+    screens.summary(Console(file=shown, width=200), answer, Clock("UTC"))
 
     assert "3 of 3 incidents need attention" in shown.getvalue()
     assert ("1 problem in all" in shown.getvalue()) == says_problems

@@ -1,0 +1,128 @@
+"""An answer as a whole in sentences: what was read, and how much of it needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dashboards.view.answer import LIKELY, Answer, Outage
+from dashboards.view.recurrence import Recurrence
+from dashboards.wording.durations import duration
+from dashboards.wording.units import Clock, counted
+
+CONTESTED_SECONDS = 60.0
+"""Minimum time without exactly one owner for a queue to be a headline.
+
+A handover takes less.
+"""
+
+SHORTEST_SECONDS = 0.0005
+"""Downtimes shorter than this count as none."""
+
+
+def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) -> Iterator[str]:
+    """Sentences of a summary: first what was read, then the findings."""
+    totals = answer.totals
+    yield f"{what_was_read(answer, clock)}."
+    if not totals.rebalances and not totals.outages:
+        yield nothing_found(answer)
+        if not totals.incidents:
+            return
+    if answer.outages:
+        yield _leaderless(answer.outages)
+    yield from faults(answer)
+    yield _attention(answer, repeated) if totals.attention else all_clear(answer)
+
+
+def what_was_read(answer: Answer, clock: Clock) -> str:
+    """Period of the logs, and what they hold, as a clause."""
+    totals = answer.totals
+    when = clock.span(totals.first_at, totals.last_at) + ": " if totals.first_at is not None else ""
+    return f"{when}{counted(totals.files_read, 'log file')}, {counted(totals.groups, 'group')}, {counted(totals.rebalances, 'rebalance')}"
+
+
+def nothing_found(answer: Answer) -> str:
+    """The statement if neither rebalances nor outages were found.
+
+    Only a broker's log can show that there were none.
+    """
+    kinds = {item.kind for item in answer.files if item.recognised}
+    if "server" in kinds and answer.groups_left:
+        subject = "partition without a leader" if answer.incidents else "outage"
+        groups = counted(answer.groups_left, "group")
+        return (
+            f"No {subject} is in these logs. Members of {groups} left or expired, but the rebalances that this was part of are not there."
+        )
+    if "server" in kinds and answer.incidents:
+        return "No rebalance and no partition without a leader is in these logs."
+    if "server" in kinds:
+        return "No rebalance and no outage is in these logs."
+    if kinds & {"controller", "state_change"}:
+        subject = "partition without a leader" if answer.incidents else "outage"
+        return f"No {subject} is in these logs. Controllers do not log rebalances: {_NOT_KNOWN}"
+    witnesses = " and ".join(name for kind, name in (("client", "consumers"), ("request", "a request log")) if kind in kinds)
+    if witnesses == "a request log":
+        return f"No rebalance is in these requests. They are of the groups whose coordinator wrote them; of others {_NOT_KNOWN}"
+    if witnesses:
+        return f"Only lines of {witnesses} were recognised, and none of them names a group that rebalanced: {_NOT_KNOWN}"
+    if kinds:
+        return (
+            f"The lines that were recognised are of neither a group coordinator nor a client, so that rebalances cannot show: {_NOT_KNOWN}"
+        )
+    return (
+        "No line of a group coordinator or client was recognised. Are these the server.log files of brokers, or logs of consumers at INFO?"
+    )
+
+
+_NOT_KNOWN = "whether there were any is not known. Add the server.log files of the brokers."
+
+
+def all_clear(answer: Answer) -> str:
+    """The statement if no incident needs attention, with the doubt about it."""
+    count = answer.totals.incidents
+    guesses = sum(item.confidence is not None and item.confidence < LIKELY for item in answer.incidents)
+    subject = "No rebalance" if answer.outages or faults(answer) else "Nothing"
+    which = "which was" if count == 1 else "all of them"
+    if guesses:
+        guess_text = (
+            "its cause is a guess" if count == 1 else f"{counted(guesses, 'cause')} {'is a guess' if guesses == 1 else 'are guesses'}"
+        )
+        return f"{subject} seems to need attention: {counted(count, 'incident')}, {which} probably expected, but {guess_text}."
+    return f"{subject} needs attention" + (f": {counted(count, 'incident')}, {which} expected." if count else ".")
+
+
+def faults(answer: Answer) -> list[str]:
+    """RocketMQ: standing faults, and queues contested for longer than a handover takes."""
+    sentences = [f"{item.group}: {item.title.lower()}" + (", still so." if item.ended_at is None else ".") for item in answer.conditions]
+    for item in answer.contested:
+        if item.ended_at is None or (item.seconds or 0) >= CONTESTED_SECONDS:
+            longest = "when the logs end" if item.ended_at is None else f"for up to {duration(item.seconds)}"
+            sentences.append(f"{item.group}: {counted(len(item.queues), 'queue')} of {item.topic} had {item.title} {longest}.")
+    return list(dict.fromkeys(sentences))
+
+
+def _leaderless(outages: Sequence[Outage]) -> str:
+    """Sentence with the number of partitions without leader and the longest time."""
+    partitions = {(item.cluster, item.topic, item.partition) for item in outages}
+    still = {(item.cluster, item.topic, item.partition) for item in outages if item.online_at is None}
+    longest = max((item.seconds for item in outages if item.seconds is not None), default=None)
+    text = f"{counted(len(partitions), 'partition')} had no leader"
+    text += f", for up to {duration(longest)}" if longest is not None else ""
+    return text + (f"; {len(still)} of them still {'has' if len(still) == 1 else 'have'} none when the logs end." if still else ".")
+
+
+def _attention(answer: Answer, repeated: Sequence[Recurrence]) -> str:
+    """Sentence with the number of incidents that need attention."""
+    totals = answer.totals
+    text = f"{totals.attention} of {counted(totals.incidents, 'incident')} {'needs' if totals.attention == 1 else 'need'} attention"
+    problems = sum(item.worst.severity != "info" for item in repeated)
+    are_all_there = len(answer.incidents) == totals.incidents  # the summary of a run has the worst one alone
+    text += f", {counted(problems, 'problem')} in all" if are_all_there and problems < totals.attention else ""
+    return f"{text}{_downtime(answer)}."
+
+
+def _downtime(answer: Answer) -> str:
+    """Time that groups stood still, as a clause."""
+    if not answer.totals.rebalances:
+        return ""
+    seconds = answer.totals.stopped_seconds
+    return "; no group stood still" if seconds < SHORTEST_SECONDS else f"; groups stood still for {duration(seconds)} in all"
