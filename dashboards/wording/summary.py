@@ -1,4 +1,4 @@
-"""An answer as a whole in sentences: what was read, and how much of it needs attention."""
+"""Sums up an answer: what was read, and what needs attention."""
 
 from __future__ import annotations
 

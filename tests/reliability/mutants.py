@@ -22,9 +22,21 @@ from types import ModuleType
 
 from tests.conftest import ROOT
 
+_RULES = (
+    "tests/models/kafka/groups",
+    "tests/models/kafka/hypotheses",
+    "tests/models/kafka/verdicts",
+    "tests/models/kafka/reconstruction",
+    "tests/models/kafka/observations",
+    "tests/behaviour/test_field_cases.py",
+    "tests/behaviour",
+)
 SUITES = {
     "models/kafka/coordinator": ("tests/models/kafka/coordinator",),
     "models/kafka/conformance": ("tests/models/kafka/conformance",),
+    "models/kafka/reconstruction": _RULES,
+    "models/kafka/hypotheses": _RULES,
+    "models/kafka/verdicts": _RULES,
 }
 """Packages, and the tests that hold them."""
 
