@@ -1,8 +1,9 @@
 """Loggers whose lines concern groups.
 
 What they say and no entry knows is shown as unknown. An area of the catalogue may say so of its own loggers, at any level.
-Of the packages listed as `group_loggers`, lines from INFO on count. What is listed as `ignored` is passed over, with the reason: all that
-some loggers say, or only some of their `texts`; texts without loggers are passed over of all of them.
+Of the packages listed as `group_loggers`, lines from INFO on count; with `only_classes`, those of their `classes` alone.
+What is listed as `ignored` is passed over, with the reason: all that some loggers say, or only some of their `texts`; texts
+without loggers are passed over of all of them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,17 @@ ANY_LOGGER = ""
 class _Package(NamedTuple):
     parts: tuple[str, ...]
     classes: frozenset[str]
+    has_only_classes: bool
 
-    def holds(self, parts: Sequence[str], segment: str) -> bool:
-        """Return True if a logger, perhaps shortened, belongs to this package."""
+    def holds(self, parts: Sequence[str], segment: str, outer: str) -> bool:
+        """Return True if a logger, perhaps shortened, belongs to this package.
+
+        `outer` is the class around an inner one.
+        """
         if len(parts) < PARTS_MIN and segment in self.classes:
             return True
+        if self.has_only_classes and not self.classes & {segment, outer}:
+            return False
         return len(parts) >= len(self.parts) and all(whole.startswith(part or "?") for part, whole in zip(parts, self.parts, strict=False))
 
 
@@ -33,7 +40,8 @@ class GroupLoggers:
 
     def __init__(self, source: Mapping[str, Any]) -> None:
         self._packages = [
-            _Package(tuple(entry["package"].split(".")), frozenset(entry.get("classes", ()))) for entry in source["group_loggers"]
+            _Package(tuple(entry["package"].split(".")), frozenset(entry.get("classes", ())), entry.get("only_classes", False))
+            for entry in source["group_loggers"]
         ]
         self._whole: set[str] = set()
         self._ignored_loggers = frozenset(logger for entry in source["ignored"] if "texts" not in entry for logger in entry["loggers"])
@@ -58,5 +66,6 @@ class GroupLoggers:
         return segment not in self._ignored_loggers and not any(text in message for text in texts)
 
     def _in_package(self, logger: str, segment: str) -> bool:
-        parts = logger.split(".")[:-1]
-        return any(package.holds(parts, segment) for package in self._packages)
+        *parts, name = logger.split(".")
+        outer = name.partition("$")[0]
+        return any(package.holds(parts, segment, outer) for package in self._packages)
