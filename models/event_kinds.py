@@ -391,6 +391,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketLiteRefused": _kind(
         _CLIENT, "A client could not subscribe to a lite topic, end it or renew it.", "group topic client_id lite_topic what"
     ),
+    "RocketClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", "group topic partition broker address client_id"),
     "RocketClockShown": _kind(_CLIENT, "A client's own clock, in epoch milliseconds.", "topic clock_ms"),
     # RocketMQ's brokers and name servers.
     "RocketConnectionOpened": _kind(_BROKER, "A connection to a server is open.", "remote"),
