@@ -11,7 +11,7 @@ import argparse
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 from parsers.catalogue.catalogue import Catalogue, catalogue
@@ -100,6 +100,10 @@ def _form(text: str) -> re.Pattern[str]:
     return re.compile(".*?".join(map(re.escape, text.split("{}"))), re.DOTALL)
 
 
+_KAFKA = ("Kafka", "org.apache.kafka.", "wording.md")
+_ROCKETMQ = ("RocketMQ", "org.apache.rocketmq.", "wording_rocketmq.md")
+"""Products with their packages and the pages of their figures."""
+
 Found = tuple[int, int, list[Logged]]
 """Of a class: texts known, texts passed over, and those that are missing."""
 
@@ -132,12 +136,15 @@ def total_of(found: Iterable[Found]) -> tuple[int, int]:
 def page(of_jars: Mapping[str, Mapping[str, Found]]) -> str:
     """Figures by class as a page."""
     total, good = total_of(found for classes in of_jars.values() for found in classes.values())
+    name_of_product, package, file = _ROCKETMQ if any(each.startswith(_ROCKETMQ[1]) for each in chain(*of_jars.values())) else _KAFKA
     lines = [
-        "# Wordings of the newest Kafka",
+        f"# Wordings of the newest {name_of_product}",
         "",
-        "Written by `python -m tests.wording --page docs/wording.md JAR...`, which reads the byte code of released jars.",
-        "It counts texts from INFO on of the classes whose loggers concern groups, elections or assignments (`group_loggers.yaml`).",
-        "What is *passed over* has a reason there; what is *missing* is listed as unknown, with its template, when it stands in a log.",
+        f"Written by `python -m tests.wording --page docs/{file} JAR...`, which reads the byte code of released jars.",
+        "It counts texts from INFO on of the classes whose loggers concern groups, elections or assignments "
+        "(`parsers/catalogue/messages/*group_loggers.yaml`).",
+        "What is *passed over* has a reason there; what is *missing* is listed as unknown, with its template, when it stands in a log "
+        "that names its logger.",
         "",
         f"{good} of {total} texts are known or passed over: {good / total if total else 1.0:.3f}.",
     ]
@@ -154,7 +161,7 @@ def page(of_jars: Mapping[str, Mapping[str, Found]]) -> str:
                 "| --- | --- | --- | --- |",
             ]
             lines += [
-                f"| {each.removeprefix('org.apache.kafka.')} | {right} | {ignored} | {len(missing)} |"
+                f"| {each.removeprefix(package)} | {right} | {ignored} | {len(missing)} |"
                 for each, (right, ignored, missing) in sorted(classes.items())
             ]
     return "\n".join(lines) + "\n"

@@ -18,6 +18,7 @@ from tests.wording import Wordings, compare, page
 
 NEXT = SHARED / "corpora" / "kafka-next"
 MANAGER = "org.apache.kafka.coordinator.group.GroupMetadataManager"
+ROCKETMQ = "org.apache.rocketmq.client.impl.consumer."
 SOURCE = """package org.apache.kafka.coordinator.group;
 class GroupConfig {
     void check() {
@@ -88,6 +89,14 @@ def test_a_folder_of_sources_is_compared_as_a_jar_is(tmp_path: Path) -> None:
     assert "| coordinator.group.GroupConfig | 1 | 0 | 1 |" in page({"sources": found})
 
 
+def test_a_page_of_rocketmq_has_its_name_and_its_classes() -> None:
+    text = "doRebalance, {}, add a new mq, {}"
+    classes = compare([Logged(f"{ROCKETMQ}RebalanceImpl", "INFO", text)], Wordings(catalogue()), every=False, parts=())
+    told = page({"client": classes})
+    assert told.startswith("# Wordings of the newest RocketMQ\n")
+    assert "| client.impl.consumer.RebalanceImpl | 1 | 0 | 0 |" in told
+
+
 @pytest.mark.parametrize(
     ("logger", "text", "known"),
     [
@@ -124,6 +133,13 @@ def test_a_text_is_known_if_its_lines_are_read(logger: str, text: str, known: bo
         ),
         ("org.apache.kafka.streams.processor.internals.StreamThread", "INFO", "stream-thread [a] Handing over all tasks", True),
         ("org.apache.kafka.coordinator.share.ShareCoordinatorService", "WARN", "Share coordinator is already running.", False),
+        ("o.a.r.c.i.c.RebalanceImpl", "INFO", "doRebalance in a way of a version to come, billing", True),
+        ("o.a.r.c.i.f.MQClientInstance", "WARN", "No broker takes heartbeats of billing", True),
+        ("o.a.r.c.i.f.MQClientInstance", "WARN", "the producer group[billing] exist already.", False),
+        ("o.a.r.c.i.p.DefaultMQProducerImpl", "INFO", "Something new about messages", False),
+        ("org.apache.rocketmq.broker.lite.LiteEventDispatcher$LiteCtlListenerImpl", "INFO", "A new thing about lite topics", True),
+        ("org.apache.rocketmq.broker.BrokerController$20", "WARN", "A new thing about the set's master", True),
+        ("org.apache.rocketmq.broker.schedule.ScheduleMessageService", "WARN", "A new thing about delayed messages", False),
     ],
 )
 def test_what_speaks_of_groups_is_shown_unless_a_reason_is_given(logger: str, level: str, message: str, shown: bool) -> None:
