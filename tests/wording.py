@@ -77,7 +77,8 @@ class Wordings:
 
     def passes_over(self, logged: Logged) -> bool:
         """Whether the text is ignored on purpose."""
-        return any(not self._catalogue.shows_unknown(name, logged.level, logged.text) for name in logged.loggers)
+        names = filter(self._catalogue.concerns_groups, logged.loggers)
+        return any(not self._catalogue.shows_unknown(name, logged.level, logged.text) for name in names)
 
     def concerns_groups(self, logged: Logged) -> bool:
         """Whether the class is one whose loggers concern groups."""
