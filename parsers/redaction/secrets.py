@@ -10,11 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
+from parsers.formats.lines import Flags
 from parsers.records.row_builders import canonical_json
 
 MASK = "[masked]"
@@ -110,8 +112,11 @@ def mask_credentials(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Mask credentials in the columns with text from logs."""
     for name, mask_column in (*((name, _masked) for name in _TEXTS), (_FIELDS, _fields_masked)):
         place = batch.schema.get_field_index(name)
-        if place >= 0 and batch.num_rows and _is_suspicious(batch.column(place)):
-            batch = batch.set_column(place, batch.schema.field(place), mask_column(batch.column(place)))
+        column = batch.column(place) if place >= 0 and batch.num_rows else pa.array([], pa.string())
+        rows = _suspicious(column)
+        if rows.any():
+            changed = pc.replace_with_mask(column, pa.array(rows), mask_column(column.filter(pa.array(rows))))
+            batch = batch.set_column(place, batch.schema.field(place), changed)
     return batch
 
 
@@ -121,10 +126,18 @@ def _signs() -> BytesAhoCorasick:
     return BytesAhoCorasick([sign.encode() for sign in _SIGNS], matchkind=MatchKind.LeftmostFirst)
 
 
-def _is_suspicious(column: pa.Array) -> bool:
-    """Return True if the much slower patterns may match in these texts."""
-    data = column.buffers()[2]
-    return data is not None and bool(_signs().find_matches_as_indexes(data.to_pybytes().lower()))
+def _suspicious(column: pa.Array) -> Flags:
+    """Flag texts in which the much slower patterns may match."""
+    flags = np.zeros(len(column), dtype=bool)
+    _, offsets, data = column.buffers()
+    hits = _signs().find_matches_as_indexes(data.to_pybytes().lower()) if data is not None and len(column) else []
+    if hits:
+        ends = np.frombuffer(offsets, dtype=np.int32)[column.offset + 1 :][: len(column)]
+        # A word found across the end of a text may hide one in the next.
+        places = np.array([(start, end - 1) for _, start, end in hits], dtype=np.int64).ravel()
+        rows = np.searchsorted(ends, places, side="right")
+        flags[rows[rows < len(column)]] = True
+    return flags
 
 
 def mask(text: str) -> str:

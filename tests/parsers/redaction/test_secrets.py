@@ -163,6 +163,14 @@ def test_fields_stay_json_whatever_they_hold() -> None:
     assert told[1:] == [None, "{}"]
 
 
+@pytest.mark.parametrize("begin", range(4))
+def test_texts_of_a_batch_are_masked_as_each_alone(begin: int) -> None:
+    texts = ["nothing", "a mark ?", f"&sig={SECRET}", None, "", "ends in passw", f"password={SECRET}", f"secret={SECRET} b", "no"]
+    batch = pa.RecordBatch.from_pydict({"text": texts}).slice(begin)
+    assert mask_credentials(batch)["text"].to_pylist() == [text and mask(text) for text in texts[begin:]]
+    assert mask_credentials(batch.slice(0, 5 - begin))["text"].to_pylist() == [text and mask(text) for text in texts[begin:5]]
+
+
 def test_nothing_of_a_file_shows_its_credentials(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text(
