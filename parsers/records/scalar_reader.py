@@ -29,6 +29,8 @@ _STACK = re.compile(r"\n(?:\s+at |\s*\.{3} \d+ |Caused by: |\s*Suppressed: |[\w.
 # The date of a record.
 _DAY = re.compile(r"\[?(\d{4}-\d\d-\d\d)[ T]")
 _LINE_ENDS = re.compile(r"\n")
+# A line of settings, or a stack trace with its exception, which is no rest of the line before.
+_INDENTED = re.compile(r"\n(?:\t|(?:[\w.$]+(?:Exception|Error)\b[^\n]*\n(?:[^\n]*\n){0,3}?)?[ \t]+at )")
 # Blanks up to the edge of a window, copied with the text.
 _PADDING = " " * 8
 _PADDED = re.compile(r" {8,}")
@@ -280,7 +282,8 @@ class RecordReader:
 
         The catalogue must know the joined line but not the first one.
         """
-        pieces = text.split("\n", MAX_FOLDS)
+        indented = _INDENTED.search(text)
+        pieces = text[: indented.start() if indented else None].split("\n", MAX_FOLDS)
         for glue in ("", " "):
             for count in range(2, len(pieces) + 1):
                 joined = self.layout.read(glue.join(pieces[:count]).rstrip())
@@ -481,11 +484,8 @@ class RecordReader:
 
 
 def _may_be_wrapped(text: str, first_end: int) -> bool:
-    """Return True if the second line may continue the first.
-
-    Lines of settings and stack traces begin with a tab.
-    """
-    return first_end + 1 < len(text) and text[first_end + 1] != "\t"
+    """Return True if the second line may continue the first."""
+    return first_end < len(text) and _INDENTED.match(text, first_end) is None
 
 
 def whole_characters(raw: bytes) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parsers.catalogue.catalogue import catalogue
+from parsers.catalogue.catalogue import Catalogue, Match, catalogue
+from parsers.catalogue.loading import load
 from parsers.formats.time_zones import ZoneConverter
 from parsers.reading.forms import choose_form
 from parsers.records.chunks import parse_chunk
@@ -43,3 +44,29 @@ def groups_of(text: str) -> list[tuple[str | None, bool]]:
 )
 def test_names_are_whole_and_times_are_read(text: str, groups: list[str]) -> None:
     assert groups_of(text) == [(group, True) for group in groups]
+
+
+class CountingCatalogue(Catalogue):
+    """The catalogue, with a count of the messages that were tried."""
+
+    tried = 0
+
+    def match(self, logger: str | None, level: str | None, message: str, offsets_partitions: int | None = None) -> Match | None:
+        self.tried += 1
+        return super().match(logger, level, message, offsets_partitions)
+
+
+@pytest.mark.parametrize("more", ["", "For more information, please visit the url, https://rocketmq.apache.org/docs/bestPractice/06FAQ\n"])
+def test_no_line_of_a_stack_is_tried_as_the_rest_of_a_message(more: str) -> None:
+    head = "2026-11-21 17:49:25.231 ERROR [24287] [PullMessageService] [o.a.r.c.i.c.DefaultMQPushConsumerImpl#?:?] - "
+    stack = f"org.apache.rocketmq.client.exception.MQClientException: The broker[broker-a] not exist\n{more}" + "\tat a.B.c(B.java:1)\n" * 9
+    counting = CountingCatalogue(load())
+    told = choose_form(f"{head}pullKernelImpl exception\n{stack}".encode(), is_complete=True)
+    assert not isinstance(told, str)
+    counts = []
+    for text in (f"{head}pullKernelImpl exception\n", f"{head}pullKernelImpl exception\n{stack}"):
+        counting.tried = 0
+        parsed = parse_chunk(text.encode(), ChunkContext("f", "f", told, ZoneConverter("UTC"), is_final=True), counting)
+        assert parsed.events["event"].to_pylist() == ["RocketClientTrouble"]
+        counts.append(counting.tried)
+    assert counts[1] <= counts[0] + 1
