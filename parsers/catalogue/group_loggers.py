@@ -49,6 +49,9 @@ class GroupLoggers:
         for entry in source["ignored"]:
             for logger in entry.get("loggers", (ANY_LOGGER,)):
                 self._ignored_texts[logger] = (*self._ignored_texts.get(logger, ()), *entry.get("texts", ()))
+        anywhere = self._ignored_texts.pop(ANY_LOGGER, ())
+        self._ignored_texts = {logger: (*texts, *anywhere) for logger, texts in self._ignored_texts.items()}
+        self._ignored_anywhere = anywhere
 
     def add(self, segments: frozenset[str]) -> None:
         """Take the loggers of an area, by their last segments."""
@@ -62,7 +65,7 @@ class GroupLoggers:
         """Return True if an unmatched line is to be shown as unknown."""
         if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):
             return False
-        texts = (*self._ignored_texts.get(segment, ()), *self._ignored_texts.get(ANY_LOGGER, ()))
+        texts = self._ignored_texts.get(segment, self._ignored_anywhere)
         return segment not in self._ignored_loggers and not any(text in message for text in texts)
 
     def _in_package(self, logger: str, segment: str) -> bool:
