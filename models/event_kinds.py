@@ -376,7 +376,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketQueueQuiet": _kind(_CLIENT, "A client receives nothing from a queue, and why.", "group topic partition broker client_id why"),
     "RocketReceiptFailed": _kind(
         _CLIENT,
-        "A popped message could not be acknowledged, kept invisible, or put among the dead letters.",
+        "A message could not be acknowledged, kept invisible, sent back, or put among the dead letters.",
         "group topic partition broker client_id message_id tries what why",
     ),
     "RocketReceiptSettled": _kind(
@@ -384,7 +384,7 @@ EVENTS: dict[str, EventKind] = {
         "What a client asked for a popped message came through after all.",
         "group topic partition broker client_id message_id tries what",
     ),
-    "RocketMessageGivenUp": _kind(_CLIENT, "A popped message was given up.", "group topic partition broker client_id message_id tries why"),
+    "RocketMessageGivenUp": _kind(_CLIENT, "A message was given up.", "group topic partition broker client_id message_id tries why"),
     "RocketLiteSubscribed": _kind(
         _CLIENT, "A client subscribes to a lite topic, or no longer.", "group topic client_id lite_topic subscribed"
     ),
