@@ -145,7 +145,7 @@ def page(of_jars: Mapping[str, Mapping[str, Found]]) -> str:
         "It counts texts from INFO on of the classes whose loggers concern groups, elections or assignments "
         "(`parsers/catalogue/messages/*group_loggers.yaml`).",
         "What is *passed over* has a reason there; what is *missing* is listed as unknown, with its template, when it stands in a log "
-        "that names its logger.",
+        "that names its logger, or, in the layouts of RocketMQ's servers, which print none, if it has a word of groups.",
         "",
         f"{good} of {total} texts are known or passed over: {good / total if total else 1.0:.3f}.",
     ]

@@ -79,7 +79,7 @@ class Catalogue:
         self._marked = tuple(prefix for prefix in self.prefixes.values() if prefix.mark)
         self.messages: dict[str, Message] = {}
         self.patterns: list[Pattern] = []
-        self._group_loggers = GroupLoggers(source)
+        self.group_loggers = GroupLoggers(source)
         self._logger_names: set[str] = set()
         self._whole: tuple[str, ...] = ()
         """How messages begin that are told by more than their first line."""
@@ -98,7 +98,7 @@ class Catalogue:
         self._logger_names |= loggers if not searched else frozenset()
         self._whole += tuple(area.get("whole", ()))
         if area.get("coordinator"):
-            self._group_loggers.add(loggers)
+            self.group_loggers.add(loggers)
         for entry in area["messages"]:
             entry_loggers = frozenset(map(last_segment, entry["loggers"])) if "loggers" in entry else loggers
             self._logger_names |= entry_loggers if not searched else frozenset()
@@ -394,11 +394,11 @@ class Catalogue:
 
     def concerns_groups(self, logger: str | None) -> bool:
         """Return True if lines of this logger concern groups."""
-        return bool(logger) and self._group_loggers.concerns(logger or "", self.segment(logger or ""))
+        return bool(logger) and self.group_loggers.concerns(logger or "", self.segment(logger or ""))
 
-    def shows_unknown(self, logger: str | None, level: str | None, message: str) -> bool:
+    def shows_unknown(self, logger: str | None, level: str | None, message: str, layout: str = "") -> bool:
         """Return True if an unmatched line is to be shown as unknown."""
-        return bool(logger) and self._group_loggers.shows(logger or "", self.segment(logger or ""), level, message)
+        return self.group_loggers.shows(logger or "", self.segment(logger or ""), level, message, layout)
 
     @staticmethod
     def mask(message: str) -> str:

@@ -3,7 +3,8 @@
 What they say and no entry knows is shown as unknown. An area of the catalogue may say so of its own loggers, at any level.
 Of the packages listed as `group_loggers`, lines from INFO on count; with `only_classes`, those of their `classes` alone.
 What is listed as `ignored` is passed over, with the reason: all that some loggers say, or only some of their `texts`; texts
-without loggers are passed over of all of them.
+without loggers are passed over of all of them. Layouts that print no logger have `group_words`: a message with one of them, and
+without any ignored text, is shown.
 """
 
 from __future__ import annotations
@@ -52,6 +53,14 @@ class GroupLoggers:
         anywhere = self._ignored_texts.pop(ANY_LOGGER, ())
         self._ignored_texts = {logger: (*texts, *anywhere) for logger, texts in self._ignored_texts.items()}
         self._ignored_anywhere = anywhere
+        self.passed_over = tuple(dict.fromkeys(text for entry in source["ignored"] for text in entry.get("texts", ())))
+        self.words: dict[str, tuple[str, ...]] = {
+            layout: tuple(entry["words"]) for entry in source["group_words"] for layout in entry["layouts"]
+        }
+        """Words of messages that concern groups, by layouts that print no logger.
+
+        `passed_over` are texts that make such a message none of groups.
+        """
 
     def add(self, segments: frozenset[str]) -> None:
         """Take the loggers of an area, by their last segments."""
@@ -61,12 +70,17 @@ class GroupLoggers:
         """Return True if lines of this logger concern groups."""
         return segment in self._whole or self._in_package(logger, segment)
 
-    def shows(self, logger: str, segment: str, level: str | None, message: str) -> bool:
+    def shows(self, logger: str, segment: str, level: str | None, message: str, layout: str) -> bool:
         """Return True if an unmatched line is to be shown as unknown."""
+        if not logger:
+            return level not in DETAILED and self._speaks_of_groups(layout, message.partition("\n")[0])
         if segment not in self._whole and (level in DETAILED or not self._in_package(logger, segment)):
             return False
         texts = self._ignored_texts.get(segment, self._ignored_anywhere)
         return segment not in self._ignored_loggers and not any(text in message for text in texts)
+
+    def _speaks_of_groups(self, layout: str, message: str) -> bool:
+        return any(word in message for word in self.words.get(layout, ())) and not any(text in message for text in self.passed_over)
 
     def _in_package(self, logger: str, segment: str) -> bool:
         *parts, name = logger.split(".")

@@ -18,7 +18,7 @@ import orjson
 COMPILED = "compiled.json"
 _FOLDER = resources.files("parsers.catalogue") / "messages"
 _FOR_PEOPLE = frozenset({"samples", "summary", "source", "library"})
-_LISTS = ("prefixes", "reasons", "bodies", "literals", "group_loggers", "ignored")
+_LISTS = ("prefixes", "reasons", "bodies", "literals", "group_loggers", "group_words", "ignored")
 _PARTS = frozenset({*_LISTS, "messages"})
 
 

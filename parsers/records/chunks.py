@@ -62,8 +62,8 @@ class ParsedChunk:
 
 
 @lru_cache(maxsize=4)
-def _prefilter(catalogue: Catalogue) -> Prefilter:
-    return Prefilter(catalogue)
+def _prefilter(catalogue: Catalogue, words: tuple[str, ...]) -> Prefilter:
+    return Prefilter(catalogue, words)
 
 
 def parse_chunk(data: Buffer, context: ChunkContext, catalogue: Catalogue | None = None) -> ParsedChunk:
@@ -311,7 +311,7 @@ class _Chunk:
 
     @property
     def _prefilter(self) -> Prefilter:
-        return _prefilter(self.catalogue)
+        return _prefilter(self.catalogue, self.catalogue.group_loggers.words.get(self.context.format.layout_name, ()))
 
     def _result(
         self, used: int, line: int, opened: OpenRecord | None, *, is_done: bool = False, hole: RecordSpan | None = None

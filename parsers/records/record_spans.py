@@ -34,13 +34,16 @@ _FAST_LAYOUT = "kafka"
 
 
 class Prefilter:
-    """Literals of the catalogue, searched in bytes before decoding."""
+    """Literals of the catalogue, searched in bytes before decoding.
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    `words` are those by which a layout without loggers shows what concerns groups.
+    """
+
+    def __init__(self, catalogue: Catalogue, words: Sequence[str] = ()) -> None:
         self.beginnings = MessagePrefixes(catalogue)
-        self._words = ahocorasick_rs.BytesAhoCorasick(
-            catalogue.literals, implementation=ahocorasick_rs.Implementation.DFA, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
-        )
+        self._words = _search_of(catalogue.literals)
+        self._group_words = _search_of([text.encode() for text in (*words, *catalogue.group_loggers.passed_over)]) if words else None
+        self._group_word_count = len(words)
 
     def places(self, data: Buffer) -> Ints:
         """Positions of literals, ascending."""
@@ -50,6 +53,24 @@ class Prefilter:
     def hit(self, data: Buffer) -> bool:
         """Return True if any literal occurs."""
         return bool(self._words.find_matches_as_indexes(data))
+
+    def spoken(self, data: Buffer, starts: Ints, ends: Ints) -> Flags:
+        """Flag lines with words of groups, and without a text that is passed over."""
+        flags_by_line = np.zeros(len(starts), dtype=bool)
+        hits = self._group_words.find_matches_as_indexes(data) if self._group_words is not None else []
+        if hits:
+            indexes, places, _ = np.array(hits, dtype=np.int64).T
+            at = np.searchsorted(starts, places, side="right") - 1
+            inside, is_word = places < ends[at], indexes < self._group_word_count
+            flags_by_line[at[inside & is_word]] = True
+            flags_by_line[at[inside & ~is_word]] = False
+        return flags_by_line
+
+
+def _search_of(literals: Sequence[bytes]) -> ahocorasick_rs.BytesAhoCorasick:
+    return ahocorasick_rs.BytesAhoCorasick(
+        literals, implementation=ahocorasick_rs.Implementation.DFA, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
+    )
 
 
 @dataclass(slots=True)
@@ -130,11 +151,11 @@ def reject_headerless(raw: bytes, place: RecordSpan, records: RecordReader, pref
 
 
 def _searched(units: RecordSpans, starts: Ints, ends: Ints, records: RecordReader, prefilter: Prefilter) -> Flags:
-    """Flag records that contain a literal of the catalogue."""
+    """Flag records that contain a literal of the catalogue, or that speak of groups."""
     data = memoryview(units.lines.data)[int(starts[0]) : int(ends[-1])]
     if records.context.format.layout_name == "json" and bytes(data).find(b"\\u00") >= 0:
         return np.ones(len(starts), dtype=bool)  # escapes may hide a literal
-    flags_by_record = np.zeros(len(starts), dtype=bool)
+    flags_by_record = prefilter.spoken(data, starts - starts[0], units.lines.end[units.first] - starts[0])
     flags_by_record[np.searchsorted(starts, prefilter.places(data) + int(starts[0]), side="right") - 1] = True
     return flags_by_record
 

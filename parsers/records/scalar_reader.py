@@ -370,7 +370,7 @@ class RecordReader:
     def _unmatched(self, place: RecordSpan, header: Header, text: str, at: int | None) -> None:
         if place.is_cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
-        elif self.catalogue.shows_unknown(header.logger, header.level, header.message):
+        elif self.catalogue.shows_unknown(header.logger, header.level, header.message, self.context.format.layout_name):
             self.note_unknown(place, header.level, header.logger, header.message, text, at)
         elif not header.is_whole and "\n" not in text:
             self.reject(place, CUT, text)

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from parsers.catalogue.catalogue import catalogue
+from parsers.formats.detection import FileFormat
+from parsers.formats.time_zones import ZoneConverter
+from parsers.reading.forms import choose_form
 from parsers.reading.reader import FileReader, ReadOptions, find_files
+from parsers.records.chunks import parse_chunk
+from parsers.records.context import ChunkContext
 from tests.conftest import SHARED
 from tests.jars import Logged, texts_of
 from tests.source_texts import texts_below, texts_in
@@ -158,3 +163,24 @@ def test_nothing_that_the_newest_broker_and_clients_say_of_groups_is_unknown(fol
         assert reader.report.counts.unknown == 0, source.name
         read += reader.report.counts.recognised
     assert read
+
+
+@pytest.mark.parametrize(
+    ("line", "unknown"),
+    [
+        ("WARN ClientManageThread_3 - no member of consumer group billing is left in a way of a version to come", 1),
+        ("INFO main - balance of queues changed, group: billing, by a rule to come", 1),
+        ("DEBUG main - balance of queues changed, group: billing, by a rule to come", 0),
+        ("INFO HeartbeatThread_2 - new producer connected, group: CLIENT_INNER_PRODUCER channel: x", 0),
+        ("INFO main - a thing of a version to come that is none of groups\n\tconsumer group of a stack", 0),
+        ("INFO main - dLegerGroup=billing", 0),
+    ],
+)
+def test_a_server_that_names_no_logger_is_heard_by_words_of_groups(line: str, unknown: int) -> None:
+    gone = "INFO main - unregister consumer ok, no any connection, and remove consumer group, a"
+    data = f"2029-04-25 21:01:50 {gone}\n2029-04-25 21:01:51 {line}\n"
+    told = choose_form(data.encode(), is_complete=True)
+    assert isinstance(told, FileFormat)
+    assert told.layout_name == "rocketmq_server"
+    parsed = parse_chunk(data.encode(), ChunkContext("f", "f", told, ZoneConverter("UTC"), is_final=True))
+    assert (parsed.events.num_rows, parsed.unknown.num_rows) == (1, unknown)
