@@ -23,7 +23,7 @@ from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, He
 from models.kafka.coordinator.protocol.responses import JoinResponse, SyncResponse
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, StateTransition
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, policy_for
-from models.kafka.simulation.assignment import shares
+from models.kafka.simulation.assignment import range_assignment
 
 GROUP = "g"
 TOPICS = {"t": 4, "u": 1}
@@ -95,7 +95,7 @@ class BothProtocols(RuleBasedStateMachine):
     def sync(self, client: str) -> None:
         group = self.coordinator.groups.get(GROUP)
         members = list(group.members) if isinstance(group, Group) else []
-        made = {member: assignment(share) for member, share in shares(members, {each: {"t"} for each in members}, TOPICS).items()}
+        made = {member: assignment(share) for member, share in range_assignment(members, {each: {"t"} for each in members}, TOPICS).items()}
         self.send(client, Sync(self.number(), GROUP, self.ids[client], self.generations[client], made, self.instances[client]))
 
     @rule(client=clients, off=st.sampled_from([0, 0, 0, 1]))

@@ -16,7 +16,7 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.coordinator.runtime.outcomes import LoggedChange
 from models.kafka.coordinator.runtime.version_policy import EpochGuard, policy_for
-from models.kafka.simulation.assignment import shares
+from models.kafka.simulation.assignment import range_assignment
 from models.kafka.simulation.client import Phase
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.modern_consumer import ModernConsumer
@@ -268,7 +268,7 @@ def test_assignments_can_be_read_back() -> None:
     share = [("b", 1), ("a", 0), ("b", 3)]
     assert sorted(assigned(assignment(share))) == sorted(share)
     assert assigned(b"") == ()
-    assert shares(["x", "y"], {"x": {"t"}, "y": {"t"}}, {"t": 3, "u": 1}) == {"x": [("t", 0), ("t", 1)], "y": [("t", 2)]}
+    assert range_assignment(["x", "y"], {"x": {"t"}, "y": {"t"}}, {"t": 3, "u": 1}) == {"x": [("t", 0), ("t", 1)], "y": [("t", 2)]}
     assert subscription(["b", "a"]) == b"\0\0\0\0\0\2\0\1a\0\1b\xff\xff\xff\xff"
 
 
