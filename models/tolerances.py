@@ -316,6 +316,12 @@ PROBING_US = 600 * US_PER_SECOND
 Tasks that warm up are looked at this long after an assignment.
 """
 
+POLL_SLACK_SHARE = 0.05
+"""The same as a share of the interval, where that is shorter: assumed.
+
+The thread looks every retry.backoff.ms, 100 ms by default (AbstractCoordinator.HeartbeatThread), and counts from the last poll.
+"""
+
 CONNECT_DELAY_US = 300 * US_PER_SECOND
 """scheduled.rebalance.max.delay.ms (DistributedConfig, KIP-415).
 

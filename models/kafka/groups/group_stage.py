@@ -308,8 +308,7 @@ class GroupStage:
         self.windows.ended()
         while self._ranked < len(self.classic.windows) and self.classic.windows[self._ranked].outcome != "open":
             self._rank_next()
-        self.knowledge.generations.clear()
-        self.knowledge.first_generation.clear()
+        self.knowledge.end_life()
         self.modern.ended()
 
     # -- ranking ---------------------------------------------------------------------------------------------
@@ -425,10 +424,7 @@ class GroupStage:
             drop = next((i for i, action in enumerate(self.actions) if action.at > keep_from), len(self.actions))
             del self.actions[:drop]
         if window.generation_before is not None:
-            stale = [generation for generation in self.knowledge.generations if generation < window.generation_before - 1]
-            for generation in stale:
-                del self.knowledge.generations[generation]
-                self.knowledge.assignors.pop(generation, None)
+            self.knowledge.forget_generations(window.generation_before - 1)
         if window.started_at is not None:
             waiting = self.modern.waiting
             self.impact.forget(min(window.started_at, waiting.began if waiting else window.started_at))

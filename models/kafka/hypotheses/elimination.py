@@ -10,7 +10,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import has_whole_group_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, REQUEST_LOG, Hypothesis
-from models.kafka.hypotheses.joins import first_of_empty
+from models.kafka.hypotheses.joins import first_of_empty, returned_unseen
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
     follows_load,
@@ -25,7 +25,7 @@ from models.kafka.observations.actions import ActionKind, MemberAction, is_rebal
 from models.kafka.observations.libraries import known_library
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, USUAL_REBALANCE_TIMEOUTS_MS, real, whole
-from models.units import US_PER_MS
+from models.units import FOREVER, US_PER_MS
 
 INITIAL_DELAY_OVERRUN = real("kafka.elimination.initial_delay_overrun")
 """Share by which a join phase may overrun its initial delay.
@@ -106,7 +106,7 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
         return [Hypothesis(cause, share, settled_by=EARLIER_LINES) for cause, share in weights.AFTER_MOVE.of.items()]
     returned = [action for actor, action in context.joiners.items() if actor in context.members_before and not context.is_ambiguous(actor)]
     if returned:
-        return [Hypothesis(cause, share, returned, EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items()]
+        return [Hypothesis(cause, share, returned, EARLIER_LINES) for cause, share in returned_unseen(context, returned).of.items()]
     known_before = context.members_before
     newcomers = [action for actor, action in context.joiners.items() if known_before and actor not in known_before]
     silent, new = context.inferred_departures, [*context.appeared, *newcomers]
@@ -192,6 +192,8 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
         shares = weights.HEARD_AFTER_FAILOVER
     elif removed and all(_was_awaited_too_long(context, action) for action in removed):
         shares = weights.HEARD_AFTER_JOIN_PHASE
+    elif removed and not any(_may_have_expired(context, action) for action in removed):
+        shares = weights.REMOVED_TOO_SOON_TO_EXPIRE
     return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
 
 
@@ -204,17 +206,31 @@ def _was_awaited_too_long(context: RebalanceContext, removed: MemberAction) -> b
     return heard is not None and told_out is not None and told_out - heard >= timeout
 
 
+def _may_have_expired(context: RebalanceContext, removed: MemberAction) -> bool:
+    """Whether a session may have passed since the coordinator last answered the member."""
+    actor = context.actor(removed)
+    signs = (action for kind in _ANSWERS for action in context.all_of(kind) if action.at < removed.at)
+    answers = (action.at for action in signs if context.actor(action) == actor)
+    return removed.at - max(answers, default=-FOREVER) >= GROUP_MIN_SESSION_US - LINE_LAG_US
+
+
+_ANSWERS = (ActionKind.JOINED, ActionKind.SYNCED, ActionKind.ASSIGNED)
+"""Actions that a member logs as its coordinator has answered."""
+
+
 def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
     """Members that the coordinator no longer knew, as expiries.
 
     They heard of it when they next spoke to it.
     """
     first_late: dict[str, MemberAction] = {}
+    before, after = context.window.generation_before, context.window.generation_after
+    following = after if after is not None else (before or 0) + 1
     for action in context.actions:
         actor = context.actor(action)
         if actor is None or action.at <= context.join_phase_start or actor in first_late:
             continue
-        if action.kind is ActionKind.JOINED and (action.generation or 0) >= (context.window.generation_after or 0):
+        if action.kind is ActionKind.JOINED and (action.generation or 0) >= following:
             break
         if _is_out(context, actor) and says_unknown_member(action) and actor not in context.known.shared:
             member_id = context.members_before.get(actor, action.member_id)
@@ -296,10 +312,17 @@ def has_store_failed_silently(context: RebalanceContext) -> bool:
         return True
     if not _as_if_timed_out(context):
         return False
-    if store_rhythm(context) >= RHYTHM_MIN:
-        return True  # nobody acts time and again just when a write is given up
     if any(context.actions_of(ActionKind.SYNC_FAILED, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)):
         return True  # storeGroup tells REBALANCE_IN_PROGRESS of a write that timed out
+    if context.inferred_departures or context.appeared:
+        return False  # who came or went unlogged began it, and that is rarely just when a write is given up
+    return store_rhythm(context) >= RHYTHM_MIN  # nobody acts in a row just when a write is given up
+
+
+def may_have_failed_to_store(context: RebalanceContext) -> bool:
+    """Whether a rebalance that nobody asked for began one commit timeout after an assignment, and brokers were in trouble."""
+    if not _as_if_timed_out(context) or context.inferred_departures or context.appeared:
+        return False
     since = context.start - TROUBLE_US
     moved = any(since <= load.at <= context.start for load in context.facts.loads)
     return moved or bool(context.facts.node_changes_between(since, context.start))
@@ -316,9 +339,24 @@ def was_sync_given_up(context: RebalanceContext) -> bool:
     refused = context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US)
     if context.window.witness is Witness.CLIENT and context.previous is not None and context.previous.outcome == "superseded":
         given_up_at = began + STORE_TIMEOUT_US
-        return any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused)
+        return any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused) or _is_sync_answered_by_loss(context)
     took = (action.event.fields.get("total_ms") for action in refused)
     return any(isinstance(time, int | float) and 0 <= time * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for time in took)
+
+
+def _is_sync_answered_by_loss(context: RebalanceContext) -> bool:
+    """Whether members lost their coordinator instead of getting an assignment, and found the same one.
+
+    Before 2.7 a refused SyncGroup leaves no other line at INFO (AbstractCoordinator.SyncGroupResponseHandler).
+    """
+    began = context.window.previous_joined_at or 0
+    until, starts = context.start + CLOCK_TOLERANCE_US, context.all_of(ActionKind.START)
+    for lost in context.actions_of(ActionKind.LOST_COORDINATOR, start=began, end=until):
+        actor, is_prompt = context.actor(lost), lost.at - began <= AT_ONCE_US or _is_just(lost.at, began + STORE_TIMEOUT_US)
+        again = next((start for start in starts if lost.at <= start.at and context.actor(start) == actor), None)
+        if is_prompt and actor in context.members_before and again is not None and again.event.node == lost.event.node is not None:
+            return True
+    return False
 
 
 def _is_just(at: int, given_up_at: int) -> bool:

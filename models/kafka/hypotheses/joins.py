@@ -12,7 +12,7 @@ from models.events import Witness, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles
-from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load
+from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import CONNECT
@@ -45,7 +45,8 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
     if context.was_empty:
         return first_of_empty(context, actions, weights.FIRST_MEMBER.value)
     actor = context.actor(action) if action else None
-    departure = _former_self(context, action) if action and actor and not context.is_ambiguous(actor) else None
+    may_be_back = action is not None and actor is not None and not context.is_ambiguous(actor) and context.window.outcome != "empty"
+    departure = _former_self(context, action) if may_be_back and action is not None else None
     if departure is not None:
         restarted, joins = (weights.CAME_BACK[cause] for cause in (Cause.MEMBER_RESTART, Cause.MEMBER_JOIN))
         return [
@@ -58,13 +59,29 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
         and actor in context.members_before
         and not context.is_ambiguous(actor)
     ):
-        return [Hypothesis(cause, share, actions) for cause, share in weights.RETURNED_UNSEEN.of.items()]
+        return [Hypothesis(cause, share, actions) for cause, share in returned_unseen(context, [action]).of.items()]
     if context.window.state_before is None and not context.members_before:
         return _joined_in_unknown_state(context, actions)
     has_reason = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
     twice = bool(context.known.clients or context.known.has_requests)
     basis = (weights.JOIN_UNTOLD if not has_reason else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
     return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
+
+
+def returned_unseen(context: RebalanceContext, arrivals: list[MemberAction]) -> weights.Shares:
+    """Weigh members that came back, without a line on how their former selves ended.
+
+    A former self that neither left nor expired is waited for until the rebalance timeout; so this was no restart within a rebalance. A
+    static one is replaced at once, and the group rebalances only if its protocols choose another assignor (KIP-345).
+    """
+    before, after = (context.known.assignors.get(generation or -1) for generation in _generations(context))
+    if before and after and before != after and any(action.instance_id for action in arrivals):
+        return weights.RETURNED_WITH_ANOTHER_ASSIGNOR
+    return weights.RETURNED_UNSEEN if phase_deadline_us(context) is None else weights.RETURNED_BEFORE_EVICTION
+
+
+def _generations(context: RebalanceContext) -> tuple[int | None, int | None]:
+    return context.window.generation_before, context.window.generation_after
 
 
 def first_of_empty(context: RebalanceContext, joiners: list[MemberAction], sure: float) -> list[Hypothesis]:
@@ -201,8 +218,8 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
         return [Hypothesis(Cause.SCHEDULED_REBALANCE, weights.WORK_DUE.value, supporting_actions=actions)]
     why = _why_rejoin(context, actor, action)
     unexplained = why is None or why == "not provided" or why.startswith(_REJOIN_AFTER_TROUBLE)
-    if unexplained and follows_load(context) and not _is_subscribed(context, actor):
-        return _back_after_load(actions)
+    if unexplained and follows_load(context) and not _is_subscribed(context, actor) and not _was_calm_at_load(context):
+        return _back_after_load(context, actions)
     cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
         return [Hypothesis(cause, weights.FOLLOWUP_TOLD.value, _rejoiners(context, actions))]
@@ -262,10 +279,26 @@ def _work_is_due(context: RebalanceContext) -> bool:
     return any(due > since and -CLOCK_TOLERANCE_US <= context.start - due <= FOLLOWUP_US for due in context.known.work_due_at)
 
 
-def _back_after_load(actions: list[MemberAction]) -> list[Hypothesis]:
-    """A live member rejoins at the new coordinator: nobody's offence."""
-    shares = weights.BACK_AFTER_LOAD.of
-    return [Hypothesis(cause, share, [] if cause is Cause.COORDINATOR_FAILOVER else actions) for cause, share in shares.items()]
+def _was_calm_at_load(context: RebalanceContext) -> bool:
+    """Whether the group was stable when its coordinator moved.
+
+    The new one answers the heartbeats of a stable group: nobody has to rejoin (GroupMetadataManager.loadGroup).
+    """
+    previous = context.previous
+    return previous is not None and previous.outcome == "stable" and previous.generation_after == context.window.generation_before
+
+
+def _back_after_load(context: RebalanceContext, actions: list[MemberAction]) -> list[Hypothesis]:
+    """A live member rejoins at the new coordinator: nobody's offence, but for what it wanted of the one before."""
+    previous, shares = context.previous, weights.BACK_AFTER_LOAD
+    if previous is not None and previous.outcome == "coordinator_lost":
+        wanted = previous.started is not None and text_field(previous.started, "reason_id") in _UNASKED
+        shares = weights.BACK_AFTER_ITS_OWN_REBALANCE if wanted else weights.BACK_AFTER_INTERRUPTION
+    return [Hypothesis(cause, share, [] if cause is Cause.COORDINATOR_FAILOVER else actions) for cause, share in shares.of.items()]
+
+
+_UNASKED = ("leader_rejoin", "update_metadata")
+"""Reasons of rebalances that a member wanted which was in the group."""
 
 
 def _why_rejoin(context: RebalanceContext, actor: str | None, action: MemberAction | None) -> str | None:
@@ -320,11 +353,38 @@ def _topics_or_metadata(
             Hypothesis(Cause.SUBSCRIPTION_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
             Hypothesis(Cause.METADATA_CHANGE, (1 - sure) / 2, actions, CLIENT_LOG),
         ]
-    by_metadata = (weights.TOPIC_CHANGED if changed else weights.NO_TOPIC_CHANGED).value
-    return [
-        Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions, CLIENT_LOG),
-        Hypothesis(Cause.SUBSCRIPTION_CHANGE, weights.SUBSCRIBED.value - by_metadata, actions, CLIENT_LOG),
-    ]
+    if changed:
+        by_metadata = weights.TOPIC_CHANGED.value
+        return [
+            Hypothesis(Cause.METADATA_CHANGE, by_metadata, actions, CLIENT_LOG),
+            Hypothesis(Cause.SUBSCRIPTION_CHANGE, weights.SUBSCRIBED.value - by_metadata, actions, CLIENT_LOG),
+        ]
+    is_told, shares = _rejoined_with(context, actor, since)
+    return [Hypothesis(cause, share, actions, None if is_told else CLIENT_LOG) for cause, share in shares.of.items()]
+
+
+def _rejoined_with(context: RebalanceContext, actor: str | None, since: int) -> tuple[bool, weights.Shares]:
+    """Whether lines tell if the member's topics are others than before, and the shares that follow."""
+    known, until = context.known, context.start + CLOCK_TOLERANCE_US
+    if any(since < at <= until for at in known.asked_otherwise_at.get(actor or "", ())):
+        return True, weights.ASKED_FOR_OTHER_TOPICS
+    if actor in known.asked_topics or (context.has_client_log(actor) and actor in known.topics):
+        return True, weights.SAME_TOPICS
+    leads = _leads(context, actor)
+    return False, weights.REJOINED_UNTOLD if leads is None else weights.LEADER_REJOINED if leads else weights.FOLLOWER_REJOINED
+
+
+def _leads(context: RebalanceContext, actor: str | None) -> bool | None:
+    """Whether the member leads the generation that it rejoins from; None if no line tells.
+
+    The coordinator names it so since 2.6, and says then of others that their metadata changed.
+    """
+    if context.reason_id == "leader_rejoin":
+        return True
+    if context.reason_id == "update_metadata" and context.window.started is not None:
+        return False if text_field(context.window.started, "reason_state") else None
+    leader = context.known.leaders.get(context.window.generation_before or -1)
+    return leader == actor if leader is not None else None
 
 
 def _may_follow_up(context: RebalanceContext) -> bool:

@@ -16,10 +16,11 @@ from models.kafka.hypotheses.elimination import (
     by_elimination,
     by_removed_members,
     has_store_failed_silently,
+    may_have_failed_to_store,
     start_not_seen,
     was_sync_given_up,
 )
-from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis
+from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
@@ -108,6 +109,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
     by_members = context.window.witness is Witness.CLIENT and was_sync_given_up(context)
     if by_members or (nobody_before and has_store_failed_silently(context)):
         return store_failed(context, None), None
+    if nobody_before and may_have_failed_to_store(context):
+        return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
     if trigger is not None:
         rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
         return rule(context, trigger), trigger
@@ -202,7 +205,7 @@ def _follows_others(context: RebalanceContext, action: MemberAction) -> bool:
 
 
 def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
-    """Whether a heartbeat told the member to rejoin, after its last join.
+    """Whether the coordinator told the member to rejoin, after its last join.
 
     franz-go logs its own wish as a heartbeat that was refused: what comes first counts.
     """
@@ -212,8 +215,13 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
         default=context.join_phase_start,
     )
     heard = (a for a in context.actions if joined <= a.at <= action.at and context.actor(a) == actor)
-    first = next((a for a in heard if is_rebalance_notice(a) or a.kind is ActionKind.WANTS_REJOIN), None)
-    return first is not None and is_rebalance_notice(first)
+    first = next((a for a in heard if _is_notice(a) or a.kind is ActionKind.WANTS_REJOIN), None)
+    return first is not None and _is_notice(first)
+
+
+def _is_notice(action: MemberAction) -> bool:
+    """Whether a heartbeat or a refused SyncGroup told a member of a rebalance."""
+    return is_rebalance_notice(action) or (action.kind is ActionKind.SYNC_FAILED and action.why == "REBALANCE_IN_PROGRESS")
 
 
 def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:

@@ -5,6 +5,8 @@ Lines tell timeouts, and intervals show them; advice needs both, in milliseconds
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from models.causes import Cause
 from models.events import when
 from models.kafka.coordinator.protocol.group_states import State
@@ -19,6 +21,7 @@ from models.tolerances import (
     ECHO_SLACK_US,
     PHASE_OVERRUN_US,
     PHASE_UNDERRUN_US,
+    POLL_SLACK_SHARE,
     POLL_SLACK_US,
     PROBING_US,
     STORE_SLACK_US,
@@ -189,17 +192,34 @@ def poll_rhythm(context: RebalanceContext) -> int:
         return 0
     timeout = rebalance_timeout_us(context)
     intervals = [timeout] if timeout is not None else [timeout_ms * US_PER_MS for timeout_ms in USUAL_REBALANCE_TIMEOUTS_MS]
-    interval = next((candidate for candidate in intervals if 0 <= lag - candidate <= POLL_SLACK_US), None)
-    return _alike(context, interval, POLL_SLACK_US) if interval is not None else 0
+    interval = next((candidate for candidate in intervals if 0 <= lag - candidate <= _poll_slack_us(candidate)), None)
+    return _alike(context, interval, _poll_slack_us(interval)) if interval is not None else 0
+
+
+def _poll_slack_us(interval: int) -> int:
+    """Longest time from a poll interval's end to the leave; after a short one, others leave so late by chance."""
+    return min(POLL_SLACK_US, round(interval * POLL_SLACK_SHARE))
 
 
 def store_rhythm(context: RebalanceContext) -> int:
-    """Number of rebalances that began one commit timeout after an assignment.
+    """Number of rebalances in a row that began one commit timeout after an assignment.
 
-    A write of the assignment is given up then.
+    A write of the assignment is given up then, and so is the next one as long as replicas are missing. Members that are restarted one
+    after the other leave so long after a rebalance, too, but each of them comes back in between.
     """
     lag = _since_assignment(context)
-    return _alike(context, STORE_TIMEOUT_US, STORE_SLACK_US) if lag is not None and 0 <= lag - STORE_TIMEOUT_US <= STORE_SLACK_US else 0
+    lags = context.known.lags
+    if lag is None or not _is_commit_timeout(lag):
+        return 0
+    at = next((i for i in reversed(range(len(lags))) if lags[i] == lag), None)
+    if at is None:
+        return 1
+    before = sum(1 for _ in takewhile(_is_commit_timeout, reversed(lags[:at])))
+    return before + sum(1 for _ in takewhile(_is_commit_timeout, lags[at:]))
+
+
+def _is_commit_timeout(lag: int) -> bool:
+    return 0 <= lag - STORE_TIMEOUT_US <= STORE_SLACK_US
 
 
 def ends_planned_delay(context: RebalanceContext) -> bool:

@@ -47,9 +47,17 @@ class RebalanceContext:
 
     @cached_property
     def join_phase_start(self) -> int:
-        """End of the previous join phase: later actions belong to this rebalance."""
-        before = self.window.previous_joined_at
-        return before if before is not None else -FOREVER
+        """End of the previous join phase: later actions belong to this rebalance.
+
+        A phase that its coordinator gave up has ended, too: the next one does not know who came or went then.
+        """
+        before, given_up = self.window.previous_joined_at, self._given_up_before
+        return max((at for at in (before, given_up) if at is not None), default=-FOREVER)
+
+    @property
+    def _given_up_before(self) -> int | None:
+        previous = self.previous
+        return previous.ended_at if previous is not None and previous.outcome == "coordinator_lost" else None
 
     @cached_property
     def join_phase_end(self) -> int:
@@ -163,12 +171,24 @@ class RebalanceContext:
             return False
         if self.has_missed_generation(action):
             return True
+        if action.event.witness is Witness.CLIENT and self._has_another_id(self.actor(action)):
+            return True  # its log doesn't say under which id it asks
         if action.member_id is None:
             return False
         first = self.known.first_generation.get(action.member_id)
         if first is not None and self.window.generation_before is not None:
             return first > self.window.generation_before or self.was_empty
         return first is None and action.member_id not in self._ids_before and bool(self.members_before)
+
+    def _has_another_id(self, actor: str | None) -> bool:
+        """Whether a client is in the new generation under another member id, which only a new member gets."""
+        before, after = self.members_before.get(actor or ""), self.members_after.get(actor or "")
+        is_dynamic = actor not in self.known.shared and not is_default_id(actor or "") and not self._is_static(before, after)
+        return before is not None and after is not None and before != after and is_dynamic
+
+    def _is_static(self, *ids: str | None) -> bool:
+        members = (self.roster.members.get(member_id or "") for member_id in ids)
+        return any(member is not None and member.instance_id is not None for member in members)
 
     def has_missed_generation(self, action: MemberAction) -> bool:
         """Whether a member skipped the generation before this one.

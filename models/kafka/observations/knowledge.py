@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
-from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.actions import ActionKind, MemberAction, handled_at
 from models.kafka.observations.libraries import known_library, library_of
 from models.kafka.observations.roster import Member, Roster, owner_in_member_id
 from models.tolerances import whole
@@ -20,7 +20,7 @@ DUE_TOLERANCE_US = whole("kafka.knowledge.due_tolerance_us")
 """Tolerance between workers for the end of one wait: assumed."""
 
 CHANGES_HELD = 32
-"""Number of remembered changes of connectors; each worker logs each of them."""
+"""Number of remembered changes of connectors, which each worker logs, or of a member's topics."""
 
 CONNECT = "connect"
 """Protocol type of the group of Connect's workers (WorkerCoordinator, protocolType)."""
@@ -57,6 +57,26 @@ class GroupKnowledge:
     """Times at which a connector or its tasks were changed, latest ones (microseconds)."""
     protocol_type: str | None = None
     """Protocol type in the members' requests: consumer, connect and so on."""
+    leaders: dict[int, str] = field(default_factory=dict)
+    """Actor that leads a generation."""
+    asked_topics: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Topics in each actor's latest JoinGroup."""
+    asked_otherwise_at: dict[str, list[int]] = field(default_factory=dict)
+    """Times of JoinGroups with other topics than the one before, latest ones (microseconds)."""
+
+    def end_life(self) -> None:
+        """Discard what generations tell; a group that died counts anew."""
+        self.generations.clear()
+        self.leaders.clear()
+        self.first_generation.clear()
+
+    def forget_generations(self, before: int) -> None:
+        """Discard the members of earlier generations."""
+        for generation in [generation for generation in self.generations if generation < before]:
+            del self.generations[generation]
+            self.assignors.pop(generation, None)
+        for generation in [generation for generation in self.leaders if generation < before]:
+            del self.leaders[generation]
 
     def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
         """Discard knowledge about these members, clients in no generation, and old late polls.
@@ -72,6 +92,8 @@ class GroupKnowledge:
             self.topics.pop(client, None)
             self.patterns.discard(client)
             self.settings.pop(client, None)
+            self.asked_topics.pop(client, None)
+            self.asked_otherwise_at.pop(client, None)
         kept = {actor: [at for at in times if at >= before] for actor, times in self.stale_at.items()}
         self.stale_at = {actor: times for actor, times in kept.items() if times}
 
@@ -163,8 +185,29 @@ def _client_joined(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
 
 
 def _join_answered(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    _learn_topics(knowledge, roster, event)
     if int_field(event, "error_code") == 0:
-        _joined_with(knowledge, roster, event, int_field(event, "response_generation"))
+        generation = int_field(event, "response_generation")
+        _joined_with(knowledge, roster, event, generation)
+        _led(knowledge, roster, generation, text_field(event, "leader_id"))
+
+
+def _learn_topics(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    """Learn which topics a member asks for."""
+    actor, topics = roster.actor(event.member_id, event.client_id, event.instance_id), tuple(sorted(names_field(event, "topics")))
+    if actor is None or not topics:
+        return
+    if knowledge.asked_topics.get(actor, topics) != topics:
+        times = knowledge.asked_otherwise_at.setdefault(actor, [])
+        times.append(handled_at(event))
+        del times[:-CHANGES_HELD]
+    knowledge.asked_topics[actor] = topics
+
+
+def _led(knowledge: GroupKnowledge, roster: Roster, generation: int | None, leader: str | None, client: str | None = None) -> None:
+    actor = roster.actor(leader, client)
+    if generation is not None and actor is not None:
+        knowledge.leaders[generation] = actor
 
 
 def _joined_with(knowledge: GroupKnowledge, roster: Roster, event: Event, generation: int | None) -> None:
@@ -175,6 +218,7 @@ def _joined_with(knowledge: GroupKnowledge, roster: Roster, event: Event, genera
 
 
 def _assigned(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    _led(knowledge, roster, event.generation, event.member_id, event.client_id)
     if event.generation is not None:
         for member_id in assigned_members(event):
             _joined(knowledge, roster, event.generation, member_id, None, None)
@@ -245,7 +289,8 @@ def _subscribed(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> Non
             knowledge.patterns.add(event.client_id)
 
 
-def _assignment_received(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+def _assignment_received(knowledge: GroupKnowledge, roster: Roster, event: Event) -> None:
+    _led(knowledge, roster, event.generation, event.member_id)
     if knowledge.assigned_at is None:  # a repeated SyncGroup changes nothing
         knowledge.assigned_at = event.time_us
 

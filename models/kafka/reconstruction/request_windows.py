@@ -9,12 +9,21 @@ as its place, and `Witness.REQUEST`. If the coordinator's own lines show a step,
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness, int_field, names_field, text_field
+from models.evidence import line_of
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import MEMBER_ID_REQUIRED, SYNC_ERRORS, answered_at, handled_at
+from models.kafka.reconstruction.answering_brokers import (
+    FINE,
+    NOT_COORDINATOR,
+    REBALANCE_IN_PROGRESS,
+    answering_broker,
+    has_waited,
+    is_taken_unanswered,
+)
 from models.kafka.reconstruction.implied_lines import implied_line
 from models.kafka.reconstruction.member_signs import HEARTBEATS, EpochSign
 from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, RequestSign
@@ -31,20 +40,12 @@ By then the other answers of its generation are logged, and the coordinator's li
 HELD_MAX = 10_000
 """Requests that wait at once; beyond it the oldest are read."""
 
-PARKED_US = whole("kafka.request_windows.parked_us")
-"""Waiting time of a JoinGroup that a join phase parked: assumed."""
-
 ANSWER_US = whole("kafka.request_windows.answer_us")
 """Longest time from a heartbeat to the logged time of its answer.
 
 A run of heartbeats has the latter for its last one, from which the session is counted. Heartbeats of a group are often in step, so
 another member may hear of an expiry before that.
 """
-
-REBALANCE_IN_PROGRESS, NOT_COORDINATOR = 27, 16
-"""Error codes (protocol/Errors.java)."""
-
-FINE = (0, None)
 
 _READ = frozenset(
     {
@@ -89,6 +90,12 @@ class RequestWindows:
     pending_events: deque[Event] = field(default_factory=deque)
     epochs: UnloggedEpochs = field(default_factory=UnloggedEpochs)
     """The same for groups of the consumer protocol."""
+    broker: str | None = None
+    """The one that answers as coordinator."""
+    answered: RequestSign | None = None
+    """Its last answer."""
+    unheard: dict[str, RequestSign] = field(default_factory=dict)
+    """JoinGroups of new members that were taken without an answer, by member id."""
 
     def feed(self, event: Event, at: int) -> None:
         """Take the group's next event, at its time on the coordinator's clock."""
@@ -110,10 +117,10 @@ class RequestWindows:
         yield from self.epochs.finish()
         if self.covered_at is not None or self.is_modern or self.generation is None:
             return
-        if self.members.has_ended(logs_end):
+        if self.is_synced and self.members.has_ended(logs_end):  # before that, silent members may wait for their assignment
             yield from self._emptied(logs_end)
         elif self.waiting_since is not None:
-            yield from self._started(self._first([*self.members.gone.values(), *self.unanswered.values()]))
+            yield from self._started(self._first([*self.members.gone.values(), *self.unanswered.values(), *self.unheard.values()]))
 
     @property
     def waiting_since(self) -> int | None:
@@ -121,7 +128,8 @@ class RequestWindows:
         unread = self.epochs.waiting_since
         if self.covered_at is not None:
             return unread
-        signs = [*self.members.gone.values(), *self.unanswered.values(), *([self.noticed] if self.noticed else [])]
+        noticed = [self.noticed] if self.noticed else []
+        signs = [*self.members.gone.values(), *self.unanswered.values(), *self.unheard.values(), *noticed]
         return min([sign.at for sign in signs] + ([unread] if unread is not None else []), default=None)
 
     # -- the coordinator's own lines -------------------------------------------------------------------------
@@ -152,16 +160,22 @@ class RequestWindows:
             yield from self._joined(event)
         elif self.is_modern:
             return
-        elif event.name == "SyncGroupCompleted":
+        elif event.name == "RequestReceived":
+            self._received(event)
+        else:
+            yield from self._moved(event)
+            yield from self._completed(event)
+
+    def _completed(self, event: Event) -> Iterator[Event]:
+        """Read an answer other than a JoinGroup's."""
+        if event.name == "SyncGroupCompleted":
             yield from self._synced(event)
         elif event.name == "LeaveGroupCompleted":
             yield from self._left(event)
         elif event.name == "HeartbeatCompleted":
             self._heartbeat(event)
-        elif event.name == "OffsetCommitCompleted":
-            self._committed(event)
         else:
-            self._received(event)
+            self._committed(event)
 
     def _received(self, event: Event) -> None:
         """TRACE: a JoinGroup came, and may never be answered."""
@@ -169,12 +183,15 @@ class RequestWindows:
             self.unanswered[event.client_id] = RequestSign(event.time_us, event)
 
     def _joined(self, event: Event) -> Iterator[Event]:
+        yield from self._moved(event)
         code, generation = int_field(event, "error_code"), int_field(event, "response_generation")
         self.unanswered.pop(event.client_id or "", None)
         if code == MEMBER_ID_REQUIRED:
             self.members.hand_out(event, answered_at(event))
-        elif code == NOT_COORDINATOR and answered_at(event) - handled_at(event) >= PARKED_US:
+        elif code == NOT_COORDINATOR and has_waited(event):
             yield from self._lost(event)
+        elif is_taken_unanswered(event) and event.member_id and event.member_id not in self.members.peers:
+            self.unheard.setdefault(event.member_id, RequestSign(handled_at(event), line_of(event)))
         if code not in FINE or generation is None or not event.member_id:
             return
         self.is_modern = text_field(event, "leader_id") is None  # a consumer group has none, nor have its classic members
@@ -219,6 +236,7 @@ class RequestWindows:
         self.generation, self.joined_at, self.leader = generation, joined_at, text_field(event, "leader_id")
         self.begins_midway = self.is_synced = False
         self.calm_at = self.noticed = None
+        self.unheard = {}
         self.members.start(roster, answers, joined_at, is_complete=listed is not None)
 
     def _phase_steps(self, arrivals: list[RequestSign], roster: list[str], generation: int, joined_at: int) -> Iterator[Event]:
@@ -235,7 +253,7 @@ class RequestWindows:
             del self.members.handed_out[member]
             yield implied_line("PendingMemberExpired", sign.event, sign.at, member_id=member)
         departed = {*self.members.gone, *(member for member, _ in silent)}
-        first = self._first([*arrivals, *self.members.gone.values(), *(sign for _, sign in silent)])
+        first = self._first([*arrivals, *self.members.gone.values(), *self.unheard.values(), *(sign for _, sign in silent)])
         yield from self._started(first, generation - 1)
         removed = [member for member in self.members.peers if member not in stayed and member not in departed]
         if removed and follows:
@@ -298,6 +316,8 @@ class RequestWindows:
 
     def _heartbeat(self, event: Event) -> None:
         code = int_field(event, "error_code")
+        if is_taken_unanswered(event) and event.generation == self.generation:
+            self.members.hear(event, handled_at(event))
         if code not in (*FINE, REBALANCE_IN_PROGRESS) or not self._is_current(event):
             return
         last = int_field(event, "last_at_us")
@@ -310,7 +330,8 @@ class RequestWindows:
 
     def _committed(self, event: Event) -> None:
         last = int_field(event, "last_at_us")
-        if int_field(event, "error_code") in FINE and event.generation is not None and event.generation == self.generation:
+        is_taken = int_field(event, "error_code") in FINE or is_taken_unanswered(event)
+        if is_taken and event.generation is not None and event.generation == self.generation:
             self.members.hear(event, last if last is not None else handled_at(event))
 
     def _notice(self, sign: RequestSign) -> None:
@@ -391,14 +412,40 @@ class RequestWindows:
             for answer in (event, *self.pending_events)
             if answer.name == "JoinGroupCompleted" and int_field(answer, "error_code") == NOT_COORDINATOR
         ]
-        arrivals = [RequestSign(handled_at(answer), answer) for answer in parked if answered_at(answer) - handled_at(answer) >= PARKED_US]
+        arrivals = [RequestSign(handled_at(answer), answer) for answer in parked if has_waited(answer)]
         if max(sign.at for sign in arrivals) < self._since:
             return  # told once for all of them
-        yield from self._started(self._first([*arrivals, *self.members.gone.values()]))
-        yield implied_line("GroupUnloaded", event, at)
-        self.joined_at, self.calm_at, self.noticed, self.members.gone = at, None, None, {}
+        yield from self._given_up([*arrivals, *self.members.gone.values()], RequestSign(at, event))
+
+    def _given_up(self, signs: list[RequestSign], over: RequestSign) -> Iterator[Event]:
+        """End a rebalance with its coordinator; the next one has the members of the last generation."""
+        yield from self._started(self._first(signs))
+        yield implied_line("GroupUnloaded", over.event, over.at)
+        self._taken_over(over.at)
+
+    def _taken_over(self, at: int) -> None:
+        """Sessions begin anew, also those of members that left: generations alone are stored (storeGroup)."""
+        self.joined_at, self.calm_at, self.noticed = at, None, None
+        self.members.gone, self.unheard = {}, {}
         for peer in self.members.peers.values():
             peer.heard_at = max(peer.heard_at, at)
+
+    def _moved(self, event: Event) -> Iterator[Event]:
+        """Go on at another broker, which coordinates the group since."""
+        broker, former = answering_broker(event), self.answered
+        if broker is None:
+            return
+        moved = former is not None and self.broker not in (None, broker)
+        if moved and former is not None and handled_at(event) < former.at:
+            return  # one clock of the two is off
+        self.broker, self.answered = broker, RequestSign(answered_at(event), line_of(event))
+        if not moved or former is None or self.generation is None or self._is_covered(former.at):
+            return
+        signs = [*self.members.gone.values(), *self.unheard.values()]
+        if signs or self.noticed is not None:
+            yield from self._given_up(signs, former)
+        else:
+            self._taken_over(former.at)
 
 
 _AT_GENERATION = frozenset({"RebalanceStarted", "GenerationStarted", "AssignmentReceived", "GroupEmptied", "GroupLoaded"})

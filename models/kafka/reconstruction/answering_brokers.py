@@ -1,0 +1,45 @@
+"""Which broker answers a group's requests, and when another took over."""
+
+from __future__ import annotations
+
+from models.events import Event, int_field, text_field
+from models.kafka.observations.actions import MEMBER_ID_REQUIRED, answered_at, handled_at
+from models.tolerances import whole
+
+PARKED_US = whole("kafka.request_windows.parked_us")
+"""Waiting time of a JoinGroup that a join phase parked: assumed."""
+
+FINE = (0, None)
+COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE_IN_PROGRESS = 15, 16, 22, 25, 27
+"""Error codes (protocol/Errors.java)."""
+
+_AS_COORDINATOR = (*FINE, ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED)
+"""Answers that a coordinator alone gives; others refuse all requests."""
+
+_LOOPBACK = ("127.", "localhost", "[::1]", "::1")
+
+
+def answering_broker(event: Event) -> str | None:
+    """The broker that answered as the group's coordinator, by its end of the connection.
+
+    Its host, because a broker may have several listeners; on loopback, where brokers share the host, the port tells them apart.
+    """
+    if int_field(event, "error_code") not in _AS_COORDINATOR:
+        return None
+    address = (text_field(event, "connection") or "").partition("-")[0]
+    host, _, _ = address.rpartition(":")
+    return address if host.startswith(_LOOPBACK) else host or None
+
+
+def has_waited(event: Event) -> bool:
+    """Whether the answer had to wait for something else."""
+    return answered_at(event) - handled_at(event) >= PARKED_US
+
+
+def is_taken_unanswered(event: Event) -> bool:
+    """Whether the coordinator took the request, and its answer timed out.
+
+    Since 4.0 an answer waits until earlier records of the partition are replicated. A member's session goes on, and its join counts, though
+    it is told that the coordinator is not available (CoordinatorRuntime.scheduleWriteOperation, OperationTimeout).
+    """
+    return int_field(event, "error_code") == COORDINATOR_NOT_AVAILABLE and has_waited(event)
