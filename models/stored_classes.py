@@ -133,6 +133,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
     "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),
+    "Peer": ("doubt_us",),
     "RequestWindows": ("epochs", "broker", "answered", "unheard"),
     "Roster": ("logs",),
 }

@@ -207,7 +207,7 @@ def _was_awaited_too_long(context: RebalanceContext, removed: MemberAction) -> b
 
 
 def _may_have_expired(context: RebalanceContext, removed: MemberAction) -> bool:
-    """Whether a session may have passed since the coordinator last answered the member."""
+    """Whether a session may have passed since the last answer."""
     actor = context.actor(removed)
     signs = (action for kind in _ANSWERS for action in context.all_of(kind) if action.at < removed.at)
     answers = (action.at for action in signs if context.actor(action) == actor)
@@ -320,7 +320,10 @@ def has_store_failed_silently(context: RebalanceContext) -> bool:
 
 
 def may_have_failed_to_store(context: RebalanceContext) -> bool:
-    """Whether a rebalance that nobody asked for began one commit timeout after an assignment, and brokers were in trouble."""
+    """Whether a write may have been given up while brokers were in trouble.
+
+    Nobody asked for the rebalance, which began one commit timeout after an assignment.
+    """
     if not _as_if_timed_out(context) or context.inferred_departures or context.appeared:
         return False
     since = context.start - TROUBLE_US
@@ -345,8 +348,9 @@ def was_sync_given_up(context: RebalanceContext) -> bool:
 
 
 def _is_sync_answered_by_loss(context: RebalanceContext) -> bool:
-    """Whether members lost their coordinator instead of getting an assignment, and found the same one.
+    """Whether members lost their coordinator instead of getting an assignment.
 
+    They found the same one again.
     Before 2.7 a refused SyncGroup leaves no other line at INFO (AbstractCoordinator.SyncGroupResponseHandler).
     """
     began = context.window.previous_joined_at or 0

@@ -69,7 +69,7 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
 
 
 def returned_unseen(context: RebalanceContext, arrivals: list[MemberAction]) -> weights.Shares:
-    """Weigh members that came back, without a line on how their former selves ended.
+    """Weigh members that came back, whose former selves ended unseen.
 
     A former self that neither left nor expired is waited for until the rebalance timeout; so this was no restart within a rebalance. A
     static one is replaced at once, and the group rebalances only if its protocols choose another assignor (KIP-345).
@@ -289,7 +289,10 @@ def _was_calm_at_load(context: RebalanceContext) -> bool:
 
 
 def _back_after_load(context: RebalanceContext, actions: list[MemberAction]) -> list[Hypothesis]:
-    """A live member rejoins at the new coordinator: nobody's offence, but for what it wanted of the one before."""
+    """A live member rejoins at the new coordinator.
+
+    That is nobody's offence, but for what it wanted of the coordinator before.
+    """
     previous, shares = context.previous, weights.BACK_AFTER_LOAD
     if previous is not None and previous.outcome == "coordinator_lost":
         wanted = previous.started is not None and text_field(previous.started, "reason_id") in _UNASKED
@@ -364,7 +367,10 @@ def _topics_or_metadata(
 
 
 def _rejoined_with(context: RebalanceContext, actor: str | None, since: int) -> tuple[bool, weights.Shares]:
-    """Whether lines tell if the member's topics are others than before, and the shares that follow."""
+    """Shares by what lines tell of the member's topics.
+
+    With whether they tell if these are others than before.
+    """
     known, until = context.known, context.start + CLOCK_TOLERANCE_US
     if any(since < at <= until for at in known.asked_otherwise_at.get(actor or "", ())):
         return True, weights.ASKED_FOR_OTHER_TOPICS
@@ -375,9 +381,9 @@ def _rejoined_with(context: RebalanceContext, actor: str | None, since: int) -> 
 
 
 def _leads(context: RebalanceContext, actor: str | None) -> bool | None:
-    """Whether the member leads the generation that it rejoins from; None if no line tells.
+    """Whether the member leads the generation that it rejoins from.
 
-    The coordinator names it so since 2.6, and says then of others that their metadata changed.
+    None if no line tells. The coordinator names it so since 2.6, and says then of others that their metadata changed.
     """
     if context.reason_id == "leader_rejoin":
         return True

@@ -220,7 +220,7 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
 
 
 def _is_notice(action: MemberAction) -> bool:
-    """Whether a heartbeat or a refused SyncGroup told a member of a rebalance."""
+    """Whether an answer told a member of a rebalance."""
     return is_rebalance_notice(action) or (action.kind is ActionKind.SYNC_FAILED and action.why == "REBALANCE_IN_PROGRESS")
 
 

@@ -197,15 +197,18 @@ def poll_rhythm(context: RebalanceContext) -> int:
 
 
 def _poll_slack_us(interval: int) -> int:
-    """Longest time from a poll interval's end to the leave; after a short one, others leave so late by chance."""
+    """Longest time from a poll interval's end to the leave.
+
+    After a short interval, others leave so late by chance.
+    """
     return min(POLL_SLACK_US, round(interval * POLL_SLACK_SHARE))
 
 
 def store_rhythm(context: RebalanceContext) -> int:
-    """Number of rebalances in a row that began one commit timeout after an assignment.
+    """Number of rebalances in a row that writes given up began.
 
-    A write of the assignment is given up then, and so is the next one as long as replicas are missing. Members that are restarted one
-    after the other leave so long after a rebalance, too, but each of them comes back in between.
+    Each begins one commit timeout after an assignment, whose write is given up then. So is the next one as long as replicas are missing.
+    Members that are restarted one after the other leave so long after a rebalance, too, but each of them comes back in between.
     """
     lag = _since_assignment(context)
     lags = context.known.lags

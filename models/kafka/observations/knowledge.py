@@ -20,7 +20,10 @@ DUE_TOLERANCE_US = whole("kafka.knowledge.due_tolerance_us")
 """Tolerance between workers for the end of one wait: assumed."""
 
 CHANGES_HELD = 32
-"""Number of remembered changes of connectors, which each worker logs, or of a member's topics."""
+"""Number of remembered changes of connectors or of a member's topics.
+
+Each worker logs those of connectors.
+"""
 
 CONNECT = "connect"
 """Protocol type of the group of Connect's workers (WorkerCoordinator, protocolType)."""
@@ -309,10 +312,22 @@ def _rebalance_started(knowledge: GroupKnowledge, roster: Roster, event: Event) 
         knowledge.assigned_at = None
 
 
+def _loaded(knowledge: GroupKnowledge, _roster: Roster, event: Event) -> None:
+    """Forget generations that a coordinator's successor does not know.
+
+    Their numbers come again.
+    """
+    if event.generation is not None:
+        for generation in [generation for generation in knowledge.generations if generation > event.generation]:
+            del knowledge.generations[generation]
+            knowledge.leaders.pop(generation, None)
+
+
 _LESSONS: Mapping[str, Callable[[GroupKnowledge, Roster, Event], None]] = {
     "AssignmentReceived": _assignment_received,
     "RebalanceStarted": _rebalance_started,
     "GenerationStarted": _generation_shown,
+    "GroupLoaded": _loaded,
     "ClientJoined": _client_joined,
     "JoinGroupCompleted": _join_answered,
     "ClientAssignmentMade": _assigned,

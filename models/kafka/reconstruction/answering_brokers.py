@@ -20,9 +20,10 @@ _LOOPBACK = ("127.", "localhost", "[::1]", "::1")
 
 
 def answering_broker(event: Event) -> str | None:
-    """The broker that answered as the group's coordinator, by its end of the connection.
+    """The broker that answered as the group's coordinator.
 
-    Its host, because a broker may have several listeners; on loopback, where brokers share the host, the port tells them apart.
+    By its end of the connection: its host, because a broker may have several listeners. On loopback, where brokers share the host, the
+    port tells them apart.
     """
     if int_field(event, "error_code") not in _AS_COORDINATOR:
         return None

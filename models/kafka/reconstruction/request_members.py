@@ -36,6 +36,11 @@ class Peer:
     heard_at: int
     session_us: int | None = None
     instance_id: str | None = None
+    doubt_us: int = 0
+    """How much earlier its session may have begun.
+
+    Its coordinator was replaced at an unknown time.
+    """
 
 
 @dataclass(slots=True)
@@ -99,7 +104,7 @@ class Membership:
         if peer is None:
             self.peers[member] = Peer(line_of(event), at, None, event.instance_id)
         elif at >= peer.heard_at:
-            peer.heard, peer.heard_at = line_of(event), at
+            peer.heard, peer.heard_at, peer.doubt_us = line_of(event), at, 0
 
     def hand_out(self, event: Event, at: int) -> None:
         """Note a member id given out with the request to return."""
@@ -129,11 +134,21 @@ class Membership:
         """Time at which a session expires without further contact."""
         return peer.heard_at + (peer.session_us or self.session_us or ASSUMED_SESSION_US)
 
+    def begin_anew(self, earliest: int, latest: int) -> None:
+        """Start all sessions at another coordinator.
+
+        Also of members that left: generations alone are stored (storeGroup).
+        """
+        self.gone = {}
+        for peer in self.peers.values():
+            if peer.heard_at < latest:
+                peer.heard_at, peer.doubt_us = latest, latest - max(earliest, peer.heard_at)
+
     def silent(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Members whose session ran out by a time without a leave."""
         for member, peer in self.peers.items():
-            if member not in self.gone and self.deadline(peer) <= by:
-                yield member, RequestSign(self.deadline(peer), peer.heard)
+            if member not in self.gone and self.deadline(peer) - peer.doubt_us <= by:
+                yield member, RequestSign(min(self.deadline(peer), by), peer.heard)
 
     def unused(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Member ids given out that expired unused by a time."""

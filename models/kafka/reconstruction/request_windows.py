@@ -418,17 +418,18 @@ class RequestWindows:
         yield from self._given_up([*arrivals, *self.members.gone.values()], RequestSign(at, event))
 
     def _given_up(self, signs: list[RequestSign], over: RequestSign) -> Iterator[Event]:
-        """End a rebalance with its coordinator; the next one has the members of the last generation."""
+        """End a rebalance with its coordinator.
+
+        The next one has the members of the last generation.
+        """
         yield from self._started(self._first(signs))
         yield implied_line("GroupUnloaded", over.event, over.at)
-        self._taken_over(over.at)
+        self._taken_over(over.at, over.at)
 
-    def _taken_over(self, at: int) -> None:
-        """Sessions begin anew, also those of members that left: generations alone are stored (storeGroup)."""
-        self.joined_at, self.calm_at, self.noticed = at, None, None
-        self.members.gone, self.unheard = {}, {}
-        for peer in self.members.peers.values():
-            peer.heard_at = max(peer.heard_at, at)
+    def _taken_over(self, earliest: int, latest: int) -> None:
+        """Go on at the coordinator that took over between two times."""
+        self.joined_at, self.calm_at, self.noticed, self.unheard = earliest, None, None, {}
+        self.members.begin_anew(earliest, latest)
 
     def _moved(self, event: Event) -> Iterator[Event]:
         """Go on at another broker, which coordinates the group since."""
@@ -444,8 +445,7 @@ class RequestWindows:
         signs = [*self.members.gone.values(), *self.unheard.values()]
         if signs or self.noticed is not None:
             yield from self._given_up(signs, former)
-        else:
-            self._taken_over(former.at)
+        self._taken_over(former.at, handled_at(event))
 
 
 _AT_GENERATION = frozenset({"RebalanceStarted", "GenerationStarted", "AssignmentReceived", "GroupEmptied", "GroupLoaded"})
