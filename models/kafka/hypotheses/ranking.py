@@ -72,6 +72,8 @@ def rank(context: RebalanceContext) -> Ranking:
     """Judge what started the rebalance."""
     hypotheses, trigger = _hypotheses(context)
     rival = Cause.MEMBER_RESTART if context.window.outcome == "empty" else Cause.MEMBER_LEAVE
+    if rival is Cause.MEMBER_LEAVE and trigger is not None and trigger.kind is ActionKind.LEAVE:
+        rival = Cause.MEMBER_JOIN
     if _others_unseen(context, trigger) and all(hypothesis.cause is not rival for hypothesis in hypotheses):
         for hypothesis in hypotheses:
             hypothesis.probability *= weights.SEEN_FIRST.value

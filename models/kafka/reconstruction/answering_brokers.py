@@ -40,7 +40,7 @@ def has_waited(event: Event) -> bool:
 def is_taken_unanswered(event: Event) -> bool:
     """Whether the coordinator took the request, and its answer timed out.
 
-    Since 4.0 an answer waits until earlier records of the partition are replicated. A member's session goes on, and its join counts, though
-    it is told that the coordinator is not available (CoordinatorRuntime.scheduleWriteOperation, OperationTimeout).
+    Since 4.0 an answer waits until earlier records of the partition are replicated. A member's session goes on, and its join counts,
+    though the answer is that the coordinator is not available (CoordinatorRuntime.scheduleWriteOperation, OperationTimeout).
     """
     return int_field(event, "error_code") == COORDINATOR_NOT_AVAILABLE and has_waited(event)
