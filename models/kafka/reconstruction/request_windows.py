@@ -9,8 +9,8 @@ as its place, and `Witness.REQUEST`. If the coordinator's own lines show a step,
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.evidence import line_of
