@@ -134,6 +134,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),
     "Peer": ("doubt_us",),
+    "RequestSign": ("doubt_us",),
     "RequestWindows": ("epochs", "broker", "answered", "unheard"),
     "Roster": ("logs",),
 }

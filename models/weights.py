@@ -253,6 +253,10 @@ AS_MANY_AS_BEFORE = Prior(0.7, "assumed: somebody joined meanwhile, most likely 
 FEWER_WENT_THAN_LEFT = Prior(0.3, "assumed")
 LEFT_AND_SEEN_BACK = Prior(0.95, "both halves stand in the logs")
 EXPIRED_AND_SEEN_BACK = Prior(0.93, "both halves stand in the logs")
+EXPIRED_SOMETIME = Prior(
+    0.8, "assumed: no request reached the coordinator that took over, so that the session's start is not known, nor the rebalance's"
+)
+EXPIRED_SOMETIME_AND_SEEN_BACK = Prior(0.7, "assumed: the same, and it may have come back before its former self expired")
 EXPIRED = Prior(0.99, "the coordinator's own line")
 ECHO_OF_EVICTION = Shares(
     {Cause.SESSION_TIMEOUT: 0.95, Cause.REBALANCE_TIMEOUT: 0.05},

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from models import weights
 from models.causes import Cause
-from models.events import Witness
+from models.events import Witness, int_field
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import restarts
 from models.kafka.hypotheses.timeouts import is_echo, poll_rhythm
@@ -229,11 +229,15 @@ def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> li
     returned = context.joiners.get(actor) if actor and not context.is_ambiguous(actor) else None
     first = sorted(expiries.values(), key=lambda a: (context.actor(a) != actor, a.at)) or ([action] if action else [])
     if returned is not None and action is not None and context.window.outcome != "empty":
-        sure = weights.EXPIRED_AND_SEEN_BACK.value
+        sure = (weights.EXPIRED_SOMETIME_AND_SEEN_BACK if _is_time_in_doubt(action) else weights.EXPIRED_AND_SEEN_BACK).value
         again = [action, returned, *restarts(context, actor)]
         return [Hypothesis(Cause.MEMBER_RESTART, sure, again), Hypothesis(Cause.SESSION_TIMEOUT, 1 - sure, first)]
     if action is not None and is_echo(context, action):
         return [Hypothesis(cause, share, first) for cause, share in weights.ECHO_OF_EVICTION.of.items()]
-    return _unless_it_returned(
-        context, action, [Hypothesis(Cause.SESSION_TIMEOUT, weights.EXPIRED.value, first)], weights.EXPIRED_AND_RETURNED.value
-    )
+    sure = (weights.EXPIRED_SOMETIME if action is not None and _is_time_in_doubt(action) else weights.EXPIRED).value
+    return _unless_it_returned(context, action, [Hypothesis(Cause.SESSION_TIMEOUT, sure, first)], weights.EXPIRED_AND_RETURNED.value)
+
+
+def _is_time_in_doubt(expiry: MemberAction) -> bool:
+    """Whether an expiry follows from silence since an unknown time."""
+    return bool(int_field(expiry.event, "doubt_us"))

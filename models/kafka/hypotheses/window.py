@@ -183,8 +183,8 @@ class RebalanceContext:
     def _has_another_id(self, actor: str | None) -> bool:
         """Whether a client is in the new generation under another id.
 
-    Only a new member gets one.
-    """
+        Only a new member gets one.
+        """
         before, after = self.members_before.get(actor or ""), self.members_after.get(actor or "")
         is_dynamic = actor not in self.known.shared and not is_default_id(actor or "") and not self._is_static(before, after)
         return before is not None and after is not None and before != after and is_dynamic

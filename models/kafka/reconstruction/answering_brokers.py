@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from models.events import Event, int_field, text_field
 from models.kafka.observations.actions import MEMBER_ID_REQUIRED, answered_at, handled_at
-from models.tolerances import whole
+from models.kafka.reconstruction.request_members import RequestSign
+from models.tolerances import PHASE_OVERRUN_US, PHASE_UNDERRUN_US, whole
+from models.units import US_PER_MS
 
 PARKED_US = whole("kafka.request_windows.parked_us")
 """Waiting time of a JoinGroup that a join phase parked: assumed."""
@@ -35,6 +39,17 @@ def answering_broker(event: Event) -> str | None:
 def has_waited(event: Event) -> bool:
     """Whether the answer had to wait for something else."""
     return answered_at(event) - handled_at(event) >= PARKED_US
+
+
+def waited_to_deadline(arrivals: Iterable[RequestSign], joined_at: int) -> bool:
+    """Whether a join phase lasted as long as its members allow.
+
+    Who did not rejoin was dropped then; an expiry of the last one awaited would have ended it earlier (tryCompleteJoin).
+    """
+    signs = list(arrivals)
+    lasted = joined_at - min(sign.at for sign in signs)
+    allowed = max((int_field(sign.event, "rebalance_timeout_ms") or 0) * US_PER_MS for sign in signs)
+    return allowed > 0 and -PHASE_UNDERRUN_US <= lasted - allowed <= PHASE_OVERRUN_US
 
 
 def is_taken_unanswered(event: Event) -> bool:

@@ -26,6 +26,8 @@ class RequestSign:
 
     at: int
     event: Event
+    doubt_us: int = 0
+    """How much earlier it may have been."""
 
 
 @dataclass(slots=True)
@@ -147,8 +149,9 @@ class Membership:
     def silent(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Members whose session ran out by a time without a leave."""
         for member, peer in self.peers.items():
-            if member not in self.gone and self.deadline(peer) - peer.doubt_us <= by:
-                yield member, RequestSign(min(self.deadline(peer), by), peer.heard)
+            latest, earliest = min(self.deadline(peer), by), self.deadline(peer) - peer.doubt_us
+            if member not in self.gone and earliest <= by:
+                yield member, RequestSign(latest, peer.heard, latest - earliest)
 
     def unused(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Member ids given out that expired unused by a time."""

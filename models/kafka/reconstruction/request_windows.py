@@ -23,6 +23,7 @@ from models.kafka.reconstruction.answering_brokers import (
     answering_broker,
     has_waited,
     is_taken_unanswered,
+    waited_to_deadline,
 )
 from models.kafka.reconstruction.implied_lines import implied_line
 from models.kafka.reconstruction.member_signs import HEARTBEATS, EpochSign
@@ -246,8 +247,9 @@ class RequestWindows:
             self.members.empty()
             self.joined_at = self.calm_at = self.noticed = None
         stayed = set(roster)
-        silent = [(member, sign) for member, sign in self._expired(joined_at) if member not in stayed]
-        yield from (implied_line("MemberFailed", sign.event, sign.at, member_id=member) for member, sign in silent)
+        dropped = waited_to_deadline(arrivals, joined_at)
+        silent = [(member, sign) for member, sign in self._expired(joined_at) if member not in stayed and not (dropped and sign.doubt_us)]
+        yield from (_failed(member, sign) for member, sign in silent)
         unused = [(member, sign) for member, sign in self.members.unused(joined_at) if member not in stayed]
         for member, sign in unused:
             del self.members.handed_out[member]
@@ -268,7 +270,7 @@ class RequestWindows:
         since, noticed = self._since, self.noticed.at if self.noticed is not None else FOREVER
         for member, sign in self.members.silent(by):
             at = noticed if 0 < sign.at - noticed <= ANSWER_US else sign.at
-            yield member, RequestSign(min(max(at, since), by), sign.event)
+            yield member, RequestSign(min(max(at, since), by), sign.event, sign.doubt_us)
 
     @property
     def _since(self) -> int:
@@ -390,8 +392,8 @@ class RequestWindows:
 
     def _emptied(self, by: int) -> Iterator[Event]:
         """The last member went."""
-        silent = list(self._expired(by))
-        yield from (implied_line("MemberFailed", sign.event, sign.at, member_id=member) for member, sign in silent)
+        silent = [(member, _halfway(sign)) for member, sign in self._expired(by)]
+        yield from (_failed(member, sign) for member, sign in silent)
         signs = [*self.members.gone.values(), *(sign for _, sign in silent)]
         last = max(signs, key=lambda sign: sign.at)
         yield from self._started(self._first(signs))
@@ -450,6 +452,17 @@ class RequestWindows:
 
 _AT_GENERATION = frozenset({"RebalanceStarted", "GenerationStarted", "AssignmentReceived", "GroupEmptied", "GroupLoaded"})
 """Lines of the coordinator that tell where a group is."""
+
+
+def _failed(member: str, sign: RequestSign) -> Event:
+    """Word an expiry, with how uncertain its time is."""
+    fields = {"doubt_us": sign.doubt_us} if sign.doubt_us else {}
+    return implied_line("MemberFailed", sign.event, sign.at, member_id=member, fields=fields)
+
+
+def _halfway(sign: RequestSign) -> RequestSign:
+    """The middle of the time in which a sign may have been."""
+    return RequestSign(sign.at - sign.doubt_us // 2, sign.event, sign.doubt_us // 2)
 
 
 def _gives(event: Event, generation: int) -> bool:
