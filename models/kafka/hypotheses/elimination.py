@@ -343,6 +343,8 @@ def was_sync_given_up(context: RebalanceContext) -> bool:
     if context.window.witness is Witness.CLIENT and context.previous is not None and context.previous.outcome == "superseded":
         given_up_at = began + STORE_TIMEOUT_US
         return any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused) or _is_sync_answered_by_loss(context)
+    if any(action.why == NOT_STORED and action.event.witness is Witness.REQUEST for action in refused):
+        return True
     took = (action.event.fields.get("total_ms") for action in refused)
     return any(isinstance(time, int | float) and 0 <= time * US_PER_MS - STORE_TIMEOUT_US <= STORE_SLACK_US for time in took)
 
