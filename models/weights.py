@@ -57,8 +57,8 @@ EMPTIED_BY_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.35
 VANISHED = Shares({Cause.MEMBER_LEAVE: 0.85, Cause.POLL_TIMEOUT: 0.12}, "assumed")
 CLOSED_AS_IT_WENT = Prior(0.9, "assumed: its own log shows that it was closed, and it is in the next generation no more")
 SILENT_WHERE_LEAVES_ARE_LOGGED = Shares(
-    {Cause.SESSION_TIMEOUT: 0.85, Cause.MEMBER_LEAVE: 0.06, Cause.ADMIN_REMOVAL: 0.05},
-    "a client that leaves says so at INFO since 2.1 (AbstractCoordinator.maybeLeaveGroup), static ones but when removed; shares: assumed",
+    {Cause.SESSION_TIMEOUT: 0.9, Cause.MEMBER_LEAVE: 0.04, Cause.ADMIN_REMOVAL: 0.04},
+    "a client that leaves says so at INFO since 2.1 (AbstractCoordinator.maybeLeaveGroup), static ones unless removed; 89 of 89",
 )
 SILENT = Shares(
     {Cause.MEMBER_LEAVE: 0.6, Cause.SESSION_TIMEOUT: 0.3, Cause.POLL_TIMEOUT: 0.06},
@@ -362,7 +362,7 @@ STORE_FAILED_IN_TROUBLE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.7, Cause.MEMBER_LEAVE: 0.14, Cause.MEMBER_JOIN: 0.12},
     "assumed: once, and brokers came or went within a minute before; members act within 0.4 s of that time by chance, too",
 )
-STORE_FAILED_UNTOLD = Prior(0.96, "all of 414: as long after the assignment as a write takes to be given up, or after its refusal")
+STORE_FAILED_UNTOLD = Prior(0.98, "all of 414: as long after the assignment as a write takes to be given up, or after its refusal")
 OVER_CAPACITY = Prior(0.9, "the coordinator's own reason, as it loads a group that is too large")
 DOWNGRADED = Shares({Cause.PROTOCOL_MIGRATION: 0.9, Cause.MEMBER_LEAVE: 0.1}, "the coordinator's own reason (KIP-848)")
 UNEXPLAINED = Prior(0.5, "nothing is known: unknown is never surer than even")
