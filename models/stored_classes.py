@@ -128,7 +128,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Brokers": ("directory_failures",),
     "ClientWindows": ("of_epochs",),
     "Controllers": ("failures",),
-    "GroupKnowledge": ("work_changed_at", "protocol_type", "leaders", "asked_topics", "asked_otherwise_at"),
+    "GroupKnowledge": ("work_changed_at", "protocol_type", "leaders", "asked_topics", "asked_otherwise_at", "others_act"),
     "Impact": ("pauses", "_tell_states", "_paused_since"),
     "MemberSession": ("library", "client_version", "session_timeout_ms", "rebalance_timeout_ms"),
     "PartitionHistory": ("reassigned", "offline"),

@@ -410,6 +410,7 @@ class GroupStage:
         window = windows[index]
         previous = windows[index - 1] if index else None
         following = windows[index + 1] if index + 1 < len(windows) else None
+        self.knowledge.note_others(window.generation_before)
         self.writer.add_rebalance(
             RebalanceContext(window, previous, following, self.actions, self.roster, self.facts, self.knowledge, self.group), self.open
         )

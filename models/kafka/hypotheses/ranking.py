@@ -95,20 +95,14 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
     knows_all = knows_after and len(context.members_before) == window.members_before
     if trigger is None or trigger.kind is ActionKind.EXPIRE or knows_all:
         return False
-    return trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or _do_others_act(context)
+    comes_or_goes = trigger.kind in {ActionKind.JOIN, ActionKind.LEAVE} and window.outcome != "empty"
+    return not comes_or_goes or _do_others_act(context)
 
 
 def _do_others_act(context: RebalanceContext) -> bool:
-    """Whether members without a log came or went, or are known by name.
-
-    Who came or went right before began the last rebalance, if no member with a log did.
-    """
-    now, known = context.members_before, context.known
-    if any(actor not in known.clients for actor in {**now, **context.members_after}):
-        return True
-    generation = context.window.generation_before or 0
-    before = known.generations.get(generation - 1)
-    return generation > 1 and (before is None or before == now)
+    """Whether members without a log came or went, or are known by name."""
+    named = {**context.members_before, **context.members_after}
+    return context.known.others_act or any(actor not in context.known.clients for actor in named)
 
 
 def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberAction | None]:

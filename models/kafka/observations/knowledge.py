@@ -66,6 +66,17 @@ class GroupKnowledge:
     """Topics in each actor's latest JoinGroup."""
     asked_otherwise_at: dict[str, list[int]] = field(default_factory=dict)
     """Times of JoinGroups with other topics than the one before, latest ones (microseconds)."""
+    others_act: bool = False
+    """A rebalance began though no member with a log came or went."""
+
+    def note_others(self, generation: int | None) -> None:
+        """Note that members without a log act, where a generation shows it.
+
+        It has the known members of the one before, so that none of these came or went.
+        """
+        if generation is not None:
+            before = self.generations.get(generation - 1)
+            self.others_act = self.others_act or (before is not None and before == self.generations.get(generation))
 
     def end_life(self) -> None:
         """Discard what generations tell; a group that died counts anew."""
