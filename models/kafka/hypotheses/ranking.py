@@ -95,8 +95,8 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
     knows_all = knows_after and len(context.members_before) == window.members_before
     if trigger is None or trigger.kind is ActionKind.EXPIRE or knows_all:
         return False
-    comes_or_goes = trigger.kind in {ActionKind.JOIN, ActionKind.LEAVE} and window.outcome != "empty"
-    return not comes_or_goes or _do_others_act(context)
+    is_alone = window.outcome == "empty" and len(context.members_before) < 2
+    return trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context)
 
 
 def _do_others_act(context: RebalanceContext) -> bool:
