@@ -26,10 +26,19 @@ def outage(facts: OutageFacts) -> str:
     [*named] = facts.partitions
     subject = _replica_name(named[0]) if len(named) == 1 else f"{len(named)} partitions"
     lasted = "still open" if facts.longest_seconds is None else f"up to {duration(facts.longest_seconds)}"
-    clauses = [f"{_what_went(facts)}: {subject} without leader, {lasted}"]
-    clauses += [f"{facts.at_risk_count} elected with records at risk"] if facts.at_risk_count else []
+    vacant = "at once with another leader" if facts.longest_seconds == 0 else f"without leader, {lasted}"
+    clauses = [f"{_what_went(facts)}: {subject} {vacant}"]
+    clauses += [f"{_elected_uncleanly(facts)}, so that acknowledged records may be lost"] if facts.at_risk_count else []
     clauses += [f"{facts.coordinator_count} of them held coordinators"] if facts.coordinator_count else []
     return "; ".join([*clauses, *_what_followed(facts.consequences)])
+
+
+def _elected_uncleanly(facts: OutageFacts) -> str:
+    """Number of leaders that did not have all records."""
+    count = facts.at_risk_count
+    if count == len(facts.partitions) == 1:
+        return "its new leader was not in sync"
+    return f"{count} of the new leaders {'was' if count == 1 else 'were'} not in sync"
 
 
 def _what_went(facts: OutageFacts) -> str:

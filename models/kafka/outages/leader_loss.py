@@ -7,7 +7,7 @@ cause; the next leader decides how it ended.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from models.events import Event
@@ -71,9 +71,26 @@ def vacancies(leaderships: Sequence[Leadership]) -> Iterator[Vacancy]:
             continue
         if leaderless and not _is_momentary(leaderless, leadership) and not _begins_unseen(leaderless, leadership):
             yield Vacancy(before, leaderless, leadership)
+        elif before is not None and not leaderless and _is_unclean_move(before, leadership):
+            yield Vacancy(before, [_moment_without_leader(leadership)], leadership)
         before, leaderless = leadership, []
     if leaderless:
         yield Vacancy(before, leaderless, None)
+
+
+def _is_unclean_move(before: Leadership, after: Leadership) -> bool:
+    """Whether a leader was replaced at once by one that was not in sync.
+
+    Where the replicas move with the leader, as with storage that brokers share, it lacks nothing.
+    """
+    stays = all(before.leader in (nodes_field(event, "replicas") or (before.leader,)) for event in after.events)
+    return after.is_unclean and after.leader != before.leader and stays
+
+
+def _moment_without_leader(after: Leadership) -> Leadership:
+    """The vacancy of no length before an unclean leader."""
+    isr = next((isr for event in after.events if (isr := nodes_field(event, "isr_before"))), None)
+    return replace(after, leader=NO_LEADER, isr=isr, events=[])
 
 
 def _is_momentary(leaderless: list[Leadership], after: Leadership) -> bool:

@@ -27,7 +27,8 @@ TOLD: dict[HeadlineFacts, str] = {
     ),
     replace(ONE, longest_seconds=None): "broker 2 went: a-0 without leader, still open",
     replace(TWO, at_risk_count=1, coordinator_count=2, consequences=LossConsequences(2, 1)): (
-        "broker 2 went: 2 partitions without leader, up to 40 s; 1 elected with records at risk; 2 of them held coordinators; "
+        "broker 2 went: 2 partitions without leader, up to 40 s; 1 of the new leaders was not in sync, "
+        "so that acknowledged records may be lost; 2 of them held coordinators; "
         "2 groups lost their coordinator; 1 rebalance followed"
     ),
     KILLED: f"broker 2 was killed, away for 20 s; 2 leaderships moved; {NO_OUTAGE}",
