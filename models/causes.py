@@ -45,6 +45,7 @@ class RootCause(StrEnum):
     CLIENT_PAUSE = "client_pause"
     COORDINATOR_PAUSE = "coordinator_pause"
     GHOST_MEMBER = "ghost_member"
+    NOT_AUTHORIZED = "not_authorized"
     SLOW_PROCESSING = "slow_processing"
     COORDINATOR_FAILOVER = "coordinator_failover"
     ASSIGNMENT_STORE_FAILED = "assignment_store_failed"

@@ -50,6 +50,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "incidents.static_restarts.kept_us": Tolerance(2_000_000),
     "kafka.expiry_bursts.together_us": Tolerance(1_000_000, "below the least usual heartbeat.interval.ms (ConsumerConfig); assumed"),
     "kafka.expiry_bursts.load_us": Tolerance(60_000_000, "the default session timeout, 45 s (KIP-735), and 15 s; assumed"),
+    "kafka.lone_pauses.returned_us": Tolerance(4_000_000, "heartbeat.interval.ms, 3 s by default (ConsumerConfig); assumed beyond"),
     "kafka.facts.default_initial_delay_ms": Tolerance(3_000, "KafkaConfig"),
     "kafka.facts.default_offsets_retention_minutes": Tolerance(10_080, "KafkaConfig, KIP-186"),
     "kafka.facts.old_offsets_retention_minutes": Tolerance(1_440, "KafkaConfig before 2.0"),

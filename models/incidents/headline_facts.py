@@ -83,6 +83,14 @@ class MemberActions:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionsTogether:
+    """What several members did at once, of whom none stands out."""
+
+    member_count: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class PauseVictims:
     """Members whose sessions expired while their coordinator paused.
 
@@ -93,7 +101,9 @@ class PauseVictims:
     broker: str | None
 
 
-EpisodeStory: TypeAlias = TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberActions | PauseVictims
+EpisodeStory: TypeAlias = (
+    TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberActions | ActionsTogether | PauseVictims
+)
 """Story of an episode."""
 
 
@@ -126,6 +136,19 @@ class PauseFacts:
     groups: tuple[str, ...]
     expiry_seconds: float
     """Time from the first end of a session to the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveFacts:
+    """A coordinator that moved while its group went on.
+
+    `gap_seconds` is the time without one, None if unknown.
+    """
+
+    group: str
+    from_node: str | None
+    to_node: str | None
+    gap_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +332,7 @@ class QueueFacts:
 HeadlineFacts: TypeAlias = (
     EpisodeFacts
     | PauseFacts
+    | MoveFacts
     | RefusalFacts
     | TopologyFacts
     | LastDeliveryFacts

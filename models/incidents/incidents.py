@@ -16,6 +16,7 @@ from models.clear_names import clear
 from models.downtime import NAMELESS, Waits, goes_on, stopped_seconds, waited_seconds
 from models.ids import make_id
 from models.incidents.headline_facts import (
+    ActionsTogether,
     EndlessWait,
     EpisodeFacts,
     EpisodeStory,
@@ -162,6 +163,8 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
     stopped = round(sum(map(stopped_seconds, rows)), 6)
     lasting = [row for row in rows if row.outcome != "empty"] or rows
     worst = _held_up_by(rows, stopped, limits) or _worst_offender(lasting, _WENT if kind == "flapping_member" else FAILURES)
+    together = _failed_together(rows, worst)
+    worst = worst if together is None else None
     is_open = rows[-1].outcome == "open"
     return Incident(
         cluster=first.cluster,
@@ -176,7 +179,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
         stopped_seconds=stopped,
         root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
         worst_offender=worst,
-        headline=_facts(rows, kind, stopped, worst),
+        headline=_facts(rows, kind, stopped, together or _story(rows, kind, worst)),
         rebalance_ids=[row.rebalance_id for row in rows],
         outage_ids=[],
     )
@@ -378,7 +381,7 @@ def _share(row: Rebalance, causes: frozenset[str]) -> float:
     return row.confidence + sum(share for cause, share in row.alternatives.items() if cause in causes and cause != row.cause)
 
 
-def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person | None) -> EpisodeFacts:
+def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeStory) -> EpisodeFacts:
     """Facts of the headline: count, time, downtime, and offender."""
     has_stopped = stopped >= SHORTEST_SECONDS
     return EpisodeFacts(
@@ -386,10 +389,33 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, worst: Person |
         rebalance_count=len(rows),
         span_seconds=(rows[-1].over_at - rows[0].began) / US_PER_SECOND,
         stopped_seconds=stopped if has_stopped else None,
-        moving_seconds=sum(row.duration_seconds or 0.0 for row in rows) if goes_on(rows[-1]) and not has_stopped else None,
-        story=_story(rows, kind, worst),
+        moving_seconds=_moved(rows) if goes_on(rows[-1]) and not has_stopped else None,
+        story=story,
         has_new_coordinator=kind == "coordinator_move",
     )
+
+
+TOGETHER_MIN = 3
+"""Minimum number of members that failed at once (assumed).
+
+To name one of them would mislead.
+"""
+
+
+def _failed_together(rows: Sequence[Rebalance], worst: Person | None) -> ActionsTogether | None:
+    """The one failure of many members at once, if an episode has no other."""
+    failed = [row for row in rows if row.cause in FAILURES]
+    if len(failed) != 1 or worst is None or len(failed[0].offenders) < TOGETHER_MIN:
+        return None
+    acted = {_actor(person) for person in failed[0].offenders}
+    held_up = any(row.blockers for row in rows)
+    return ActionsTogether(len(failed[0].offenders), failed[0].cause) if _actor(worst) in acted and not held_up else None
+
+
+def _moved(rows: Iterable[Rebalance]) -> float | None:
+    """Time in which partitions moved, None where no line tells of any."""
+    known = [row.duration_seconds for row in rows if row.duration_seconds is not None]
+    return sum(known) if known else None
 
 
 def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> EpisodeStory:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dashboards.wording.durations import duration
 from models.incidents.headline_facts import (
     LastDeliveryFacts,
+    MoveFacts,
     PauseFacts,
     RefusalFacts,
     RemovalFacts,
@@ -55,6 +56,17 @@ def pause(facts: PauseFacts) -> str:
     members = f"{facts.member_count} members of {len(facts.groups)} groups ({names}) missed their session timeout"
     together = duration(facts.expiry_seconds)
     return f"{who} most likely stood still, or nothing reached it: {members} within {together}"
+
+
+def move(facts: MoveFacts) -> str:
+    """Brokers that had and have a group, and the time without one."""
+    places = f"{_broker(facts.from_node)} to {_broker(facts.to_node)}"
+    gap = f" and was away for {duration(facts.gap_seconds)}" if facts.gap_seconds is not None else ""
+    return f"{facts.group}: its coordinator moved from {places}{gap}; no rebalance followed"
+
+
+def _broker(node: str | None) -> str:
+    return "another broker" if node is None else f"broker {node}"
 
 
 def refusal(facts: RefusalFacts) -> str:

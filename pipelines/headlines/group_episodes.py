@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboards.wording.durations import duration
 from models.incidents.headline_facts import (
+    ActionsTogether,
     EndlessWait,
     EpisodeFacts,
     EpisodeStory,
@@ -72,9 +73,12 @@ def _story_clause(story: EpisodeStory) -> str:
         case MemberActions():
             actions = (often(ACTION_WORDS.get(cause, cause_words(cause)), times) for cause, times in story.times)
             return f"{_who(story.member)} {' and '.join(actions)}"
+        case ActionsTogether():
+            words = ACTION_WORDS.get(story.cause, cause_words(story.cause))
+            return f"{counted(story.member_count, 'member')} {words.replace(' its ', ' their ')} together"
         case PauseVictims():
             paused = "its coordinator" if story.broker is None else f"broker {story.broker}"
-            return f"{counted(story.member_count, 'member')} expired when {paused} stood still"
+            return f"{counted(story.member_count, 'member')} expired when {paused} most likely stood still, or nothing reached it"
 
 
 def _who(member: NamedMember) -> str:

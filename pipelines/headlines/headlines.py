@@ -10,6 +10,7 @@ from models.incidents.headline_facts import HeadlineFacts
 from models.rows import Incident
 from pipelines.headlines.group_conditions import (
     last_delivery,
+    move,
     pause,
     refusal,
     removal,
@@ -26,6 +27,7 @@ from pipelines.headlines.queue_episodes import queue_episode
 WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.EpisodeFacts: episode,
     facts_of.PauseFacts: pause,
+    facts_of.MoveFacts: move,
     facts_of.RefusalFacts: refusal,
     facts_of.TopologyFacts: unready_topology,
     facts_of.LastDeliveryFacts: last_delivery,

@@ -51,7 +51,11 @@ ALLOCATION_CAUSES = (
 REBALANCE_CAUSES = tuple(dict.fromkeys(KAFKA_CAUSES + ALLOCATION_CAUSES))
 ROOT_CAUSES = tuple(
     dict.fromkeys(
-        (*REBALANCE_CAUSES, "rolling_restart", "broker_outage", "client_pause", "ghost_member", "slow_processing", "coordinator_pause")
+        (
+            *REBALANCE_CAUSES,
+            *("rolling_restart", "broker_outage", "client_pause", "ghost_member", "slow_processing", "coordinator_pause"),
+            "not_authorized",
+        )
     )
 )
 OUTAGE_CAUSES = (

@@ -187,6 +187,30 @@ class ClusterFacts:
         high = bisect_right(self.takeovers, end, key=lambda load: load.at)
         return self.takeovers[low:high]
 
+    def loads_between(self, start: int, end: int) -> list[Load]:
+        """Loads and unloads of offsets partitions in the closed interval."""
+        low = bisect_left(self.loads, start, key=lambda load: load.at)
+        return self.loads[low : bisect_right(self.loads, end, key=lambda load: load.at)]
+
+    def handover(self, partition: int | None, giver: str | None, taker: str | None, by: int) -> tuple[Event | None, Event | None]:
+        """The last lines about an offsets partition that moved, by a time.
+
+        By the first one it was given up, by the second one it was loaded.
+        """
+        given: Event | None = None
+        taken: Event | None = None
+        for place in range(bisect_right(self.loads, by, key=lambda load: load.at) - 1, -1, -1):
+            load = self.loads[place]
+            if load.partition != partition:
+                continue
+            if load.is_loaded and load.node == taker and taken is None:
+                taken = load.event
+            elif not load.is_loaded and load.node == giver and given is None:
+                given = load.event
+            else:
+                break
+        return (given, taken) if taken is not None else (None, None)
+
     def damaged_between(self, files: Container[str], start: int, end: int) -> DamagedLog | None:
         """The first of these files that is damaged within the closed interval."""
         upto = bisect_right(self.damaged, end, key=lambda damage: damage.at)

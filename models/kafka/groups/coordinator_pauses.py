@@ -50,10 +50,11 @@ def _facts(burst: ExpiryBurst) -> PauseFacts:
     return PauseFacts(burst.node, burst.member_count, tuple(burst.groups), lasted)
 
 
-def soften(incident: Incident[EpisodeFacts], rows: Iterable[Rebalance], stuck_seconds: float) -> None:
-    """Lower the severity of a pause's consequences in one group.
+def explain(incident: Incident[EpisodeFacts], rows: Iterable[Rebalance], bursts: Sequence[ExpiryBurst], stuck_seconds: float) -> None:
+    """Tell of a pause's consequences in one group.
 
-    The incident of the pause itself needs attention, and so does a group that stood still for `stuck_seconds`.
+    No member is to blame for them. If several groups show it, the incident of the pause itself needs attention, and of these only
+    that of a group that stood still for `stuck_seconds`.
     """
     rows = list(rows)
     explained = all(row.root_cause == RootCause.COORDINATOR_PAUSE or row.cause in EXPECTED_CAUSES for row in rows)
@@ -63,5 +64,8 @@ def soften(incident: Incident[EpisodeFacts], rows: Iterable[Rebalance], stuck_se
     nodes = sorted({row.coordinator for row in failed if row.coordinator})
     victims = PauseVictims(sum(len(row.offenders) for row in failed), nodes[0] if len(nodes) == 1 else None)
     incident.headline = replace(incident.headline, story=victims, has_new_coordinator=False)
-    if incident.severity == "warning" and incident.stopped_seconds < stuck_seconds:
+    incident.worst_offender = None
+    if not any(burst.holds(incident.groups[0], row.began) for burst in bursts for row in failed):
+        incident.kind = KIND
+    elif incident.severity == "warning" and incident.stopped_seconds < stuck_seconds:
         incident.severity = "info"

@@ -32,7 +32,7 @@ from models.kafka.groups.bounds import (
 )
 from models.kafka.groups.episode_incidents import add_incidents, apart_us, gap_us
 from models.kafka.groups.model_states import ModelStates
-from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents
+from models.kafka.groups.offset_expiry import End, empty_at_the_end, removal_incidents, retention_in_force
 from models.kafka.groups.state_rows import TransitionRows
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import MemberAction, actions_in
@@ -297,7 +297,7 @@ class GroupStage:
 
     def _expire(self, rows: GroupHistory, ends: Sequence[End]) -> None:
         """Add the ends of the group and the incidents they are."""
-        expired = list(self.chronicle.expirations(ends))
+        expired = list(self.chronicle.expirations(ends, retention_in_force(self.facts, self.classic.windows)))
         rows.offset_expirations.extend(expired)
         rows.incidents.extend(removal_incidents(ends, expired, self.facts))
 

@@ -12,29 +12,50 @@ from models.events import Event, when
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import RemovalFacts
-from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.cluster.facts import OLD_OFFSETS_RETENTION_MINUTES, ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.reconstruction.classic_log import ClassicReplay
+from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.rows import KAFKA, Incident, OffsetExpiration
 from models.times import begin_of, in_order, seconds
 from models.tolerances import real, whole
-from models.units import US_PER_SECOND
+from models.units import SECONDS_PER_MINUTE, US_PER_SECOND
 
 
 def expiration(
-    cluster: str, system: str, key: str, group: str, facts: ClusterFacts, empty: Event | None, lost_by: Event | None
+    cluster: str, system: str, key: str, group: str, retention: float, empty: Event | None, lost_by: Event | None
 ) -> OffsetExpiration:
     """An end of a group, with which its offsets went.
 
-    Without the line that says so, when they will go.
+    Without the line that says so, when they will go: after the `retention`, in seconds.
     """
-    retention = facts.offsets_retention_seconds
     empty_since = when(empty)
     expires = empty_since + int(retention * US_PER_SECOND) if empty_since is not None else None
     events = [event for event in (empty, lost_by) if event is not None]
     _, gone_at = in_order(empty_since, lost_by.time_us if lost_by is not None else expires)
     return OffsetExpiration(cluster, system, key, group, empty_since, gone_at, retention, lost_by is not None, evidence(events))
+
+
+def retention_in_force(facts: ClusterFacts, windows: Sequence[RebalanceWindow]) -> float:
+    """Retention of a group's offsets, in seconds.
+
+    Without the setting, it is the default of the version, which the wording of rebalances may show. As 2.0 words them like its
+    forerunners, the earlier end counts.
+    """
+    starts = [window.started for window in windows if window.started is not None and not window.is_inferred]
+    is_old = bool(starts) and not any(event.fields.keys() & _SINCE_2_1 for event in starts)
+    if facts.retention_told or not is_old or any(_is_since_2(facts.versions.get(event.place.file)) for event in starts):
+        return facts.offsets_retention_seconds
+    return OLD_OFFSETS_RETENTION_MINUTES * SECONDS_PER_MINUTE
+
+
+_SINCE_2_1 = frozenset({"state", "reason_id"})
+"""What the beginning of a rebalance tells since 2.1."""
+
+
+def _is_since_2(version: str | None) -> bool:
+    """Whether a version has the longer default (KIP-186)."""
+    return version is not None and not version.startswith(("0.", "1."))
 
 
 def empty_at_the_end(classic: ClassicReplay, modern: ModernReplay) -> Event | None:

@@ -59,8 +59,10 @@ class TransitionRows:
     def moves(self, moves: Iterable[CoordinatorRelocation]) -> Iterator[CoordinatorMove]:
         """Changes of the coordinator."""
         for move in moves:
-            left_at, loaded_at = in_order(when(move.left), move.arrived.time_us)
             partition = move.arrived.partition if move.arrived.partition is not None else self.facts.partition_of(self.group)
+            left, arrived = self.facts.handover(partition, move.from_node, move.to_node, move.arrived.time_us)
+            left, arrived = move.left or left, move.arrived if arrived is None or move.arrived.name == "GroupLoaded" else arrived
+            left_at, loaded_at = in_order(when(left), arrived.time_us)
             yield CoordinatorMove(
                 self.cluster,
                 KAFKA,
@@ -72,7 +74,7 @@ class TransitionRows:
                 left_at,
                 loaded_at,
                 seconds(left_at, loaded_at),
-                evidence([event for event in (move.left, move.arrived) if event is not None]),
+                evidence([event for event in (left, arrived) if event is not None]),
             )
 
     def zones(self, skews: Skews) -> Iterator[Divergence]:
@@ -93,7 +95,7 @@ class TransitionRows:
                 evidence(lines),
             )
 
-    def expirations(self, ends: Sequence[tuple[Event | None, Event | None]]) -> Iterator[OffsetExpiration]:
+    def expirations(self, ends: Sequence[tuple[Event | None, Event | None]], retention: float) -> Iterator[OffsetExpiration]:
         """Ends of the group, with which its offsets went.
 
         Since when it was empty, and the line that says that it is gone.
@@ -102,7 +104,7 @@ class TransitionRows:
         """
         for empty, lost_by in ends:
             key = self._key("expiration", empty.generation if empty is not None else None)
-            yield expiration(self.cluster, KAFKA, key, self.group, self.facts, empty, lost_by)
+            yield expiration(self.cluster, KAFKA, key, self.group, retention, empty, lost_by)
 
     def findings(self, findings: Iterable[UnexpectedLine]) -> Iterator[Divergence]:
         """Lines that the model did not expect."""

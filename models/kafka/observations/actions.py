@@ -55,6 +55,7 @@ class ActionKind(StrEnum):
     SYNCED = "synced"
     SYNC_FAILED = "sync_failed"
     COMMIT_REFUSED = "commit_refused"
+    DENIED = "denied"  # the broker does not authorize a request
     ASSIGNED = "assigned"
     STEP = "step"  # a callback of the client's has returned
 
@@ -194,10 +195,25 @@ def _leave_completed(event: Event) -> list[MemberAction]:
 
 
 def _heartbeat_completed(event: Event) -> list[MemberAction]:
-    kind = {27: ActionKind.REBALANCE_NOTICED, 25: ActionKind.FENCED, 22: ActionKind.REBALANCE_NOTICED, 82: ActionKind.FENCED}.get(
-        int_field(event, "error_code") or 0
-    )
+    kind = _HEARTBEAT_ERRORS.get(int_field(event, "error_code") or 0)
     return [_action(event, kind)] if kind else []
+
+
+_HEARTBEAT_ERRORS = {
+    22: ActionKind.REBALANCE_NOTICED,
+    25: ActionKind.FENCED,
+    27: ActionKind.REBALANCE_NOTICED,
+    30: ActionKind.DENIED,
+    82: ActionKind.FENCED,
+}
+"""What the answer to a heartbeat tells, by its error (protocol/Errors.java)."""
+
+
+def _heartbeat_failed(event: Event) -> list[MemberAction]:
+    """A heartbeat that a client could not send, or that was refused."""
+    error = text_field(event, "error")
+    kind = ActionKind.DENIED if "AUTHORIZATION" in (error or "").upper() else ActionKind.FENCED
+    return [_action(event, kind, why=error)]
 
 
 def _sync_completed(event: Event) -> list[MemberAction]:
@@ -232,6 +248,7 @@ _READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "SyncGroupCompleted": _sync_completed,
     "HeartbeatCompleted": _heartbeat_completed,
     "RequestReceived": _received,
+    "GroupAccessDenied": _simple(ActionKind.DENIED),
     "ClientSubscribed": _simple(ActionKind.SUBSCRIBE),
     "ClientUnsubscribed": _simple(ActionKind.UNSUBSCRIBE),
     "ClientJoinSent": _join_sent,
@@ -242,7 +259,7 @@ _READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "ClientLeaveSent": _simple(ActionKind.LEAVE, "why"),
     "ClientPollTimedOut": _simple(ActionKind.POLL_TIMEOUT),
     "ClientHeartbeatRebalancing": _simple(ActionKind.REBALANCE_NOTICED),
-    "ClientHeartbeatFailed": _simple(ActionKind.FENCED, "error"),
+    "ClientHeartbeatFailed": _heartbeat_failed,
     "ClientGenerationReset": _simple(ActionKind.FENCED, "why"),
     "ClientRejoinRequested": _simple(ActionKind.WANTS_REJOIN, "why"),
     "ClientCoordinatorFound": _simple(ActionKind.START),

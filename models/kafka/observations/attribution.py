@@ -158,7 +158,8 @@ class Sightings:
         client = event.client_id or (owner_in_member_id(event.member_id) if event.member_id else None)
         number = event.fields.get("client_number")
         log_key = (log_of(event.place.file), event.client_id, number if isinstance(number, int) else None)
-        group = _only(self._in_log.get(log_key, {}), event.time_us)
+        group = _the_one(self._in_log.get(log_key, {})) if event.client_id else None
+        group = group or _only(self._in_log.get(log_key, {}), event.time_us)
         anywhere = self._anywhere.get(client, {}) if client and event.at_us is not None else {}
         return group or _only(anywhere, event.time_us)
 
@@ -179,6 +180,11 @@ class Sightings:
 def _note(spans: dict[_Key, _Spans], key: _Key, name: str, seen: ClientSighting) -> None:
     span = spans.setdefault(key, {}).setdefault(name, _Span(seen.first_us, seen.last_us))
     span.widen(seen)
+
+
+def _the_one(spans: _Spans) -> str | None:
+    """The only group in which a log ever has a client."""
+    return next(iter(spans)) if len(spans) == 1 else None
 
 
 def _only(spans: _Spans, at: int) -> str | None:

@@ -158,7 +158,7 @@ class VerdictWriter:
             sync_seconds=sync_seconds if window.outcome == "stable" else None,
             reconcile_seconds=None,
             duration_seconds=duration,
-            at_least_seconds=seconds(started, max(self.logs_end, context.start)) if window.outcome == "open" else None,
+            at_least_seconds=None,
             outcome=window.outcome,
             cause=best.cause.value,
             root_cause=root,
@@ -278,10 +278,11 @@ class VerdictWriter:
     def extend_open(self, rebalances: Iterable[Rebalance]) -> None:
         """Set the minimum duration of rebalances still open at the end of the logs.
 
-        Epochs have none, because it is unknown whether they last.
+        Epochs have none, because it is unknown whether they last, nor have those of clients whose logs tell of late polls and no
+        generation: such a log would not show the end.
         """
         for row in rebalances:
-            if row.outcome == "open" and row.protocol == "classic":
+            if row.outcome == "open" and row.protocol == "classic" and not _is_untold(row):
                 row.at_least_seconds = seconds(row.started_at, self.logs_end)
 
     def add_epoch(self, modern: ModernReplay, known: GroupKnowledge, history: GroupHistory) -> None:
@@ -413,12 +414,17 @@ class VerdictWriter:
         )
 
 
-_ADVISED_ROOTS = frozenset({RootCause.SLOW_PROCESSING, RootCause.COORDINATOR_PAUSE})
+_ADVISED_ROOTS = frozenset({RootCause.SLOW_PROCESSING, RootCause.COORDINATOR_PAUSE, RootCause.NOT_AUTHORIZED})
 """Root causes whose advice helps, whatever started the rebalance."""
 
 
 _ADVISED_REASONS = {"over_capacity_on_load": OVER_CAPACITY}
 """Reasons of the coordinator with advice of their own."""
+
+
+def _is_untold(row: Rebalance) -> bool:
+    """Whether only a client's late poll tells of a rebalance."""
+    return row.generation_before is None and row.generation_after is None and row.cause == Cause.POLL_TIMEOUT
 
 
 def _goes_back(*steps: Event | None) -> bool:

@@ -25,6 +25,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.timeouts import follows_load, had_coordinator_moved, is_echo
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
+from models.kafka.verdicts.lone_pauses import has_expired_alive
 from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS, US_PER_SECOND
@@ -131,20 +132,22 @@ def _was_lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> 
 def _has_coordinator_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     """Whether members of several groups expired at once.
 
-    The group that forms anew after that has the same root cause.
+    Or those of one group, if they were alive. The group that forms anew after that has the same root cause.
     """
     if cause is Cause.NEW_GROUP:
         return _forms_after_burst(context)
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
-    return any(action.kind is ActionKind.EXPIRE and in_burst(context.facts, action.event.group, action.at) for action in actions)
+    in_bursts = any(action.kind is ActionKind.EXPIRE and in_burst(context.facts, action.event.group, action.at) for action in actions)
+    return in_bursts or has_expired_alive(context, context.start)
 
 
 def _forms_after_burst(context: RebalanceContext) -> bool:
     emptied = context.previous
     if emptied is None or emptied.outcome != "empty" or emptied.started is None or context.start - emptied.started.time_us > RETURN_US:
         return False
-    return in_burst(context.facts, emptied.started.group, emptied.started.time_us)
+    at = emptied.started.time_us
+    return in_burst(context.facts, emptied.started.group, at) or has_expired_alive(context, at)
 
 
 def in_burst(facts: ClusterFacts, group: str | None, at: int) -> bool:
@@ -211,6 +214,26 @@ def _is_ghost(context: RebalanceContext, cause: Cause, actions: list[MemberActio
     )
 
 
+def _was_denied(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
+    """Whether the broker did not authorize the members that went.
+
+    An authorizer names a principal and no client, so that its denials may concern any of them.
+    """
+    gone = [action for action in actions if action.kind in {ActionKind.EXPIRE, ActionKind.LEAVE}] if cause in _OF_DENIED else []
+    return any(_denials_before(context, action) for action in gone)
+
+
+def _denials_before(context: RebalanceContext, gone: MemberAction) -> bool:
+    """Whether a request was denied while a member had no way to stay."""
+    timeout = (_session_timeout_us(context, gone) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS) if gone.kind is ActionKind.EXPIRE else 0
+    since, actor = gone.at - timeout - RETURN_US, context.actor(gone)
+    denials = [action for action in context.all_of(ActionKind.DENIED) if since <= action.at <= gone.at]
+    return any(context.actor(action) in {None, actor} for action in denials)
+
+
+_OF_DENIED = frozenset({Cause.SESSION_TIMEOUT, Cause.MEMBER_LEAVE})
+
+
 def _was_removed_before(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
     """Return True if the previous join phase had already removed the member (1.1).
 
@@ -230,6 +253,7 @@ _ROOTS: tuple[tuple[RootCause | Cause, Callable[[RebalanceContext, Cause, list[M
     (RootCause.COORDINATOR_FAILOVER, _has_coordinator_moved),
     (RootCause.COORDINATOR_PAUSE, _has_coordinator_paused),
     (RootCause.SLOW_PROCESSING, _was_removed_before),
+    (RootCause.NOT_AUTHORIZED, _was_denied),
     (RootCause.GHOST_MEMBER, _is_ghost),
     (RootCause.CLIENT_PAUSE, _was_paused),
 )

@@ -7,6 +7,7 @@ import pytest
 from models.incidents.headline_facts import (
     HeadlineFacts,
     LastDeliveryFacts,
+    MoveFacts,
     PauseFacts,
     RefusalFacts,
     RemovalFacts,
@@ -28,6 +29,10 @@ TOLD: dict[HeadlineFacts, str] = {
         "a coordinator most likely stood still, or nothing reached it: "
         "12 members of 7 groups (a, b, c, d, e and 2 more) missed their session timeout within 150 ms"
     ),
+    MoveFacts("orders", "1", "2", 0.76): (
+        "orders: its coordinator moved from broker 1 to broker 2 and was away for 760 ms; no rebalance followed"
+    ),
+    MoveFacts("orders", None, "2", None): "orders: its coordinator moved from another broker to broker 2; no rebalance followed",
     RefusalFacts("orders", "b", "group_full", 3): "orders: b was refused 3 times; the group has as many members as group.max.size allows",
     RefusalFacts("orders", None, "not_authorized", 1): "orders: a consumer that no line names was refused; it may not read as this group",
     RefusalFacts("orders", "b", "inconsistent_protocol", 1): (

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from models.incidents.headline_facts import (
+    ActionsTogether,
     EndlessWait,
     EpisodeFacts,
     EpisodeStory,
@@ -27,6 +28,7 @@ def episode(story: EpisodeStory, count: int = 1, stopped: float | None = 3.3, mo
     return EpisodeFacts("orders", count, 55.0, stopped, moving, story)
 
 
+STOOD_STILL = "most likely stood still, or nothing reached it"
 FLAPPED = MemberActions(B, (("session_timeout", 4),))
 TOLD = {
     episode(FLAPPED, 5, 0.03): "orders: 5 rebalances in 55 s, 30 ms stopped; b missed its session timeout 4 times",
@@ -58,8 +60,9 @@ TOLD = {
         "orders: 1 rebalance, 3.3 s stopped; stuck in CompletingRebalance, waiting for the SyncGroup of a"
     ),
     episode(HeldUp(B, 300.0)): "orders: 1 rebalance, 3.3 s stopped; b held the others up for 5 min",
-    episode(PauseVictims(1, None)): "orders: 1 rebalance, 3.3 s stopped; 1 member expired when its coordinator stood still",
-    episode(PauseVictims(4, "2"), 2): "orders: 2 rebalances in 55 s, 3.3 s stopped; 4 members expired when broker 2 stood still",
+    episode(ActionsTogether(4, "session_timeout")): "orders: 1 rebalance, 3.3 s stopped; 4 members missed their session timeout together",
+    episode(PauseVictims(1, None)): f"orders: 1 rebalance, 3.3 s stopped; 1 member expired when its coordinator {STOOD_STILL}",
+    episode(PauseVictims(4, "2"), 2): f"orders: 2 rebalances in 55 s, 3.3 s stopped; 4 members expired when broker 2 {STOOD_STILL}",
 }
 
 

@@ -1,0 +1,61 @@
+"""Incidents of coordinators that moved without a rebalance.
+
+The group keeps its generation (GroupMetadataManager.loadGroup), but nobody could commit or join while it was being loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from models.causes import RootCause
+from models.ids import make_id
+from models.incidents.headline_facts import MoveFacts
+from models.kafka.cluster.facts import BrokerDeparture
+from models.kafka.outages.outage_incidents import CLOCKS_US, TAKEOVER_US
+from models.rows import KAFKA, CoordinatorMove, Incident, Rebalance
+from models.times import first_known
+
+KIND = "coordinator_move"
+
+
+def quiet_moves(
+    moves: Iterable[CoordinatorMove], rebalances: Sequence[Rebalance], departures: Sequence[BrokerDeparture]
+) -> Iterator[CoordinatorMove]:
+    """Moves that no rebalance and no departure of a broker tells of."""
+    for move in moves:
+        at = first_known(move.left_at, move.loaded_at)
+        if not any(_tells(row, at) for row in rebalances) and not any(_stands_behind(departure, move, at) for departure in departures):
+            yield move
+
+
+def _tells(row: Rebalance, at: int) -> bool:
+    """Whether a rebalance stands near a move."""
+    return row.began - TAKEOVER_US <= at <= row.over_at + TAKEOVER_US
+
+
+def _stands_behind(departure: BrokerDeparture, move: CoordinatorMove, at: int) -> bool:
+    """Whether the broker that had the group left; its incident names the groups."""
+    return departure.node == move.from_node and -CLOCKS_US <= at - departure.at <= TAKEOVER_US
+
+
+def move_incident(move: CoordinatorMove, stuck_seconds: float) -> Incident[MoveFacts]:
+    """A move as an incident; it needs attention where the load took long."""
+    lasted = move.gap_seconds
+    return Incident(
+        cluster=move.cluster,
+        system=KAFKA,
+        incident_id=make_id("incident", move.coordinator_move_id),
+        kind=KIND,
+        severity="warning" if lasted is not None and lasted >= stuck_seconds else "info",
+        groups=[move.group],
+        started_at=first_known(move.left_at, move.loaded_at),
+        ended_at=move.loaded_at,
+        rebalance_count=0,
+        stopped_seconds=0.0,
+        root_cause=RootCause.COORDINATOR_FAILOVER.value,
+        worst_offender=None,
+        headline=MoveFacts(move.group, move.from_node, move.to_node, lasted),
+        rebalance_ids=[],
+        outage_ids=[],
+        evidence=move.evidence,
+    )
