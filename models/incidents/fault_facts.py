@@ -25,6 +25,14 @@ class RemovedTopics:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacedFilters:
+    """Filter expressions of a topic that heartbeats of a group's clients replace in turn."""
+
+    topic: str
+    expressions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SharedClientIds:
     """Client ids of several processes each."""
 
@@ -82,5 +90,7 @@ class MasterAbsence:
     lock_seconds: int | None = None
 
 
-FaultFacts: TypeAlias = DifferingClients | RemovedTopics | SharedClientIds | IdleClients | SkewedShares | MessageTrouble | MasterAbsence
+FaultFacts: TypeAlias = (
+    DifferingClients | RemovedTopics | ReplacedFilters | SharedClientIds | IdleClients | SkewedShares | MessageTrouble | MasterAbsence
+)
 """What a standing fault is about."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from models.events import Event
+
 RETRY = "%RETRY%"
 """Prefix of a group's retry topic."""
 
@@ -94,6 +96,12 @@ def subscription_in(text: str) -> tuple[str, str]:
     """Topic and expression of a subscription; empty if there is none."""
     match = _SUBSCRIPTION.search(text)
     return (match[1], match[2]) if match is not None else ("", "")
+
+
+def replaced_filter(event: Event) -> tuple[str, str, str] | None:
+    """Topic, former and new expression, where a line tells of another one."""
+    (topic, before), (_, after) = (subscription_in(str(event.fields.get(name) or "")) for name in ("before", "after"))
+    return (topic, before, after) if topic and before != after else None
 
 
 def version_in(text: str) -> int | None:

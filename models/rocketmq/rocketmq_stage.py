@@ -14,7 +14,7 @@ from typing import Any
 
 from models.events import Event, Witness
 from models.rocketmq.event_partitions import CHANGED, LISTED, LOCKS, MASTERS, POPPED, ROUTES, Key, Parts
-from models.rocketmq.object_text import subscription_in, version_in
+from models.rocketmq.object_text import replaced_filter, subscription_in, version_in
 from models.rocketmq.observations.allocation_runs import RESULTS, TopicLines
 from models.rocketmq.observations.client_groups import ASSIGNED, ClientGroups, is_assigned
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind
@@ -287,7 +287,7 @@ class RocketStage:
         elif event.name == "RocketConsumerExpired":
             client_list.leave(at, channel, ListChangeKind.EXPIRED, line=event)
         else:  # RocketTopicSubscribed, RocketTopicUnsubscribed, RocketSubscriptionChanged
-            if event.topic:
+            if event.topic or replaced_filter(event) is not None:
                 group.subscribed.append((at, event))
             group.tables.setdefault(event.place.log, TopicTable()).changed(event, at, client_list.versions[-1])
         if event.name in VERSIONED:

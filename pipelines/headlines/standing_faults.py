@@ -54,6 +54,10 @@ def _removed(facts: facts_of.RemovedTopics) -> str:
     return f"heartbeats take {_named(facts.topics)} from the group's subscription again and again"
 
 
+def _replaced(facts: facts_of.ReplacedFilters) -> str:
+    return f"heartbeats set the filter of {facts.topic} to {' and '.join(facts.expressions)} in turn"
+
+
 def _shared(facts: facts_of.SharedClientIds) -> str:
     """Mentions an unresolved placeholder if an id contains one."""
     is_unresolved = any("${" in client_id for client_id in facts.client_ids)
@@ -94,6 +98,7 @@ def _named(names: tuple[str, ...]) -> str:
 WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.DifferingClients: _differing,
     facts_of.RemovedTopics: _removed,
+    facts_of.ReplacedFilters: _replaced,
     facts_of.SharedClientIds: _shared,
     facts_of.IdleClients: _idle,
     facts_of.SkewedShares: _skewed,

@@ -133,7 +133,7 @@ class Judge:
             return verdict
         if not came and not went:
             came, went = self._last_change(run, before, client_list, seen)
-        if came or went:
+        if (came or went) and not _contradicts(run, before, came, went):
             return self._members(run, came, went, client_list)
         return self._fallback(run, before)
 
@@ -308,6 +308,13 @@ class Judge:
         if known is None:
             known = self._queues[run.topic, index] = sorted_inputs(readable_queues(run.topic, steps[index][1]), ())[0]
         return index, known
+
+
+def _contradicts(run: AllocationRun, before: AllocationRun | None, came: set[str], went: set[str]) -> bool:
+    """Whether two results count fewer clients though nobody went, or more though nobody came."""
+    if before is None or run.clients is None or before.clients is None:
+        return False
+    return (run.clients < before.clients and not went) or (run.clients > before.clients and not came)
 
 
 _NONE: frozenset[tuple[str, str]] = frozenset()

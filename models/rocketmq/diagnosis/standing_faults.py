@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from models.clear_names import clear
 from models.events import Event
-from models.incidents.fault_facts import DifferingClients, FaultFacts, RemovedTopics, SharedClientIds
-from models.rocketmq.object_text import BROADCASTING, RETRY
+from models.incidents.fault_facts import DifferingClients, FaultFacts, RemovedTopics, ReplacedFilters, SharedClientIds
+from models.rocketmq.object_text import BROADCASTING, RETRY, replaced_filter
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.rocketmq_stage import Group
 from models.tolerances import whole
@@ -75,6 +75,26 @@ def _flapping(group: Group) -> list[StandingFault]:
 
     Brokers keep one subscription per group. If members differ, their heartbeats remove each other's topics in turn.
     """
+    return _removing(group) or _filtering(group)
+
+
+def _filtering(group: Group) -> list[StandingFault]:
+    """A topic whose filter is set back to what it was, again and again."""
+    changes = [(at, replaced, event) for at, event in group.subscribed if (replaced := replaced_filter(event)) is not None]
+    counts = Counter(replaced for _, replaced, _ in changes)
+    there_and_back = {(topic, *sorted((one, other))) for topic, one, other in counts if (topic, other, one) in counts}
+    for topic, one, other in sorted(there_and_back):
+        both = {(topic, one, other), (topic, other, one)}
+        lines = [(at, event) for at, replaced, event in changes if replaced in both]
+        if len(lines) > FLIPS:  # there, back, and there once more: no change of mind
+            members = sorted({life.client_id for life in group.lives}, key=clear)
+            facts = ReplacedFilters(topic, (one, other))
+            return [StandingFault("subscription_mismatch", members, lines[0][0], None, facts, [event for _, event in lines][:LINES_MAX])]
+    return []
+
+
+def _removing(group: Group) -> list[StandingFault]:
+    """Topics that are removed again and again."""
     gone = Counter(event.topic for _, event in group.subscribed if event.name == "RocketTopicUnsubscribed")
     lines = [(at, event) for at, event in group.subscribed if gone[event.topic] >= FLIPS and event.topic]
     if not lines:

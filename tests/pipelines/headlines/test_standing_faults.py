@@ -13,6 +13,7 @@ from models.incidents.fault_facts import (
     MasterAbsence,
     MessageTrouble,
     RemovedTopics,
+    ReplacedFilters,
     SharedClientIds,
     SkewedShares,
 )
@@ -21,6 +22,7 @@ from pipelines.headlines.standing_faults import WORDINGS, fault_detail
 EXAMPLES: dict[FaultFacts, str] = {
     DifferingClients("strategy", (("AVG_BY_CIRCLE", ("c3",)), ("AVG", ("c1", "c2")))): "c3 uses AVG_BY_CIRCLE; c1, c2 use AVG",
     DifferingClients("subscription", (("orders *", tuple("abcde")),)): "a, b, c and 2 more read orders *",
+    ReplacedFilters("orders", ("a", "b")): "heartbeats set the filter of orders to a and b in turn",
     RemovedTopics(("orders", "refunds")): "heartbeats take orders, refunds from the group's subscription again and again",
     SharedClientIds(("c1",)): "more than one process is called c1",
     SharedClientIds(("${HOST}",)): "more than one process is called ${HOST}: a placeholder was not resolved",
