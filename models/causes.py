@@ -46,6 +46,7 @@ class RootCause(StrEnum):
     COORDINATOR_PAUSE = "coordinator_pause"
     GHOST_MEMBER = "ghost_member"
     NOT_AUTHORIZED = "not_authorized"
+    NETWORK = "network"
     SLOW_PROCESSING = "slow_processing"
     COORDINATOR_FAILOVER = "coordinator_failover"
     ASSIGNMENT_STORE_FAILED = "assignment_store_failed"

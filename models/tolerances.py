@@ -47,6 +47,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "incidents.standing_conditions.not_ready_min_us": Tolerance(
         10_000_000, "twice group.streams.heartbeat.interval.ms, 5 s by default (KIP-1071); the factor assumed"
     ),
+    "incidents.standing_conditions.unavailable_min_us": Tolerance(
+        60_000_000, "default.api.timeout.ms, 60 s by default (ConsumerConfig): a commit fails"
+    ),
     "incidents.static_restarts.kept_us": Tolerance(2_000_000),
     "kafka.expiry_bursts.together_us": Tolerance(1_000_000, "below the least usual heartbeat.interval.ms (ConsumerConfig); assumed"),
     "kafka.expiry_bursts.load_us": Tolerance(60_000_000, "the default session timeout, 45 s (KIP-735), and 15 s; assumed"),
@@ -113,6 +116,8 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.leadership_drain.within_us": Tolerance(15_000_000),
     "kafka.leadership_drain.fresh_us": Tolerance(600_000_000, "leader.imbalance.check.interval.seconds is 300"),
     "kafka.state.start_least_us": Tolerance(3_000_000),
+    "kafka.slow_loads.slow_us": Tolerance(60_000_000, "incidents.stuck_seconds; max.block.ms and default.api.timeout.ms, 60 s by default"),
+    "kafka.slow_loads.gap_seconds": Tolerance(120.0, "incidents.episode_gap_seconds"),
     "kafka.suspected_failures.late_us": Tolerance(180_000_000),
     "kafka.suspected_failures.early_us": Tolerance(10_000_000),
     "kafka.suspected_failures.tries_within_us": Tolerance(60_000_000),
@@ -153,6 +158,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.missing_evidence.margin_us": Tolerance(2_000_000),
     "kafka.root_causes.takeover_us": Tolerance(10_000_000, "6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms"),
     "kafka.root_causes.return_us": Tolerance(300_000_000),
+    "kafka.root_causes.cut_off_us": Tolerance(
+        5_000_000, "five times reconnect.backoff.max.ms, 1 s by default (CommonClientConfigs); assumed"
+    ),
     "kafka.root_causes.harmful_wait_us": Tolerance(5_000_000),
     "rocketmq.balance.skewed": Tolerance(1.5),
     "rocketmq.causes.look_back_us": Tolerance(4_000_000),

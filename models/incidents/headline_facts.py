@@ -152,6 +152,24 @@ class MoveFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadFacts:
+    """Offsets partitions that a broker took long to load; the longest time."""
+
+    broker: str | None
+    partitions: tuple[int, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ApartFacts:
+    """Clients of a group that found no coordinator; the longest time."""
+
+    group: str
+    client_count: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class RefusalFacts:
     """Refusals of one consumer for one reason.
 
@@ -333,6 +351,8 @@ HeadlineFacts: TypeAlias = (
     EpisodeFacts
     | PauseFacts
     | MoveFacts
+    | LoadFacts
+    | ApartFacts
     | RefusalFacts
     | TopologyFacts
     | LastDeliveryFacts

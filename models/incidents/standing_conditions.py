@@ -13,12 +13,14 @@ from typing import TypeAlias
 from models.events import Event
 from models.evidence import evidence, line_of
 from models.ids import make_id
-from models.incidents.headline_facts import LastDeliveryFacts, SharePartitionFacts, TopologyFacts
+from models.incidents.headline_facts import ApartFacts, LastDeliveryFacts, SharePartitionFacts, TopologyFacts
 from models.incidents.refusals import LINES_MAX
 from models.rows import KAFKA, Incident
 from models.tolerances import whole
+from models.units import US_PER_SECOND
 
 NOT_READY, POISON, TROUBLED = "topology_not_ready", "poison_record", "share_partition_troubled"
+UNAVAILABLE = "coordinator_unavailable"
 CRITICAL = frozenset({NOT_READY, "not_initialised"})
 """Conditions in which members get nothing, by kind or by what goes wrong."""
 
@@ -30,6 +32,12 @@ Internal topics of a new application are missing for less, until the broker has 
 
 DELIVERIES_MAX = whole("incidents.standing_conditions.deliveries_max")
 """Delivery attempts after which a record is archived (group.share.delivery.count.limit)."""
+
+UNAVAILABLE_MIN_US = whole("incidents.standing_conditions.unavailable_min_us")
+"""Shortest search for a coordinator that needs attention."""
+
+CLIENTS_MAX = 1_000
+"""Clients without coordinator that are remembered; beyond it the oldest go."""
 
 REFUSED = "INVALID_RECORD_STATE"
 """Error of an acknowledgement whose record the member does not hold."""
@@ -60,6 +68,8 @@ class Condition:
     """Of the last record on its last delivery attempt."""
     why: str = ""
     """Kind of trouble with a share partition's records."""
+    longest_us: int = 0
+    """The longest time that a client had no coordinator."""
 
     def add(self, event: Event, at: int) -> None:
         """Take one more line about it."""
@@ -77,6 +87,8 @@ class StandingConditions:
     records: dict[str, Condition] = field(default_factory=dict)
     """Records on their last delivery attempt, and troubled partitions, by partition."""
     ordinal: int = 0
+    lost: dict[str, Event] = field(default_factory=dict)
+    """Lines by which clients lost their coordinator, until they find one."""
     is_told: bool = False
     """The coordinator's own lines tell of the topology, so answers to members need not."""
 
@@ -93,6 +105,8 @@ class StandingConditions:
             self._troubled(event, f"{event.topic}-{event.partition}", str(event.fields.get("why")))
         elif event.name in ("ShareFetchCompleted", "ShareAcknowledgeCompleted"):
             self._acknowledged(event)
+        elif event.name in _SEARCH:
+            self._search(event, f"{event.place.file} {event.client_id}")
 
     def _answered(self, event: Event) -> None:
         """Take what an answer says of the topology."""
@@ -106,6 +120,25 @@ class StandingConditions:
             self._troubled(event, place, "refused")
         elif int(str(event.fields.get("deliveries") or 0)) >= DELIVERIES_MAX:
             self._record(event, place)
+
+    def _search(self, event: Event, client: str) -> None:
+        """Follow a client's search for its coordinator; a new consumer begins its own."""
+        if event.name == "ClientCoordinatorLost":
+            self.lost.setdefault(client, line_of(event))
+            if len(self.lost) > CLIENTS_MAX:
+                del self.lost[next(iter(self.lost))]
+            return
+        lost = self.lost.pop(client, None)
+        if lost is None or event.name != "ClientCoordinatorFound" or event.time_us - lost.time_us < UNAVAILABLE_MIN_US:
+            return
+        known = self.records.get(UNAVAILABLE)
+        if known is None:
+            known = self.records[UNAVAILABLE] = self._begun(UNAVAILABLE, lost.time_us)
+            known.count = 0
+        known.first_at, known.count = min(known.first_at, lost.time_us), known.count + 1
+        known.longest_us = max(known.longest_us, event.time_us - lost.time_us)
+        known.add(lost, lost.time_us)
+        known.add(event, event.time_us)
 
     def _topology(self, event: Event, state: str) -> None:
         at = event.time_us
@@ -161,7 +194,10 @@ class StandingConditions:
             yield self.topology
 
 
-ConditionFacts: TypeAlias = TopologyFacts | LastDeliveryFacts | SharePartitionFacts
+_SEARCH = frozenset({"ClientCoordinatorLost", "ClientCoordinatorFound", "ClientSubscribed", "ClientClosed", "ClientLeaveSent"})
+"""Events about a search, or about a client that ends or begins."""
+
+ConditionFacts: TypeAlias = TopologyFacts | LastDeliveryFacts | SharePartitionFacts | ApartFacts
 
 
 def condition_incident(cluster: str, group: str, condition: Condition) -> Incident[ConditionFacts]:
@@ -189,6 +225,8 @@ def condition_incident(cluster: str, group: str, condition: Condition) -> Incide
 def _facts(group: str, condition: Condition) -> ConditionFacts:
     if condition.kind == NOT_READY:
         return TopologyFacts(group, condition.topology_state, condition.detail)
+    if condition.kind == UNAVAILABLE:
+        return ApartFacts(group, condition.count, condition.longest_us / US_PER_SECOND)
     if condition.kind == TROUBLED:
         return SharePartitionFacts(group, condition.partition, condition.why, condition.count)
     return LastDeliveryFacts(group, condition.partition, condition.offset, condition.count - 1)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dashboards.wording.durations import duration
 from models.incidents.headline_facts import (
+    ApartFacts,
     LastDeliveryFacts,
+    LoadFacts,
     MoveFacts,
     PauseFacts,
     RefusalFacts,
@@ -17,7 +19,7 @@ from models.incidents.headline_facts import (
     StaticTakeoverFacts,
     TopologyFacts,
 )
-from pipelines.headlines.phrases import first_names, often
+from pipelines.headlines.phrases import counted, first_names, often
 
 GROUPS_NAMED_MAX = 5
 INSTANCES_NAMED_MAX = 3
@@ -63,6 +65,21 @@ def move(facts: MoveFacts) -> str:
     places = f"{_broker(facts.from_node)} to {_broker(facts.to_node)}"
     gap = f" and was away for {duration(facts.gap_seconds)}" if facts.gap_seconds is not None else ""
     return f"{facts.group}: its coordinator moved from {places}{gap}; no rebalance followed"
+
+
+def slow_load(facts: LoadFacts) -> str:
+    """Broker that loaded, and what, and for how long."""
+    count = len(facts.partitions)
+    what = f"__consumer_offsets-{facts.partitions[0]}" if count == 1 else f"each of {count} partitions of __consumer_offsets"
+    lasted = f"{'up to ' if count > 1 else ''}{duration(facts.seconds)}"
+    who = "a broker" if facts.broker is None else _broker(facts.broker)
+    return f"{who} took {lasted} to load {what}; no group there could join or commit until then"
+
+
+def apart(facts: ApartFacts) -> str:
+    """Clients without coordinator, and for how long."""
+    clients = counted(facts.client_count, "client")
+    return f"{facts.group}: {clients} found no coordinator for {duration(facts.seconds)}, and could not join or commit meanwhile"
 
 
 def _broker(node: str | None) -> str:

@@ -9,11 +9,13 @@ from models.incidents import headline_facts as facts_of
 from models.incidents.headline_facts import HeadlineFacts
 from models.rows import Incident
 from pipelines.headlines.group_conditions import (
+    apart,
     last_delivery,
     move,
     pause,
     refusal,
     removal,
+    slow_load,
     static_return,
     static_takeover,
     troubled_share_partition,
@@ -28,6 +30,8 @@ WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.EpisodeFacts: episode,
     facts_of.PauseFacts: pause,
     facts_of.MoveFacts: move,
+    facts_of.LoadFacts: slow_load,
+    facts_of.ApartFacts: apart,
     facts_of.RefusalFacts: refusal,
     facts_of.TopologyFacts: unready_topology,
     facts_of.LastDeliveryFacts: last_delivery,

@@ -54,7 +54,7 @@ ROOT_CAUSES = tuple(
         (
             *REBALANCE_CAUSES,
             *("rolling_restart", "broker_outage", "client_pause", "ghost_member", "slow_processing", "coordinator_pause"),
-            "not_authorized",
+            *("not_authorized", "network"),
         )
     )
 )
@@ -91,6 +91,7 @@ INCIDENT_KINDS = (
     "static_member_fenced",
     "static_restart",
     "coordinator_pause",
+    "coordinator_unavailable",
     "offsets_lost",
     "topology_not_ready",
     "poison_record",

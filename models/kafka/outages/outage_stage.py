@@ -34,6 +34,7 @@ from models.kafka.outages.outage_incidents import (
     takeover_incidents,
 )
 from models.kafka.outages.outage_rows import broker_outage, clock_divergences, partition_outages
+from models.kafka.outages.slow_loads import slow_load_incidents
 from models.kafka.outages.under_replication import under_replicated_spans
 from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, clocks_of, on_one_clock
 from models.kafka.partitions.brokers import BrokerAbsence
@@ -264,6 +265,7 @@ class OutageStage:
         without_outage = harmless(unblamed_rows, rows.partition_outages)
         self._add_incidents(rows, without_outage, rows, None)
         self._emit_directory_failures(rows, rows, None, [])
+        rows.incidents += slow_load_incidents(self.facts)
         rows.divergences += clock_divergences(self.cluster, self.skews)
         self.final.take(rows, None)
         self.final.sort()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 
 from models.events import Event, Witness, text_field
 from models.kafka.observations.actions import (
@@ -439,6 +440,8 @@ class ClientWindows:
         if leaves and not last.of_epoch and not last.is_announced and not self._is_announced(_next(last.generation), gone_at):
             yield ClientWindow(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         self._keep_openings(gone_at)
+        # The line of a late poll stands before that of its leave, and who has left leaves no more.
+        self._openings = {actor: list(dropwhile(_is_going, actions)) for actor, actions in self._openings.items()}
 
     def _has_strangers(self, last: ClientSight) -> bool:
         """Whether the group may have members whose joins no line shows."""
@@ -466,6 +469,10 @@ class ClientWindows:
             for actions in self._openings.values()
             for action in actions
         )
+
+
+def _is_going(action: MemberAction) -> bool:
+    return action.kind in _GOING
 
 
 def _next(generation: int | None) -> int | None:

@@ -414,7 +414,7 @@ class VerdictWriter:
         )
 
 
-_ADVISED_ROOTS = frozenset({RootCause.SLOW_PROCESSING, RootCause.COORDINATOR_PAUSE, RootCause.NOT_AUTHORIZED})
+_ADVISED_ROOTS = frozenset({RootCause.SLOW_PROCESSING, RootCause.COORDINATOR_PAUSE, RootCause.NOT_AUTHORIZED, RootCause.NETWORK})
 """Root causes whose advice helps, whatever started the rebalance."""
 
 

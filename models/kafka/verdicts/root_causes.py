@@ -39,6 +39,9 @@ TAKEOVER_US = whole("kafka.root_causes.takeover_us")
 RETURN_US = whole("kafka.root_causes.return_us")
 """Maximum time until a paused process returns; later events are unrelated."""
 
+CUT_OFF_US = whole("kafka.root_causes.cut_off_us")
+"""Shortest search for a coordinator that a client's pause does not explain."""
+
 _TELLING = frozenset({ActionKind.LOST_COORDINATOR, ActionKind.SUBSCRIBE, ActionKind.JOIN, ActionKind.FENCED})
 """Actions that show whether a silent process was only paused."""
 
@@ -180,6 +183,24 @@ def _has_heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
     return cut_off_at is None
 
 
+def _was_cut_off(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
+    """Return True if the process ran on, but reached no coordinator.
+
+    The coordinator, which ended its session, was at work.
+    """
+    expiries = [action for action in actions if action.kind is ActionKind.EXPIRE and action.is_certain]
+    return cause is Cause.SESSION_TIMEOUT and any(_was_apart(context, action) for action in expiries)
+
+
+def _was_apart(context: RebalanceContext, expiry: MemberAction) -> bool:
+    """Whether a client looked for its coordinator for long as its session ended."""
+    since = expiry.at - (_session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS) - US_PER_SECOND
+    actor = context.actor(expiry)
+    lost = [action for action in context.all_of(ActionKind.LOST_COORDINATOR) if context.actor(action) == actor and action.at >= since]
+    ends = [action.at for action in context.all_of(ActionKind.START) if context.actor(action) == actor and lost and action.at > lost[0].at]
+    return bool(ends) and ends[0] > expiry.at and ends[0] - lost[0].at >= CUT_OFF_US
+
+
 def _has_come_to(context: RebalanceContext, expiry: MemberAction) -> bool:
     actor = context.actor(expiry)
     silent_since = expiry.at - (_session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS)
@@ -255,6 +276,7 @@ _ROOTS: tuple[tuple[RootCause | Cause, Callable[[RebalanceContext, Cause, list[M
     (RootCause.SLOW_PROCESSING, _was_removed_before),
     (RootCause.NOT_AUTHORIZED, _was_denied),
     (RootCause.GHOST_MEMBER, _is_ghost),
+    (RootCause.NETWORK, _was_cut_off),
     (RootCause.CLIENT_PAUSE, _was_paused),
 )
 """Root causes with their rules; the first rule that holds decides."""

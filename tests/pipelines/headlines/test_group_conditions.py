@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from models.incidents.headline_facts import (
+    ApartFacts,
     HeadlineFacts,
     LastDeliveryFacts,
+    LoadFacts,
     MoveFacts,
     PauseFacts,
     RefusalFacts,
@@ -32,6 +34,12 @@ TOLD: dict[HeadlineFacts, str] = {
     MoveFacts("orders", "1", "2", 0.76): (
         "orders: its coordinator moved from broker 1 to broker 2 and was away for 760 ms; no rebalance followed"
     ),
+    LoadFacts("1", (21,), 180.0): ("broker 1 took 3 min to load __consumer_offsets-21; no group there could join or commit until then"),
+    LoadFacts(None, (2, 21), 180.0): (
+        "a broker took up to 3 min to load each of 2 partitions of __consumer_offsets; no group there could join or commit until then"
+    ),
+    ApartFacts("orders", 1, 600.0): "orders: 1 client found no coordinator for 10 min, and could not join or commit meanwhile",
+    ApartFacts("orders", 2, 90.0): "orders: 2 clients found no coordinator for 1 min 30 s, and could not join or commit meanwhile",
     MoveFacts("orders", None, "2", None): "orders: its coordinator moved from another broker to broker 2; no rebalance followed",
     RefusalFacts("orders", "b", "group_full", 3): "orders: b was refused 3 times; the group has as many members as group.max.size allows",
     RefusalFacts("orders", None, "not_authorized", 1): "orders: a consumer that no line names was refused; it may not read as this group",
