@@ -159,7 +159,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.root_causes.takeover_us": Tolerance(10_000_000, "6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms"),
     "kafka.root_causes.return_us": Tolerance(300_000_000),
     "kafka.root_causes.cut_off_us": Tolerance(
-        5_000_000, "five times reconnect.backoff.max.ms, 1 s by default (CommonClientConfigs); assumed"
+        20_000_000, "twenty times reconnect.backoff.max.ms, 1 s by default (CommonClientConfigs); assumed"
     ),
     "kafka.root_causes.harmful_wait_us": Tolerance(5_000_000),
     "rocketmq.balance.skewed": Tolerance(1.5),

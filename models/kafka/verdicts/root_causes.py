@@ -198,7 +198,14 @@ def _was_apart(context: RebalanceContext, expiry: MemberAction) -> bool:
     actor = context.actor(expiry)
     lost = [action for action in context.all_of(ActionKind.LOST_COORDINATOR) if context.actor(action) == actor and action.at >= since]
     ends = [action.at for action in context.all_of(ActionKind.START) if context.actor(action) == actor and lost and action.at > lost[0].at]
-    return bool(ends) and ends[0] > expiry.at and ends[0] - lost[0].at >= CUT_OFF_US
+    if not ends or ends[0] <= expiry.at or ends[0] - lost[0].at < CUT_OFF_US:
+        return False
+    # Only a process that ran on is refused under its former member id; another one subscribes.
+    later = (action for action in context.since(lost[0].at) if context.actor(action) == actor and action.kind in _AFTER_CUT)
+    return next((action.kind is ActionKind.FENCED for action in later), False)
+
+
+_AFTER_CUT = frozenset({ActionKind.FENCED, ActionKind.SUBSCRIBE, ActionKind.JOIN, ActionKind.CLOSE, ActionKind.LEAVE})
 
 
 def _has_come_to(context: RebalanceContext, expiry: MemberAction) -> bool:

@@ -133,7 +133,7 @@ class Judge:
             return verdict
         if not came and not went:
             came, went = self._last_change(run, before, client_list, seen)
-        if (came or went) and not _contradicts(run, before, came, went):
+        if came or went:
             return self._members(run, came, went, client_list)
         return self._fallback(run, before)
 
@@ -161,7 +161,9 @@ class Judge:
             index -= 1
         if index <= 0 or client_list.starts[index] < since:
             return set(), set()
-        return self._difference(client_list.versions[index - 1], client_list.versions[index])
+        came, went = self._difference(client_list.versions[index - 1], client_list.versions[index])
+        is_old = before is not None and client_list.starts[index] <= before.asked_at
+        return (set(), set()) if is_old and _contradicts(run, before, came, went) else (came, went)
 
     def _members(self, run: AllocationRun, came: set[str], went: set[str], client_list: ClientList) -> Verdict:
         causes = {

@@ -82,13 +82,13 @@ def _filtering(group: Group) -> list[StandingFault]:
     """A topic whose filter is set back to what it was, again and again."""
     changes = [(at, replaced, event) for at, event in group.subscribed if (replaced := replaced_filter(event)) is not None]
     counts = Counter(replaced for _, replaced, _ in changes)
-    there_and_back = {(topic, *sorted((one, other))) for topic, one, other in counts if (topic, other, one) in counts}
-    for topic, one, other in sorted(there_and_back):
-        both = {(topic, one, other), (topic, other, one)}
+    there_and_back = {(topic, *sorted((old, new))) for topic, old, new in counts if (topic, new, old) in counts}
+    for topic, old, new in sorted(there_and_back):
+        both = {(topic, old, new), (topic, new, old)}
         lines = [(at, event) for at, replaced, event in changes if replaced in both]
         if len(lines) > FLIPS:  # there, back, and there once more: no change of mind
             members = sorted({life.client_id for life in group.lives}, key=clear)
-            facts = ReplacedFilters(topic, (one, other))
+            facts = ReplacedFilters(topic, (old, new))
             return [StandingFault("subscription_mismatch", members, lines[0][0], None, facts, [event for _, event in lines][:LINES_MAX])]
     return []
 
