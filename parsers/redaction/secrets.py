@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
+from parsers.arrow_arrays import flags
 from parsers.formats.lines import Flags
 from parsers.records.row_builders import canonical_json
 
@@ -112,10 +113,13 @@ def mask_credentials(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Mask credentials in the columns with text from logs."""
     for name, mask_column in (*((name, _masked) for name in _TEXTS), (_FIELDS, _fields_masked)):
         place = batch.schema.get_field_index(name)
-        column = batch.column(place) if place >= 0 and batch.num_rows else pa.array([], pa.string())
-        rows = _suspicious(column)
-        if rows.any():
-            changed = pc.replace_with_mask(column, pa.array(rows), mask_column(column.filter(pa.array(rows))))
+        if place < 0 or not batch.num_rows:
+            continue
+        column = batch.column(place)
+        suspicious = _suspicious(column)
+        if suspicious.any():
+            rows = flags(suspicious)
+            changed = pc.replace_with_mask(column, rows, mask_column(column.filter(rows)))
             batch = batch.set_column(place, batch.schema.field(place), changed)
     return batch
 
@@ -128,7 +132,7 @@ def _signs() -> BytesAhoCorasick:
 
 def _suspicious(column: pa.Array) -> Flags:
     """Flag texts in which the much slower patterns may match."""
-    flags = np.zeros(len(column), dtype=bool)
+    suspicious = np.zeros(len(column), dtype=bool)
     _, offsets, data = column.buffers()
     hits = _signs().find_matches_as_indexes(data.to_pybytes().lower()) if data is not None and len(column) else []
     if hits:
@@ -136,8 +140,8 @@ def _suspicious(column: pa.Array) -> Flags:
         # A word found across the end of a text may hide one in the next.
         places = np.array([(start, end - 1) for _, start, end in hits], dtype=np.int64).ravel()
         rows = np.searchsorted(ends, places, side="right")
-        flags[rows[rows < len(column)]] = True
-    return flags
+        suspicious[rows[rows < len(column)]] = True
+    return suspicious
 
 
 def mask(text: str) -> str:
