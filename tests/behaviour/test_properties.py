@@ -93,12 +93,47 @@ def test_any_log_gives_a_history(events: list[Event]) -> None:
     assert len({row.rebalance_id for row in history.rebalances}) == len(history.rebalances)
 
 
+def breaks(events: list[Event]) -> list[tuple[str, str | None]]:
+    """Neighbours in the chain of states that do not fit."""
+    chain = replay(events).group_transitions
+    return [
+        (before.to_state, after.from_state) for before, after in pairwise(chain) if after.from_state not in {before.to_state, None, "Empty"}
+    ]
+
+
 @settings(max_examples=200, deadline=None)
 @given(event_lists())
 def test_the_chain_of_states_is_unbroken(events: list[Event]) -> None:
-    chain = replay(events).group_transitions
-    for before, after in pairwise(chain):
-        assert after.from_state == before.to_state or (after.from_state in {None, "Empty"})
+    assert breaks(events) == []
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_the_chain_goes_on_where_a_member_worked_on_without_a_line_of_its_assignment(is_loaded: bool) -> None:
+    named = [
+        *[("AssignmentReceived", 1_000_000)] * 4,
+        ("ClientJoined", 1_000_000),
+        ("ClientHeartbeatRebalancing", 701_000_000),
+        *[("GroupLoaded", 701_000_000)] * is_loaded,
+    ]
+    events = [
+        Event(
+            name,
+            at,
+            at,
+            LogPosition(f"{EVENTS[name].witness}.log", number + 1, number),
+            Witness(EVENTS[name].witness),
+            "",
+            name,
+            node="1",
+            group=GROUP,
+            generation=1 if name == "ClientJoined" else None,
+            member_id=MEMBERS[0],
+            client_id="a" if EVENTS[name].witness == "client" else None,
+        )
+        for number, (name, at) in enumerate(named)
+    ]
+    assert replay(events).group_transitions
+    assert breaks(events) == []
 
 
 @settings(max_examples=100, deadline=None)

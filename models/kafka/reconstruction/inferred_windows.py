@@ -86,7 +86,7 @@ def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, befor
         _inferred("RebalanceStarted", client_window.started, client_window.generation_before) if client_window.started is not None else None
     )
     if at == len(replay.windows) and before is not None and before.outcome == "open" and started is not None:
-        _end_before(before, client_window, started)
+        _end_before(replay, before, client_window, started)
     window = RebalanceWindow(
         replay.next_ordinal(client_window.generation_before),
         client_window.generation_before,
@@ -102,7 +102,7 @@ def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, befor
     return window
 
 
-def _end_before(before: RebalanceWindow, client_window: ClientWindow, started: Event) -> None:
+def _end_before(replay: ClassicReplay, before: RebalanceWindow, client_window: ClientWindow, started: Event) -> None:
     """End an open window whose members' logs tell no SyncGroup.
 
     Its member worked on for long: what it waited for came right after its join, which not every log has. Only a refused SyncGroup
@@ -118,6 +118,12 @@ def _end_before(before: RebalanceWindow, client_window: ClientWindow, started: E
         and first.kind is not ActionKind.SYNC_FAILED
     ):
         before.outcome, before.ended, before.ended_at = "stable", replace(joined, name="AssignmentReceived"), joined.time_us
+        if replay.changes and replay.changes[-1].after is State.COMPLETING_REBALANCE:
+            before.inferred_steps += 1
+            step = StateTransition(
+                State.COMPLETING_REBALANCE, State.STABLE, True, before.ended, before.generation_after, before.members_after, None
+            )
+            replay.changes.append(step)
     else:
         before.outcome, before.ended, before.ended_at = "superseded", started, started.time_us
 
@@ -161,7 +167,13 @@ def _inferred_steps(window: RebalanceWindow, client_window: ClientWindow) -> Ite
 
 
 def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[StateTransition], generation: int | None) -> None:
-    """Continue the group's states from the window's end."""
+    """Continue the group's states from the window's end.
+
+    A load of the group may have changed its state since the window before; the chain of states goes on from there.
+    """
+    if steps and replay.changes and steps[0].before not in (None, State.EMPTY, replay.changes[-1].after):
+        reached = replay.changes[-1].after
+        steps[0] = replace(steps[0], before=reached if reached in VALID_PREVIOUS[steps[0].after] else None)
     replay.changes.extend(steps)
     if steps:
         replay.group.state = steps[-1].after
