@@ -6,7 +6,7 @@ first; causes and witnesses come from the models themselves.
 
 from __future__ import annotations
 
-from models.causes import Cause
+from models.causes import Cause, RootCause
 from models.events import Witness
 
 SYSTEMS = ("kafka", "rocketmq")
@@ -49,15 +49,7 @@ ALLOCATION_CAUSES = (
     "unknown",
 )
 REBALANCE_CAUSES = tuple(dict.fromkeys(KAFKA_CAUSES + ALLOCATION_CAUSES))
-ROOT_CAUSES = tuple(
-    dict.fromkeys(
-        (
-            *REBALANCE_CAUSES,
-            *("rolling_restart", "broker_outage", "client_pause", "ghost_member", "slow_processing", "coordinator_pause"),
-            *("not_authorized", "network"),
-        )
-    )
-)
+ROOT_CAUSES = tuple(dict.fromkeys((*REBALANCE_CAUSES, *(str(cause) for cause in RootCause))))
 OUTAGE_CAUSES = (
     "broker_down_single_replica",
     "controlled_shutdown_single_replica",
