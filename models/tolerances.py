@@ -331,6 +331,12 @@ POLL_SLACK_SHARE = 0.05
 The thread looks every retry.backoff.ms, 100 ms by default (AbstractCoordinator.HeartbeatThread), and counts from the last poll.
 """
 
+TOGETHER_MIN = 3
+"""Minimum number of members that fail together (assumed).
+
+None of them is to blame then. Two that share a host may lose and find their network together.
+"""
+
 CONNECT_DELAY_US = 300 * US_PER_SECOND
 """scheduled.rebalance.max.delay.ms (DistributedConfig, KIP-415).
 

@@ -30,7 +30,7 @@ from models.incidents.headline_facts import (
 )
 from models.incidents.static_returns import avoided_seconds
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
-from models.tolerances import real
+from models.tolerances import TOGETHER_MIN, real
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
 EPISODE_GAP_SECONDS = real("incidents.episode_gap_seconds")
@@ -393,13 +393,6 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeS
         story=story,
         has_new_coordinator=kind == "coordinator_move",
     )
-
-
-TOGETHER_MIN = 3
-"""Minimum number of members that failed at once (assumed).
-
-To name one of them would mislead.
-"""
 
 
 def _failed_together(rows: Sequence[Rebalance], worst: Person | None) -> ActionsTogether | None:

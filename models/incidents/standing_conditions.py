@@ -85,7 +85,10 @@ class StandingConditions:
     topology: Condition | None = None
     over: list[Condition] = field(default_factory=list)
     records: dict[str, Condition] = field(default_factory=dict)
-    """Records on their last delivery attempt, and troubled partitions, by partition."""
+    """What several lines tell of, by partition.
+
+    Records on their last delivery attempt, troubled partitions; and clients' searches for a coordinator, by its kind.
+    """
     ordinal: int = 0
     lost: dict[str, Event] = field(default_factory=dict)
     """Lines by which clients lost their coordinator, until they find one."""

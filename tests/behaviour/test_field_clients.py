@@ -11,8 +11,8 @@ import pytest
 
 from pipelines.analysis.in_process import analyze
 from tests.behaviour.coordinator_log import CONSUMER, JAVA, PARTITION, START, Story, member
-from tests.behaviour.test_field_cases import began, consumer, joined, turn, worst
-from tests.behaviour.test_field_coordinators import MANAGER, Files, told
+from tests.behaviour.test_field_cases import began, consumer, joined, told, turn, worst
+from tests.behaviour.test_field_coordinators import MANAGER, Files
 
 COORDINATOR = "kafka-1:9092 (id: 2147483646 rack: null)"
 LOST = f"Group coordinator {COORDINATOR} is unavailable or invalid due to cause:"
@@ -44,7 +44,7 @@ def put_out(client: str, lost_at: float | None, heard_at: float) -> Files:
 
 
 def expired_root(files: Files, folder: Path) -> str | None:
-    return next(row.root_cause for row in told(folder, files).rebalances if row.generation_before == 5)
+    return next(row.root_cause for row in told(folder, **files).rebalances if row.generation_before == 5)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ CLASS = "internals.ConsumerCoordinator"
     ids=["ten minutes", "a takeover", "another start"],
 )
 def test_a_long_search_for_a_coordinator_needs_attention(tmp_path: Path, files: Files, words: str | None) -> None:
-    found = [each for each in told(tmp_path, files).incidents if each.kind == "coordinator_unavailable"]
+    found = [each for each in told(tmp_path, **files).incidents if each.kind == "coordinator_unavailable"]
     assert [each.severity for each in found] == (["warning"] if words else [])
     assert all(words is not None and words in each.headline for each in found)
 
@@ -105,10 +105,10 @@ def loaded(milliseconds: int, *, is_java: bool) -> Files:
 
 @pytest.mark.parametrize("is_java", [False, True], ids=["2.4", "4.1"])
 def test_a_load_of_minutes_is_told_though_no_group_is_named(tmp_path: Path, is_java: bool) -> None:
-    (incident,) = told(tmp_path / "slow", loaded(180_000, is_java=is_java)).incidents
+    (incident,) = told(tmp_path / "slow", **loaded(180_000, is_java=is_java)).incidents
     assert (incident.kind, incident.severity) == ("coordinator_unavailable", "warning")
     assert f"broker 1 took 3 min to load {PARTITION}; no group there could join or commit" in incident.headline
-    assert list(told(tmp_path / "fast", loaded(900, is_java=is_java)).incidents) == []
+    assert list(told(tmp_path / "fast", **loaded(900, is_java=is_java)).incidents) == []
 
 
 # -- other kinds, each by one witness --------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ STORIES: dict[str, tuple[Callable[[], Files], Truth]] = {
 @pytest.mark.parametrize("name", STORIES)
 def test_what_a_client_did_is_told_of_it(tmp_path: Path, name: str) -> None:
     files, truth = STORIES[name]
-    found = told(tmp_path, files())
+    found = told(tmp_path, **files())
     incident = worst(found)
     assert (incident.kind, incident.severity) == (truth.kind, truth.severity)
     assert truth.words in incident.headline
@@ -270,5 +270,5 @@ def test_an_epoch_without_an_end_is_not_told_as_one_of_no_length(tmp_path: Path)
     story = Story(JAVA).others(-300, 0)
     story.say(0, "[GroupId orders] Member m2 joins the consumer group using the consumer protocol.")
     story.say(0.001, "[GroupId orders] Bumped group epoch to 8 with metadata hash 123.")
-    (incident,) = told(tmp_path, {"server": story.others(60, 900)}).incidents
+    (incident,) = told(tmp_path, server=story.others(60, 900)).incidents
     assert "nobody stopped; m2 joined" in incident.headline

@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 
 from models.rows import Incident
-from pipelines.analysis.in_process import Analysis, analyze
-from tests.behaviour.coordinator_log import CONSUMER, PARTITION, SCALA, Story, member, write
-from tests.behaviour.test_field_cases import added, began, consumer, joined, turn, worst
+from pipelines.analysis.in_process import Analysis
+from tests.behaviour.coordinator_log import CONSUMER, PARTITION, SCALA, Story, member
+from tests.behaviour.test_field_cases import added, began, consumer, joined, told, turn, worst
 
 Files = dict[str, Story]
-
-
-def told(folder: Path, files: Files) -> Analysis:
-    return analyze([write(folder, ((f"{name}.log", story) for name, story in files.items()))])
 
 
 def all_expire(back_after: float, back: range = range(4), loaded_at: float | None = None) -> Files:
@@ -129,7 +125,7 @@ STORIES: dict[str, tuple[Callable[[], Files], Truth]] = {
 @pytest.mark.parametrize("name", STORIES)
 def test_what_a_broker_did_is_told_of_it(tmp_path: Path, name: str) -> None:
     files, truth = STORIES[name]
-    found = told(tmp_path, files())
+    found = told(tmp_path, **files())
     incident = worst(found)
     assert (incident.kind, incident.severity) == (truth.kind, truth.severity)
     assert truth.words in incident.headline
@@ -143,7 +139,7 @@ def moves_told(found: Analysis) -> list[Incident[str]]:
 
 
 def test_a_coordinator_that_moves_is_told_where_nobody_rebalances(tmp_path: Path) -> None:
-    found = told(tmp_path, moved())
+    found = told(tmp_path, **moved())
     (incident,) = moves_told(found)
     assert (incident.groups, incident.severity) == (["orders"], "info")
     assert "from broker 1 to broker 2 and was away for 760 ms; no rebalance followed" in incident.headline
@@ -152,12 +148,12 @@ def test_a_coordinator_that_moves_is_told_where_nobody_rebalances(tmp_path: Path
 
 
 def test_a_load_of_minutes_needs_attention(tmp_path: Path) -> None:
-    (incident,) = moves_told(told(tmp_path, moved(load_seconds=240)))
+    (incident,) = moves_told(told(tmp_path, **moved(load_seconds=240)))
     assert incident.severity == "warning"
 
 
 def test_a_move_that_a_rebalance_follows_is_told_with_it(tmp_path: Path) -> None:
-    assert moves_told(told(tmp_path, moved(rebalance_at=20))) == []
+    assert moves_told(told(tmp_path, **moved(rebalance_at=20))) == []
 
 
 # -- leaders ---------------------------------------------------------------------------------------------------------
@@ -174,7 +170,7 @@ def unclean(line: str) -> Files:
 
 def test_an_unclean_election_says_that_records_may_be_lost(tmp_path: Path) -> None:
     change = "isr: [2] -> [3], leader: 2 -> 3, leaderEpoch: 4 -> 5, partitionEpoch: 7 -> 8"
-    found = told(tmp_path, unclean(f"UNCLEAN {CHANGED}: {change}"))
+    found = told(tmp_path, **unclean(f"UNCLEAN {CHANGED}: {change}"))
     (outage,) = found.outages
     assert (outage.at_risk, outage.ended_by, outage.leader_before, outage.leader_after) == (True, "unclean_election", "2", "3")
     assert worst(found).severity == "critical"
@@ -190,7 +186,7 @@ def test_an_unclean_election_says_that_records_may_be_lost(tmp_path: Path) -> No
     ids=["replicas that move with their leader", "a clean election"],
 )
 def test_no_loss_is_told_of_other_elections(tmp_path: Path, line: str) -> None:
-    assert list(told(tmp_path, unclean(line)).incidents) == []
+    assert list(told(tmp_path, **unclean(line)).incidents) == []
 
 
 # -- what the version decides ----------------------------------------------------------------------------------------
@@ -208,5 +204,5 @@ def test_offsets_are_kept_as_long_as_the_version_does_by_default(
     story.say(0.02, f"Group etl with generation 9 is now empty ({PARTITION})")
     if version is not None:
         story.add(-400, f"INFO Kafka version : {version} (org.apache.kafka.common.utils.AppInfoParser)")
-    (row,) = told(tmp_path, {"server": story}).offsets_at_risk
+    (row,) = told(tmp_path, server=story).offsets_at_risk
     assert row.retention_seconds == days * 86_400

@@ -199,6 +199,8 @@ class ClusterFacts:
         """
         given: Event | None = None
         taken: Event | None = None
+        if partition is None:
+            return None, None
         for place in range(bisect_right(self.loads, by, key=lambda load: load.at) - 1, -1, -1):
             load = self.loads[place]
             if load.partition != partition:
@@ -224,7 +226,9 @@ class ClusterFacts:
 
     def was_deleted(self, group: str, at: int, reach_us: int) -> bool:
         """Whether somebody had a group deleted within `reach_us` of a time."""
-        return any(name == group and abs(deleted_at - at) <= reach_us for deleted_at, name, _ in self.deletions)
+        low = bisect_left(self.deletions, at - reach_us, key=lambda deletion: deletion[0])
+        high = bisect_right(self.deletions, at + reach_us, key=lambda deletion: deletion[0])
+        return any(name == group for _, name, _ in self.deletions[low:high])
 
     def session_ms_of(self, group: str | None) -> int | None:
         """Session timeout in force for a group whose own is out of bounds."""

@@ -5,7 +5,9 @@ The group keeps its generation (GroupMetadataManager.loadGroup), but nobody coul
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from models.causes import RootCause
 from models.ids import make_id
@@ -22,15 +24,14 @@ def quiet_moves(
     moves: Iterable[CoordinatorMove], rebalances: Sequence[Rebalance], departures: Sequence[BrokerDeparture]
 ) -> Iterator[CoordinatorMove]:
     """Moves that no rebalance and no departure of a broker tells of."""
+    rows = sorted(rebalances, key=lambda row: row.began)
+    over = list(accumulate((row.over_at for row in rows), max))
     for move in moves:
         at = first_known(move.left_at, move.loaded_at)
-        if not any(_tells(row, at) for row in rebalances) and not any(_stands_behind(departure, move, at) for departure in departures):
+        begun = bisect_right(rows, at + TAKEOVER_US, key=lambda row: row.began)
+        is_near = begun > 0 and over[begun - 1] >= at - TAKEOVER_US
+        if not is_near and not any(_stands_behind(departure, move, at) for departure in departures):
             yield move
-
-
-def _tells(row: Rebalance, at: int) -> bool:
-    """Whether a rebalance stands near a move."""
-    return row.began - TAKEOVER_US <= at <= row.over_at + TAKEOVER_US
 
 
 def _stands_behind(departure: BrokerDeparture, move: CoordinatorMove, at: int) -> bool:

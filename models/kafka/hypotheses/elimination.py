@@ -327,8 +327,8 @@ def may_have_failed_to_store(context: RebalanceContext) -> bool:
     if not _as_if_timed_out(context) or context.inferred_departures or context.appeared:
         return False
     since = context.start - TROUBLE_US
-    moved = any(since <= load.at <= context.start for load in context.facts.loads)
-    return moved or bool(context.facts.node_changes_between(since, context.start))
+    facts = context.facts
+    return bool(facts.loads_between(since, context.start) or facts.node_changes_between(since, context.start))
 
 
 def was_sync_given_up(context: RebalanceContext) -> bool:

@@ -20,7 +20,6 @@ from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import PHASE_OVERRUN_US, real, whole
 from models.units import US_PER_MS
-from models.weights import Shares
 
 COOPERATIVE_SINCE = (2, 4)
 """First clients with a cooperative assignor (KIP-429)."""
@@ -238,7 +237,7 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     return _topics_or_metadata(context, actor, actions, said_subscription=cause is Cause.SUBSCRIPTION_CHANGE)
 
 
-def _planned_by_time(context: RebalanceContext, actor: str | None) -> Shares | None:
+def _planned_by_time(context: RebalanceContext, actor: str | None) -> weights.Shares | None:
     """Shares for a member that rejoins when its library plans to.
 
     None at other times.

@@ -11,6 +11,7 @@ from models.causes import RootCause
 from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import LoadFacts
+from models.incidents.standing_conditions import UNAVAILABLE
 from models.kafka.cluster.facts import ClusterFacts, Load
 from models.rows import KAFKA, Incident
 from models.tolerances import real, whole
@@ -56,7 +57,7 @@ def _incident(cluster: str, loads: Sequence[Load]) -> Incident[LoadFacts]:
         cluster=cluster,
         system=KAFKA,
         incident_id=make_id("incident", make_id("slow load", cluster, loads[0].node, loads[0].at)),
-        kind="coordinator_unavailable",
+        kind=UNAVAILABLE,
         severity="warning",
         groups=[],
         started_at=first.at - _lasted(first),

@@ -10,13 +10,7 @@ from models.events import Witness
 from models.kafka.cluster.expiry_bursts import LOAD_US, TOGETHER_US
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.tolerances import whole
-
-MEMBERS_MIN = 3
-"""Minimum number of members (assumed).
-
-Two that share a host may lose and find their network together.
-"""
+from models.tolerances import TOGETHER_MIN, whole
 
 RETURNED_US = whole("kafka.lone_pauses.returned_us")
 """Longest time until a living member hears that it is out, and joins."""
@@ -27,7 +21,7 @@ _RETURNS = frozenset({ActionKind.JOIN, ActionKind.ID_HANDED_OUT, ActionKind.REPL
 def has_expired_alive(context: RebalanceContext, start: int) -> bool:
     """Whether all members that expired at a time came back at once."""
     expiries = [action for action in context.all_of(ActionKind.EXPIRE) if abs(action.at - start) <= TOGETHER_US and _is_told(action)]
-    if len({action.member_id for action in expiries}) < MEMBERS_MIN or _follows_load(context, start):
+    if len({action.member_id for action in expiries}) < TOGETHER_MIN or _follows_load(context, start):
         return False
     until = max(action.at for action in expiries)
     return {context.actor(action) for action in expiries} <= _back_by(context, until)
