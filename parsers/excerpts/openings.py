@@ -44,6 +44,8 @@ class Openings:
         self._longest = sorted({max(pattern.template.literals, key=len).strip() for pattern in catalogue.patterns})
         self._in_bytes = [text.encode() for text in self._texts]
         self._bytes = ahocorasick_rs.BytesAhoCorasick(self._in_bytes)
+        self._leads = _leads(self._search, catalogue.group_loggers.passed_over)
+        self._leads_in_bytes = {number: tuple(lead.encode() for lead in leads) for number, leads in self._leads.items()}
 
     def may_know(self, message: str) -> bool:
         """Return True if a message contains an entry's longest fixed words."""
@@ -65,7 +67,8 @@ class Openings:
     def places(self, text: str) -> list[int]:
         """Positions at which a message may begin, ascending."""
         hits = self._search.find_matches_as_indexes(text, overlapping=True)
-        return sorted({start for _, start, _ in hits if not (start and text[start].isalpha() and text[start - 1].isalpha())})
+        apart = (hit for hit in hits if not (hit[1] and text[hit[1]].isalpha() and text[hit[1] - 1].isalpha()))
+        return sorted({start for number, start, _ in apart if not (number in self._leads and text[:start].endswith(self._leads[number]))})
 
     def prefix_places(self, text: str) -> list[int]:
         """Positions of prefixes; each starts a record."""
@@ -82,8 +85,29 @@ class Openings:
         hits = search.find_matches_as_indexes(data, overlapping=True)
         hits = [hit for hit in hits if hit[0] != last] if is_telling else hits
         prefixes = [start for number, start, _ in hits if number < count]
-        plain = [start for number, start, _ in hits if number >= count and not _is_inside(data, start)]
+        plain = [
+            start
+            for number, start, _ in hits
+            if number >= count and not _is_inside(data, start) and not (number in self._leads and self._is_led(data, number, start))
+        ]
         return np.unique(np.array(prefixes, dtype=np.int64)), np.unique(np.array(plain, dtype=np.int64))
+
+    def _is_led(self, data: Buffer, number: int, start: int) -> bool:
+        """Return True for words within a text that is passed over."""
+        return any(bytes(data[max(0, start - len(lead)) : start]) == lead for lead in self._leads_in_bytes[number])
+
+
+def _leads(search: ahocorasick_rs.AhoCorasick, passed_over: Sequence[str]) -> dict[int, tuple[str, ...]]:
+    """Words before an opening, by its number, where both are of a text that is passed over.
+
+    What another program says in such words is no message of the catalogue.
+    """
+    leads: dict[int, tuple[str, ...]] = {}
+    for text in passed_over:
+        for number, start, _ in search.find_matches_as_indexes(text, overlapping=True):
+            if start:
+                leads[number] = (*leads.get(number, ()), text[:start])
+    return leads
 
 
 def _is_inside(data: Buffer, start: int) -> bool:

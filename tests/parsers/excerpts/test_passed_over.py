@@ -1,0 +1,31 @@
+"""What is passed over begins no message, whatever words of one stand in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parsers.catalogue.catalogue import catalogue
+from parsers.excerpts.openings import openings_of
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+
+BOOTED = "The broker[broker-a, 127.0.0.1:10911] boot success. serializeType=JSON and name server is 127.0.0.1:9876"
+ADDRESSES = "user specified name server address: 127.0.0.1:9876"
+
+
+def test_a_brokers_log_with_words_of_a_client_is_read_in_its_layout_and_zone(tmp_path: Path) -> None:
+    log = tmp_path / "broker.log"
+    lines = [f"2026-11-26 02:40:2{second} INFO main - {text}" for second, text in enumerate((f"Set {ADDRESSES}", BOOTED))]
+    log.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (read,) = analyze([str(log)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")]))).log_files
+    assert (read["layout"], read["recognised"]) == ("rocketmq_server", 1)
+    assert read["first_at"] == read["last_at"]
+
+
+def test_words_of_a_message_begin_none_within_a_text_that_is_passed_over() -> None:
+    openings, passed_over = openings_of(catalogue()), catalogue().group_loggers.passed_over
+    assert openings.places(f"main - {ADDRESSES}") == [7]
+    assert [text for text in passed_over if openings.places(f"main - {text}") not in ([], [7])] == []
+    data = "\n".join(f"main - {text}" for text in passed_over).encode()
+    _, places = openings.byte_places(data)
+    assert all(data[:place].endswith(b"main - ") for place in places)
