@@ -134,9 +134,11 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "PartitionHistory": ("reassigned", "offline"),
     "RefusalSpell": ("principal",),
     "Peer": ("doubt_us",),
-    "RequestSign": ("doubt_us",),
     "RequestWindows": ("epochs", "broker", "answered", "unheard"),
     "Roster": ("logs",),
+    "Sign": ("doubt_us",),
+    "StandingCondition": ("longest_us",),
+    "StandingConditions": ("lost",),
 }
 """Fields that classes got after checkpoints were written, oldest first.
 

@@ -7,7 +7,7 @@ import lzma
 import types
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from models.kafka.groups.group_stage import GroupStage
 from models.kafka.outages.outage_stage import OutageStage
 from models.kafka.partitions.broker_clocks import BrokerClocks
 from models.state_codec import UnreadableState
-from models.stored_classes import STORED, class_of, name_of
+from models.stored_classes import ADDED_FIELDS, STORED, class_of, name_of
 from pipelines.analysis import stages
 from pipelines.analysis.in_process import analyze
 from tests.conftest import ROOT
@@ -129,3 +129,12 @@ def test_a_name_stands_for_one_class(name: str) -> None:
     assert is_dataclass(found) or issubclass(found, Enum)
     assert name_of(found) == name
     assert ":" not in name
+
+
+@pytest.mark.parametrize("name", ADDED_FIELDS)
+def test_fields_that_came_later_are_of_a_stored_class_and_have_a_default(name: str) -> None:
+    of_class = {each.name: each for each in fields(class_of(name))}
+
+    assert name in STORED
+    for added in ADDED_FIELDS[name]:
+        assert of_class[added].default is not MISSING or of_class[added].default_factory is not MISSING
