@@ -98,7 +98,7 @@ class Openings:
 
 
 def _leads(search: ahocorasick_rs.AhoCorasick, passed_over: Sequence[str]) -> dict[int, tuple[str, ...]]:
-    """Words before an opening, by its number, where both are of a text that is passed over.
+    """Words before openings in texts that are passed over, by number.
 
     What another program says in such words is no message of the catalogue.
     """
