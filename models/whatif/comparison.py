@@ -123,7 +123,7 @@ class Comparison:
             return
         before_ms, after_ms = before.stopped_ms(self.ends_ms), after.stopped_ms(self.ends_ms)
         saved = (before_ms - after_ms) / 1000
-        if abs(before_ms - after_ms) <= self.by_chance_ms:
+        if abs(before_ms - after_ms) <= self.by_chance_ms and self._may_end_with_heartbeat(min(before_ms, after_ms)):
             saved = 0.0
         elif self._is_beat_missed(round(change.stopped_seconds * 1000) - before_ms):
             saved = change.stopped_seconds - after_ms / 1000
@@ -143,6 +143,10 @@ class Comparison:
             change.effect = "sooner"
         elif abs(waits - saved) * 1000 > UNCHANGED_MS:
             change.effect = "longer" if waits > saved else "shorter"
+
+    def _may_end_with_heartbeat(self, waited_ms: int) -> bool:
+        """Whether a wait may be for somebody's next heartbeat; a longer one is for a timeout."""
+        return waited_ms <= self.heartbeat_ms + LATE_MS
 
     def _is_beat_missed(self, late_ms: int) -> bool:
         """Whether a wait differs from the first run's by whole heartbeat intervals.

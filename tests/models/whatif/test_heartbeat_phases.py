@@ -82,6 +82,15 @@ def test_a_heartbeat_that_was_just_missed_is_chance(waited: int, before: int, af
     assert change.stopped_seconds - change.saved_seconds == pytest.approx(stopped)
 
 
+@pytest.mark.parametrize(("before", "after", "stopped"), [(7_788, 6_786, 6.786), (2_900, 1_900, 2.9), (7_788, 1_900, 7.788)])
+def test_unknown_heartbeats_put_only_those_waits_in_doubt_that_end_with_one(before: int, after: int, stopped: float) -> None:
+    """A longer wait ends with a session, which the last contact before a silence tells."""
+    delay = Configuration(initial_delay_ms=10_000)
+    told = Comparison(logged(before), run(before), run(after), 10**9, delay, by_chance_ms=6_000, heartbeat_ms=HEARTBEAT_MS)
+    (change,) = told.changes
+    assert change.stopped_seconds - change.saved_seconds == pytest.approx(stopped)
+
+
 @pytest.mark.parametrize(("works_on", "effects"), [(True, ["shorter", "shorter"]), (False, ["same", "same"])])
 def test_members_that_work_on_do_so_in_a_rebalance_that_the_first_run_lacks(works_on: bool, effects: list[str]) -> None:
     rows, before = logged(1_000, 2_000), run(1_000)
