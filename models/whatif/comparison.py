@@ -145,7 +145,10 @@ class Comparison:
             change.effect = "longer" if waits > saved else "shorter"
 
     def _may_end_with_heartbeat(self, waited_ms: int) -> bool:
-        """Whether a wait may be for somebody's next heartbeat; a longer one is for a timeout."""
+        """Whether a wait may be for somebody's next heartbeat.
+
+        A longer one is for a timeout.
+        """
         return waited_ms <= self.heartbeat_ms + LATE_MS
 
     def _is_beat_missed(self, late_ms: int) -> bool:

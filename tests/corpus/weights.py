@@ -43,6 +43,10 @@ DETAIL_CAUSES = {
 """Causes that a truth names only in its detail."""
 
 
+FACTORS = frozenset({"SEEN_FIRST"})
+"""Weights that others are multiplied with; they decide whenever they are used."""
+
+
 @dataclass(slots=True)
 class Decided:
     """Which weights decided a rebalance, and for which cause."""
@@ -72,7 +76,7 @@ class Recorder:
         self.used.clear()
         found = rules.rank(context)
         best = found.best
-        names = {each for each in self.used if _says(each, best.cause, best.probability)}
+        names = {each for each in self.used if each in FACTORS or _says(each, best.cause, best.probability)}
         key = (context.known.group if hasattr(context.known, "group") else "", context.window.generation_before, context.start)
         self.decided[key] = Decided(names, best.cause.value)
         return found

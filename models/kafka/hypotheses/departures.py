@@ -12,7 +12,7 @@ from models.causes import Cause
 from models.events import Witness, int_field
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.hypotheses.joins import restarts
-from models.kafka.hypotheses.timeouts import is_echo, poll_rhythm
+from models.kafka.hypotheses.timeouts import has_polled_in_time, is_echo, poll_rhythm
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 
@@ -147,6 +147,8 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
 
     It is the heartbeat thread that leaves for a consumer that polled too late.
     """
+    if has_polled_in_time(context, actor=actor, action=action):
+        return weights.POLLED_IN_TIME.value
     often = 0 if has_whole_group_left(context) else poll_rhythm(context)
     if often:
         return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value

@@ -116,12 +116,10 @@ def has_gone_as_it_came(context: RebalanceContext, arrival: MemberAction, depart
 
     It is not its former self: it was stopped before it got an assignment.
     """
-    are_named = bool(arrival.member_id and departure.member_id)
-    return (
-        arrival.member_id == departure.member_id
-        if are_named
-        else arrival.at < departure.at and context.actor(arrival) not in context.members_before
-    )
+    if arrival.member_id and departure.member_id:
+        return arrival.member_id == departure.member_id
+    actor = context.actor(arrival)
+    return arrival.at < departure.at and actor not in context.members_before and actor not in context.members_after
 
 
 def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:

@@ -175,6 +175,8 @@ def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[
 def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
     if action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and _was_refused_before(context, action):
         return False
+    if action.instance_id and context.was_readmitted(action):
+        return False
     if action.kind is ActionKind.REJOIN and not context.is_new(action):
         return not (_was_told(context, action) or _follows_others(context, action) or _is_of_the_next(context, action))
     if action.kind is ActionKind.JOIN and action.member_id is None and context.actor(action) in context.members_before:

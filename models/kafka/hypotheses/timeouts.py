@@ -285,6 +285,22 @@ def _is_too_long(context: RebalanceContext, action: MemberAction, interval_ms: i
     return action.at - member.first_seen_at < interval_ms * US_PER_MS - NOTICED_US
 
 
+def has_polled_in_time(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> bool:
+    """Whether a member that left had polled within its poll interval.
+
+    JoinGroup is sent in poll() (KIP-62), so each member of the generation before polled after that one's rebalance began.
+    False where the interval is not known.
+    """
+    interval_ms = max_poll_interval_ms(context, action, actor)
+    if interval_ms is None or actor is None:
+        return False
+    left_at = action.at if action is not None else context.start
+    since = left_at - interval_ms * US_PER_MS + NOTICED_US
+    began = context.previous.started_at if context.previous is not None and actor in context.members_before else None
+    joins = context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=since, end=left_at)
+    return (began is not None and since < began <= left_at) or any(context.actor(join) == actor and join.at <= left_at for join in joins)
+
+
 def session_timeout_ms(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> int | None:
     """Session timeout from coordinator or request, client's configuration, or assumption."""
     capped = context.facts.session_ms_of(context.group)

@@ -224,7 +224,7 @@ class RebalanceContext:
             actor = self.actor(action)
             if actor in never_came and has_only_given_id(action):
                 continue
-            if action.instance_id and action.at < self.start - EFFECT_US:
+            if action.instance_id and (action.at < self.start - EFFECT_US or self.was_readmitted(action)):
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
             if self.window.outcome == "coordinator_lost" and self._has_gone_to_successor(action):
                 continue
@@ -245,6 +245,12 @@ class RebalanceContext:
         generation, over = self.window.generation_before, self.join_phase_start
         joins = self.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=over - CLOCK_TOLERANCE_US, end=over)
         return [action for action in joins if self._has_come_after(generation, action, self.actor(action))]
+
+    def was_readmitted(self, action: MemberAction) -> bool:
+        """Whether a JoinGroup was answered with the generation before, as a static member's is."""
+        joins = self._outcomes_of_joins.get(self.actor(action), ())
+        outcome = next((later for later in joins if later.at >= action.at), None)
+        return outcome is not None and outcome.kind is ActionKind.JOINED and outcome.generation == self.window.generation_before
 
     def _has_come_after(self, generation: int | None, action: MemberAction, actor: str | None) -> bool:
         """Whether a JoinGroup led into a later generation only.

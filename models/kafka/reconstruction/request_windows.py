@@ -191,8 +191,8 @@ class RequestWindows:
             self.members.hand_out(event, answered_at(event))
         elif code == NOT_COORDINATOR and has_waited(event):
             yield from self._lost(event)
-        elif is_taken_unanswered(event) and event.member_id and event.member_id not in self.members.peers:
-            self.unheard.setdefault(event.member_id, RequestSign(handled_at(event), line_of(event)))
+        elif code not in FINE and has_waited(event) and event.member_id:
+            self._waited_in_vain(event, event.member_id)
         if code not in FINE or generation is None or not event.member_id:
             return
         self.is_modern = text_field(event, "leader_id") is None  # a consumer group has none, nor have its classic members
@@ -203,6 +203,17 @@ class RequestWindows:
             self._readmitted(event)
         else:
             yield from self._phase_over(event, generation)
+
+    def _waited_in_vain(self, event: Event, member: str) -> None:
+        """Note that a join phase was under way: a sender that went meanwhile.
+
+        Its JoinGroup waited for the end of the phase, and was refused instead.
+        """
+        sign = RequestSign(handled_at(event), line_of(event))
+        if member not in self.members.peers:
+            self.unheard.setdefault(member, sign)
+        elif not is_taken_unanswered(event):
+            self._notice(sign)
 
     def _take_back(self, generation: int) -> None:
         """Go on from the last epoch of a downgraded group."""
@@ -265,10 +276,15 @@ class RequestWindows:
     def _expired(self, by: int) -> Iterator[tuple[str, RequestSign]]:
         """Sessions that ran out by a time.
 
-        While heartbeats are answered without a rebalance, none has.
+        While heartbeats are answered without a rebalance, none has: a member whose session would long be over was heard by a
+        coordinator without a log, and may expire at any time after.
         """
         since, noticed = self._since, self.noticed.at if self.noticed is not None else FOREVER
         for member, sign in self.members.silent(by):
+            latest = min(noticed, by)
+            if sign.at + ANSWER_US < since < latest:
+                yield member, RequestSign(latest, sign.event, latest - since)
+                continue
             at = noticed if 0 < sign.at - noticed <= ANSWER_US else sign.at
             yield member, RequestSign(min(max(at, since), by), sign.event, sign.doubt_us)
 
@@ -337,7 +353,7 @@ class RequestWindows:
             self.members.hear(event, last if last is not None else handled_at(event))
 
     def _notice(self, sign: RequestSign) -> None:
-        if self.noticed is None and not self._is_covered(sign.at):
+        if (self.noticed is None or sign.at < self.noticed.at) and not self._is_covered(sign.at):
             self.noticed = sign
 
     def _is_current(self, event: Event) -> bool:

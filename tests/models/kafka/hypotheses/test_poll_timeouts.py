@@ -79,3 +79,20 @@ JOINS = "74.990 ClientJoinSent client_id=a"
 def test_who_goes_on_without_looking_for_its_coordinator_had_polled_too_late(lines: tuple[str, ...], cause: str) -> None:
     """Clients before 2.1 don't say why they leave; a new process has to find its coordinator first."""
     assert left(*lines).cause == cause
+
+
+@pytest.mark.parametrize(("interval_ms", "confidence", "rival"), [(300_000, 0.96, None), (30_000, 0.9, 0.07)])
+def test_who_joined_within_its_poll_interval_left_by_its_own_will(interval_ms: int, confidence: float, rival: float | None) -> None:
+    """Joins are sent in poll(), so that the interval can't be over."""
+    story = f"""
+    1.000 MemberAdded client_id=a member_id=a#1
+    1.000 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1 reason_state=Empty
+    4.000 GenerationStarted generation=1 member_count=2
+    4.010 AssignmentReceived generation=1 member_count=2
+    60.000 RebalanceStarted generation=1 reason_id=leave reason_member_id=a#1 client_reason="not provided"
+    60.000 MemberLeft client_id=a member_id=a#1 rebalance_timeout_ms={interval_ms} client_reason="not provided"
+    60.300 GenerationStarted generation=2 member_count=1
+    60.310 AssignmentReceived generation=2 member_count=1
+    """
+    row = next(row for row in replay(events_of(story.strip().splitlines())).rebalances if row.generation_before == 1)
+    assert (row.cause, round(row.confidence, 2), row.alternatives.get("poll_timeout")) == ("member_leave", confidence, rival)
