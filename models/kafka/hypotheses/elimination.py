@@ -10,7 +10,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import has_whole_group_left
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, REQUEST_LOG, Hypothesis
-from models.kafka.hypotheses.joins import first_of_empty, returned_unseen
+from models.kafka.hypotheses.joins import first_of_empty, had_members, returned_unseen
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
     follows_load,
@@ -76,7 +76,7 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
         return [Hypothesis(cause, share, actions[cause], REQUEST_LOG) for cause, share in weights.VANISHED.of.items()]
     if _is_right_after_assignment(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_AT_ONCE.of.items()]
-    if window.state_before is None and _has_initial_delay(context):
+    if window.state_before is None and _has_initial_delay(context) and not had_members(context):
         first = list(context.joiners.values())
         return [
             Hypothesis(c, share, first if c is Cause.NEW_GROUP else [], REQUEST_LOG) for c, share in weights.ONE_INITIAL_DELAY.of.items()
@@ -223,28 +223,35 @@ def heard_too_late(context: RebalanceContext) -> list[MemberAction]:
 
     They heard of it when they next spoke to it.
     """
-    first_late: dict[str, MemberAction] = {}
+    first_late: dict[str | None, MemberAction] = {}
     before, after = context.window.generation_before, context.window.generation_after
     following = after if after is not None else (before or 0) + 1
     for action in context.actions:
         actor = context.actor(action)
-        if actor is None or action.at <= context.join_phase_start or actor in first_late:
+        if (actor is None and not _begins_unseen(context, action)) or action.at <= context.join_phase_start or actor in first_late:
             continue
         if action.kind is ActionKind.JOINED and (action.generation or 0) >= following:
             break
-        if _is_out(context, actor) and says_unknown_member(action) and actor not in context.known.shared:
-            member_id = context.members_before.get(actor, action.member_id)
+        if _is_out(context, actor, action) and says_unknown_member(action) and actor not in context.known.shared:
+            member_id = context.members_before.get(actor or "", action.member_id)
             first_late[actor] = replace(action, kind=ActionKind.EXPIRE, at=min(action.at, context.start), member_id=member_id)
     return list(first_late.values())
 
 
-def _is_out(context: RebalanceContext, actor: str) -> bool:
+def _is_out(context: RebalanceContext, actor: str | None, action: MemberAction) -> bool:
     """Whether a member is not in the new generation, and did not leave.
 
     Some libraries name no generation; there a group that went empty has lost all that were seen.
     """
-    was_there = actor in context.members_before or (context.window.generation_before is None and context.window.outcome == "empty")
+    unnamed = context.window.generation_before is None
+    was_there = actor in context.members_before or (unnamed and context.window.outcome == "empty") or _begins_unseen(context, action)
     return was_there and actor not in context.members_after and actor not in context.departed
+
+
+def _begins_unseen(context: RebalanceContext, action: MemberAction) -> bool:
+    """Whether an action first shows a rebalance without a known generation."""
+    window = context.window
+    return window.generation_before is None and window.outcome == "open" and action.at == context.start
 
 
 def last_heard(context: RebalanceContext, vanished: MemberAction) -> int:

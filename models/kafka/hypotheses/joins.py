@@ -14,7 +14,7 @@ from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles
 from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.knowledge import CONNECT
 from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
@@ -144,13 +144,16 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
 
     Each further step of the delay takes another member that joins, and only the Java coordinator waits so above generation 0.
     """
+    evicted = {context.actor(action) for action in context.actions_of(ActionKind.EVICT)}
+    if any(context.actor(action) in evicted and not context.is_ambiguous(context.actor(action)) for action in actions):
+        return [Hypothesis(cause, share, actions, EARLIER_LINES) for cause, share in weights.RETURNED_BEFORE_EVICTION.of.items()]
     duration = (context.window.open_until or context.start) - context.start
     delay = context.facts.initial_delay_ms * US_PER_MS
     steps = duration // delay if delay else 0
     initial = 1 <= steps <= max(1, len(actions)) and duration - steps * delay <= delay * INITIAL_DELAY_OVERRUN
     members_after = context.window.members_after
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
-    ends_as_one_goes = not initial and _ends_as_one_goes(context)
+    ends_as_one_goes = had_members(context) or (not initial and _ends_as_one_goes(context))
     likely = (weights.HELD_UNTIL_ONE_WENT if ends_as_one_goes else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
     if context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
         likely = min(likely, weights.FIRST_OF_ONE_KNOWN[Cause.NEW_GROUP])  # others may be in the group
@@ -158,6 +161,18 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
         Hypothesis(Cause.NEW_GROUP, likely, actions, EARLIER_LINES),
         Hypothesis(Cause.MEMBER_JOIN, 1 - likely, actions, EARLIER_LINES),
     ]
+
+
+def had_members(context: RebalanceContext) -> bool:
+    """Whether lines show that the group had members as it began.
+
+    The coordinator prints the state that the first one came in, and who had not rejoined as the join phase ended; only a member is told of
+    a rebalance.
+    """
+    near = context.actions_of(ActionKind.JOIN, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)
+    states = {text_field(action.event, "state") for action in near}
+    heard = context.actions_of(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, start=context.start - 1)
+    return State.STABLE.value in states or bool(context.first_by_actor(ActionKind.EVICT)) or any(map(is_rebalance_notice, heard))
 
 
 def _ends_as_one_goes(context: RebalanceContext) -> bool:

@@ -173,12 +173,22 @@ class RebalanceContext:
             return True
         if action.event.witness is Witness.CLIENT and self._has_another_id(self.actor(action)):
             return True  # its log doesn't say under which id it asks
-        if action.member_id is None:
+        if action.member_id is None or self._has_named_id(action):
             return False
         first = self.known.first_generation.get(action.member_id)
         if first is not None and self.window.generation_before is not None:
             return first > self.window.generation_before or self.was_empty
         return first is None and action.member_id not in self._ids_before and bool(self.members_before)
+
+    def _has_named_id(self, action: MemberAction) -> bool:
+        """Whether a client names its id, and no line gave it one.
+
+        It had it before its log begins.
+        """
+        if action.event.witness is not Witness.CLIENT or self.members_before or self.previous is not None:
+            return False
+        given = (failure for failure in self.all_of(ActionKind.JOIN_FAILED) if failure.at <= action.at and has_only_given_id(failure))
+        return all(self.actor(failure) != self.actor(action) for failure in given)
 
     def _has_another_id(self, actor: str | None) -> bool:
         """Whether a client is in the new generation under another id.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from models.events import Event, names_field, text_field
-from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.actions import ALREADY_REBALANCING, ActionKind, MemberAction
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
@@ -55,7 +55,7 @@ class Clients:
         key = (log_of(event.place.file), event.client_id)
         if event.name == "ClientJoined":
             self._ids[key] = event.member_id or self._ids.get(key) or ""
-        elif event.name == "ClientAssigned" and event.generation is None:
+        elif _shows_member(event):
             self._ids.setdefault(key, "")  # a member, though the line of its join is not here
         elif event.name in _FORGETS or _forgets_id(event):
             self._ids[key] = None
@@ -65,6 +65,7 @@ class Clients:
             self._starting[key] = True
         elif event.name == "ClientRevoked":
             self._starting.pop(key, None)
+            self._ids.setdefault(key, "")  # it owned what it gives up
         elif event.name == "ClientJoining":
             if self._starting.pop(key, False):
                 self._ids[key] = None  # none until the coordinator assigns one, because the first request may remain unanswered
@@ -78,6 +79,12 @@ class Clients:
         for key in clients:
             self._ids.pop(key, None)
             self._starting.pop(key, None)
+
+
+def _shows_member(event: Event) -> bool:
+    """Return True for an event that only members have."""
+    is_notice = event.name == "ClientRejoinRequested" and text_field(event, "why") == ALREADY_REBALANCING
+    return is_notice or event.name == "ClientHeartbeatRebalancing" or (event.name == "ClientAssigned" and event.generation is None)
 
 
 def _forgets_id(event: Event) -> bool:

@@ -289,10 +289,13 @@ class ClientWindows:
     def _synced(self, action: MemberAction, actor: str | None) -> None:
         """Take an assignment, or a join without a generation."""
         newest = self._newest
-        is_of_newest = newest is not None and (actor in newest.members or (actor is None and action.generation == newest.generation))
+        is_of_newest = newest is not None and (actor in newest.members or (actor is None and _is_of_nameless(action, newest)))
         if newest is None or not is_of_newest or (action.generation is not None and action.generation != newest.generation):
             if actor is not None and action.generation is None:
                 self._joined_unnamed(action, actor)
+            elif actor is not None and newest is None and action.generation is not None and action.generation > 0:
+                self._joined(action, actor)  # the log begins between its join and its assignment
+                self._waiting[-1].synced = action
             return
         if newest.generation is None and self._has_begun_since(actor, newest.last_at, action.at):
             self._joined_unnamed(action, actor)
@@ -397,7 +400,8 @@ class ClientWindows:
         """Rebalances that are shown, without any member's join."""
         if self._has_epochs or self._is_told:
             return
-        shown = [action for action, _ in self._candidates(-FOREVER, FOREVER, *_SHOWINGS) if action.kind in _SHOWINGS]
+        candidates = (action for action, _ in self._candidates(-FOREVER, FOREVER, *_SHOWINGS))
+        shown = [action for action in candidates if action.kind in _SHOWINGS or is_rebalance_notice(action)]
         last_at: int | None = None
         for action in shown:
             if last_at is None or action.at - last_at > HOLD_US:
@@ -469,6 +473,14 @@ class ClientWindows:
             for actions in self._openings.values()
             for action in actions
         )
+
+
+def _is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
+    """Whether a nameless member's assignment is of a generation.
+
+    Lines of kafka-python name the generation as a member joins, and not again as it is assigned partitions.
+    """
+    return action.generation == sight.generation or (action.generation is None and sight.has_nameless)
 
 
 def _is_going(action: MemberAction) -> bool:

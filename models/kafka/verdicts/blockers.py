@@ -90,13 +90,14 @@ def _awaited_members(context: RebalanceContext) -> list[Person]:
     unsynced = _unsynced(context)
     if unsynced or window.open_until is None or context.was_empty:
         return unsynced
-    evicted = _evicted(context)
-    if evicted:
-        return evicted
-    removed = _removed_at_last(context)
-    if removed:
-        return removed
-    end = window.open_until
+    return _held_up(context, window.open_until)
+
+
+def _held_up(context: RebalanceContext, end: int) -> list[Person]:
+    """Members that the join phase waited for, which ended at a time."""
+    for find in (_evicted, _removed_at_last):
+        if people := find(context):
+            return people
     return _ghosts(context, end) or _slow_rejoiner(context, end) or _somebody(context, end)
 
 
@@ -207,6 +208,8 @@ def _awaited(context: RebalanceContext) -> list[Person]:
         return []
     if removed := _removed_at_last(context):
         return removed
+    if window.joined is not None and window.open_until is not None and end - window.open_until < SLOW_REJOIN_US:
+        return _held_up(context, window.open_until)  # the logs end right behind its join phase
     if window.joined is not None:
         leader = context.previous.leader if context.previous is not None else None
         has_leader = leader is not None and context.roster.actor(leader) not in context.departed
