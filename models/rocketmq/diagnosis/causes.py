@@ -98,6 +98,9 @@ class Judge:
         if late and not run.topic.startswith(RETRY) and run.topic not in life.topics:
             return Verdict("subscription_change", weights.TOPIC_AFTER_START.value, {life.client_id: "subscription_change"})
         if run.asked_at <= life.ran_at + FIRST_US and not late:
+            if life.started_at is None and run.asked_at <= life.begun_at + SLACK_US:
+                others = {"consumer_stop": weights.STOP_AS_LOG_BEGINS.value}
+                return Verdict("consumer_start", weights.RUN_AS_LOG_BEGINS.value, alternatives=others)
             return Verdict("consumer_start", weights.RUN_AT_START.value, offenders)
         earlier_at = self._run_before(run, before, self._trigger(run)[1])
         client_list = self._primary()
