@@ -266,11 +266,25 @@ def short_sentence(finding: RatedChange) -> str:
 
     outlook = finding.outlook
     count, left = len(outlook.changes), outlook.left
-    spared = f"{count - left:,} of {counted(count, 'rebalance')}" if left < count else f"{counted(left - count, 'rebalance')} more"
-    parts = [] if left == count else [spared]
+    parts = [f"{count - left:,} of {counted(count, 'rebalance')}"] if left < count else []
     parts += [f"perhaps {outlook.perhaps:,} fewer still"] if outlook.perhaps else []
-    parts += [_of_members(outlook.saved_member_seconds)] if outlook.saved_member_seconds > 0 else []
-    return f"{turn(finding)}: {', '.join(parts)}; {cost(finding)}"
+    parts += list(_saved(finding))
+    parts += [f"though {counted(left - count, 'rebalance')} more"] if left > count else []
+    return f"{turn(finding)}: {', '.join(parts)}; {cost(finding)}" if parts else f"{turn(finding)}; {cost(finding)}"
+
+
+def _saved(finding: RatedChange) -> Iterator[str]:
+    """Downtime that is saved.
+
+    That of members, or of the group where no line tells how many they are.
+    """
+    from dashboards.wording.durations import duration
+
+    outlook = finding.outlook
+    if outlook.saved_member_seconds >= LEAST_TOLD:
+        yield _of_members(outlook.saved_member_seconds)
+    elif outlook.saved_seconds >= LEAST_TOLD:
+        yield f"{duration(outlook.saved_seconds)} of {duration(outlook.stopped_seconds)} not stopped"
 
 
 def _of_members(seconds: float) -> str:
@@ -279,6 +293,8 @@ def _of_members(seconds: float) -> str:
     return f"{value:,.1f} member-{unit} less" if value < FEW_UNITS else f"{value:,.0f} member-{unit} less"
 
 
+LEAST_TOLD = 0.05
+"""Seconds that are not told as none."""
 MANY_SECONDS = 120
 """Times of members from here on are told in minutes."""
 FEW_UNITS = 10
