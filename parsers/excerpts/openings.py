@@ -25,6 +25,9 @@ _LARGE_BYTES = 1 << 22
 _TELLING_WORDS = 24
 """Characters of fixed words that say which product wrote them."""
 
+THREAD = "[thrd:"
+"""Mark that stands within other prefixes, too, so that no record ends before it."""
+
 _TELLING = 9
 """Fewer characters than this begin many other texts."""
 
@@ -35,11 +38,13 @@ class Openings:
     def __init__(self, catalogue: Catalogue) -> None:
         outer = [prefix for prefix in catalogue.prefixes.values() if not prefix.inside and not prefix.mark]
         prefixes = {form.literals[0] for prefix in outer for form in prefix.texts}
-        marks = {prefix.mark for prefix in catalogue.prefixes.values() if prefix.mark}
+        marks = {mark for prefix in catalogue.prefixes.values() for mark in prefix.marks if mark != THREAD}
         plain = {_first_words(pattern.template.literals) for pattern in catalogue.patterns if not pattern.prefix} | {_COMPLETED}
+        threads = [THREAD] if any(THREAD in prefix.marks for prefix in catalogue.prefixes.values()) else []
         self._prefixes = sorted(text for text in prefixes | marks if len(text) >= _TELLING)
         self._plain = sorted({text for text in plain if len(text.strip()) >= _TELLING} - set(self._prefixes))
-        self._texts = [*self._prefixes, *self._plain, _RECEIVED]
+        self._texts = [*self._prefixes, *threads, *self._plain, _RECEIVED]
+        self._heads = len(self._prefixes) + len(threads)
         self._search = ahocorasick_rs.AhoCorasick(self._texts)
         self._longest = sorted({max(pattern.template.literals, key=len).strip() for pattern in catalogue.patterns})
         self._in_bytes = [text.encode() for text in self._texts]
@@ -67,20 +72,21 @@ class Openings:
     def places(self, text: str) -> list[int]:
         """Positions at which a message may begin, ascending."""
         hits = self._search.find_matches_as_indexes(text, overlapping=True)
-        apart = (hit for hit in hits if not (hit[1] and text[hit[1]].isalpha() and text[hit[1] - 1].isalpha()))
+        apart = (hit for hit in hits if not _is_in_word(text, hit[1]))
         return sorted({start for number, start, _ in apart if not (number in self._leads and text[:start].endswith(self._leads[number]))})
 
     def prefix_places(self, text: str) -> list[int]:
         """Positions of prefixes; each starts a record."""
         count = len(self._prefixes)
-        return sorted({start for number, start, _ in self._search.find_matches_as_indexes(text, overlapping=True) if number < count})
+        hits = self._search.find_matches_as_indexes(text, overlapping=True)
+        return sorted({start for number, start, _ in hits if number < count and not _is_in_word(text, start)})
 
     def byte_places(self, data: Buffer, *, is_telling: bool = False) -> tuple[Ints, Ints]:
         """Byte positions of prefixes, and of messages without one.
 
         With `telling`, without those that are seldom read.
         """
-        count, last = len(self._prefixes), len(self._texts) - 1
+        count, last = self._heads, len(self._texts) - 1
         search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long
         hits = search.find_matches_as_indexes(data, overlapping=True)
         hits = [hit for hit in hits if hit[0] != last] if is_telling else hits
@@ -108,6 +114,11 @@ def _leads(search: ahocorasick_rs.AhoCorasick, passed_over: Sequence[str]) -> di
             if start:
                 leads[number] = (*leads.get(number, ()), text[:start])
     return leads
+
+
+def _is_in_word(text: str, start: int) -> bool:
+    """Return True for a position between two letters."""
+    return start > 0 and text[start].isalpha() and text[start - 1].isalpha()
 
 
 def _is_inside(data: Buffer, start: int) -> bool:

@@ -16,7 +16,7 @@ def json_document(text: str | bytes) -> dict[str, Any] | None:
     if not raw.startswith(b"{"):
         return None
     if not raw.endswith(b"}"):
-        raw = raw.rstrip(b",] \t\r\n")
+        raw = raw.rstrip(b",.;] \t\r\n")
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -391,7 +391,7 @@ def _json_stamp(value: Any) -> str | None:
         return _millis(_in_millis(value))
     if isinstance(value, float):
         return _millis(value * 1000)
-    return value if isinstance(value, str) else None
+    return value if isinstance(value, str) and any(map(str.isdecimal, value)) else None  # without a digit it was made unreadable
 
 
 def _in_millis(value: int) -> int:

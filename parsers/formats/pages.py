@@ -33,10 +33,14 @@ _RICH = re.compile(r"\\'([0-9A-Fa-f]{2})|\\u(-?\d{1,5}) ?\??|\\(par|line)\b ?|\\
 _RICH_BREAKS = (b"\\par", b"\\line")
 
 _NEST = re.compile(
-    rb"(?:^|(?<=[\s`'\"]))(?P<level>ERROR|WARN|INFO|DEBUG) (?P<message>\[(?:Consumer|ConsumerGroup|Runner|Cluster|Connection|BrokerPool)\] "
-    rb"[^\n]*?) \{(?P<values>\"timestamp\":[^\n]*\})"
+    rb"(?:^|(?<=[\s`'\"])|(?<=\x1b\[\d\dm)|(?<=\x1b\[\dm))(?P<level>ERROR|WARN|INFO|DEBUG) "
+    rb"(?P<message>\[(?:Consumer|ConsumerGroup|Runner|Cluster|Connection|BrokerPool)\] [^\n]*?) "
+    rb"\{(?:(?P<values>\"timestamp\":[^\n]*\})|(?P<escaped>\\\"timestamp\\\":(?:[^\"\\\n]|\\.)*\}))"
 )
-"""What NestJS writes of kafkajs (kafka-logger.ts): level, message, and the other values as JSON."""
+"""What NestJS writes of kafkajs (kafka-logger.ts): level, message, and the other values as JSON.
+
+Behind a colour, too, and within a JSON string.
+"""
 
 
 class Unwrapped(NamedTuple):
@@ -167,8 +171,11 @@ class NestWrapper:
         match = _NEST.search(line)
         if match is None:
             return None
-        message = match["message"].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-        return Unwrapped(b'{"level":"%s","message":"%s",%s' % (match["level"], message, match["values"]))
+        message, values = match["message"], match["values"]
+        if values is None:
+            values = to_utf8(unescape_json(match["escaped"].decode("utf-8", "replace")))
+        quoted = message.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+        return Unwrapped(b'{"level":"%s","message":"%s",%s' % (match["level"], quoted, values))
 
 
 def _rich(match: re.Match[str]) -> str:
