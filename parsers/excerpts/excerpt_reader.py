@@ -315,8 +315,10 @@ class ExcerptReader:
         for end in ends:
             bare = bare_end(text[start:end])
             exact = logger is not None and end == logger.start()
-            # The last value is empty, and its blank was lost.
-            yield start + len(bare), f"{bare if exact else _BLANKS.sub(' ', unescape_json(bare))} "
+            tidy = bare if exact else _BLANKS.sub(" ", unescape_json(bare))
+            # The last value is empty and its blank was lost, or its full stop was.
+            yield start + len(bare), f"{tidy} "
+            yield start + len(bare), f"{tidy}."
 
     def _header(self, text: str, stop: int, lead: str, pending: str, logger: str | None, message: str) -> tuple[Header, str | None]:
         """Read time, level and logger from the text around a message.

@@ -33,6 +33,12 @@ LINES = {
 }
 
 
+@pytest.mark.parametrize("behind", [".", "", "**", ".**"])
+def test_a_full_stop_may_be_lost(tmp_path: Path, behind: str) -> None:
+    line = f"**2029-04-02 10:15:13,310 - INFO - Leaving consumer group (mill){behind}\n"
+    assert [row["group"] for row in read_bytes(tmp_path, line.encode()).rows()] == ["mill"]
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_are_recognised(tmp_path: Path, name: str) -> None:
     rows = read_bytes(tmp_path, LINES[name].encode() + b"\n").rows()
