@@ -27,7 +27,7 @@ def outage(facts: OutageFacts) -> str:
     subject = _replica_name(named[0]) if len(named) == 1 else f"{len(named)} partitions"
     lasted = "still open" if facts.longest_seconds is None else f"up to {duration(facts.longest_seconds)}"
     vacant = "at once with another leader" if facts.longest_seconds == 0 else f"without leader, {lasted}"
-    clauses = [f"{_what_went(facts)}: {subject} {vacant}"]
+    clauses = [": ".join([*_what_went(facts), f"{subject} {vacant}"])]
     clauses += [f"{_elected_uncleanly(facts)}, so that acknowledged records may be lost"] if facts.at_risk_count else []
     clauses += [f"{facts.coordinator_count} of them held coordinators"] if facts.coordinator_count else []
     return "; ".join([*clauses, *_what_followed(facts.consequences)])
@@ -41,12 +41,14 @@ def _elected_uncleanly(facts: OutageFacts) -> str:
     return f"{count} of the new leaders {'was' if count == 1 else 'were'} not in sync"
 
 
-def _what_went(facts: OutageFacts) -> str:
-    """Brokers that went, and brokers that lost a directory only."""
-    clauses = [f"{brokers_named(facts.brokers) if facts.brokers else 'a broker'} went"]
-    if not facts.directory_brokers:
-        return clauses[0]
-    return " and ".join([*(clauses if facts.brokers else []), f"a log directory of {brokers_named(facts.directory_brokers)} failed"])
+def _what_went(facts: OutageFacts) -> list[str]:
+    """Brokers that went, and brokers that lost a directory only.
+
+    None where no line tells what became of them.
+    """
+    gone = [f"{brokers_named(facts.brokers)} went"] if facts.brokers else []
+    failed = [f"a log directory of {brokers_named(facts.directory_brokers)} failed"] if facts.directory_brokers else []
+    return [" and ".join([*gone, *failed])] if gone or failed else []
 
 
 def _what_followed(consequences: LossConsequences) -> Iterator[str]:

@@ -20,7 +20,7 @@ TOLD: dict[HeadlineFacts, str] = {
     ONE: "broker 2 went: a-0 without leader, up to 40 s",
     TWO: "broker 2 went: 2 partitions without leader, up to 40 s",
     replace(TWO, brokers=("2", "10")): "brokers 2, 10 went: 2 partitions without leader, up to 40 s",
-    replace(ONE, brokers=()): "a broker went: a-0 without leader, up to 40 s",
+    replace(ONE, brokers=()): "a-0 without leader, up to 40 s",
     replace(ONE, brokers=(), directory_brokers=("2",)): "a log directory of broker 2 failed: a-0 without leader, up to 40 s",
     replace(ONE, directory_brokers=("3", "4")): (
         "broker 2 went and a log directory of brokers 3, 4 failed: a-0 without leader, up to 40 s"
