@@ -166,8 +166,7 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
 def had_members(context: RebalanceContext) -> bool:
     """Whether lines show that the group had members as it began.
 
-    The coordinator prints the state that the first one came in, and who had not rejoined as the join phase ended; only a member is told of
-    a rebalance.
+    The coordinator prints the group's state as one comes, and later who did not rejoin. Only members hear of a rebalance.
     """
     near = context.actions_of(ActionKind.JOIN, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)
     states = {text_field(action.event, "state") for action in near}
