@@ -79,6 +79,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.joins.initial_delay_overrun": Tolerance(0.03),
     "kafka.joins.followup_us": Tolerance(3_000_000),
     "kafka.ranking.expiry_lag_us": Tolerance(1_000_000),
+    "kafka.ranking.heard_us": Tolerance(4_000_000, "heartbeat.interval.ms, 3 s by default (ConsumerConfig); assumed beyond"),
     "kafka.timeouts.timeout_tolerance_us": Tolerance(250_000),
     "kafka.timeouts.last_moment_us": Tolerance(150_000),
     "kafka.timeouts.noticed_us": Tolerance(5_000_000),

@@ -31,6 +31,9 @@ from models.tolerances import real, whole
 EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
 """Maximum time of an expiry's line before "Preparing" on busy brokers."""
 
+HEARD_US = whole("kafka.ranking.heard_us")
+"""Usual time until some member hears of a rebalance by its heartbeat."""
+
 MAX_CONFIDENCE = real("kafka.hypothesis.surest")
 RIVAL_MIN = real("kafka.hypothesis.rival_min")
 """Rivals less likely than this are not named."""
@@ -93,10 +96,22 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
         return False
     knows_after = context.knows_all_after or window.outcome == "empty"
     knows_all = knows_after and len(context.members_before) == window.members_before
-    if trigger is None or trigger.kind is ActionKind.EXPIRE or knows_all:
+    if trigger is None or trigger.kind is ActionKind.EXPIRE:
+        return False
+    if trigger.kind is ActionKind.LEAVE and _is_heard_late(context, trigger):
+        return True  # its request may have reached a coordinator that was none any more
+    if knows_all:
         return False
     is_alone = window.outcome == "empty" and len(context.members_before) < 2
     return trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context)
+
+
+def _is_heard_late(context: RebalanceContext, trigger: MemberAction) -> bool:
+    """Whether all others heard of the rebalance later than the first of them would have."""
+    kinds = (ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN)
+    notices = [notice for notice in context.actions_of(*kinds, start=trigger.at) if is_rebalance_notice(notice)]
+    actors = {context.actor(notice) for notice in notices}
+    return len(actors) > 1 and min(notice.at for notice in notices) - trigger.at > HEARD_US
 
 
 def _do_others_act(context: RebalanceContext) -> bool:
