@@ -107,7 +107,7 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
 
 
 def _is_heard_late(context: RebalanceContext, trigger: MemberAction) -> bool:
-    """Whether all others heard of the rebalance later than the first of them would have."""
+    """Whether nobody heard of the rebalance within a heartbeat interval."""
     kinds = (ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN)
     notices = [notice for notice in context.actions_of(*kinds, start=trigger.at) if is_rebalance_notice(notice)]
     actors = {context.actor(notice) for notice in notices}

@@ -390,11 +390,14 @@ class ClientWindows:
         if last is None:
             yield from self._never_joined()
             return
-        if self._was_empty or last.of_epoch or last.is_announced:
+        if last.of_epoch or last.is_announced:
             return
-        started = next((action for action, _ in self._candidates(last.joined.at, FOREVER)), None)
-        if started is not None:
-            yield ClientWindow(last.generation, False, "open", started)
+        gone_at = last.gone_at
+        if gone_at is not None and not self._has_come_after(last.joined.at, gone_at):
+            yield from self._emptied(last)
+        begun = (action for action, _ in self._candidates(last.joined.at, FOREVER) if action.kind in _REQUESTS or not self._was_empty)
+        if (started := next(begun, None)) is not None:
+            yield ClientWindow(_next(last.generation) if self._was_empty else last.generation, self._was_empty, "open", started)
 
     def _never_joined(self) -> Iterator[ClientWindow]:
         """Rebalances that are shown, without any member's join."""
@@ -467,9 +470,9 @@ class ClientWindows:
         kept = {actor: [action for action in actions if action.at > after] for actor, actions in self._openings.items()}
         self._openings = {actor: actions for actor, actions in kept.items() if actions}
 
-    def _has_come_after(self, at: int) -> bool:
+    def _has_come_after(self, at: int, until: int = FOREVER) -> bool:
         return any(
-            action.kind in {ActionKind.JOIN, ActionKind.REJOIN} and action.at > at
+            action.kind in _REQUESTS and at < action.at <= until
             for actions in self._openings.values()
             for action in actions
         )
