@@ -223,7 +223,7 @@ SAID_SUBSCRIPTION_CHANGED = (
 WORK_DUE = Prior(0.95, "IncrementalCooperativeAssignor: workers rejoin as the delay that they printed is over")
 FOLLOWUP_COOPERATIVE = Prior(0.95, "35 of 35: the assignor is known")
 FOLLOWUP = Prior(0.85, "assumed")
-TOPIC_CHANGED = Prior(0.97, "145 of 145")
+TOPIC_CHANGED = Prior(0.9, "145 of 146, held low: a member may have changed its topics right after")
 REJOINED_UNTOLD = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.6, Cause.METADATA_CHANGE: 0.36},
     "assumed: of 4 such rebalances of the labelled corpora of 1.1, by members' logs alone, 2 were each",
