@@ -78,9 +78,11 @@ def _mutants(asked: argparse.Namespace) -> int:
     from tests.reliability.mutants import measure
 
     began = time.monotonic()
-    count, survivors = measure(asked.package, asked.count, asked.seed)
-    say(f"{count} mutants of {asked.package}, {count - len(survivors)} killed, {time.monotonic() - began:.0f} s")
-    for mutant in survivors:
+    tally = measure(asked.package, asked.count, asked.seed)
+    killed = tally.tested - len(tally.survivors)
+    say(f"{tally.tested} mutants of {asked.package}, {killed} killed, {time.monotonic() - began:.0f} s")
+    say(f"{len(tally.endless)} of the killed are endless; {tally.unreached} of the others stand where no test comes:")
+    for mutant in tally.survivors:
         say(f"    {mutant}")
     return 0
 

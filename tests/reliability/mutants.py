@@ -1,26 +1,30 @@
 """Mutation tests: small changes of a module that no test notices.
 
-Each mutant is tested in a process of its own, which imports it in place of the module.
+Each mutant is tested in a process of its own, which imports it in place of the module. The unchanged run shows which tests reach
+which statement: only these can notice a change of it. A mutant that takes many times the processor time of all tests is endless.
 """
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
 import importlib.abc
 import importlib.util
 import multiprocessing
 import os
 import random
+import resource
+import signal
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
 from tests.conftest import ROOT
+from tests.reliability.reached_lines import Reach, run_tests, unchanged
 
 _RULES = (
     "tests/models/kafka/groups",
@@ -40,7 +44,12 @@ SUITES = {
 }
 """Packages, and the tests that hold them."""
 
-SECONDS_MAX = 180.0
+FIRST_PARTY = frozenset({"conf", "dashboards", "groupscope", "models", "parsers", "pipelines", "tests"})
+"""Our own packages, which import mutants and are never imported beforehand."""
+MEMORY_MAX = 6 << 30
+"""Bytes: what grows without end fails by it, and leaves the machine alone."""
+ENDLESS = frozenset({int(signal.SIGXCPU), int(signal.SIGKILL)})
+"""Signals by which the limit of processor time ends a process."""
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -59,6 +68,8 @@ class Mutant:
     line: int
     change: str
     source: str
+    statement: range = range(0)
+    """Lines of the statement that is changed, without those of its body."""
 
     @property
     def module(self) -> str:
@@ -72,6 +83,7 @@ class Mutant:
 def mutants(path: Path) -> Iterator[Mutant]:
     """All mutants of a module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    statements = dict(_statements(tree))
     places = [place for function in ast.walk(tree) if isinstance(function, (ast.FunctionDef, ast.Lambda)) for place in _inside(function)]
     for node in dict.fromkeys(places):
         for change, changed in _changes(node):
@@ -83,7 +95,20 @@ def mutants(path: Path) -> Iterator[Mutant]:
             node.__class__ = kind
             node.__dict__.clear()
             node.__dict__.update(kept)
-            yield Mutant(path, getattr(node, "lineno", 0), change, source)
+            yield Mutant(path, getattr(node, "lineno", 0), change, source, statements[node])
+
+
+def _statements(tree: ast.AST) -> Iterator[tuple[ast.AST, range]]:
+    """Each node with the lines of the innermost statement around it."""
+    left: list[tuple[ast.AST, range]] = [(tree, range(0))]
+    while left:
+        node, lines = left.pop()
+        if isinstance(node, (ast.stmt, ast.excepthandler)):
+            body = getattr(node, "body", None)
+            last = max(body[0].lineno - 1, node.lineno) if body else node.end_lineno or node.lineno
+            lines = range(node.lineno, last + 1)
+        yield node, lines
+        left += [(child, lines) for child in ast.iter_child_nodes(node)]
 
 
 def _inside(function: ast.AST) -> Iterator[ast.AST]:
@@ -142,27 +167,23 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self._mutant.source, str(self._mutant.path), "exec"), module.__dict__)  # noqa: S102 - our own module
 
 
-def survives(mutant: Mutant | None, tests: Sequence[str]) -> bool:
+def survives(mutant: Mutant | None, tests: Sequence[str], seconds_max: int | None = None, method: str = "spawn") -> bool:
     """Return True if all tests pass; None is the module as it is."""
-    process = multiprocessing.get_context("spawn").Process(target=_test, args=(mutant, list(tests)))
+    process = multiprocessing.get_context(method).Process(target=_test, args=(mutant, list(tests), seconds_max))  # type: ignore[attr-defined]
     process.start()
-    process.join(SECONDS_MAX)
-    if process.is_alive():
-        process.kill()
-        process.join()
-        return False
-    return process.exitcode == 0
+    process.join()
+    if process.exitcode is not None and -process.exitcode in ENDLESS:
+        raise TimeoutError
+    return bool(process.exitcode == 0)
 
 
-def _test(mutant: Mutant | None, tests: list[str]) -> None:
-    import pytest
-
+def _test(mutant: Mutant | None, tests: list[str], seconds_max: int | None) -> None:
     if mutant is not None:
         sys.meta_path.insert(0, _Finder(mutant))
-    os.chdir(ROOT)
-    with Path(os.devnull).open("w") as nothing, contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing):
-        code = pytest.main(["-q", "-x", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", *tests])
-    os._exit(int(code))
+    if seconds_max is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds_max, seconds_max + 1))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))
+    os._exit(run_tests(tests))
 
 
 def sample(package: str, count: int, seed: int) -> list[Mutant]:
@@ -171,10 +192,37 @@ def sample(package: str, count: int, seed: int) -> list[Mutant]:
     return random.Random(seed).sample(found, min(count, len(found))) if count else found  # noqa: S311 - repeatable
 
 
-def measure(package: str, count: int, seed: int) -> tuple[int, list[Mutant]]:
-    """How many mutants were tested, and those that survived."""
-    tests = SUITES[package]
-    if not survives(None, tests):
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What came of the mutants of a package."""
+
+    tested: int
+    survivors: list[Mutant]
+    endless: list[Mutant]
+    unreached: int
+    """How many of the survivors stand where no test comes."""
+
+
+def measure(package: str, count: int, seed: int) -> Tally:
+    """Test some mutants, each by the tests that reach it."""
+    reach = unchanged(ROOT / package, SUITES[package])
+    if reach is None:
         raise SystemExit(f"the tests of {package} fail without any change")
     drawn = sample(package, count, seed)
-    return len(drawn), [mutant for mutant in drawn if survives(mutant, tests)]
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([name for name in reach.imported if name.partition(".")[0] not in FIRST_PARTY])
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        fates = list(pool.map(lambda mutant: _fate(mutant, reach), drawn))
+    survivors = [mutant for mutant, fate in zip(drawn, fates, strict=True) if fate in ("survives", "unreached")]
+    endless = [mutant for mutant, fate in zip(drawn, fates, strict=True) if fate == "endless"]
+    return Tally(len(drawn), survivors, endless, fates.count("unreached"))
+
+
+def _fate(mutant: Mutant, reach: Reach) -> str:
+    tests = reach.tests(mutant.path, mutant.statement)
+    if not tests:
+        return "unreached"
+    try:
+        return "survives" if survives(mutant, tests, reach.seconds_max, "forkserver") else "killed"
+    except TimeoutError:
+        return "endless"
