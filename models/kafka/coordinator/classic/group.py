@@ -70,7 +70,10 @@ class Member:
         first = self.protocols[0] if self.protocols else None
         if first is not None and first.name == protocol:  # nearly always: most members have one
             return first.metadata
-        return next(known.metadata for known in self.protocols if known.name == protocol)
+        for known in self.protocols:
+            if known.name == protocol:
+                return known.metadata
+        raise LookupError(protocol)  # no StopIteration, which a generator around it would turn into another error
 
 
 @dataclass(slots=True, eq=False)
