@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from models.events import Event
+from models.events import Event, text_field
 from models.kafka.conformance.explanation import HiddenInput
 from models.kafka.conformance.proposals.arrivals import propose_id, propose_join, propose_pending_join, propose_replacement
 from models.kafka.conformance.proposals.departures import propose_expiry, propose_leave, propose_pending_expiry, propose_pending_leave
@@ -65,6 +65,9 @@ PENDING_LINES = frozenset({"PendingMemberLeft", "PendingMemberExpired"})
 """All that may ever be written of a group without joins."""
 CREATING = frozenset({"SimpleGroupCreated", "GroupsDeleted", "GroupLoaded", "GroupUnloaded", "GroupDied", "MemberLoaded"})
 
+MEMBER_REASONS = frozenset({"update_metadata", "leader_rejoin", "leave", "heartbeat_expiration", "pending_sync_expiration", "sync_store_error"})
+"""Reasons that a group without members can't have."""
+
 
 def _logged_state_before(scene: Scene) -> State | None:
     """The state before a line, where it prints or implies one."""
@@ -72,8 +75,8 @@ def _logged_state_before(scene: Scene) -> State | None:
     if line.name in ("MemberAdded", "PendingMemberJoined", "MemberIdHandedOut", "StaticMemberReplaced"):
         return scene.printed_state
     if line.name == "RebalanceStarted":
-        state = scene.state
-        return State.STABLE if state is State.PREPARING_REBALANCE else None
+        of_a_member = scene.state is State.EMPTY and text_field(line, "reason_id") in MEMBER_REASONS
+        return State.STABLE if scene.state is State.PREPARING_REBALANCE or of_a_member else None
     if line.name in ("GenerationStarted", "GroupEmptied", "MembersNotRejoined", "NoMemberRejoined"):
         return State.PREPARING_REBALANCE
     if line.name == "AssignmentReceived" and line.generation is not None and scene.state is State.PREPARING_REBALANCE:
