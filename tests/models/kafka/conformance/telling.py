@@ -20,6 +20,7 @@ from models.units import US_PER_MS
 
 MARKS = {"certain": "!", "inferred": "~", "unknown": "?"}
 BEYOND = 20
+ENDS = frozenset({"AssignmentReceived", "GroupEmptied"})
 
 
 def told(tracker: Tracker, lines: Sequence[Event], witnesses: Witnesses | None = None) -> Iterator[str]:
@@ -42,7 +43,9 @@ def causes_told(tracker: Tracker, lines: Sequence[Event]) -> Iterator[str]:
     for burst in bursts(lines):
         starts.append(starts[-1] + len(burst))
     begun = [start for start, end in zip(starts, starts[1:], strict=False) if _begins(lines[start:end])]
-    for start, end in zip(begun, [*begun[1:], len(lines)], strict=False):
+    for start, following in zip(begun, [*begun[1:], len(lines)], strict=False):
+        ends = (number + 1 for number in range(start, following) if lines[number].name in ENDS)
+        end = next(ends, following)
         course = Tracker(tracker.group_id, tracker.best.sight, tracker.settings)
         window = open_window(course, lines[:start], lines[start:end], lines[end : end + BEYOND])
         if window is None:
@@ -50,7 +53,8 @@ def causes_told(tracker: Tracker, lines: Sequence[Event]) -> Iterator[str]:
             continue
         yield f"{window.lines[0].time_us / 1e6:.3f} began by {', '.join(sorted(window.triggers))}: {', '.join(_timed(window.inputs))}"
         trials = try_causes(window, [*REQUESTS, Cause.UNKNOWN])
-        yield from (f"    {_ruling(trial)}" for trial in trials if trial.ruling.value not in ("not_tried", "same_request"))
+        of_request = {REQUESTS[trial.cause]: trial for trial in reversed(trials) if trial.cause in REQUESTS and trial.ruling.value != "not_tried"}
+        yield from (f"    {_ruling(trial)}" for trial in reversed(of_request.values()))
         yield f"    not tried: {', '.join(trial.cause.value for trial in trials if trial.ruling.value == 'not_tried')}"
 
 
@@ -117,7 +121,7 @@ def _ruling(trial: Trial) -> str:
         said += f", {trial.overdue.late_ms} ms late"
     if trial.needed:
         said += f", would have written {', '.join(line.event for line in trial.needed)}"
-    return said + f" by {', '.join(_timed(trial.inputs))}"
+    return said if trial.failure is not None else said + f" by {', '.join(_timed(trial.inputs))}"
 
 
 def _entry(entry: Entry) -> str:

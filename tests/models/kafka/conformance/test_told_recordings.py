@@ -20,7 +20,7 @@ from tests.conformance import open_recording
 from tests.conftest import ROOT
 from tests.models.kafka.conformance.telling import rows
 
-RECORDINGS = sorted((ROOT / "tests" / "recordings").glob("classic-*.jsonl.gz"))
+RECORDINGS = sorted((ROOT / "tests" / "recordings" / "classic").glob("*.jsonl.gz"))
 GOLDEN = ROOT / "tests" / "golden" / "tracker"
 
 
