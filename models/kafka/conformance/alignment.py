@@ -29,7 +29,6 @@ class Alignment:
     matched: int
     missing: int
     differing: tuple[str, ...]
-    early_ms: int = 0
 
     @property
     def is_clean(self) -> bool:
