@@ -40,7 +40,7 @@ def run(explanation: Explanation, hidden: HiddenInput) -> None:
 
 
 def _joining(
-    explanation: Explanation, member: str, instance: str | None, protocols: tuple[Protocol, ...] = PROTOCOLS, *, asks: bool
+    explanation: Explanation, member: str, instance: str | None, protocols: tuple[Protocol, ...] = PROTOCOLS, *, asks: bool = False
 ) -> None:
     request = Join(
         explanation.number(),
@@ -62,7 +62,7 @@ def _join(explanation: Explanation, hidden: HiddenInput) -> None:
     if group is not None and instance in group.static:
         instance = None  # it would replace the present one
     explanation.guesses.member_id = hidden.members[0] if hidden.members else ""
-    _joining(explanation, "", instance, asks=False)
+    _joining(explanation, "", instance)
 
 
 def _hand_out(explanation: Explanation, hidden: HiddenInput) -> None:
@@ -84,7 +84,7 @@ def _join_pending(explanation: Explanation, hidden: HiddenInput) -> None:
         if member not in group.pending_join:
             group.pending_join.discard(_unnamed_pending(group) or "")
             group.pending_join.add(member)
-        _joining(explanation, member, None, asks=True)
+        _joining(explanation, member, None)
 
 
 def _rejoin(explanation: Explanation, hidden: HiddenInput) -> None:
@@ -97,7 +97,7 @@ def _rejoin(explanation: Explanation, hidden: HiddenInput) -> None:
         protocols = member.protocols
         if hidden.has_changed:
             protocols = tuple(Protocol(protocol.name, protocol.metadata + b"+") for protocol in protocols)
-        _joining(explanation, member_id, member.instance, protocols, asks=True)
+        _joining(explanation, member_id, member.instance, protocols)
 
 
 def _rejoin_rest(explanation: Explanation, hidden: HiddenInput) -> None:
@@ -169,7 +169,7 @@ def _replace(explanation: Explanation, hidden: HiddenInput) -> None:
         protocols = tuple(sorted(PROTOCOLS, key=lambda protocol: protocol.name == group.protocol))
         for other in group.members.values():
             group.update(other, protocols, None, other.join)
-    _joining(explanation, "", instance, protocols, asks=False)
+    _joining(explanation, "", instance, protocols)
 
 
 def _make_static(group: Group, member: Member, instance: str) -> None:
@@ -262,7 +262,6 @@ def _load(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG00
     coordinator = explanation.coordinator
     if coordinator.ownership is PartitionRole.OWNED:
         coordinator.unload()
-    explanation.loading.clear()
     explanation.take(coordinator.load())
     group = explanation.group
     if group is not None:
@@ -338,7 +337,7 @@ def _join_unseen(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa
     group = _present(explanation)
     member_id = _unnamed_pending(group) or explanation.guesses.new_id()
     group.pending_join.add(member_id)
-    _joining(explanation, member_id, None, asks=True)
+    _joining(explanation, member_id, None)
 
 
 def _unnamed_pending(group: Group) -> str | None:
