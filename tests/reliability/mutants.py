@@ -32,9 +32,10 @@ _RULES = (
     "tests/models/kafka/verdicts",
     "tests/models/kafka/reconstruction",
     "tests/models/kafka/observations",
-    "tests/behaviour/test_field_cases.py",
-    "tests/behaviour",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "behaviour").glob("test_*.py") if path.stem != "test_final_rows"),
+    "tests/test_golden_rows.py",
 )
+"""All but `test_final_rows`, which asks of stored states and takes longer than all others."""
 SUITES = {
     "models/kafka/coordinator": ("tests/models/kafka/coordinator",),
     "models/kafka/conformance": ("tests/models/kafka/conformance", "tests/models/kafka/groups/test_model_states.py"),

@@ -27,22 +27,23 @@ class Reach:
     """What a run of unchanged code shows."""
 
     lines: dict[str, dict[int, list[str]]]
-    """Tests by line, by file."""
+    """Tests by line, by file; a file of tests where it prepares them."""
     seconds: dict[str, float]
-    """Processor time of each test."""
+    """Processor time of each test, and of each file of tests."""
     imported: list[str]
     """Modules in the order of their imports."""
 
     def tests(self, path: Path, lines: Sequence[int]) -> list[str]:
         """Tests that reach one of these lines, the fastest first."""
         known = self.lines.get(str(path), {})
-        found = {test for line in lines for test in known.get(line, ())}
+        reached = {test for line in lines for test in known.get(line, ())}
+        found = {test for test in reached if test.partition("::")[0] == test or test.partition("::")[0] not in reached}
         return sorted(found, key=lambda test: (self.seconds.get(test, 0.0), test))
 
     @property
     def seconds_max(self) -> int:
         """Processor time after which a run is endless."""
-        return max(SECONDS_MIN, int(SLOWER_MAX * sum(self.seconds.values())))
+        return max(SECONDS_MIN, int(SLOWER_MAX * sum(taken for test, taken in self.seconds.items() if "::" in test)))
 
 
 def unchanged(package: Path, tests: Sequence[str]) -> Reach | None:
@@ -82,13 +83,28 @@ class _Watch:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> object:
-        """Note what happens as done by one test."""
-        self._measured.switch_context(item.nodeid)  # type: ignore[attr-defined]
+        """Take the time of a test, with what is prepared for it."""
         began = time.process_time()
         try:
             return (yield)
         finally:
-            self.seconds[item.nodeid] += time.process_time() - began
+            taken = time.process_time() - began
+            self.seconds[item.nodeid] += taken
+            self.seconds[_file(item)] += taken
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Note what is prepared as done by the file: later tests may share it."""
+        self._measured.switch_context(_file(item))  # type: ignore[attr-defined]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        """Note what happens as done by the test."""
+        self._measured.switch_context(item.nodeid)  # type: ignore[attr-defined]
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def run_tests(tests: Sequence[str], *plugins: object) -> int:
