@@ -65,7 +65,9 @@ PENDING_LINES = frozenset({"PendingMemberLeft", "PendingMemberExpired"})
 """All that may ever be written of a group without joins."""
 CREATING = frozenset({"SimpleGroupCreated", "GroupsDeleted", "GroupLoaded", "GroupUnloaded", "GroupDied", "MemberLoaded"})
 
-MEMBER_REASONS = frozenset({"update_metadata", "leader_rejoin", "leave", "heartbeat_expiration", "pending_sync_expiration", "sync_store_error"})
+MEMBER_REASONS = frozenset(
+    {"update_metadata", "leader_rejoin", "leave", "heartbeat_expiration", "pending_sync_expiration", "sync_store_error"}
+)
 """Reasons that a group without members can't have."""
 
 

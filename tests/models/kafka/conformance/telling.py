@@ -6,13 +6,14 @@ A mark says how sure it is: `!` certain, `~` inferred, `?` unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from models.causes import Cause
 from models.events import Event
 from models.kafka.conformance.expected_lines import Sight
 from models.kafka.conformance.explanation import Entry, HiddenInput, is_named
 from models.kafka.conformance.tracker import Tracker, bursts
-from models.kafka.conformance.trials import REQUESTS, Trial, open_window, try_causes
+from models.kafka.conformance.trials import REQUESTS, Ruling, Trial, open_window, try_causes
 from models.kafka.conformance.view import Fact, MemberView, TimerView, View, view_of
 from models.kafka.conformance.witnesses import Witnesses
 from models.kafka.coordinator.protocol.group_states import State
@@ -42,7 +43,7 @@ def causes_told(tracker: Tracker, lines: Sequence[Event]) -> Iterator[str]:
     starts = [0]
     for burst in bursts(lines):
         starts.append(starts[-1] + len(burst))
-    begun = [start for start, end in zip(starts, starts[1:], strict=False) if _begins(lines[start:end])]
+    begun = [start for start, end in pairwise(starts) if _begins(lines[start:end])]
     for start, following in zip(begun, [*begun[1:], len(lines)], strict=False):
         ends = (number + 1 for number in range(start, following) if lines[number].name in ENDS)
         end = next(ends, following)
@@ -53,9 +54,10 @@ def causes_told(tracker: Tracker, lines: Sequence[Event]) -> Iterator[str]:
             continue
         yield f"{window.lines[0].time_us / 1e6:.3f} began by {', '.join(sorted(window.triggers))}: {', '.join(_timed(window.inputs))}"
         trials = try_causes(window, [*REQUESTS, Cause.UNKNOWN])
-        of_request = {REQUESTS[trial.cause]: trial for trial in reversed(trials) if trial.cause in REQUESTS and trial.ruling.value != "not_tried"}
+        not_tried = [trial.cause.value for trial in trials if trial.ruling is Ruling.NOT_TRIED]
+        of_request = {REQUESTS[trial.cause]: trial for trial in reversed(trials) if trial.cause.value not in not_tried}
         yield from (f"    {_ruling(trial)}" for trial in reversed(of_request.values()))
-        yield f"    not tried: {', '.join(trial.cause.value for trial in trials if trial.ruling.value == 'not_tried')}"
+        yield f"    not tried: {', '.join(not_tried)}"
 
 
 def _begins(burst: Sequence[Event]) -> bool:

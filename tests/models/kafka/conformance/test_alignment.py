@@ -69,8 +69,8 @@ def test_fields_differ_where_both_tell_them(fields: dict[str, Any], seen: Event,
     assert differences(expected(seen.name, **fields), seen) == differing
 
 
-LEFT, BEGAN, EMPTIED = expected("MemberLeft", member_id="a"), expected("RebalanceStarted", generation=1), expected("GroupEmptied", generation=2)
-KEPT = expected("StaticMemberKept")
+LEFT, BEGAN = expected("MemberLeft", member_id="a"), expected("RebalanceStarted", generation=1)
+EMPTIED, KEPT = expected("GroupEmptied", generation=2), expected("StaticMemberKept")
 LOGGED = [line(0, "MemberLeft", member_id="a"), line(0, "RebalanceStarted", generation=1), line(0, "GroupEmptied", generation=2)]
 
 ALIGNED = {

@@ -61,7 +61,7 @@ def test_words_tell_a_version(lines: list[Event], version: str) -> None:
         ([], False),
     ],
 )
-def test_words_and_loggers_tell_the_coordinator_in_java(lines: list[Event], expected: bool) -> None:  # noqa: FBT001
+def test_words_and_loggers_tell_the_coordinator_in_java(lines: list[Event], expected: bool) -> None:
     assert is_java(lines) is expected
 
 

@@ -192,9 +192,8 @@ def test_a_session_ends_so_long_after_the_member_was_last_heard_of() -> None:
 
 
 def test_a_join_phase_ends_by_the_longest_timeout() -> None:
-    joins = [
-        request(1_000, "JoinGroupCompleted", member_id=member, rebalance_timeout_ms=timeout) for member, timeout in (("a", 60_000), ("b", 90_000))
-    ]
+    timeouts = {"a": 60_000, "b": 90_000}
+    joins = [request(1_000, "JoinGroupCompleted", member_id=name, rebalance_timeout_ms=timeout) for name, timeout in timeouts.items()]
     shown = view(PHASE, "a", "b", timers=(timer("join"), timer("join", is_initial=True), timer("sync")))
     told = applied(seen(*joins), shown, 2_000, 1_500).timers
     assert [(each.deadline_ms, each.certainty) for each in told] == [(91_500, CERTAIN), (None, UNKNOWN), (None, UNKNOWN)]
