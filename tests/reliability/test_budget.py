@@ -16,6 +16,7 @@ from tests.reliability import many_groups, supply_chain
 from tests.reliability.flipped_bits import compare
 from tests.reliability.growing_log import KEPT, GrowingLog
 from tests.reliability.mutants import Mutant, mutants, survives
+from tests.reliability.reached_lines import unchanged
 from tests.reliability.soak import Soak, trend
 
 
@@ -82,6 +83,35 @@ def test_a_test_kills_a_mutant_and_spares_the_module(tmp_path: Path) -> None:
     changed = path.read_text(encoding="utf-8").replace("SURE = ", "SURE = 2 + ")
     assert survives(None, [str(test)])
     assert not survives(Mutant(path, 1, "SURE + 2", changed), [str(test)])
+
+
+def test_a_mutant_that_never_ends_is_told_from_one_that_fails(tmp_path: Path) -> None:
+    test = tmp_path / "test_units.py"
+    test.write_text("from models.units import SURE\n\ndef test_sure() -> None:\n    assert SURE < 1\n", encoding="utf-8")
+    path = ROOT / "models" / "units.py"
+    endless = path.read_text(encoding="utf-8") + "\nwhile True:\n    pass\n"
+    with pytest.raises(TimeoutError):
+        survives(Mutant(path, 1, "endless", endless), [str(test)], seconds_max=5)
+
+
+def test_a_mutant_is_tested_by_the_tests_that_reach_it(tmp_path: Path) -> None:
+    path, test = ROOT / "models" / "durations.py", tmp_path / "test_durations.py"
+    test.write_text(
+        "import pytest\nfrom models.durations import span_us, spell\n\n"
+        "@pytest.fixture(scope='module')\ndef told():\n    return spell(213)\n\n"
+        "def test_shared(told):\n    assert told\n\n"
+        "def test_own():\n    assert span_us('1s')\n",
+        encoding="utf-8",
+    )
+    reach = unchanged(path.parent, [str(test)])
+    assert reach is not None
+    begins = path.read_text(encoding="utf-8").splitlines().index("def spell(seconds: float) -> str:")
+    own, shared = (
+        {found for mutant in mutants(path) if (mutant.line > begins) is is_spelled for found in reach.tests(path, mutant.statement)}
+        for is_spelled in (False, True)
+    )
+    assert [found.rpartition("/")[2] for found in own] == ["test_durations.py::test_own"]
+    assert [found.rpartition("/")[2] for found in shared] == ["test_durations.py"]
 
 
 def test_each_package_has_hashes_and_a_licence_that_we_may_pass_on() -> None:
