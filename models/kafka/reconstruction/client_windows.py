@@ -471,11 +471,7 @@ class ClientWindows:
         self._openings = {actor: actions for actor, actions in kept.items() if actions}
 
     def _has_come_after(self, at: int, until: int = FOREVER) -> bool:
-        return any(
-            action.kind in _REQUESTS and at < action.at <= until
-            for actions in self._openings.values()
-            for action in actions
-        )
+        return any(action.kind in _REQUESTS and at < action.at <= until for actions in self._openings.values() for action in actions)
 
 
 def _is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
