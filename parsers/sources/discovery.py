@@ -64,7 +64,7 @@ class _Candidate:
     is_named: bool
     state: State | None = None
     trouble: OSError | None = None
-    """Why a folder cannot be listed, if it is one."""
+    """Why a folder or a store cannot be listed, if it is one."""
 
 
 def discover(
@@ -128,7 +128,16 @@ def _remote(argument: str) -> Iterator[_Candidate]:
     path = stores.local_path(argument)
     if path is not None:
         yield from _candidates(path, include_rotated=False)
-    elif stores.is_folder(argument):
+        return
+    try:
+        yield from _stored(argument)
+    except OSError as trouble:
+        yield _Candidate(argument, argument, argument, is_named=True, trouble=trouble)
+
+
+def _stored(argument: str) -> Iterator[_Candidate]:
+    """Files of a store. Raises OSError if it can't be asked."""
+    if stores.is_folder(argument):
         for place, state in stores.walk(argument):
             yield _Candidate(place, place, place[len(argument.rstrip("/")) + 1 :], is_named=False, state=state)
     elif stores.exists(argument):

@@ -14,6 +14,8 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
 from functools import cache
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -22,6 +24,12 @@ _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/")
 _LOCAL = re.compile(r"[^:]+:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
 _KINDS = {"s3": "s3", "s3a": "s3", "s3n": "s3", "abfs": "azure", "abfss": "azure", "gs": "gs", "hdfs": "hdfs", "viewfs": "hdfs"}
 GLOB_CHARACTERS = re.compile(r"[*?\[]")
+_PATIENCE = timedelta(seconds=15)
+"""Time in which Google's client retries a request.
+
+Its own default is 15 minutes.
+"""
+_ACCESS_HINT = "check its address, the network and the credentials (spark.hadoop.fs.…, the environment, profiles)"
 _AT_ONCE = 16
 """Maximum number of concurrent requests to a store, because latency dominates."""
 
@@ -71,6 +79,11 @@ def kind_of(place: str) -> str | None:
 def authority_of(place: str) -> str:
     """Bucket, container or host of a URI."""
     return _parts(place)[1]
+
+
+def account_of(place: str) -> str:
+    """Azure account of a URI."""
+    return _account(authority_of(place))
 
 
 def _account(authority: str) -> str:
@@ -161,10 +174,27 @@ def _store(scheme: str, authority: str) -> Any:
     if kind == "azure":
         return fs.AzureFileSystem(**{"account_name": _account(authority), **settings})
     if kind == "gs":
-        return fs.GcsFileSystem(**settings)
+        return fs.GcsFileSystem(**{"retry_time_limit": _PATIENCE, **settings})
     if kind == "hdfs":
         return fs.HadoopFileSystem.from_uri(f"{scheme}://{authority}/")
     raise OSError(f"no driver reads {scheme}: URIs")
+
+
+@contextmanager
+def _request(place: str) -> Iterator[None]:
+    """Say what to check if a store refuses or does not answer.
+
+    Raises OSError, also for Arrow's errors of other types.
+    """
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, ArrowException) as error:
+        reason = " ".join(str(error).split())
+        raise OSError(f"the store of {place} does not answer or refuses; {_ACCESS_HINT}: {reason}") from error
 
 
 def _opened(place: str) -> tuple[Any, str]:
@@ -279,8 +309,9 @@ def is_folder(place: str) -> bool:
 def _kind(place: str) -> str | None:
     from pyarrow import fs
 
-    store, inner = _opened(place)
-    file_type = store.get_file_info(inner).type
+    with _request(place):
+        store, inner = _opened(place)
+        file_type = store.get_file_info(inner).type
     return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(file_type)
 
 
@@ -290,8 +321,9 @@ def state_of(place: str) -> State:
     if path is not None:
         status = os.stat(path)
         return status.st_mtime_ns, status.st_size
-    store, inner = _opened(place)
-    info = store.get_file_info(inner)
+    with _request(place):
+        store, inner = _opened(place)
+        info = store.get_file_info(inner)
     if not info.is_file:
         raise FileNotFoundError(2, "no such file", place)
     return info.mtime_ns or 0, info.size
@@ -301,9 +333,10 @@ def walk(place: str) -> Iterator[tuple[str, State]]:
     """All files below a folder of a store, in order, with their state."""
     from pyarrow import fs
 
-    store, inner = _opened(place)
     prefix = place.rstrip("/")
-    listed = store.get_file_info(fs.FileSelector(inner, recursive=True))
+    with _request(place):
+        store, inner = _opened(place)
+        listed = store.get_file_info(fs.FileSelector(inner, recursive=True))
     # Some stores also list the marker object of a folder as a file.
     folders = {info.path for info in listed if info.type == fs.FileType.Directory}
     for info in sorted(listed, key=lambda info: info.path):

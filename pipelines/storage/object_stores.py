@@ -40,11 +40,14 @@ _ELSEWHERE = {
     ),
     "azure": re.compile(r"fs\.azure\.(?:account\.(?:oauth|keyprovider)|sas\.).+"),
     "gs": re.compile(
-        r"(?:fs\.gs\.(?:auth|proxy)\.(?!type=(?:COMPUTE_ENGINE|APPLICATION_DEFAULT))"
+        r"(?:fs\.gs\.(?:auth|proxy)\.(?!type=(?:COMPUTE_ENGINE|APPLICATION_DEFAULT|UNAUTHENTICATED))"
         r"|(?:fs\.gs\.)?google\.cloud\.auth\.service\.account\.(?!enable=)).+"
     ),
 }
 _AZURE_KEY = re.compile(r"fs\.azure\.account\.key(?:\.(?P<account>[^.]+)(?:\..+)?)?")
+# Without a colon, Hadoop's driver ignores the endpoint.
+_AZURE_ENDPOINT, _AZURE_SECURE = "fs.azure.abfs.endpoint", "fs.azure.always.use.https"
+_GS_ENDPOINT, _GS_ACCESS, _GS_PUBLIC = "fs.gs.storage.root.url", "fs.gs.auth.type", "UNAUTHENTICATED"
 _SECRETS = ("access_key", "secret_key", "session_token")
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _DELTA = {
@@ -117,7 +120,7 @@ def arrow_settings(settings: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     Keyed by kind of store, by bucket (`s3/BUCKET`) and by account (`azure/ACCOUNT`).
     """
     arrow_options = _hadoop_settings(settings)
-    stores = [("s3", _s3(arrow_options)), *_azure(arrow_options)]
+    stores = [("s3", _s3(arrow_options)), *_azure(arrow_options), ("gs", _gs(arrow_options))]
     settings_by_store: dict[str, dict[str, str]] = {}
     for name, value in arrow_options.items():
         if of := _BUCKET.fullmatch(name):
@@ -154,10 +157,34 @@ def _hadoop_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _azure(settings: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Keys of accounts; a key without an account applies to all others."""
+    endpoint = _azure_endpoint(settings)
+    shared = dict(endpoint)
     for name, key in sorted(settings.items()):
         if match := _AZURE_KEY.fullmatch(name):
-            account = match["account"]
-            yield (f"azure/{account}", {"account_name": account, "account_key": key}) if account else ("azure", {"account_key": key})
+            if account := match["account"]:
+                yield f"azure/{account}", {"account_name": account, "account_key": key, **endpoint}
+            else:
+                shared["account_key"] = key
+    yield "azure", shared
+
+
+def _azure_endpoint(settings: Mapping[str, str]) -> dict[str, Any]:
+    """Address of a server that has its accounts in the path."""
+    address = settings.get(_AZURE_ENDPOINT, "").rstrip("/")
+    if ":" not in address:
+        return {}
+    scheme = "https" if settings.get(_AZURE_SECURE, "true").lower() != "false" else "http"
+    of_services = {f"{service}_storage_authority": address for service in ("blob", "dfs")}
+    return of_services | {f"{service}_storage_scheme": scheme for service in ("blob", "dfs")}
+
+
+def _gs(settings: Mapping[str, str]) -> dict[str, Any]:
+    """Arguments for Google Cloud Storage."""
+    gs: dict[str, Any] = {"anonymous": True} if settings.get(_GS_ACCESS, "").upper() == _GS_PUBLIC else {}
+    if address := settings.get(_GS_ENDPOINT, "").rstrip("/"):
+        scheme, _, host = address.rpartition("://")
+        gs |= {"endpoint_override": host, "scheme": scheme or "https"}
+    return gs
 
 
 def delta_options(place: str) -> dict[str, str] | None:
@@ -166,8 +193,11 @@ def delta_options(place: str) -> dict[str, str] | None:
     if not settings:
         return None
     options = {theirs: str(settings[option]) for option, theirs in _DELTA.items() if option in settings}
-    if settings.get("anonymous"):
-        options["aws_skip_signature"] = "true"
+    return options | _DELTA_ENDPOINTS[places.kind_of(place) or ""](place, settings)
+
+
+def _delta_s3(place: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    options = {"aws_skip_signature": "true"} if settings.get("anonymous") else {}
     if "endpoint_override" in settings:
         address, bucket = settings["endpoint_override"], places.authority_of(place)
         # As in the vendors' SDKs, a bucket with an invalid host name, or a server without a name, is addressed by path.
@@ -176,3 +206,25 @@ def delta_options(place: str) -> dict[str, str] | None:
         options["aws_allow_http"] = str(settings["scheme"] == "http").lower()
         options["aws_virtual_hosted_style_request"] = str(in_host).lower()
     return options
+
+
+def _delta_azure(place: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    if "blob_storage_authority" not in settings:
+        return {}
+    scheme, account = settings["blob_storage_scheme"], places.account_of(place)
+    return {
+        "azure_storage_account_name": account,
+        "azure_storage_endpoint": f"{scheme}://{settings['blob_storage_authority']}/{account}",
+        "azure_allow_http": str(scheme == "http").lower(),
+    }
+
+
+def _delta_gs(_: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    options = {"google_skip_signature": "true"} if settings.get("anonymous") else {}
+    if "endpoint_override" in settings:
+        options["google_base_url"] = f"{settings['scheme']}://{settings['endpoint_override']}"
+        options["allow_http"] = str(settings["scheme"] == "http").lower()
+    return options
+
+
+_DELTA_ENDPOINTS = {"s3": _delta_s3, "azure": _delta_azure, "gs": _delta_gs}

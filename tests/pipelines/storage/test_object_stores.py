@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
+from parsers.reading.reader import ReadOptions, find_files
 from parsers.sources import filesystems as places
 from pipelines.jobs.operations.maintain import MaintainOptions, maintain
 from pipelines.spark import session
 from pipelines.storage import object_stores as stores
 from pipelines.warehouse import warehouse as tables
+from tests.servers import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +48,7 @@ def test_upkeep_knows_of_stores_what_spark_is_told(monkeypatch: pytest.MonkeyPat
 
 
 AZURE = "spark.hadoop.fs.azure.account.key.{}.dfs.core.windows.net"
+KEYS_OF_S3 = {"spark.hadoop.fs.s3a.access.key": "one", "spark.hadoop.fs.s3a.secret.key": "two"}
 KEYS = {AZURE.format("one"): "a2V5MQ==", AZURE.format("two"): "a2V5Mg=="}
 
 
@@ -53,7 +57,7 @@ def told(settings: Mapping[str, str], place: str) -> dict[str, Any]:
     places.configure(json.loads(json.dumps(stores.arrow_settings(settings))))
     seen: list[dict[str, Any]] = []
     with pytest.MonkeyPatch.context() as patch:
-        for kind in ("S3FileSystem", "AzureFileSystem"):
+        for kind in ("S3FileSystem", "AzureFileSystem", "GcsFileSystem"):
             patch.setattr(fs, kind, lambda **arguments: seen.append(arguments))
         places._store.__wrapped__(*places._parts(place)[:2])
     return seen[0]
@@ -68,6 +72,49 @@ def test_each_account_has_its_own_key() -> None:
     assert told(KEYS, "abfss://logs@three.dfs.core.windows.net/kafka") == {"account_name": "three"}
     assert stores.delta_options("abfss://logs@three.dfs.core.windows.net/kafka") is None
     assert stores.delta_options("/folder") is None
+
+
+def test_an_azure_server_of_ones_own_has_its_accounts_in_the_path() -> None:
+    settings = {**KEYS, "spark.hadoop.fs.azure.abfs.endpoint": "127.0.0.1:10000", "spark.hadoop.fs.azure.always.use.https": "false"}
+    endpoint = {f"{service}_storage_authority": "127.0.0.1:10000" for service in ("blob", "dfs")}
+    endpoint |= {f"{service}_storage_scheme": "http" for service in ("blob", "dfs")}
+
+    for account, key in (("one", {"account_key": "a2V5MQ=="}), ("three", {})):
+        place = f"abfs://logs@{account}.dfs.core.windows.net/kafka"
+
+        assert told(settings, place) == {"account_name": account, **key, **endpoint}
+        assert stores.delta_options(place) == {
+            "azure_storage_account_name": account,
+            **{f"azure_storage_{name}": value for name, value in key.items()},
+            "azure_storage_endpoint": f"http://127.0.0.1:10000/{account}",
+            "azure_allow_http": "true",
+        }
+
+
+def test_a_google_server_of_ones_own_is_asked_without_an_account() -> None:
+    settings = {"spark.hadoop.fs.gs.storage.root.url": "http://127.0.0.1:4443/", "spark.hadoop.fs.gs.auth.type": "UNAUTHENTICATED"}
+    seen = told(settings, "gs://logs/kafka")
+    patience = seen.pop("retry_time_limit")
+
+    assert seen == {"anonymous": True, "endpoint_override": "127.0.0.1:4443", "scheme": "http"}
+    assert patience.total_seconds() < 60
+    assert stores.delta_options("gs://logs/kafka") == {
+        "google_skip_signature": "true",
+        "google_base_url": "http://127.0.0.1:4443",
+        "allow_http": "true",
+    }
+    assert not stores.untranslated(settings, ["gs://logs/kafka"])
+
+
+def test_a_store_that_does_not_answer_takes_no_other_file_away(poll_timeout: Path) -> None:
+    settings = {**KEYS_OF_S3, "spark.hadoop.fs.s3a.endpoint": f"http://127.0.0.1:{free_port()}"}
+    places.configure(stores.arrow_settings(settings))
+    found = find_files(["s3a://logs/kafka", str(poll_timeout)], ReadOptions())
+
+    (skipped,) = [skip for skip in found.skipped if skip.is_named]
+    assert skipped.name == "s3a://logs/kafka"
+    assert "does not answer or refuses; check its address, the network and the credentials" in skipped.reason
+    assert found.files == find_files([str(poll_timeout)], ReadOptions()).files
 
 
 def test_a_key_without_an_account_is_for_all_others() -> None:
