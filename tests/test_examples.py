@@ -26,7 +26,7 @@ import groupscope
 from pipelines.cli import spark_submit as job
 from pipelines.cli.registry import app
 from pipelines.spark.session import delta_artifacts, delta_settings
-from tests.cluster.object_store import SDK
+from tests.cluster.object_stores import SDK
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs" / "examples"

@@ -230,13 +230,15 @@ def open_file(place: str, buffering: int = -1) -> BinaryIO:
 
 
 class _StoredFile(io.RawIOBase):
-    """A file of a store with the errors of local files.
+    """A file of a store with the positions and errors of local files.
 
-    Arrow raises ValueError for a negative position.
+    Google's store refuses a request that begins at the end of a file, so the file is sought for reading only.
     """
 
     def __init__(self, file: Any) -> None:
         self._file = file
+        self._size = int(file.size())
+        self._at = int(file.tell())
 
     def readable(self) -> bool:
         return True
@@ -245,16 +247,23 @@ class _StoredFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return int(self._file.tell())
+        return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        try:
-            return int(self._file.seek(offset, whence))
-        except ValueError as problem:
-            raise OSError(errno.EINVAL, str(problem)) from problem
+        at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        if at < 0:
+            raise OSError(errno.EINVAL, f"negative position {at}")
+        self._at = at
+        return at
 
     def readinto(self, target: Any) -> int:
-        return int(self._file.readinto(target))
+        if self._at >= self._size:
+            return 0
+        if self._file.tell() != self._at:
+            self._file.seek(self._at)
+        count = int(self._file.readinto(target))
+        self._at += count
+        return count
 
     def close(self) -> None:
         if not self.closed:
