@@ -226,7 +226,8 @@ def open_file(place: str, buffering: int = -1) -> BinaryIO:
     if path is not None:
         return open(path, "rb", buffering=buffering)
     store, inner = _opened(place)
-    return cast("BinaryIO", io.BufferedReader(_StoredFile(store.open_input_file(inner)), 1 << 20))
+    opened = store.open_input_file(inner)
+    return cast("BinaryIO", io.BufferedReader(opened if isinstance(opened, io.RawIOBase) else _StoredFile(opened), 1 << 20))
 
 
 class _StoredFile(io.RawIOBase):
