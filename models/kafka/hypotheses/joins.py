@@ -153,8 +153,8 @@ def _joined_in_unknown_state(context: RebalanceContext, actions: list[MemberActi
     initial = 1 <= steps <= max(1, len(actions)) and duration - steps * delay <= delay * INITIAL_DELAY_OVERRUN
     members_after = context.window.members_after
     alone = members_after == 1 or (members_after is not None and len(actions) >= members_after)
-    ends_as_one_goes = had_members(context) or (not initial and _ends_as_one_goes(context))
-    likely = (weights.HELD_UNTIL_ONE_WENT if ends_as_one_goes else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
+    had_others = had_members(context) or (not initial and _ends_as_one_goes(context))
+    likely = (weights.HELD_UNTIL_ONE_WENT if had_others else weights.AS_FROM_EMPTY if initial or alone else weights.MID_LIFE).value
     if context.window.witness is Witness.CLIENT and context.window.generation_before and len(context.known.clients) == 1:
         likely = min(likely, weights.FIRST_OF_ONE_KNOWN[Cause.NEW_GROUP])  # others may be in the group
     return [
