@@ -349,7 +349,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketListRefused": _kind(_CLIENT, "A broker gave no list of the group's clients.", "group address"),
     "RocketNotListed": _kind(_CLIENT, "The list of the group's clients lacks this client.", "group client_id listed"),
     "RocketQueueUnlocked": _kind(_CLIENT, "A client gives a queue's lock back.", "group topic partition client_id broker"),
-    "RocketQueueLockAsked": _kind(_CLIENT, "A client asked for a queue's lock.", "group topic partition broker outcome"),
+    "RocketQueueLockAsked": _kind(_CLIENT, "A client asked for a queue's lock.", "group topic partition broker outcome fault"),
     "RocketOffsetSent": _kind(
         _CLIENT,
         "A client reports how far it has read a queue: once, or again and again with nothing between.",
@@ -360,7 +360,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketClientTrouble": _kind(
         _CLIENT,
         "Something went wrong around a client's rebalance.",
-        "group topic partition broker address remote client_id strategy tries offset",
+        "group topic partition broker address remote client_id strategy tries offset fault",
     ),
     "RocketHeartbeatSent": _kind(_CLIENT, "A heartbeat, and whether the subscription changed.", "broker changed client_id address"),
     "RocketHeartbeatFailed": _kind(_CLIENT, "A client's heartbeat was refused, or reached nobody.", "client_id address"),
@@ -422,7 +422,7 @@ EVENTS: dict[str, EventKind] = {
     ),
     "RocketGroupChanged": _kind(_BROKER, "A group's members or topics changed for a broker.", "group remote"),
     "RocketTopicAdministered": _kind(_BROKER, "A topic was created or deleted.", "topic reads remote deleted"),
-    "RocketGroupAdministered": _kind(_BROKER, "A group's configuration changed.", "group"),
+    "RocketGroupAdministered": _kind(_BROKER, "A group's configuration changed.", "group fault"),
     "RocketOffsetsTold": _kind(
         _BROKER, "A broker kept, dropped or refused offsets.", "group topic partition client_id remote offset offset_before"
     ),
@@ -442,7 +442,7 @@ EVENTS: dict[str, EventKind] = {
     "RocketBrokerStarted": _kind(_BROKER, "A broker is up.", "broker address"),
     "RocketBrokerStopping": _kind(_BROKER, "A broker shuts down in good order.", ""),
     "RocketTopicConfigured": _kind(_BROKER, "A topic's queues were changed on a broker.", "before after"),
-    "RocketOffsetReset": _kind(_BROKER, "An administrator resets a group's offsets.", "group topic remote"),
+    "RocketOffsetReset": _kind(_BROKER, "An administrator resets a group's offsets.", "group topic remote fault"),
     "RocketBrokerRegistered": _kind(_BROKER, "A broker is new at a name server.", "address"),
     "RocketBrokerLost": _kind(_BROKER, "A broker's connection to a name server is gone, or its last address.", "address broker"),
     "RocketTopicRouted": _kind(_BROKER, "A topic's queues on a broker are others than before.", "topic broker reads reads_before"),

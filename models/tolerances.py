@@ -168,6 +168,60 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.causes.first_us": Tolerance(10_000_000),
     "rocketmq.causes.late_route_us": Tolerance(3_000_000),
     "rocketmq.causes.slack_us": Tolerance(60_000),
+    "rocketmq.client_faults.allocation_failed.apart_us": Tolerance(
+        45_000_000, "two waits between rebalances, 20 s each (RebalanceService.java)"
+    ),
+    "rocketmq.client_faults.allocation_failed.least_us": Tolerance(20_000_000, "one wait between rebalances (RebalanceService.java)"),
+    "rocketmq.client_faults.allocation_failed.least_lines": Tolerance(2),
+    "rocketmq.client_faults.broker_unreachable.apart_us": Tolerance(
+        65_000_000, "two heartbeats, 30 s each (ClientConfig.java); the rest assumed"
+    ),
+    "rocketmq.client_faults.broker_unreachable.least_us": Tolerance(120_000_000, "channelExpiredTimeout (ConsumerManager.java)"),
+    "rocketmq.client_faults.broker_unreachable.least_lines": Tolerance(2),
+    "rocketmq.client_faults.consume_timeout_exceeded.apart_us": Tolerance(
+        1_000_000_000, "consumeTimeout, 15 minutes, between two looks (ConsumeMessageConcurrentlyService.java); the rest assumed"
+    ),
+    "rocketmq.client_faults.consume_timeout_exceeded.least_us": Tolerance(0),
+    "rocketmq.client_faults.consume_timeout_exceeded.least_lines": Tolerance(1),
+    "rocketmq.client_faults.consumer_not_started.apart_us": Tolerance(60_000_000),
+    "rocketmq.client_faults.consumer_not_started.least_us": Tolerance(0),
+    "rocketmq.client_faults.consumer_not_started.least_lines": Tolerance(1),
+    "rocketmq.client_faults.consumption_disabled.apart_us": Tolerance(60_000_000),
+    "rocketmq.client_faults.consumption_disabled.least_us": Tolerance(0),
+    "rocketmq.client_faults.consumption_disabled.least_lines": Tolerance(1),
+    "rocketmq.client_faults.listener_failed.apart_us": Tolerance(
+        600_000_000, "the eighth delay of a message that failed is 6 minutes (MessageStoreConfig.java); the rest assumed"
+    ),
+    "rocketmq.client_faults.listener_failed.least_us": Tolerance(0),
+    "rocketmq.client_faults.listener_failed.least_lines": Tolerance(3),
+    "rocketmq.client_faults.listener_slow.apart_us": Tolerance(
+        110_000_000, "a line for each 1,000 waits of 50 ms, twice (DefaultMQPushConsumerImpl.java); the rest assumed"
+    ),
+    "rocketmq.client_faults.listener_slow.least_us": Tolerance(30_000_000),
+    "rocketmq.client_faults.listener_slow.least_lines": Tolerance(2),
+    "rocketmq.client_faults.lock_missing.apart_us": Tolerance(45_000_000, "two askings for locks, 20 s each (RebalanceImpl.java)"),
+    "rocketmq.client_faults.lock_missing.least_us": Tolerance(30_000_000, "lockMaxLiveTime, 30 s (ProcessQueue.java)"),
+    "rocketmq.client_faults.lock_missing.least_lines": Tolerance(2),
+    "rocketmq.client_faults.name_server_unreachable.apart_us": Tolerance(
+        65_000_000, "two askings for routes, 30 s each (ClientConfig.java)"
+    ),
+    "rocketmq.client_faults.name_server_unreachable.least_us": Tolerance(30_000_000, "one asking for routes (ClientConfig.java)"),
+    "rocketmq.client_faults.name_server_unreachable.least_lines": Tolerance(2),
+    "rocketmq.client_faults.offset_not_kept.apart_us": Tolerance(60_000_000),
+    "rocketmq.client_faults.offset_not_kept.least_us": Tolerance(0),
+    "rocketmq.client_faults.offset_not_kept.least_lines": Tolerance(2),
+    "rocketmq.client_faults.offset_out_of_range.apart_us": Tolerance(60_000_000),
+    "rocketmq.client_faults.offset_out_of_range.least_us": Tolerance(0),
+    "rocketmq.client_faults.offset_out_of_range.least_lines": Tolerance(1),
+    "rocketmq.client_faults.offset_reset.apart_us": Tolerance(60_000_000),
+    "rocketmq.client_faults.offset_reset.least_us": Tolerance(0),
+    "rocketmq.client_faults.offset_reset.least_lines": Tolerance(1),
+    "rocketmq.client_faults.reading_failed.apart_us": Tolerance(65_000_000),
+    "rocketmq.client_faults.reading_failed.least_us": Tolerance(30_000_000),
+    "rocketmq.client_faults.reading_failed.least_lines": Tolerance(2),
+    "rocketmq.client_faults.route_missing.apart_us": Tolerance(65_000_000, "two askings for routes, 30 s each (ClientConfig.java)"),
+    "rocketmq.client_faults.route_missing.least_us": Tolerance(30_000_000, "one asking for routes (ClientConfig.java)"),
+    "rocketmq.client_faults.route_missing.least_lines": Tolerance(2),
     "rocketmq.episodes.quiet_us": Tolerance(2_000_000),
     "rocketmq.episodes.commit_us": Tolerance(5_000_000),
     "rocketmq.incidents.guessed": Tolerance(0.5),

@@ -399,6 +399,7 @@ MODE_DIFFERS = Prior(0.9, "assumed: two runs of one client under different modes
 OWN_LINE_OF_RUN = Prior(0.97, "the client's own line says why it ran")
 TOPIC_AFTER_START = Prior(0.9, "assumed: a topic whose route comes late, and that was not subscribed at the start")
 RUN_AS_LOG_BEGINS = Prior(0.55, "assumed: the log begins with a share, so that the client may have run before; somebody came, or went")
+START_AS_BROKER_BOOTS = Prior(0.5, "assumed: a broker that has just started lists clients that ran before, and new ones alike")
 STOP_AS_LOG_BEGINS = Prior(0.3, "assumed: the rest of it, less what routes do")
 RUN_AT_START = Prior(0.98, "the first run right after the start")
 ROUTE_CAME_LATE = Prior(0.95, "assumed: the client was there before the topic's route")

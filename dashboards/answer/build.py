@@ -273,7 +273,7 @@ def _incident(
     if root is None and system == "kafka":
         entry = incident_kinds().get(column(row, "kind"), entry)
     elif root is None:
-        entry = _standing_fault(row, conditions) or entry
+        entry = _standing_fault(row, conditions) or incident_kinds().get(column(row, "kind"), entry)
     elif column(row, "kind") == "slow_member":
         entry = waits().get(root, entry)
     worst = column(row, "worst_offender")
@@ -428,6 +428,7 @@ def _log_file(row: Row) -> data.LogFile:
     return data.LogFile(
         path=column(row, "path"),
         cluster=column(row, "cluster") or "",
+        system=column(row, "system", None),
         kind=column(row, "kind"),
         node=column(row, "node"),
         version=column(row, "version"),

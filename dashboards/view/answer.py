@@ -418,6 +418,7 @@ class LogFile:
 
     path: str
     cluster: str
+    system: str | None
     kind: str | None
     node: str | None
     version: str | None

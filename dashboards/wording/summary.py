@@ -46,6 +46,8 @@ def nothing_found(answer: Answer) -> str:
     Only a broker's log can show that there were none.
     """
     kinds = {item.kind for item in answer.files if item.recognised}
+    if {item.system for item in answer.files if item.recognised} == {"rocketmq"}:
+        return _SERVERS_ALONE if _are_servers_alone(answer) else _NO_SHARES
     if "server" in kinds and answer.groups_left:
         subject = "partition without a leader" if answer.incidents else "outage"
         groups = counted(answer.groups_left, "group")
@@ -74,6 +76,22 @@ def nothing_found(answer: Answer) -> str:
 
 
 _NOT_KNOWN = "whether there were any is not known. Add the server.log files of the brokers."
+
+
+def _are_servers_alone(answer: Answer) -> bool:
+    """Whether all that was recognised is of servers of RocketMQ."""
+    recognised = {(item.system, item.kind) for item in answer.files if item.recognised}
+    return bool(recognised) and all(system == "rocketmq" and kind != "client" for system, kind in recognised)
+
+
+_NO_SHARES = (
+    "No change of a group's queues is in these logs of RocketMQ. Each client logs its own: of others whether there were any is not known."
+)
+
+_SERVERS_ALONE = (
+    "Servers of RocketMQ log who comes and goes, and nobody did here. Rebalances for other reasons are in the consumers' logs "
+    "(rocketmq_client.log): whether there were any is not known."
+)
 
 
 def all_clear(answer: Answer) -> str:
@@ -124,5 +142,7 @@ def _downtime(answer: Answer) -> str:
     """Time that groups stood still, as a clause."""
     if not answer.totals.rebalances:
         return ""
+    if (answer.conditions or _are_servers_alone(answer)) and answer.totals.stopped_seconds < SHORTEST_SECONDS:
+        return ""  # standing faults stop groups without a rebalance, and servers of RocketMQ don't tell of stops
     seconds = answer.totals.stopped_seconds
     return "; no group stood still" if seconds < SHORTEST_SECONDS else f"; groups stood still for {duration(seconds)} in all"

@@ -77,6 +77,19 @@ class MessageTrouble:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientFault:
+    """A fault that lines of a group's clients, or of a broker, tell of.
+
+    `kind` is the kind of the fault; without `client_ids` a broker tells of it.
+    """
+
+    kind: str
+    client_ids: tuple[str, ...]
+    topics: tuple[str, ...]
+    line_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class MasterAbsence:
     """A broker set's change of master; `master` is the new one, if any.
 
@@ -91,6 +104,14 @@ class MasterAbsence:
 
 
 FaultFacts: TypeAlias = (
-    DifferingClients | RemovedTopics | ReplacedFilters | SharedClientIds | IdleClients | SkewedShares | MessageTrouble | MasterAbsence
+    DifferingClients
+    | RemovedTopics
+    | ReplacedFilters
+    | SharedClientIds
+    | IdleClients
+    | SkewedShares
+    | MessageTrouble
+    | ClientFault
+    | MasterAbsence
 )
 """What a standing fault is about."""

@@ -37,7 +37,7 @@ MASTERS = frozenset({"RocketMasterElected", "RocketElectionFailed", "RocketBroke
 POPPED = frozenset({"RocketPopRevived", "RocketPopStalled", "RocketLiteTold"})
 """Events of brokers about lite topics, and popped messages that nobody acknowledges."""
 
-CHANGED = frozenset({"RocketBrokerStopping", "RocketTopicAdministered", "RocketGroupAdministered"})
+CHANGED = frozenset({"RocketBrokerStopping", "RocketTopicAdministered", "RocketGroupAdministered", "RocketOffsetReset"})
 """Events of brokers that stop, and of what administrators change."""
 
 SERVERS = LISTED | LOCKS | ROUTES | CHANGED | MASTERS | POPPED

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from models.events import Event
 
+DEFAULT_TOPIC = "TBW102"
+"""Model of new topics (TopicValidator.java); clients ask for its route, too."""
+
 RETRY = "%RETRY%"
 """Prefix of a group's retry topic."""
 

@@ -16,7 +16,10 @@ from models.incidents.headline_facts import HeadlineFacts
 from models.incidents.incidents import Limits
 from models.rocketmq.diagnosis.balance import Balance
 from models.rocketmq.diagnosis.causes import Judge
+from models.rocketmq.diagnosis.client_faults import client_faults
 from models.rocketmq.diagnosis.episodes import ConsumptionImpact, episodes_of
+from models.rocketmq.diagnosis.fault_incidents import fault_incident, faults_alone
+from models.rocketmq.diagnosis.listed_episodes import listed_episodes
 from models.rocketmq.diagnosis.orderly_pauses import orderly_pauses
 from models.rocketmq.diagnosis.ownership import GroupOwnership, OwnershipWindow, has_owners, long_windows
 from models.rocketmq.diagnosis.popping import pop_faults
@@ -86,13 +89,18 @@ class _GroupHistory:
     def rows(self, limits: Limits) -> Iterator[RocketHistory]:
         for topic in sorted({*self.stage.topics_of(self.group), *self.ownership.topics}):
             yield self._topic_rows(self.stage.lines(self.group, topic))
+        listed = [*listed_episodes(self.cluster, self.group, self.judge, self.stage.boots)]
+        self.episodes += [replace(row, evidence=[]) for row in listed]
         end = self.stage.last_at
         faults = faults_of(self.group, self.ownership.unlogged_processes, end)
         faults += self.balance.faults([*self.group.lives, *self.ownership.unlogged_processes])
         faults += pop_faults(self.group, end)
+        faults += client_faults(self.group, end)
         faults += orderly_pauses(self.group, (change for known in self.stage.masters.changes.values() for change in known), end)
         conditions = [_condition(self.cluster, self.group.name, fault) for fault in faults]
-        yield RocketHistory(conditions=conditions, incidents=[*incidents_of(self.episodes, self.wrong, faults, end, limits)])
+        incidents = [*incidents_of(self.episodes, self.wrong, faults, end, limits)]
+        incidents += [fault_incident(self.cluster, self.group.name, fault) for fault in faults_alone(faults, incidents, end)]
+        yield RocketHistory(conditions=conditions, rebalances=listed, incidents=[*incidents])
 
     def _topic_rows(self, lines: TopicLines) -> RocketHistory:
         cluster, name, end = self.cluster, self.group.name, self.stage.last_at

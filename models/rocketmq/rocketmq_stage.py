@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event, Witness
-from models.rocketmq.event_partitions import CHANGED, LISTED, LOCKS, MASTERS, POPPED, ROUTES, Key, Parts
-from models.rocketmq.object_text import replaced_filter, subscription_in, version_in
+from models.rocketmq.event_partitions import BY_TOPIC, CHANGED, LISTED, LOCKS, MASTERS, POPPED, ROUTES, Key, Parts
+from models.rocketmq.object_text import BROADCASTING, replaced_filter, subscription_in, version_in
 from models.rocketmq.observations.allocation_runs import RESULTS, TopicLines
 from models.rocketmq.observations.client_groups import ASSIGNED, ClientGroups, is_assigned
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind
 from models.rocketmq.observations.client_processes import ClientProcess, Registry, last_of, live_on, lose, zone_shifts
+from models.rocketmq.observations.fault_lines import ClientFaults, ClientStretch
 from models.rocketmq.observations.log_files import Logs, log_of
 from models.rocketmq.observations.pop_trouble import PopTrouble
 from models.rocketmq.observations.set_masters import SetMasters
@@ -80,12 +81,14 @@ class Group:
     is_unowned: bool = False  # fixed list, popped queues, or shares assigned by brokers
     is_entangled: bool = False  # a fixed list of queues applies to any topic, so results name other topics' queues
     is_orderly: bool = False
+    is_broadcast: bool = False  # each client reads all queues, as brokers' lines say
     locked_on: set[str] = field(default_factory=set)
     """Broker sets whose masters hold locks of the group."""
     lock_grants: dict[str, list[int]] = field(default_factory=dict)
     """When a set's master gave the group a new lock, by set."""
 
     trouble: PopTrouble = field(default_factory=PopTrouble)
+    client_faults: list[ClientStretch] = field(default_factory=list)
 
     _by_id: dict[str, list[ClientProcess]] = field(default_factory=dict)
 
@@ -148,11 +151,14 @@ class RocketStage:
         self._parts = parts
         self._registry = Registry()
         self._clients = ClientGroups()
+        self._faults = ClientFaults()
         self._assigned: dict[Key, list[tuple[int, Event]]] = defaultdict(list)
         self._shifts: dict[str, int] = {}
         self._logs = Logs({})
         self.routes = Routes()
         self.masters = SetMasters()
+        self.boots: defaultdict[str, list[int]] = defaultdict(list)
+        """When brokers started, by log."""
         self.tells_moves = False  # whether brokers log changed shares
         self.last_at = until
 
@@ -167,6 +173,8 @@ class RocketStage:
         rest = self._parts.rest() if len(rounds) == 1 else (event for files in rounds for event in self._parts.rest(files))
         for at, event in self._timed(map(self._clients.named, self._logs.placed(rest))):
             self.last_at = max(self.last_at, last_of(event, at))
+            if "fault" in event.fields and event.name not in BY_TOPIC:
+                self._faults.feed(event, at)
             if event.witness is Witness.CLIENT:
                 self._client(event, at, groups)
             else:
@@ -176,6 +184,8 @@ class RocketStage:
         self._registry.finish()
         for life in self._registry.lives:
             _group(groups, life.group).add(life)
+        for name, stretches in self._faults.by_group(self._registry.lives).items():
+            _group(groups, name).client_faults = stretches
         for group in groups.values():
             group.notified.sort()
             for times in group.notified_in.values():
@@ -246,6 +256,7 @@ class RocketStage:
             elif event.name == "RocketQueueLockAsked":
                 group.is_orderly = True
                 group.lock(event, at)
+                self._faults.feed(event, at)
             elif event.fields.get("mode") == "POP":
                 group.is_unowned = True
 
@@ -262,6 +273,8 @@ class RocketStage:
                 self.routes.take_event(event, at)
             if event.name in ROUTES | CHANGED:
                 self.routes.lines.append((at, event))
+            if event.name == "RocketBrokerStarted":
+                self.boots[event.place.log].append(at)
             if event.name in {"RocketBrokerStarted", "RocketBrokerStopping"}:
                 for group in groups.values():
                     if event.place.log in group.lists:
@@ -276,6 +289,7 @@ class RocketStage:
         channel = str(event.fields.get("remote") or "").lstrip("/")
         who = event.client_id or ""
         if event.name == "RocketConsumerConnected":
+            group.is_broadcast = event.fields.get("model") == BROADCASTING
             client_list.connect(_milliseconds(event, at), channel, who, event)
             group.tables.setdefault(event.place.log, TopicTable()).connected(who, at)
         elif event.name == "RocketConsumerUnregistered":

@@ -27,6 +27,8 @@ TOPICS_NAMED_MAX = 3
 
 def queue_episode(facts: QueueFacts) -> str:
     """Count, harm to queues, and who caused it."""
+    if not facts.rebalance_count:
+        return f"{facts.group}: {_story_clause(facts.story)}"
     clauses = [counted(facts.rebalance_count, "rebalance"), *map(_harm, facts.harms)]
     return f"{facts.group}: {', '.join(clauses)}; {_story_clause(facts.story)}"
 

@@ -9,7 +9,7 @@ from typing import Any
 from models.incidents import fault_facts as facts_of
 from models.incidents.fault_facts import FaultFacts
 from models.rows import Condition
-from pipelines.headlines.phrases import first_names
+from pipelines.headlines.phrases import counted, first_names
 
 NAMED_MAX = 3
 _VERBS = {"strategy": ("uses", "use"), "subscription": ("reads", "read")}
@@ -27,6 +27,25 @@ _OF_TOPICS = {
     "lite_subscription_refused": "a client could not subscribe to lite topics{quota} ({count} lines)",
     "lite_topic_contended": "clients take {lite_topic} from each other, which only one of them may read ({count} times)",
 }
+_FAULTS_OF_CLIENTS = {
+    "allocation_failed": "{clients} could not share out queues{of_topics}, so all kept what they held",
+    "broker_unreachable": "heartbeats of {clients} reached no broker, which strikes a client off after two minutes",
+    "consume_timeout_exceeded": "{clients} consumed messages{of_topics} for longer than the limit, so they were sent back",
+    "consumer_not_started": "a consumer of {clients} could not start",
+    "listener_failed": "the listener of {clients} failed for messages{of_topics}, which come again",
+    "listener_slow": "{clients} read no more{of_topics} for a time, as the listener was slower than the queues",
+    "lock_missing": "{clients} held queues{of_topics} without their locks, and consumed nothing of them",
+    "name_server_unreachable": "{clients} could ask no name server for routes, and kept those that they knew",
+    "offset_not_kept": "{clients} could not keep offsets, so a restart reads from elsewhere",
+    "offset_out_of_range": "{clients} asked for offsets{of_topics} that the broker does not have, and went on at others",
+    "reading_failed": "{clients} could not read queues{of_topics}",
+    "route_missing": "{clients} found no route{of_topics}, so its queues were not shared out",
+}
+_FAULTS_OF_BROKERS = {
+    "consumption_disabled": "a broker switched the group off, as it was far behind: it gets nothing from there",
+    "offset_reset": "somebody reset the group's offsets{of_topics}: messages are skipped, or consumed again",
+}
+_LISTED = " ({lines})"
 _QUOTA_USED = ", as their quota is used up"
 
 
@@ -81,6 +100,13 @@ def _message_trouble(facts: facts_of.MessageTrouble) -> str:
     return wordings[facts.kind].format(count=facts.line_count, quota=quota, **names)
 
 
+def _client_fault(facts: facts_of.ClientFault) -> str:
+    clients = _named(facts.client_ids) if facts.client_ids else "a client"
+    of_topics = f" of {_named(facts.topics)}" if facts.topics else ""
+    wording = _FAULTS_OF_BROKERS.get(facts.kind) or _FAULTS_OF_CLIENTS[facts.kind]
+    return wording.format(clients=clients, of_topics=of_topics) + _LISTED.format(lines=counted(facts.line_count, "line"))
+
+
 def _master(facts: facts_of.MasterAbsence) -> str:
     has_lasted = facts.seconds or facts.is_open
     absence = f"{facts.broker} had no master for {facts.seconds} s" if has_lasted else f"{facts.broker} changed its master"
@@ -103,6 +129,7 @@ WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.IdleClients: _idle,
     facts_of.SkewedShares: _skewed,
     facts_of.MessageTrouble: _message_trouble,
+    facts_of.ClientFault: _client_fault,
     facts_of.MasterAbsence: _master,
 }
 """Functions that put facts into words, by class."""

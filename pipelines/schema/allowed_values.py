@@ -62,6 +62,34 @@ OUTAGE_CAUSES = (
 OUTAGE_ENDS = ("replica_returned", "isr_election", "unclean_election", "reassigned", "open")
 SHORTAGE_CAUSES = ("broker_down", "log_dir_failed", "replica_lagging", "reassignment", "unknown")
 SHORTAGE_ENDS = ("caught_up", "deleted", "unknown", "open")
+CONDITION_KINDS = (
+    "strategy_mismatch",
+    "subscription_mismatch",
+    "client_id_conflict",
+    "multi_topic_skew",
+    "more_consumers_than_queues",
+    "proxy_unreachable",
+    "consumption_stalled",
+    "invisible_time_exceeded",
+    "lite_subscription_lost",
+    "lite_subscription_refused",
+    "lite_topic_contended",
+    "master_changed",
+    "allocation_failed",
+    "broker_unreachable",
+    "consume_timeout_exceeded",
+    "consumer_not_started",
+    "consumption_disabled",
+    "listener_failed",
+    "listener_slow",
+    "lock_missing",
+    "name_server_unreachable",
+    "offset_not_kept",
+    "offset_out_of_range",
+    "offset_reset",
+    "reading_failed",
+    "route_missing",
+)
 INCIDENT_KINDS = (
     "storm",
     "never_settles",
@@ -90,21 +118,8 @@ INCIDENT_KINDS = (
     "share_partition_troubled",
     "group_deleted",
     "single",
+    *CONDITION_KINDS,
 )
 OWNERSHIP_KINDS = ("owned", "no_owner", "two_owners")
 CERTAINTIES = ("certain", "inferred", "unknown")
 CLIENT_STATES = ("UNJOINED", "REBALANCING", "STABLE")
-CONDITION_KINDS = (
-    "strategy_mismatch",
-    "subscription_mismatch",
-    "client_id_conflict",
-    "multi_topic_skew",
-    "more_consumers_than_queues",
-    "proxy_unreachable",
-    "consumption_stalled",
-    "invisible_time_exceeded",
-    "lite_subscription_lost",
-    "lite_subscription_refused",
-    "lite_topic_contended",
-    "master_changed",
-)

@@ -131,13 +131,13 @@ class Judge:
         if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
             verdict = _route_verdict(routed[-1].before, routed[-1].after, [change.event for change in routed if change.event is not None])
             if came or went:
-                verdict.alternatives = {self._members(run, came, went, client_list).cause: weights.MEMBERS_BESIDE_ROUTE.value}
+                verdict.alternatives = {self.members(run.at, came, went, client_list).cause: weights.MEMBERS_BESIDE_ROUTE.value}
                 verdict.confidence = weights.ROUTE_BESIDE_MEMBERS.value
             return verdict
         if not came and not went:
             came, went = self._last_change(run, before, client_list, seen)
         if came or went:
-            return self._members(run, came, went, client_list)
+            return self.members(run.at, came, went, client_list)
         return self._fallback(run, before)
 
     def _fallback(self, run: AllocationRun, before: AllocationRun | None) -> Verdict:
@@ -168,10 +168,11 @@ class Judge:
         is_old = before is not None and client_list.starts[index] <= before.asked_at
         return (set(), set()) if is_old and _contradicts(run, before, came, went) else (came, went)
 
-    def _members(self, run: AllocationRun, came: set[str], went: set[str], client_list: ClientList) -> Verdict:
+    def members(self, at: int, came: set[str], went: set[str], client_list: ClientList) -> Verdict:
+        """The verdict on clients that came or went before a time."""
         causes = {
-            who: self._arrival_reason(run, who, client_list) if who in came else self._departure_reason(run, who, client_list)
-            for who in _in_turn(run, came | went, client_list)
+            who: self._arrival_reason(at, who, client_list) if who in came else self._departure_reason(at, who, client_list)
+            for who in _in_turn(at, came | went, client_list)
         }
         counts: dict[str, int] = defaultdict(int)
         for cause in causes.values():
@@ -184,13 +185,15 @@ class Judge:
             crash, closed = weights.CRASH_WITHOUT_FILE.value, weights.CONNECTION_WITHOUT_FILE.value
             others = {cause: round(share * crash, 3) for cause, share in others.items()} | {"connection_lost": round(sure * closed, 3)}
             sure = round(sure * crash, 3)
-        lines = [line for who in sorted(causes) if (line := _line_of(run, who, client_list, came=who in came)) is not None]
+        lines = [line for who in sorted(causes) if (line := _line_of(at, who, client_list, came=who in came)) is not None]
         return Verdict(ranked[0], sure, causes, alternatives=others, evidence=lines)
 
-    def _arrival_reason(self, run: AllocationRun, who: str, client_list: ClientList) -> str:
-        earlier = client_list.steps_of(who, run.at)
-        joined = max((step.at for step in earlier if step.how is ListChangeKind.CONNECTED), default=run.at)
-        gone = [step for step in earlier if step.at < joined and step.how is not ListChangeKind.CONNECTED]
+    def _arrival_reason(self, at: int, who: str, client_list: ClientList) -> str:
+        earlier = client_list.steps_of(who, at)
+        joined = max((step.at for step in earlier if step.how is ListChangeKind.CONNECTED), default=at)
+        before = [step for step in earlier if step.at < joined]
+        was_listed_at = max((step.at for step in before if step.how is ListChangeKind.CONNECTED), default=0)
+        gone = [step for step in before if step.how is not ListChangeKind.CONNECTED]
         life = self.group.life_of(who, joined)
         if not gone or (life is not None and life.begun_at > gone[-1].at):
             return (
@@ -198,14 +201,14 @@ class Judge:
                 if life is not None and client_list.has_restarted(joined) and life.ran_at < joined - FIRST_US
                 else "consumer_start"
             )
-        if gone[-1].how is ListChangeKind.RESTARTED:
+        if any(step.how is ListChangeKind.RESTARTED and step.at > was_listed_at for step in gone):
             return "broker_up"
         return "consumer_start" if gone[-1].how is ListChangeKind.UNREGISTERED else "consumer_resume"
 
-    def _departure_reason(self, run: AllocationRun, who: str, client_list: ClientList) -> str:
-        steps = [step for step in client_list.steps_of(who, run.at) if step.how is not ListChangeKind.CONNECTED]
+    def _departure_reason(self, at: int, who: str, client_list: ClientList) -> str:
+        steps = [step for step in client_list.steps_of(who, at) if step.how is not ListChangeKind.CONNECTED]
         if not steps:
-            return "consumer_list_partial" if client_list.has_restarted(run.at) else "consumer_stop"
+            return "consumer_list_partial" if client_list.has_restarted(at) else "consumer_stop"
         match steps[-1].how:
             case ListChangeKind.UNREGISTERED:
                 return "consumer_stop"
@@ -336,19 +339,19 @@ def _everyone(strategy: str, queues: list[Queue], clients: Sequence[str]) -> dic
     }
 
 
-def _in_turn(run: AllocationRun, people: Iterable[str], client_list: ClientList) -> list[str]:
+def _in_turn(at: int, people: Iterable[str], client_list: ClientList) -> list[str]:
     """Clients in order of their latest change."""
 
     def key(who: str) -> tuple[int, str]:
-        steps = client_list.steps_of(who, run.at)
+        steps = client_list.steps_of(who, at)
         return steps[-1].at if steps else 0, clear(who)
 
     return sorted(people, key=key)
 
 
-def _line_of(run: AllocationRun, who: str, client_list: ClientList, *, came: bool) -> Event | None:
+def _line_of(at: int, who: str, client_list: ClientList, *, came: bool) -> Event | None:
     """The broker's line about a client's arrival or departure."""
-    steps = client_list.steps_of(who, run.at)
+    steps = client_list.steps_of(who, at)
     return next((step.line for step in reversed(steps) if (step.how is ListChangeKind.CONNECTED) == came), None)
 
 

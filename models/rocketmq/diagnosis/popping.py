@@ -5,7 +5,8 @@ from __future__ import annotations
 from models.events import text_field
 from models.incidents.fault_facts import MessageTrouble
 from models.rocketmq.diagnosis.standing_faults import StandingFault
-from models.rocketmq.observations.pop_trouble import APART_US, Stretch
+from models.rocketmq.observations.fault_stretches import Stretch
+from models.rocketmq.observations.pop_trouble import APART_US
 from models.rocketmq.rocketmq_stage import Group
 from models.tolerances import whole
 

@@ -13,7 +13,7 @@ from models.ids import make_id
 from models.incidents.headline_facts import ClientAction, FrequentCause, QueueFacts, QueueHarm, QueueStory, StandingQuarrel
 from models.incidents.incidents import Limits, is_routine
 from models.rocketmq.diagnosis.ownership import OwnershipWindow
-from models.rocketmq.diagnosis.standing_faults import StandingFault
+from models.rocketmq.diagnosis.standing_faults import StandingFault, is_of_group
 from models.rocketmq.object_text import RETRY
 from models.rocketmq.time_ranges import Spans
 from models.rows import Incident, Person, Rebalance
@@ -78,7 +78,7 @@ def _incident(
     first = rows[0]
     begin, over = first.started_at or 0, max(_over(row, end) for row in rows)
     harms = [window for window in wrong if window.started_at <= over and (window.ended_at or end) >= begin]
-    standing = [fault for fault in faults if fault.started_at <= over and (fault.ended_at or end) >= begin]
+    standing = [fault for fault in faults if is_of_group(fault) and fault.started_at <= over and (fault.ended_at or end) >= begin]
     stopped = Spans((window.started_at, window.ended_at or end) for window in harms if window.kind == "no_owner").seconds(begin, over)
     longest = max(((window.ended_at or end) - window.started_at for window in harms), default=0) / US_PER_SECOND
     kind = _kind(rows, longest, limits)

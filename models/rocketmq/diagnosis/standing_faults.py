@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from models.clear_names import clear
 from models.events import Event
-from models.incidents.fault_facts import DifferingClients, FaultFacts, RemovedTopics, ReplacedFilters, SharedClientIds
+from models.incidents.fault_facts import ClientFault, DifferingClients, FaultFacts, RemovedTopics, ReplacedFilters, SharedClientIds
 from models.rocketmq.object_text import BROADCASTING, RETRY, replaced_filter
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.rocketmq_stage import Group
@@ -38,6 +38,14 @@ class StandingFault:
     ended_at: int | None
     facts: FaultFacts
     evidence: list[Event] = field(default_factory=list)
+
+
+def is_of_group(fault: StandingFault) -> bool:
+    """Whether a fault shapes the episodes around it.
+
+    What a client tells of itself has an incident of its own.
+    """
+    return not isinstance(fault.facts, ClientFault)
 
 
 def faults_of(group: Group, unseen: Sequence[ClientProcess], end: int) -> list[StandingFault]:

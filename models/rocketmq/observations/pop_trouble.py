@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from models.events import Event
+from models.rocketmq.observations.fault_stretches import Stretch, take_line
 from models.tolerances import whole
 
 APART_US = whole("rocketmq.pop_trouble.apart_us")
@@ -15,18 +16,6 @@ APART_US = whole("rocketmq.pop_trouble.apart_us")
 
 A client says at least every 30 s that its cache is full (ProcessQueueImpl.java).
 """
-
-
-@dataclass(slots=True)
-class Stretch:
-    """A time with lines of one kind about one client."""
-
-    began_at: int
-    last_at: int
-    first: Event
-    last: Event
-    count: int = 1
-    ended_at: int | None = None  # a line says that it is over
 
 
 @dataclass(slots=True)
@@ -58,12 +47,7 @@ class PopTrouble:
             return
         if kind in _OF_GROUP:
             who = ""
-        known = self.stretches.setdefault((kind, who), [])
-        if known and known[-1].ended_at is None and at - known[-1].last_at <= APART_US:
-            known[-1].last_at, known[-1].last = max(known[-1].last_at, at), event
-            known[-1].count += 1
-        else:
-            known.append(Stretch(at, at, event, event))
+        take_line(self.stretches.setdefault((kind, who), []), event, at, APART_US)
 
 
 _OF_GROUP = frozenset({"lite_topic_contended"})

@@ -107,11 +107,14 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
     """Print RocketMQ's standing faults with advice, and queues without one owner."""
     if answer.conditions:
         heading(console, "Standing faults")
+    attention = [item for item in answer.incidents if item.severity != "info"]
+    advised = set(list(dict.fromkeys((item.cause_title, item.advice) for item in attention))[:REMEDIES_SHOWN])
     for item in answer.conditions:
         until = ", still so" if item.ended_at is None else ""
         say(console, f"{item.group}: {item.title.lower()}, {clock.span(item.started_at, item.ended_at)}{until}", indent=1, hang=2)
         say(console, item.detail or f"clients {listed(list(item.members), 4)}", indent=3, hang=2, style="dim")
-        advise(console, item.advice if verbose else item.advice[:REMEDIES_SHOWN], indent=3)
+        if (item.title, item.advice) not in advised or verbose:
+            advise(console, item.advice if verbose else item.advice[:REMEDIES_SHOWN], indent=3)
     if not answer.contested:
         return
     heading(console, f"Queues without one owner ({clock.zone_name})")

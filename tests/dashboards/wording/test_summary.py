@@ -35,6 +35,21 @@ def test_nothing_is_said_to_be_there_only_where_that_is_known(kinds: dict[str, i
 
 
 @pytest.mark.parametrize(
+    ("kinds", "sentence"),
+    [
+        (("server",), "Servers of RocketMQ log who comes and goes"),
+        (("server", "client"), "No change of a group's queues is in these logs of RocketMQ"),
+    ],
+)
+def test_logs_of_rocketmq_have_sentences_of_their_own(kinds: tuple[str, ...], sentence: str) -> None:
+    files = [made.log_file(f"{kind}.log", system="rocketmq", kind=kind, recognised=3) for kind in kinds]
+    answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}))
+
+    assert nothing_found(answer).startswith(sentence)
+    assert "is not known" in nothing_found(answer)
+
+
+@pytest.mark.parametrize(
     ("ends", "sentence"),
     [(("expired", "left"), "Members of 2 groups left or expired"), (("open", "open"), "No rebalance and")],
 )

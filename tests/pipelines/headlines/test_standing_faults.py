@@ -6,7 +6,9 @@ from typing import get_args
 
 import pytest
 
+from conf.causes import incident_kinds
 from models.incidents.fault_facts import (
+    ClientFault,
     DifferingClients,
     FaultFacts,
     IdleClients,
@@ -17,6 +19,7 @@ from models.incidents.fault_facts import (
     SharedClientIds,
     SkewedShares,
 )
+from models.rocketmq.observations.fault_lines import LIMITS
 from pipelines.headlines.standing_faults import WORDINGS, fault_detail
 
 EXAMPLES: dict[FaultFacts, str] = {
@@ -29,6 +32,13 @@ EXAMPLES: dict[FaultFacts, str] = {
     IdleClients(5, 4, ("c5",)): "5 clients, 4 queues: c5 has nothing to read",
     IdleClients(6, 4, ("c5", "c6")): "6 clients, 4 queues: c5, c6 have nothing to read",
     SkewedShares((("c1", 8),), 10, 4, 2): "c1 holds 8 of 10 queues over 4 topics, another client 2",
+    ClientFault("lock_missing", ("c1", "c2"), ("orders",), 9): (
+        "c1, c2 held queues of orders without their locks, and consumed nothing of them (9 lines)"
+    ),
+    ClientFault("consumer_not_started", (), (), 1): "a consumer of a client could not start (1 line)",
+    ClientFault("offset_reset", (), ("orders",), 1): (
+        "somebody reset the group's offsets of orders: messages are skipped, or consumed again (1 line)"
+    ),
     MessageTrouble("proxy_unreachable", "c1", None, 1): "c1 does not reach a proxy",
     MessageTrouble("consumption_stalled", "c1", None, 7): "c1 holds too many messages that its listener has not taken (7 lines)",
     MessageTrouble("consumption_stalled", "", "orders", 7): (
@@ -52,3 +62,9 @@ def test_all_facts_have_a_wording_and_an_example() -> None:
 @pytest.mark.parametrize(("facts", "text"), EXAMPLES.items(), ids=EXAMPLES.values())
 def test_a_fault_is_put_into_words(facts: FaultFacts, text: str) -> None:
     assert fault_detail(facts) == text
+
+
+@pytest.mark.parametrize("kind", sorted(LIMITS))
+def test_each_fault_that_the_catalogue_names_has_words_and_advice(kind: str) -> None:
+    assert fault_detail(ClientFault(kind, ("c1",), (), 1)).endswith("(1 line)")
+    assert incident_kinds()[kind].advice
