@@ -30,7 +30,6 @@ LEFT = {
     "whatif/advice.py ROUND_MS": "steps to which advice is rounded",
     "whatif/advice.py SHORTER_MS": "values that are tried one after the other",
     "whatif/behaviour/heartbeats.py USUAL_MS": "intervals that have weights",
-    "whatif/behaviour/reading.py USUAL_SESSIONS_MS": "values that are tried one after the other",
 }
 """Numbers that weigh and compare nothing, with what they are; the list may only get shorter."""
 

@@ -9,7 +9,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import has_whole_group_left
-from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, REQUEST_LOG, Hypothesis
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, INITIAL_DELAY_OVERRUN, LOOK_BACK_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty, had_members, returned_unseen
 from models.kafka.hypotheses.timeouts import (
     TIMEOUT_TOLERANCE_US,
@@ -24,14 +24,8 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, says_unknown_member, stays_till_expiry
 from models.kafka.observations.libraries import known_library
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, USUAL_REBALANCE_TIMEOUTS_MS, real, whole
+from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, USUAL_REBALANCE_TIMEOUTS_MS, whole
 from models.units import FOREVER, US_PER_MS
-
-INITIAL_DELAY_OVERRUN = real("kafka.elimination.initial_delay_overrun")
-"""Share by which a join phase may overrun its initial delay.
-
-The timer of a busy broker.
-"""
 
 LINE_LAG_US = whole("kafka.elimination.line_lag_us")
 """Maximum delay of a client's line after its last request."""

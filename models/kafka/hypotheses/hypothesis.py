@@ -7,10 +7,16 @@ from enum import StrEnum
 
 from models.causes import Cause
 from models.kafka.observations.actions import MemberAction
-from models.tolerances import whole
+from models.tolerances import real, whole
 
 PROMPT_US = whole("kafka.hypothesis.prompt_us")
 """Longest time from a request to its "Preparing", on slow brokers."""
+
+INITIAL_DELAY_OVERRUN = real("kafka.hypothesis.initial_delay_overrun")
+"""Share by which a join phase may overrun its initial delay.
+
+The timer of a busy broker.
+"""
 
 LOOK_BACK_US = whole("kafka.hypothesis.look_back_us")
 """Maximum time of a client's own explanation before its request.

@@ -11,21 +11,26 @@ from models.downtime import is_cooperative
 from models.events import Witness, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import parse_version
-from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, LOOK_BACK_US, PROMPT_US, Hypothesis, Settles
+from models.kafka.hypotheses.hypothesis import (
+    CLIENT_LOG,
+    EARLIER_LINES,
+    INITIAL_DELAY_OVERRUN,
+    LOOK_BACK_US,
+    PROMPT_US,
+    Hypothesis,
+    Settles,
+)
 from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.knowledge import CONNECT
 from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.tolerances import PHASE_OVERRUN_US, real, whole
+from models.tolerances import PHASE_OVERRUN_US, whole
 from models.units import US_PER_MS
 
 COOPERATIVE_SINCE = (2, 4)
 """First clients with a cooperative assignor (KIP-429)."""
-
-INITIAL_DELAY_OVERRUN = real("kafka.joins.initial_delay_overrun")
-"""Share by which a join phase may overrun the initial delay."""
 
 FOLLOWUP_US = whole("kafka.joins.followup_us")
 """Longest time from an assignment to its cooperative follow-up.

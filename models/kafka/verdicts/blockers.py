@@ -32,8 +32,7 @@ from models.incidents.person_reasons import (
     NOT_SYNCED,
     REJOINED_LAST,
 )
-from models.kafka.hypotheses.elimination import INITIAL_DELAY_OVERRUN
-from models.kafka.hypotheses.hypothesis import PROMPT_US
+from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice

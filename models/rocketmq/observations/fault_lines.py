@@ -15,6 +15,9 @@ from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.fault_stretches import Stretch, take_line
 from models.tolerances import whole
 
+APART_US = whole("rocketmq.client_faults.apart_us")
+"""Maximum time between two lines of a fault that no timer repeats."""
+
 
 @dataclass(frozen=True, slots=True)
 class FaultLimits:
@@ -23,34 +26,57 @@ class FaultLimits:
     Lines at most `apart_us` from each other are one fault, if they last for `least_us` and are `least_lines`.
     """
 
-    apart_us: int
-    least_us: int
-    least_lines: int
-
-
-def _limits(fault: str) -> FaultLimits:
-    name = f"rocketmq.client_faults.{fault}"
-    return FaultLimits(whole(f"{name}.apart_us"), whole(f"{name}.least_us"), whole(f"{name}.least_lines"))
+    apart_us: int = APART_US
+    least_us: int = 0
+    least_lines: int = 1
 
 
 LIMITS: Mapping[str, FaultLimits] = {
-    fault: _limits(fault)
-    for fault in (
-        "allocation_failed",
-        "broker_unreachable",
-        "consume_timeout_exceeded",
-        "consumer_not_started",
-        "consumption_disabled",
-        "listener_failed",
-        "listener_slow",
-        "lock_missing",
-        "name_server_unreachable",
-        "offset_not_kept",
-        "offset_out_of_range",
-        "offset_reset",
-        "reading_failed",
-        "route_missing",
-    )
+    "allocation_failed": FaultLimits(
+        apart_us=whole("rocketmq.client_faults.allocation_failed.apart_us"),
+        least_us=whole("rocketmq.client_faults.allocation_failed.least_us"),
+        least_lines=whole("rocketmq.client_faults.allocation_failed.least_lines"),
+    ),
+    "broker_unreachable": FaultLimits(
+        apart_us=whole("rocketmq.client_faults.broker_unreachable.apart_us"),
+        least_us=whole("rocketmq.client_faults.broker_unreachable.least_us"),
+        least_lines=whole("rocketmq.client_faults.broker_unreachable.least_lines"),
+    ),
+    "consume_timeout_exceeded": FaultLimits(apart_us=whole("rocketmq.client_faults.consume_timeout_exceeded.apart_us")),
+    "consumer_not_started": FaultLimits(),
+    "consumption_disabled": FaultLimits(),
+    "listener_failed": FaultLimits(
+        apart_us=whole("rocketmq.client_faults.listener_failed.apart_us"),
+        least_lines=whole("rocketmq.client_faults.listener_failed.least_lines"),
+    ),
+    "listener_slow": FaultLimits(
+        apart_us=whole("rocketmq.client_faults.listener_slow.apart_us"),
+        least_us=whole("rocketmq.client_faults.listener_slow.least_us"),
+        least_lines=whole("rocketmq.client_faults.listener_slow.least_lines"),
+    ),
+    "lock_missing": FaultLimits(
+        apart_us=whole("rocketmq.client_faults.lock_missing.apart_us"),
+        least_us=whole("rocketmq.client_faults.lock_missing.least_us"),
+        least_lines=whole("rocketmq.client_faults.lock_missing.least_lines"),
+    ),
+    "name_server_unreachable": FaultLimits(
+        apart_us=whole("rocketmq.client_faults.name_server_unreachable.apart_us"),
+        least_us=whole("rocketmq.client_faults.name_server_unreachable.least_us"),
+        least_lines=whole("rocketmq.client_faults.name_server_unreachable.least_lines"),
+    ),
+    "offset_not_kept": FaultLimits(least_lines=whole("rocketmq.client_faults.offset_not_kept.least_lines")),
+    "offset_out_of_range": FaultLimits(),
+    "offset_reset": FaultLimits(),
+    "reading_failed": FaultLimits(
+        apart_us=whole("rocketmq.client_faults.reading_failed.apart_us"),
+        least_us=whole("rocketmq.client_faults.reading_failed.least_us"),
+        least_lines=whole("rocketmq.client_faults.reading_failed.least_lines"),
+    ),
+    "route_missing": FaultLimits(
+        apart_us=whole("rocketmq.client_faults.route_missing.apart_us"),
+        least_us=whole("rocketmq.client_faults.route_missing.least_us"),
+        least_lines=whole("rocketmq.client_faults.route_missing.least_lines"),
+    ),
 }
 """Limits of each fault, by the word that catalogue entries use."""
 

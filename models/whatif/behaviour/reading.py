@@ -14,7 +14,7 @@ from models.incidents.static_membership import is_of_consumers
 from models.kafka.observations.libraries import default_timeouts
 from models.kafka.simulation.scenario import COOPERATIVE
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
-from models.tolerances import DEFAULT_SESSION_MS, whole
+from models.tolerances import DEFAULT_SESSION_MS, USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS
 from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
 from models.whatif.behaviour.heartbeats import LATE_MS
@@ -28,11 +28,6 @@ OUTSIDE = frozenset(
 """Causes outside the members' lives."""
 LOSSES = frozenset({"member_leave", "member_restart", "session_timeout", "rebalance_timeout"})
 """Causes with which a group loses a member."""
-USUAL_SESSIONS_MS = (DEFAULT_SESSION_MS, 30_000, 10_000, 6_000)
-"""Usual session timeouts.
-
-Defaults of Java and librdkafka, of kafka-go and kafkajs, of Sarama and older Java, and the lower bound of brokers.
-"""
 CONTACT_MS = whole("whatif.reading.contact_ms")
 """Maximum distance of a last contact from the join phase that it was."""
 START_MS = whole("whatif.reading.start_ms")
@@ -260,7 +255,7 @@ def _session_ms(roll: Roll, made: Behaviour) -> int:
         ),
         default=DEFAULT_SESSION_MS,
     )
-    session_ms = next((usual_ms for usual_ms in USUAL_SESSIONS_MS if usual_ms <= longest_ms), USUAL_SESSIONS_MS[-1])
+    session_ms = max((usual_ms for usual_ms in USUAL_SESSION_TIMEOUTS_MS if usual_ms <= longest_ms), default=USUAL_SESSION_TIMEOUTS_MS[0])
     made.assumed["session"] = f"session.timeout.ms is taken to be {session_ms / 1000:g} s, a usual one: no line tells it"
     return session_ms
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import parsers.catalogue
 from models.rocketmq.observations.fault_lines import LIMITS
 from models.units import US_PER_SECOND
 from tests.models.rocketmq.script import SECOND, START, Logs, two_clients
@@ -156,3 +160,10 @@ def test_a_fault_of_the_group_is_an_incident_only_where_no_rebalance_is_beside_i
         ("autoscaling", "warning", 2),
         ("consumption_stalled", "warning", 0),
     ]
+
+
+def test_the_catalogue_names_these_faults_and_no_others() -> None:
+    folder = Path(parsers.catalogue.__file__).parent
+    words = {word for path in folder.rglob("*.yaml") for word in re.findall(r'"fault": "(\w+)"', path.read_text(encoding="utf-8"))}
+
+    assert words == set(LIMITS)
