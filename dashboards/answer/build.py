@@ -84,6 +84,7 @@ def build_answer(
         unknown=sorted(map(_unknown, _rows(analysis, "unknown")), key=lambda item: (-item.count, item.template)),
         rejected=sorted(map(_rejected, _rows(analysis, "rejected")), key=lambda item: (item.file, item.byte_offset)),
         files=files,
+        is_narrowed=bool(column(analysis, "is_narrowed", False)),
         groups_left=0
         if tally.kept
         else len({column(row, "group") for row in _rows(analysis, "members") if column(row, "ended_how") in _LEFT}),

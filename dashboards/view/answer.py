@@ -476,6 +476,8 @@ class Answer:
     unknown: Sequence[UnknownLine] = field(default_factory=tuple)
     rejected: Sequence[RejectedRecord] = field(default_factory=tuple)
     files: Sequence[LogFile] = field(default_factory=tuple)
+    is_narrowed: bool = False
+    """Whether filters or a window leave rows out."""
     groups_left: int = 0
     """Groups that members left in some way, counted only if there is no rebalance."""
     parts: Mapping[str, Sequence[MemberPart]] = field(default_factory=dict)

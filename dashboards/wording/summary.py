@@ -45,6 +45,8 @@ def nothing_found(answer: Answer) -> str:
 
     Only a broker's log can show that there were none.
     """
+    if answer.is_narrowed:
+        return _NOT_ASKED_FOR
     kinds = {item.kind for item in answer.files if item.recognised}
     if {item.system for item in answer.files if item.recognised} == {"rocketmq"}:
         return _SERVERS_ALONE if _are_servers_alone(answer) else _NO_SHARES
@@ -83,6 +85,8 @@ def _are_servers_alone(answer: Answer) -> bool:
     recognised = {(item.system, item.kind) for item in answer.files if item.recognised}
     return bool(recognised) and all(system == "rocketmq" and kind != "client" for system, kind in recognised)
 
+
+_NOT_ASKED_FOR = "No rebalance and no outage is in what was asked for; the groups, the time or the filters asked for leave the rest out."
 
 _NO_SHARES = (
     "No change of a group's queues is in these logs of RocketMQ. Each client logs its own: of others whether there were any is not known."
@@ -135,10 +139,10 @@ def _attention(answer: Answer, repeated: Sequence[Recurrence]) -> str:
     problems = sum(item.worst.severity != "info" for item in repeated)
     are_all_there = len(answer.incidents) == totals.incidents  # the summary of a run has the worst one alone
     text += f", {counted(problems, 'problem')} in all" if are_all_there and problems < totals.attention else ""
-    return f"{text}{_downtime(answer)}."
+    return f"{text}{downtime(answer)}."
 
 
-def _downtime(answer: Answer) -> str:
+def downtime(answer: Answer) -> str:
     """Time that groups stood still, as a clause."""
     if not answer.totals.rebalances:
         return ""

@@ -1,4 +1,4 @@
-"""Selection of rebalances by who, why and how bad.
+"""Selection of rebalances by who, why and how bad, or of chosen ones.
 
 What belongs to no rebalance, such as outages and files, is not filtered.
 """
@@ -19,27 +19,16 @@ from pipelines.schema.tables import CONTRACT
 
 
 class NarrowedRows:
-    """Rows of an analysis, with the rebalances that pass the filters.
+    """Rows of an analysis, with some of its rebalances and incidents."""
 
-    Incidents stay if one of their rebalances does, or their own offender matches.
-    """
+    is_narrowed = True
 
-    def __init__(self, rows: Any, filters: Filters) -> None:
-        _check("--cause", filters.causes, {cause for _, cause in causes()} | set(INCIDENT_KINDS))
-        _check("--severity", filters.severities, set(SEVERITIES))
+    def __init__(self, rows: Any, rebalance_ids: set[str], incident_ids: set[str]) -> None:
         self._rows = rows
-        incidents = [row for row in rows.incidents if not filters.severities or column(row, "severity") in filters.severities]
-        within = {rebalance_id for row in incidents for rebalance_id in column(row, "rebalance_ids") or ()} if filters.severities else None
-        ids = {
-            column(row, "rebalance_id")
-            for row in rows.rebalances
-            if (within is None or column(row, "rebalance_id") in within) and _passes(row, filters)
-        }
-        kept = {column(row, "incident_id") for row in incidents if not ids.isdisjoint(column(row, "rebalance_ids") or ())}
-        kept |= {column(row, "incident_id") for row in incidents if not column(row, "rebalance_ids") and _of_itself(row, filters)}
-        self.rebalances = with_ids(rows.rebalances, "rebalance_id", ids)
-        self.rebalance_members = with_ids(getattr(rows, "rebalance_members", ()), "rebalance_id", ids)
-        self.incidents = with_ids(rows.incidents, "incident_id", kept)
+        self.rebalances = with_ids(rows.rebalances, "rebalance_id", rebalance_ids)
+        self.rebalance_members = with_ids(getattr(rows, "rebalance_members", ()), "rebalance_id", rebalance_ids)
+        self.incidents = with_ids(rows.incidents, "incident_id", incident_ids)
+        self.outages = rows.outages
 
     def beyond(self, table: str, name: str, ids: set[str]) -> Iterable[Any]:
         """Rows with these ids, regardless of the filters."""
@@ -51,6 +40,25 @@ class NarrowedRows:
         if key in CONTRACT or key == "inputs":
             return getattr(self._rows, key)
         raise AttributeError(key)
+
+
+def narrowed(rows: Any, filters: Filters) -> NarrowedRows:
+    """Rows with the rebalances that pass the filters.
+
+    Incidents stay if one of their rebalances does, or their own offender matches.
+    """
+    _check("--cause", filters.causes, {cause for _, cause in causes()} | set(INCIDENT_KINDS))
+    _check("--severity", filters.severities, set(SEVERITIES))
+    incidents = [row for row in rows.incidents if not filters.severities or column(row, "severity") in filters.severities]
+    within = {rebalance_id for row in incidents for rebalance_id in column(row, "rebalance_ids") or ()} if filters.severities else None
+    ids = {
+        column(row, "rebalance_id")
+        for row in rows.rebalances
+        if (within is None or column(row, "rebalance_id") in within) and _passes(row, filters)
+    }
+    kept = {column(row, "incident_id") for row in incidents if not ids.isdisjoint(column(row, "rebalance_ids") or ())}
+    kept |= {column(row, "incident_id") for row in incidents if not column(row, "rebalance_ids") and _of_itself(row, filters)}
+    return NarrowedRows(rows, ids, kept)
 
 
 def _check(option: str, wanted: Iterable[str], known: set[str]) -> None:

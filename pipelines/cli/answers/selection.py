@@ -59,6 +59,7 @@ class Selection:
 
     def __init__(self, analysis: Any, groups: Iterable[str], since: int | None, until: int | None, cluster: str | None = None) -> None:
         wanted = frozenset(groups)
+        self.is_narrowed = bool(wanted) or since is not None or until is not None
         self.inputs = analysis.inputs
         if cluster is not None:
             self.inputs = {**analysis.inputs, "log_files": files_within(analysis.inputs["log_files"], cluster, since, until)}
@@ -147,7 +148,7 @@ def last_record_at(analysis: Any) -> int | None:
 
 def known_groups(analysis: Any) -> set[str]:
     """Groups in an analysis or a warehouse."""
-    keys = ("rebalances", "timeline", "members", "offsets_at_risk", "allocation_changes")
+    keys = ("rebalances", "timeline", "members", "offsets_at_risk", "allocation_changes", "conditions")
     return {group for key in keys for group in groups_of(getattr(analysis, key))}
 
 

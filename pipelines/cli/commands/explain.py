@@ -1,4 +1,4 @@
-"""Command `groupscope explain`: one rebalance, or the one of a line."""
+"""Command `groupscope explain`: one rebalance, the one of a line, or an incident."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def explain(
         str,
         typer.Argument(
             metavar="REBALANCE",
-            help="First characters of its id, GROUP/GENERATION, GROUP@TIME, any FILE:LINE, or a GROUP, whose rebalances are listed.",
+            help="First characters of its id, GROUP/GENERATION, GROUP@TIME, any FILE:LINE, the id of an incident, or a GROUP, whose "
+            "rebalances are listed.",
             show_default=False,
             autocompletion=completion.rebalances,
         ),
@@ -48,6 +49,7 @@ def explain(
     What caused it, who kept the others waiting, and how it ended. For a line, FILE:LINE, it names the rebalance that the line
     belongs to, and says whether the line is a cause or an effect.
     """
+    from pipelines.cli.answers.incident_lookup import find_incident
     from pipelines.cli.answers.log_lines import find_line, line_named
     from pipelines.cli.answers.rebalance_lookup import find_rebalance, rebalances_of_group
 
@@ -55,6 +57,9 @@ def explain(
     place = line_named(name, source)
     if place is None and (rows := rebalances_of_group(source.rows, name)):
         _list(rows, source, as_json=as_json)
+        return codes.decisive(source.codes)
+    if place is None and (incident := find_incident(source.rows, name, source.clock)) is not None:
+        _tell_incident(incident, source, verbose=query_options.verbose, as_json=as_json)
         return codes.decisive(source.codes)
     line = find_line(*place, source, query_options) if place is not None else None
     row = line.placed.row if line is not None else find_rebalance(source.rows, name, source.clock)
@@ -90,6 +95,22 @@ def _list(rows: list[Any], source: Source, *, as_json: bool) -> None:
     items = [rebalance(row) for row in rows]
     screens.rebalances(screen(), items, source.clock)
     screens.say(screen(), f"groupscope explain {items[-1].id[:10]} tells the last one", style="dim")
+
+
+def _tell_incident(incident: Any, source: Source, *, verbose: bool, as_json: bool) -> None:
+    """Write one incident with its rebalances."""
+    from dashboards.answer.build import build_answer
+    from pipelines.cli.answers.incident_lookup import rows_of_incident
+    from pipelines.cli.output import screens
+    from pipelines.cli.output.json_csv import ready, write_object
+
+    rows = rows_of_incident(source.rows, incident)
+    if as_json:
+        (row,) = ready("incidents", [incident])
+        write_object({"incident": row, "rebalances": list(ready("rebalances", rows.rebalances))})
+        return
+    answer = build_answer(rows, with_lanes=False)
+    screens.incident(screen(), answer, source.clock, evidence_max=None if verbose else source.settings.display.evidence_lines)
 
 
 def _write(row: Any, line: LocatedLine | None, source: Source, proof: Proof | None) -> None:

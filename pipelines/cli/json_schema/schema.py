@@ -21,6 +21,7 @@ from pipelines.errors import UsageError
 COMMANDS = (
     "analyze",
     "explain",
+    "explain/incident",
     "rebalances",
     "offenders",
     "offenders/blockers",
@@ -110,6 +111,10 @@ def _schema_of(command: str) -> dict[str, Any]:
             "advice": REBALANCE_ADVICE,
         }
         return _object(contract, "groupscope explain --json", schema)
+    if command == "explain/incident":
+        rows = {"description": "Its rebalances, by time.", "type": "array", "items": contract["properties"]["rebalances"]["items"]}
+        told = {**version, "incident": contract["properties"]["incidents"]["items"], "rebalances": rows}
+        return _object(contract, "groupscope explain INCIDENT --json", told)
     if command == "events":
         return _events()
     if command == "events/rebalances":

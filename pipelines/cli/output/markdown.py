@@ -11,7 +11,6 @@ from dashboards.view.answer import Answer, Incident, Rebalance
 from dashboards.view.evidence import Line
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story, summary
-from dashboards.wording.durations import duration
 from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.facts import facts, selection
 from dashboards.wording.units import Clock, counted
@@ -37,7 +36,7 @@ def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
     totals = answer.totals
     yield f"# {counted(totals.attention, 'incident')} that {'needs' if totals.attention == 1 else 'need'} attention"
     yield ""
-    yield plain(f"{summary.what_was_read(answer, clock)}; groups stood still for {duration(totals.stopped_seconds)} in all.")
+    yield plain(f"{summary.what_was_read(answer, clock)}{summary.downtime(answer)}.")
     if not totals.rebalances and not totals.outages:
         yield ""
         yield plain(summary.nothing_found(answer))

@@ -78,7 +78,8 @@ def analysis(
     grave = [item for item in repeated if item.worst.severity != "info"]
     shown = (repeated if verbose else grave or repeated)[: None if verbose else INCIDENTS_SHOWN]
     if shown:
-        _incidents(console, shown, answer, clock, verbose=verbose)
+        heading(console, "What happened, worst first")
+        _print_incidents(console, shown, answer, clock, verbose=verbose)
         _advice(console, attention, verbose=verbose)
         settings_in_short(console, settings)
         _certainty(console, answer, verbose=verbose)
@@ -134,8 +135,27 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
         say(console, f"{len(answer.contested) - len(shown)} more; -v shows them", indent=1, style="dim")
 
 
-def _incidents(console: Console, repeated: Sequence[Recurrence], answer: Answer, clock: Clock, *, verbose: bool) -> None:
-    heading(console, "What happened, worst first")
+def incident(console: Console, answer: Answer, clock: Clock, *, evidence_max: int | None) -> None:
+    """Print one incident with its advice, its lines and its rebalances."""
+    (item,) = answer.incidents
+    _print_incidents(console, recurrences(answer.incidents), answer, clock, verbose=False)
+    say(console, f"id {item.id}", indent=12, style="dim")
+    if item.advice:
+        heading(console, "What to do")
+        advise(console, item.advice, indent=1)
+    if item.evidence:
+        heading(console, "Evidence")
+        evidence(console, item.evidence, evidence_max)
+    if answer.outages:
+        heading(console, f"Partitions without leader ({clock.zone_name})")
+        outages_in_short(console, answer.outages, clock, limit=0, verbose=True)
+    if answer.rebalances:
+        heading(console, "Rebalances")
+        rebalances(console, answer.rebalances, clock)
+        say(console, f"groupscope explain {answer.rebalances[-1].id[:10]} tells the last one", style="dim")
+
+
+def _print_incidents(console: Console, repeated: Sequence[Recurrence], answer: Answer, clock: Clock, *, verbose: bool) -> None:
     has_clusters = len({item.cluster for item in answer.incidents}) > 1
     for recurrence in repeated:
         item = recurrence.worst

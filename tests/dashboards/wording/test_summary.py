@@ -1,5 +1,6 @@
 """What is said of an answer as a whole."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,3 +60,10 @@ def test_members_that_went_are_part_of_rebalances_that_are_not_there(ends: tuple
     answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}, members=members))
 
     assert sentence in nothing_found(answer)
+
+
+def test_what_was_not_asked_for_is_not_said_to_be_missing() -> None:
+    files = [made.log_file("server.log", kind="server", recognised=2)]
+    answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}))
+
+    assert nothing_found(replace(answer, is_narrowed=True)).startswith("No rebalance and no outage is in what was asked for")

@@ -66,3 +66,9 @@ def test_recurrences_are_in_the_json(cli: Cli, sample_warehouse: Path) -> None:
     one = answers[0]["recurrences"][0]
     assert one["incident_ids"] == [row["incident_id"] for row in answers[0]["incidents"]]
     assert (one["trigger"], one["member"], one["severity"]) == ("poll_timeout", "shipping-worker-3", "warning")
+
+
+@pytest.mark.parametrize("options", [("--severity", "critical"), ("--until", "2026-11-21 09:08:31"), ("--cause", "group_deleted")], ids=str)
+def test_what_filters_leave_out_is_not_said_to_be_missing(cli: Cli, options: tuple[str, ...]) -> None:
+    shown = " ".join(cli("analyze", POLL_TIMEOUT, *options).out.split())
+    assert "No rebalance and no outage is in what was asked for" in shown

@@ -121,6 +121,23 @@ def test_explain_of_a_line(cli: Cli, check: Any, line: str, event: str | None, p
     assert bool(answer["story"]) is (generation is not None)
 
 
+def test_explain_of_an_incident_by_the_id_that_alerts_give(cli: Cli, check: Any, story_warehouse: Path) -> None:
+    (incident, *_) = json.loads(cli("analyze", "--warehouse", story_warehouse, "--json").out)["incidents"]
+    asked = ("explain", incident["incident_id"], "--warehouse", story_warehouse)
+    answer = json.loads(cli(*asked, "--json").out)
+    check("explain/incident", answer)
+    assert answer["incident"] == incident
+    assert [row["rebalance_id"] for row in answer["rebalances"]] == incident["rebalance_ids"]
+
+    shown = " ".join(cli(*asked).out.split())
+    assert incident["headline"] in shown
+    assert incident["incident_id"] in shown
+
+    refused = cli("explain", incident["incident_id"][:8], "--warehouse", story_warehouse)  # all ids of this story begin so
+    assert refused.code == 2
+    assert "may mean 2 incidents" in refused.err
+
+
 def test_explain_has_the_advice_that_people_are_shown(cli: Cli, check: Any) -> None:
     answer = json.loads(cli("explain", "shipping-e/2", POLL_TIMEOUT, "--json").out)
     check("explain", answer)
