@@ -117,6 +117,7 @@ EVENTS: dict[str, EventKind] = {
         "A setting lies beyond the broker's bounds; the bound is in force. Without a group it is the broker's own.",
         "node group setting value effective",
     ),
+    "StreamsShutdownRequested": _kind(_COORDINATOR, "A member has all of its application stop.", f"{_MEMBER} trouble"),
     "CoordinatorNote": _kind(
         _COORDINATOR, "A known line that changes nothing in the model.", "node group partition generation member_id instance_id detail"
     ),
@@ -223,7 +224,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientDisconnected": _kind(_CLIENT, "The connection to the coordinator is gone for a while.", f"{_CLIENT_HEAD} node duration_ms"),
     "ClientAssigned": _kind(_CLIENT, "Partitions were assigned.", f"{_CLIENT_HEAD} partitions"),
     "ClientRevoked": _kind(_CLIENT, "Partitions were revoked.", f"{_CLIENT_HEAD} generation partitions"),
-    "ClientLost": _kind(_CLIENT, "Partitions were lost.", f"{_CLIENT_HEAD} partitions"),
+    "ClientLost": _kind(_CLIENT, "Partitions were lost.", f"{_CLIENT_HEAD} partitions trouble error"),
     "ClientAssignmentMade": _kind(_CLIENT, "The leader finished the assignment.", f"{_CLIENT_HEAD} generation assignments strategy"),
     "ClientCommitFailed": _kind(_CLIENT, "A commit was refused.", f"{_CLIENT_HEAD} topic partition error"),
     "ClientMemberState": _kind(_CLIENT, "A state of the KIP-848 client.", f"{_CLIENT_HEAD} member_epoch from_state to_state"),
@@ -240,6 +241,8 @@ EVENTS: dict[str, EventKind] = {
     "ClientWorkChanged": _kind(_CLIENT, "A connector or its tasks were created, changed or deleted.", f"{_CLIENT_HEAD} connector"),
     "ClientConfigDrifted": _kind(_CLIENT, "Connect workers see different configurations.", f"{_CLIENT_HEAD} own_offset group_offset"),
     "ClientClosed": _kind(_CLIENT, "The consumer is closed.", _CLIENT_HEAD),
+    "ClientTroubled": _kind(_CLIENT, "An error stops a client, or the assignment of its group.", f"{_CLIENT_HEAD} trouble detail"),
+    "ClientUnreachable": _kind(_CLIENT, "A client does not reach a broker.", f"{_CLIENT_HEAD} peer why detail"),
     "ClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", f"{_CLIENT_HEAD} detail"),
     # Broker lines outside the coordinator.
     "BrokerConfigured": _kind(
@@ -268,6 +271,7 @@ EVENTS: dict[str, EventKind] = {
     "BrokerStateChanged": _kind(_BROKER, "A KRaft broker's state: STARTING, RECOVERY, RUNNING and so on.", "node state broker incarnation"),
     "BrokerHeartbeatFailed": _kind(_BROKER, "A KRaft broker could not tell the controller that it is alive.", "node broker error"),
     "SessionExpired": _kind(_BROKER, "A ZooKeeper session is lost.", "node session"),
+    "LogDirWriteFailed": _kind(_BROKER, "A write to a log directory failed, and why.", "node folder error"),
     "LogDirFailed": _kind(_BROKER, "A log directory failed.", "node broker brokers partitions folder remaining controller_epoch"),
     "LeaderStarted": _kind(_BROKER, "A broker leads a partition.", f"node topic partition {_REGISTRATION} previous_leader previous_epoch"),
     "FollowerStarted": _kind(

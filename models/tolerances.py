@@ -43,6 +43,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "incidents.routine_share_min": Tolerance(0.8, "assumed: a default of conf/default.toml"),
     "incidents.line_placement.near_us": Tolerance(5_000_000),
     "incidents.line_placement.behind_us": Tolerance(60_000_000),
+    "incidents.standing_conditions.coordinator_ids_from": Tolerance(
+        1_000_000_000, "half of the largest integer, from which broker ids are subtracted (AbstractCoordinator); brokers count from 0"
+    ),
     "incidents.standing_conditions.deliveries_max": Tolerance(5, "group.share.delivery.count.limit, 5 (ShareGroupConfig.java)"),
     "incidents.standing_conditions.not_ready_min_us": Tolerance(
         10_000_000, "twice group.streams.heartbeat.interval.ms, 5 s by default (KIP-1071); the factor assumed"

@@ -249,6 +249,7 @@ SAME_TOPICS = Shares(
 
 LEFT_AND_RETURNED = Prior(0.06, "assumed: neither joins nor head counts are told")
 EXPIRED_AND_RETURNED = Prior(0.1, "assumed: neither joins nor head counts are told")
+HANDED_A_NEW_ID = Prior(0.93, "assumed: its client asks for an id to join with at once (KIP-394), and did so before the others were in")
 AS_MANY_AS_BEFORE = Prior(0.7, "assumed: somebody joined meanwhile, most likely who went")
 FEWER_WENT_THAN_LEFT = Prior(0.3, "assumed")
 LEFT_AND_SEEN_BACK = Prior(0.98, "both halves stand in the logs; 154 of 154")

@@ -76,10 +76,15 @@ class HeldUp:
 
 @dataclass(frozen=True, slots=True)
 class MemberActions:
-    """A member's actions as causes of rebalances, with counts."""
+    """A member's actions as causes of rebalances, with counts.
+
+    `probability` is None if they are sure enough to be named without reserve; `other_count` members did the same.
+    """
 
     member: NamedMember
     times: tuple[tuple[str, int], ...]
+    probability: float | None = None
+    other_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ class EpisodeFacts:
     """Rebalances of one group that follow each other closely.
 
     `moving_seconds` says for how long partitions moved if nobody had to stop for that; if it is None and so is
-    `stopped_seconds`, nobody stopped.
+    `stopped_seconds`, nobody stopped, or no line shows for how long.
     """
 
     group: str
@@ -122,6 +127,7 @@ class EpisodeFacts:
     moving_seconds: float | None
     story: EpisodeStory
     has_new_coordinator: bool = False
+    has_unknown_length: bool = False
 
 
 # -- other incidents of a Kafka group ----------------------------------------------------------------------------------
@@ -161,12 +167,25 @@ class LoadFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskFacts:
+    """A broker whose disk was full, with the directories on it."""
+
+    broker: str | None
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ApartFacts:
-    """Clients of a group that found no coordinator; the longest time."""
+    """Clients of a group that found no coordinator; the longest time.
+
+    `why` says what kept them from it, empty if no line does; `is_open` that they had found none when the logs ended.
+    """
 
     group: str
     client_count: int
     seconds: float
+    why: str = ""
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +371,7 @@ HeadlineFacts: TypeAlias = (
     | PauseFacts
     | MoveFacts
     | LoadFacts
+    | DiskFacts
     | ApartFacts
     | RefusalFacts
     | TopologyFacts

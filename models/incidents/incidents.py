@@ -161,7 +161,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
     first = rows[0]
     kind = _kind(rows, limits)
     stopped = round(sum(map(stopped_seconds, rows)), 6)
-    lasting = [row for row in rows if row.outcome != "empty"] or rows
+    lasting = [row for row in rows if row.outcome != "empty" or row.cause in FAILURES] or rows
     worst = _held_up_by(rows, stopped, limits) or _worst_offender(lasting, _WENT if kind == "flapping_member" else FAILURES)
     together = _failed_together(rows, worst)
     worst = worst if together is None else None
@@ -392,7 +392,13 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeS
         moving_seconds=_moved(rows) if goes_on(rows[-1]) and not has_stopped else None,
         story=story,
         has_new_coordinator=kind == "coordinator_move",
+        has_unknown_length=all(_has_unknown_length(row) for row in rows),
     )
+
+
+def _has_unknown_length(row: Rebalance) -> bool:
+    """Whether a group stood still for a time that no line shows."""
+    return row.duration_seconds is None and row.at_least_seconds is None and row.outcome != "empty" and not goes_on(row)
 
 
 def _failed_together(rows: Sequence[Rebalance], worst: Person | None) -> ActionsTogether | None:
@@ -431,7 +437,14 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
         departures = Counter(cause for cause in causes if cause in _WENT)
         return MemberActions(member, tuple(departures.most_common(2)))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
-    return _request(rows, cause, member) or MemberActions(member, ((cause, causes.count(cause)),))
+    return _request(rows, cause, member) or _actions(rows, cause, member, causes.count(cause))
+
+
+def _actions(rows: Sequence[Rebalance], cause: str, member: NamedMember, times: int) -> MemberActions:
+    """What a member did, how surely, and how many failed like it."""
+    acted = [row for row in rows if row.cause == cause and any(_actor(person) == member.name for person in row.offenders)]
+    failed = {_actor(person) for row in rows if row.cause == cause and cause in FAILURES for person in row.offenders}
+    return MemberActions(member, ((cause, times),), _doubt(acted), len(failed - {member.name}))
 
 
 _CLIENT_REASON = "client reason: "
@@ -454,9 +467,13 @@ def _frequent_cause(rows: Sequence[Rebalance]) -> FrequentCause:
     cause = _most_common([row.cause for row in rows]) or "unknown"
     if any(row.advice_id == OVER_CAPACITY for row in rows):
         return FrequentCause("over_capacity", None)
-    sure = [row.confidence for row in rows if row.cause == cause]
-    mean = sum(sure) / len(sure) if sure else 0.0
-    return FrequentCause(cause, None if mean >= LIKELY or cause == "unknown" else mean)
+    return FrequentCause(cause, None if cause == "unknown" else _doubt([row for row in rows if row.cause == cause]))
+
+
+def _doubt(rows: Sequence[Rebalance]) -> float | None:
+    """Mean confidence of a cause, None if it is sure enough."""
+    mean = sum(row.confidence for row in rows) / len(rows) if rows else 0.0
+    return None if mean >= LIKELY else mean
 
 
 SHORTEST_SECONDS = real("incidents.shortest_seconds")

@@ -1,10 +1,11 @@
-"""Consumers that the coordinator refuses for good.
+"""Consumers that are refused for good or stopped by an error.
 
 They read nothing until somebody acts, and no rebalance shows it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -61,6 +62,21 @@ KINDS = (
 )
 """The first one whose words or code match counts."""
 
+TROUBLES = {
+    trouble: RefusalKind(trouble, (), frozenset())
+    for trouble in ("assignor_failed", "client_failed", "shutdown_requested", "not_authenticated")
+}
+"""What else stops a consumer, by the `trouble` of its line."""
+
+HEARD = "_elsewhere"
+"""Suffix of a trouble that a client only hears of."""
+
+_OF_GROUPS = frozenset({"shutdown_requested"})
+"""Troubles that all members tell of, in one incident."""
+
+_CRITICAL = frozenset({"shutdown_requested"})
+"""Troubles after which nobody consumes."""
+
 FENCED = KINDS[-1]
 
 _FENCING = frozenset({"ClientFenced", "StaticMemberFenced", "ModernMemberRefused"})
@@ -71,6 +87,26 @@ DENIED = "GroupAccessDenied"
 
 _TOLD_IN = {"ClientJoinFailed": "error", "ClientSyncFailed": "error", "ClientHeartbeatFailed": "error", "ClientRejoinRequested": "why"}
 """Field of an event that has a client's error."""
+
+_EXCEPTION = re.compile(r"^rebalance failed due to (?:'.*' \()?(?P<name>\w+)\)?$", re.DOTALL)
+"""Reason of a rejoin, with the class of what was thrown.
+
+The client's log has the message, too, and the coordinator's only the class (AbstractCoordinator.joinGroupIfNeeded).
+"""
+
+_OF_ANSWERS = frozenset(
+    {
+        *("CoordinatorLoadInProgress", "CoordinatorNotAvailable", "Disconnect", "FencedInstanceId", "GroupAuthorization"),
+        *("GroupMaxSizeReached", "IllegalGeneration", "InconsistentGroupProtocol", "InvalidGroupId", "InvalidSessionTimeout", "Kafka"),
+        *("MemberIdRequired", "Network", "NotCoordinator", "RebalanceInProgress", "RetriableCommitFailed", "SaslAuthentication"),
+        *("SslAuthentication", "Timeout", "TopicAuthorization", "UnjoinedGroup", "UnknownMemberId", "UnknownServer", "UnsupportedVersion"),
+        *("Authentication", "Authorization", "ClusterAuthorization", "Interrupt", "InvalidTopic", "StaleMetadata", "Wakeup"),
+    }
+)
+"""Exceptions of requests and their answers (common.errors).
+
+All others come from the assignor.
+"""
 
 _ANSWERS = frozenset(
     {
@@ -94,11 +130,25 @@ def refusal_of(event: Event) -> RefusalKind | None:
         return FENCED
     if event.name == DENIED:
         return next(kind for kind in KINDS if kind.kind == "not_authorized")
-    if event.name in _TOLD_IN:
-        error = str(event.fields.get(_TOLD_IN[event.name]) or "").lower()
-        return next((kind for kind in KINDS if any(words in error for words in kind.words)), None)
+    if event.name == "TargetFailed":
+        return TROUBLES["assignor_failed"]
+    if event.name in _TOLD_IN or "trouble" in event.fields:
+        text = str(event.fields.get(_TOLD_IN.get(event.name, "detail")) or "")
+        return next((kind for kind in KINDS if any(words in text.lower() for words in kind.words)), None) or _trouble(event, text)
     code = event.fields.get("error_code") if event.name in _ANSWERS else None
     return next((kind for kind in KINDS if code in kind.codes), None) if isinstance(code, int) else None
+
+
+def is_of_assignor(why: str) -> bool:
+    """Whether a reason to rejoin is an exception of the leader's assignor."""
+    thrown = _EXCEPTION.search(why)
+    return thrown is not None and thrown["name"].removesuffix("Exception") not in _OF_ANSWERS
+
+
+def _trouble(event: Event, text: str) -> RefusalKind | None:
+    """What stops a consumer, by its line or its assignor's exception."""
+    trouble = "assignor_failed" if is_of_assignor(text) else str(event.fields.get("trouble"))
+    return TROUBLES.get(trouble.removesuffix(HEARD))
 
 
 @dataclass(slots=True)
@@ -149,14 +199,15 @@ class Refusals:
             return
         denied = event.name == DENIED
         principal = str(event.fields.get("principal") or "") or None if denied else None
-        name = principal or event.instance_id or actor or event.client_id or event.member_id or ""
+        is_heard = str(event.fields.get("trouble") or "").endswith(HEARD)
+        name = "" if kind.kind in _OF_GROUPS else principal or event.instance_id or actor or event.client_id or event.member_id or ""
         spell = self.spells.get((kind.kind, name)) or self._by_the_other_log(kind.kind, is_denied=denied)
         if spell is None:
-            person = Person(event.member_id or None, event.client_id, event.instance_id, _host(event), kind.kind, first=True)
+            person = _nobody(kind.kind) if is_heard else _person(event, kind.kind)
             self.ordinals[kind.kind] = ordinal = self.ordinals.get(kind.kind, 0) + 1
             spell = self.spells[kind.kind, name] = Spell(kind.kind, ordinal, person, at, at)
         elif event.witness is Witness.CLIENT and spell.person.client_id is None:
-            spell.person = replace(spell.person, client_id=event.client_id)
+            spell.person = spell.person if is_heard else replace(spell.person, client_id=event.client_id)
         spell.principal = spell.principal or principal
         spell.add(event, at)
 
@@ -178,6 +229,14 @@ class Refusals:
                 yield over_at, spell
 
 
+def _person(event: Event, kind: str) -> Person:
+    return Person(event.member_id or None, event.client_id, event.instance_id, _host(event), kind, first=True)
+
+
+def _nobody(kind: str) -> Person:
+    return Person(None, None, None, None, kind, first=True)
+
+
 def _host(event: Event) -> str | None:
     host = event.fields.get("client_host")
     return host if isinstance(host, str) and host else None
@@ -192,7 +251,7 @@ def refusal_incident(cluster: str, group: str, spell: Spell) -> Incident[Refusal
         system=KAFKA,
         incident_id=make_id("incident", make_id("refusal", cluster, group, spell.kind, spell.ordinal)),
         kind=spell.kind,
-        severity="warning",
+        severity="critical" if spell.kind in _CRITICAL else "warning",
         groups=[group],
         started_at=spell.first_at,
         ended_at=spell.last_at,

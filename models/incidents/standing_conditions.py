@@ -36,6 +36,12 @@ DELIVERIES_MAX = whole("incidents.standing_conditions.deliveries_max")
 UNAVAILABLE_MIN_US = whole("incidents.standing_conditions.unavailable_min_us")
 """Shortest search for a coordinator that needs attention."""
 
+COORDINATOR_IDS_FROM = whole("incidents.standing_conditions.coordinator_ids_from")
+"""Least id of a connection to a coordinator.
+
+It is the largest integer minus the broker's id.
+"""
+
 CLIENTS_MAX = 1_000
 """Clients without coordinator that are remembered; beyond it the oldest go."""
 
@@ -70,6 +76,8 @@ class Condition:
     """Kind of trouble with a share partition's records."""
     longest_us: int = 0
     """The longest time that a client had no coordinator."""
+    is_open: bool = False
+    """Clients had found none when the logs ended."""
 
     def add(self, event: Event, at: int) -> None:
         """Take one more line about it."""
@@ -94,6 +102,10 @@ class StandingConditions:
     """Lines by which clients lost their coordinator, until they find one."""
     is_told: bool = False
     """The coordinator's own lines tell of the topology, so answers to members need not."""
+    kept_by: dict[str, str] = field(default_factory=dict)
+    """What keeps clients from their coordinator, by client."""
+    heard_at: dict[str, int] = field(default_factory=dict)
+    """Times of the last lines of clients that look for one."""
 
     def feed(self, event: Event) -> None:
         """Take an event."""
@@ -126,22 +138,36 @@ class StandingConditions:
 
     def _search(self, event: Event, client: str) -> None:
         """Follow a client's search for its coordinator; a new consumer begins its own."""
-        if event.name == "ClientCoordinatorLost":
+        if event.name == "ClientUnreachable" and not _is_way_to_coordinator(event):
+            return
+        if event.name in _LOSSES:
             self.lost.setdefault(client, line_of(event))
+            self.heard_at[client] = event.time_us
+            if event.name == "ClientUnreachable":
+                self.kept_by[client] = str(event.fields.get("why"))
             if len(self.lost) > CLIENTS_MAX:
-                del self.lost[next(iter(self.lost))]
+                self._forget(next(iter(self.lost)))
             return
-        lost = self.lost.pop(client, None)
-        if lost is None or event.name != "ClientCoordinatorFound" or event.time_us - lost.time_us < UNAVAILABLE_MIN_US:
-            return
+        lost, why, _ = self._forget(client)
+        if lost is not None and event.name == "ClientCoordinatorFound" and event.time_us - lost.time_us >= UNAVAILABLE_MIN_US:
+            self._was_apart(lost, event, event.time_us, why)
+
+    def _forget(self, client: str) -> tuple[Event | None, str, int]:
+        return self.lost.pop(client, None), self.kept_by.pop(client, ""), self.heard_at.pop(client, 0)
+
+    def _was_apart(self, lost: Event, discovery: Event | None, until: int, why: str) -> None:
+        """Note that a client had no coordinator until it found one."""
         known = self.records.get(UNAVAILABLE)
         if known is None:
             known = self.records[UNAVAILABLE] = self._begun(UNAVAILABLE, lost.time_us)
             known.count = 0
         known.first_at, known.count = min(known.first_at, lost.time_us), known.count + 1
-        known.longest_us = max(known.longest_us, event.time_us - lost.time_us)
+        known.longest_us, known.why = max(known.longest_us, until - lost.time_us), known.why or why
+        known.is_open = known.is_open or discovery is None
         known.add(lost, lost.time_us)
-        known.add(event, event.time_us)
+        known.last_at = max(known.last_at, until)
+        if discovery is not None:
+            known.add(discovery, until)
 
     def _topology(self, event: Event, state: str) -> None:
         at = event.time_us
@@ -195,10 +221,30 @@ class StandingConditions:
         """Conditions that last when the logs end."""
         if self.topology is not None and until - self.topology.first_at >= NOT_READY_MIN_US:
             yield self.topology
+        for client in list(self.lost):
+            lost, why, heard_at = self._forget(client)
+            if lost is not None and heard_at - lost.time_us >= UNAVAILABLE_MIN_US:
+                self._was_apart(lost, None, heard_at, why)
+        if (apart := self.records.pop(UNAVAILABLE, None)) is not None:
+            yield apart
 
 
-_SEARCH = frozenset({"ClientCoordinatorLost", "ClientCoordinatorFound", "ClientSubscribed", "ClientClosed", "ClientLeaveSent"})
+_LOSSES = frozenset({"ClientCoordinatorLost", "ClientUnreachable"})
+"""Events of clients without coordinator."""
+
+_SEARCH = _LOSSES | {"ClientCoordinatorFound", "ClientSubscribed", "ClientClosed", "ClientLeaveSent", "ClientJoined"}
 """Events about a search, or about a client that ends or begins."""
+
+
+def _is_way_to_coordinator(event: Event) -> bool:
+    """Whether the broker is a client's only way to its coordinator.
+
+    Brokers known by their address alone have negative ids, and the connection to the coordinator counts down from the largest one
+    (Cluster.bootstrap, AbstractCoordinator.FindCoordinatorResponseHandler).
+    """
+    peer = event.fields.get("peer")
+    return isinstance(peer, int) and (peer < 0 or peer > COORDINATOR_IDS_FROM)
+
 
 ConditionFacts: TypeAlias = TopologyFacts | LastDeliveryFacts | SharePartitionFacts | ApartFacts
 
@@ -229,7 +275,7 @@ def _facts(group: str, condition: Condition) -> ConditionFacts:
     if condition.kind == NOT_READY:
         return TopologyFacts(group, condition.topology_state, condition.detail)
     if condition.kind == UNAVAILABLE:
-        return ApartFacts(group, condition.count, condition.longest_us / US_PER_SECOND)
+        return ApartFacts(group, condition.count, condition.longest_us / US_PER_SECOND, condition.why, condition.is_open)
     if condition.kind == TROUBLED:
         return SharePartitionFacts(group, condition.partition, condition.why, condition.count)
     return LastDeliveryFacts(group, condition.partition, condition.offset, condition.count - 1)

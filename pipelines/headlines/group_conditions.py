@@ -8,6 +8,7 @@ from __future__ import annotations
 from dashboards.wording.durations import duration
 from models.incidents.headline_facts import (
     ApartFacts,
+    DiskFacts,
     LastDeliveryFacts,
     LoadFacts,
     MoveFacts,
@@ -32,6 +33,20 @@ REFUSAL_WORDS = {
     "static_member_fenced": "another consumer has its group.instance.id",
 }
 """Why a consumer is refused, by the kind of refusal."""
+
+TROUBLE_WORDS = {
+    "assignor_failed": "the assignor failed{by}{times}, so that no member was assigned anything",
+    "client_failed": "{who} stopped on an error of its own{times}",
+    "shutdown_requested": "{who} had all instances of the application stop, after an error",
+    "not_authenticated": "{who} and the brokers did not accept each other, by TLS or SASL{times}",
+}
+"""What stopped a consumer or its group, by kind of trouble."""
+
+KEPT_WORDS = {
+    "name not resolved": "as names of brokers were not resolved (DNS)",
+    "no connection": "as no broker could be connected to",
+}
+"""What keeps clients from their coordinator."""
 
 TOPOLOGY_WORDS = {
     "internal_topics_missing": "internal topics are missing",
@@ -76,10 +91,19 @@ def slow_load(facts: LoadFacts) -> str:
     return f"{who} took {lasted} to load {what}; no group there could join or commit until then"
 
 
+def full_disk(facts: DiskFacts) -> str:
+    """Broker whose disk was full."""
+    who = "a broker" if facts.broker is None else _broker(facts.broker)
+    named = f" ({', '.join(facts.folders)})" if facts.folders else ""
+    return f"the disk of {who} was full{named}; its log directory fails, and the broker gives up the replicas there"
+
+
 def apart(facts: ApartFacts) -> str:
     """Clients without coordinator, and for how long."""
     clients = counted(facts.client_count, "client")
-    return f"{facts.group}: {clients} found no coordinator for {duration(facts.seconds)}, and could not join or commit meanwhile"
+    lasted = f"{'at least ' if facts.is_open else ''}{duration(facts.seconds)}"
+    why = f", {KEPT_WORDS[facts.why]}" if facts.why in KEPT_WORDS else ""
+    return f"{facts.group}: {clients} found no coordinator for {lasted}{why}, and could not join or commit meanwhile"
 
 
 def _broker(node: str | None) -> str:
@@ -89,6 +113,9 @@ def _broker(node: str | None) -> str:
 def refusal(facts: RefusalFacts) -> str:
     """Refused member, count and reason."""
     who = "a consumer that no line names" if facts.name is None else facts.name
+    if facts.kind in TROUBLE_WORDS:
+        times, by = f" {facts.count} times" if facts.count > 1 else "", "" if facts.name is None else f" in {facts.name}"
+        return f"{facts.group}: {TROUBLE_WORDS[facts.kind].format(who=who, times=times, by=by)}"
     return f"{facts.group}: {who} {often('was refused', facts.count)}; {REFUSAL_WORDS[facts.kind]}"
 
 

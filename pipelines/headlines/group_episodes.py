@@ -54,6 +54,8 @@ def episode(facts: EpisodeFacts) -> str:
 def _harm(facts: EpisodeFacts) -> str:
     if facts.stopped_seconds is not None:
         return f"{duration(facts.stopped_seconds)} stopped"
+    if facts.has_unknown_length:
+        return "stopped for a time that no line shows"
     return "nobody stopped" if facts.moving_seconds is None else f"partitions on the move for {duration(facts.moving_seconds)}"
 
 
@@ -71,8 +73,7 @@ def _story_clause(story: EpisodeStory) -> str:
         case HeldUp():
             return f"{_who(story.member)} held the others up for {duration(story.seconds)}"
         case MemberActions():
-            actions = (often(ACTION_WORDS.get(cause, cause_words(cause)), times) for cause, times in story.times)
-            return f"{_who(story.member)} {' and '.join(actions)}"
+            return _actions(story)
         case ActionsTogether():
             words = ACTION_WORDS.get(story.cause, cause_words(story.cause))
             return f"{counted(story.member_count, 'member')} {words.replace(' its ', ' their ')} together"
@@ -83,6 +84,13 @@ def _story_clause(story: EpisodeStory) -> str:
 
 def _who(member: NamedMember) -> str:
     return member.name + (f" on {member.host.lstrip('/')}" if member.host else "")
+
+
+def _actions(story: MemberActions) -> str:
+    actions = (often(ACTION_WORDS.get(cause, cause_words(cause)), times) for cause, times in story.times)
+    words = f"{_who(story.member)} {' and '.join(actions)}"
+    words += f", and {counted(story.other_count, 'other member')} did so, too" if story.other_count else ""
+    return words if story.probability is None else f"perhaps {words} ({story.probability:.0%})"
 
 
 def _request(story: RejoinRequest) -> str:

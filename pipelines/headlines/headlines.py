@@ -10,6 +10,7 @@ from models.incidents.headline_facts import HeadlineFacts
 from models.rows import Incident
 from pipelines.headlines.group_conditions import (
     apart,
+    full_disk,
     last_delivery,
     move,
     pause,
@@ -32,6 +33,7 @@ WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.MoveFacts: move,
     facts_of.LoadFacts: slow_load,
     facts_of.ApartFacts: apart,
+    facts_of.DiskFacts: full_disk,
     facts_of.RefusalFacts: refusal,
     facts_of.TopologyFacts: unready_topology,
     facts_of.LastDeliveryFacts: last_delivery,

@@ -30,6 +30,7 @@ OLD_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.old_offsets_retention_minutes
 
 CLUSTER_EVENTS = frozenset(
     {
+        "LogDirWriteFailed",
         "PartitionLoadStarted",
         "PartitionLoaded",
         "PartitionLoadFailed",
@@ -150,6 +151,7 @@ class ClusterFacts:
     expiries: list[Event] = field(default_factory=list)
     """Lines of brokers that removed expired offsets."""
     expiry_bursts: list[ExpiryBurst] = field(default_factory=list)
+    full_disks: list[Event] = field(default_factory=list)
     leaders_replaced: list[Event] = field(default_factory=list)
     kept: list[Event] = field(default_factory=list)
     broker_settings: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -242,6 +244,9 @@ class ClusterFacts:
 
 SESSION_TIMEOUT = "session.timeout.ms"
 
+_FULL = ("no space left on device", "not enough space on the disk")
+"""Words of Linux (ENOSPC) and Windows for a full disk."""
+
 
 def java_hash(text: str) -> int:
     """String.hashCode of Java, over UTF-16 code units, as a signed 32-bit number."""
@@ -313,11 +318,10 @@ def learn(events: Iterable[Event], cluster: str = "default") -> ClusterFacts:
     facts.departures.sort(key=lambda departure: (departure.at, _order(departure.event.place)))
     facts.damaged.sort(key=lambda damage: (damage.at, _order(damage.event.place)))
     facts.deletions.sort(key=lambda deletion: (deletion[0], deletion[1]))
-    facts.expiries.sort(key=lambda event: (event.time_us, _order(event.place)))
-    facts.leaders_replaced.sort(key=lambda event: (event.time_us, _order(event.place)))
     if not facts.retention_told and _is_old(facts):
         facts.offsets_retention_seconds = OLD_OFFSETS_RETENTION_MINUTES * SECONDS_PER_MINUTE
-    facts.kept.sort(key=lambda event: (event.time_us, _order(event.place)))
+    for lines in (facts.expiries, facts.leaders_replaced, facts.kept, facts.full_disks):
+        lines.sort(key=lambda event: (event.time_us, _order(event.place)))
     return facts
 
 
@@ -437,6 +441,11 @@ def _learn_capped_setting(facts: ClusterFacts, event: Event) -> None:
         facts.capped[key] = event
 
 
+def _learn_full_disk(facts: ClusterFacts, event: Event) -> None:
+    if any(words in str(event.fields.get("error") or "").lower() for words in _FULL):
+        facts.full_disks.append(event)
+
+
 _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     **dict.fromkeys(_LOADS, _learn_load),
     **dict.fromkeys(_TOPIC_CHANGES, _learn_topic_change),
@@ -450,6 +459,7 @@ _LESSONS: Mapping[str, Callable[[ClusterFacts, Event], None]] = {
     "LeaderReplaced": _learn_leader,
     "StaticMemberKept": _learn_kept,
     "LogDamaged": _learn_damage,
+    "LogDirWriteFailed": _learn_full_disk,
 }
 """Handlers by event name; other events contain no facts about the cluster."""
 

@@ -31,7 +31,7 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     likeliest = hypotheses[0].cause
     if context.is_ambiguous(actor):
         returned = None  # another member with the same client id
-    if returned is not None and context.window.outcome != "empty" and likeliest is not Cause.ADMIN_REMOVAL and action is not None:
+    if returned is not None and context.window.outcome != "empty" and likeliest not in _NO_RESTARTS and action is not None:
         sure = weights.LEFT_AND_SEEN_BACK.value
         return [
             Hypothesis(Cause.MEMBER_RESTART, sure, [action, returned, *restarts(context, actor)]),
@@ -43,6 +43,13 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
 
 
+_NO_RESTARTS = frozenset({Cause.ADMIN_REMOVAL, Cause.POLL_TIMEOUT})
+"""Ways of going that a return makes no restart.
+
+Who polled too late rejoins at its next poll, in the same process.
+"""
+
+
 def _unless_it_returned(
     context: RebalanceContext, action: MemberAction | None, hypotheses: list[Hypothesis], usual: float
 ) -> list[Hypothesis]:
@@ -50,6 +57,8 @@ def _unless_it_returned(
 
     As likely as what is not known leaves room for it.
     """
+    if hypotheses[0].cause is Cause.POLL_TIMEOUT:
+        return hypotheses
     actor = context.actor(action) if action is not None else None
     share = usual if context.is_ambiguous(actor) else _unseen_return(context, actor, usual)
     if share:
@@ -64,6 +73,9 @@ def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -
     would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
     if would_tell or context.known.has_requests or context.window.joined is None or context.window.outcome == "empty":
         return 0.0
+    handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=context.window.open_until)
+    if actor is not None and any(context.actor(action) == actor for action in handed):
+        return weights.HANDED_A_NEW_ID.value
     before, after = context.window.members_before, context.window.members_after
     if not before or not after:
         return usual

@@ -153,8 +153,21 @@ def _polled_late(context: RebalanceContext) -> list[Hypothesis]:
     over = context.window.open_until
     noticed = context.actions_of(ActionKind.POLL_TIMEOUT, start=began, end=until if over is None else min(until, over))
     late = [action for action in noticed if not stays_till_expiry(action)]
+    if late and context.window.joined is None and context.window.generation_before is None:
+        late = _all_late(context, began)  # such logs show no end
     sure = weights.POLL_TIMEOUT_NOTICED.value
     return [Hypothesis(Cause.POLL_TIMEOUT, sure, late), Hypothesis(Cause.MEMBER_LEAVE, 1 - sure, late)] if late else []
+
+
+def _all_late(context: RebalanceContext, began: int) -> list[MemberAction]:
+    """The first late poll of each member until the next rebalance."""
+    over = context.window.open_until
+    noticed = context.actions_of(ActionKind.POLL_TIMEOUT, start=began, end=FOREVER if over is None else over - 1)
+    first: dict[str | None, MemberAction] = {}
+    for action in noticed:
+        if not stays_till_expiry(action):
+            first.setdefault(context.actor(action), action)
+    return list(first.values())
 
 
 def _work_lost(context: RebalanceContext) -> list[Hypothesis]:

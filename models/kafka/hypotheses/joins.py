@@ -9,6 +9,7 @@ from models import weights
 from models.causes import Cause
 from models.downtime import is_cooperative
 from models.events import Witness, text_field
+from models.incidents.refusals import is_of_assignor
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.hypotheses.hypothesis import (
@@ -245,7 +246,8 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     if why and CONNECT_REJOIN in why:
         shares = weights.CONNECT_PLANNED if ends_planned_delay(context) else weights.CONNECT_REJOIN
         return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
-    if why and cause is None and why != "not provided" and not why.startswith(_REJOIN_AFTER_TROUBLE):
+    is_of_its_own = cause is None and bool(why) and why != "not provided" and not (why or "").startswith(_REJOIN_AFTER_TROUBLE)
+    if is_of_its_own or is_of_assignor(why or ""):
         return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, Settles.APPLICATION)]
     if context.known.protocol_type == CONNECT:
         return _connectors_or_followup(context, actions)

@@ -212,8 +212,13 @@ _HEARTBEAT_ERRORS = {
 def _heartbeat_failed(event: Event) -> list[MemberAction]:
     """A heartbeat that a client could not send, or that was refused."""
     error = text_field(event, "error")
-    kind = ActionKind.DENIED if "AUTHORIZATION" in (error or "").upper() else ActionKind.FENCED
-    return [_action(event, kind, why=error)]
+    is_denied = any(words in (error or "").upper() for words in ("AUTHORIZATION", "AUTHENTICATION"))
+    return [_action(event, ActionKind.DENIED if is_denied else ActionKind.FENCED, why=error)]
+
+
+def _troubled(event: Event) -> list[MemberAction]:
+    """A connection that TLS or SASL ends, as good as a denied request."""
+    return [_action(event, ActionKind.DENIED)] if text_field(event, "trouble") == "not_authenticated" else []
 
 
 def _sync_completed(event: Event) -> list[MemberAction]:
@@ -269,6 +274,7 @@ _READERS: dict[str, Callable[[Event], list[MemberAction]]] = {
     "ClientStepEnded": _simple(ActionKind.STEP),
     "ClientClosed": _simple(ActionKind.CLOSE),
     "ClientCommitFailed": _simple(ActionKind.COMMIT_REFUSED, "error"),
+    "ClientTroubled": _troubled,
 }
 
 

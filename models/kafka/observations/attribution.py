@@ -35,6 +35,7 @@ EVENTS_WITHOUT_GROUP = frozenset(
         "ClientRevoked",
         "ClientStepEnded",
         "ClientThreadState",
+        "ClientTroubled",
         "StaticMemberFenced",
     }
 )
@@ -60,6 +61,7 @@ TROUBLES = {
     "ClientHeartbeatFailed": "had a heartbeat refused",
     "ClientFenced": "was fenced by another consumer",
     "StaticMemberFenced": "was fenced by another consumer with its group.instance.id",
+    "ClientTroubled": "met an error that stops it",
 }
 """Events about a client itself that also concern its group."""
 

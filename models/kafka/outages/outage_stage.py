@@ -21,6 +21,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.outages.broker_loss import Layout, broker_rows, layout_of, placement_rows
 from models.kafka.outages.directory_incidents import directory_incident, explain_failure
+from models.kafka.outages.full_disks import full_disk_incidents
 from models.kafka.outages.leader_moves import leader_moves
 from models.kafka.outages.outage_incidents import (
     TAKEOVER_US,
@@ -265,7 +266,7 @@ class OutageStage:
         without_outage = harmless(unblamed_rows, rows.partition_outages)
         self._add_incidents(rows, without_outage, rows, None)
         self._emit_directory_failures(rows, rows, None, [])
-        rows.incidents += slow_load_incidents(self.facts)
+        rows.incidents += [*slow_load_incidents(self.facts), *full_disk_incidents(self.facts, self.node_of)]
         rows.divergences += clock_divergences(self.cluster, self.skews)
         self.final.take(rows, None)
         self.final.sort()

@@ -8,6 +8,8 @@ from functools import lru_cache
 from models.events import Event
 from models.kafka.partitions.partition_history import Nodes
 
+OFFSETS_TOPIC = "__consumer_offsets"
+
 PARTITION_EVENTS = frozenset(
     {
         "BrokerAnnounced",
@@ -28,6 +30,7 @@ PARTITION_EVENTS = frozenset(
         "BrokersFailed",
         "ControllerElected",
         "ControllerResigned",
+        "CoordinatorElected",
         "ElectionFailed",
         "ElectionStarted",
         "FetchersAdded",
@@ -38,8 +41,11 @@ PARTITION_EVENTS = frozenset(
         "LeaderStarted",
         "LeaderUnreachable",
         "LogDirFailed",
+        "LogDirWriteFailed",
         "PartitionCreated",
         "PartitionKept",
+        "PartitionLoadStarted",
+        "PartitionLoaded",
         "PartitionStateChanged",
         "PartitionTold",
         "PartitionsAdded",

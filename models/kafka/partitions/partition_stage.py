@@ -54,6 +54,8 @@ _HANDLERS: Mapping[str, Callable[[PartitionState, Event], None]] = {
     "PartitionTold": controller_lines.process_leader_and_isr,
     "LeaderMissing": replica_lines.process_missing_leader,
     "LeaderStarted": replica_lines.process_leader_start,
+    "CoordinatorElected": replica_lines.process_coordinator_start,
+    "PartitionLoadStarted": replica_lines.process_coordinator_start,
     "FollowerStarted": replica_lines.process_follower_start,
     "PartitionKept": replica_lines.process_kept_partition,
     "IsrChanged": replica_lines.process_isr_change,

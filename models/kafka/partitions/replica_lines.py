@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models.events import Event
-from models.kafka.partitions.event_fields import fetchers_field, nodes_field, number_field, partition_name, word_field
+from models.kafka.partitions.event_fields import OFFSETS_TOPIC, fetchers_field, nodes_field, number_field, partition_name, word_field
 from models.kafka.partitions.leaderships import (
     history_of,
     note_unclean_setting,
@@ -39,6 +39,22 @@ def process_leader_start(state: PartitionState, event: Event) -> None:
             history, Leadership(previous, NO_LEADER, event.time_us, LeadershipSource.SEEN, has_time=False, events=[event]), event
         )
     record_leadership(state, history, event, event.node, LeadershipSource.SEEN, has_time=False, isr=nodes_field(event, "isr"))
+
+
+def process_coordinator_start(state: PartitionState, event: Event) -> None:
+    """End the vacancy of an offsets partition that a coordinator takes.
+
+    Since 3.3 a broker's server.log has no line of its own about the start of a leadership.
+    """
+    history = None if event.partition is None else state.partitions.known(OFFSETS_TOPIC, event.partition)
+    if event.node is None:
+        return
+    state.brokers.alive(event.node)
+    if history is not None and history.leader == NO_LEADER:
+        if not history.replicas and event.node not in history.seen and history.leaderships[-1].source is LeadershipSource.IMPLIED:
+            del history.leaderships[-1]  # it was taken for the only replica's, and there is another one
+            history.forget_isr(event.time_us)
+        record_leadership(state, history, event, event.node, LeadershipSource.SEEN, has_time=False)
 
 
 def process_follower_start(state: PartitionState, event: Event) -> None:

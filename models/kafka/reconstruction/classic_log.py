@@ -54,6 +54,15 @@ class RebalanceWindow:
         return self.witness is not Witness.COORDINATOR
 
     @property
+    def has_unseen_end(self) -> bool:
+        """Whether only departures are logged, without any generation.
+
+        Those who stayed went on unseen.
+        """
+        is_untold = self.joined is None and self.generation_before is None and self.witness is Witness.CLIENT
+        return is_untold and self.outcome == "superseded"
+
+    @property
     def started_at(self) -> int | None:
         """Start of the join phase, if a line shows it."""
         event = self.started

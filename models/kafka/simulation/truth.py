@@ -269,7 +269,7 @@ class Truth:
             return "group_empty", gone or [row.trigger]
         if row.cause in {"member_join", *GOODBYES}:
             returned = self._returned(row)
-            if row.trigger in returned:
+            if row.trigger in returned and row.cause != "poll_timeout":
                 return "member_restart", [row.trigger]
         if row.cause in ("new_group", "member_join"):
             return row.cause, row.clients(JOINED) or [row.trigger]

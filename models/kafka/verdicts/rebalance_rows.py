@@ -125,10 +125,11 @@ class VerdictWriter:
 
     def _row(self, context: RebalanceContext, judgement: Ranking, offenders: list[Person]) -> Rebalance:
         window, best = context.window, judgement.best
-        started, joined, ended = in_order(logged_at(window.started), logged_at(window.joined), logged_at(window.ended))
+        ended_line = None if window.has_unseen_end else window.ended
+        started, joined, ended = in_order(logged_at(window.started), logged_at(window.joined), logged_at(ended_line))
         join_seconds = None if _goes_back(window.started, window.joined) else seconds(started, joined)
         sync_seconds = None if _goes_back(window.joined, window.ended) else seconds(logged_at(window.joined), logged_at(window.ended))
-        duration = None if _goes_back(window.started, window.joined, window.ended) else seconds(started, ended)
+        duration = None if _goes_back(window.started, window.joined, ended_line) else seconds(started, ended)
         delay = self._initial_delay(context, join_seconds)
         actions = [*best.actions, *best.supporting_actions]
         if judgement.trigger is not None:

@@ -1,0 +1,204 @@
+"""Small stories of late polls, errors that stop consumers or brokers, and what a person has to be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.coordinator_log import CONSUMER, PARTITION, Story, member
+from tests.behaviour.test_field_cases import began, consumer, joined, told, worst
+from tests.behaviour.test_field_clients import POLLED_LATE
+from tests.behaviour.test_field_coordinators import MANAGER, Files
+
+NETWORK = "{} [Consumer clientId={}, groupId={}] {} (org.apache.kafka.clients.NetworkClient)"
+
+
+# -- late polls ------------------------------------------------------------------------------------------------------
+
+
+def late_and_back(why: str | None) -> Files:
+    """3.5: a member leaves and is back under a new id before the others have rejoined."""
+    ends = "" if why is None else f"; client reason: {why}"
+    settings = "sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, supportedProtocols=List(range)"
+    who = f"Member MemberMetadata(memberId={member('t-2')}, groupInstanceId=None, clientId=t-2, clientHost=/10.2.0.7, {settings})"
+    story = Story().others(-300, 0).say(0, f"{who} has left group tiles through explicit `LeaveGroup` request{ends}")
+    began(story, 0.001, "tiles", 8, f"Removing member {member('t-2')} on LeaveGroup{ends}")
+    handed = f"Created a new member id {member('t-2', 1)} and request the member to rejoin with this id."
+    story.say(1.1, f"Dynamic member with unknown member id joins group tiles in PreparingRebalance state. {handed}")
+    story.say(2.9, f"Stabilized group tiles generation 9 ({PARTITION}) with 3 members")
+    assigned = f"Assignment received from leader {member('t-1')} for group tiles for generation 9."
+    return {"server": story.say(2.94, f"{assigned} The group has 3 members, 0 of which are static.").others(20, 900)}
+
+
+@pytest.mark.parametrize(
+    ("why", "cause"),
+    [("consumer poll timeout has expired.", "poll_timeout"), ("the consumer is being closed", "member_restart")],
+)
+def test_who_polled_late_was_not_restarted_though_it_is_back(tmp_path: Path, why: str, cause: str) -> None:
+    (row,) = [row for row in told(tmp_path, **late_and_back(why)).rebalances if row.generation_before == 8]
+    assert (row.cause, [each.client_id for each in row.offenders]) == (cause, ["t-2"])
+
+
+def test_logs_of_late_polls_alone_name_all_that_were_late_and_claim_no_length(tmp_path: Path) -> None:
+    story = Story()
+    for at in (0, 700):
+        for number in range(3):
+            story.add(at + 31 * number, CONSUMER.format("WARN", f"w-{number}", "pdf", POLLED_LATE))
+    found = told(tmp_path, app=story)
+    assert [[each.client_id for each in row.offenders] for row in found.rebalances] == [["w-0", "w-1", "w-2"]] * 2
+    assert [row.duration_seconds for row in found.rebalances] == [None, None]
+    assert {(each.severity, "for a time that no line shows" in each.headline) for each in found.incidents} == {("warning", True)}
+
+
+# -- errors that stop a consumer -------------------------------------------------------------------------------------
+
+
+def failing_assignor(thrown: str) -> Files:
+    """3.4: what the leader throws while it assigns is what it rejoins for, again and again."""
+    story = Story()
+    for turn in range(5):
+        at = 3.0 * turn
+        for after, text in (
+            (0.0, "(Re-)joining group"),
+            (2.8, joined(5 + turn, member("a"))[0]),
+            (2.82, f"Request joining group due to: rebalance failed due to '{thrown}"),
+        ):
+            story.add(at + after, CONSUMER.format("INFO", "a", "ads", text))
+    return {"app": story.others(20, 600)}
+
+
+@pytest.mark.parametrize(
+    ("thrown", "is_own"),
+    [("rack unknown' (IllegalStateException)", True), ("null' (DisconnectException)", False), ("x' (RebalanceInProgressException)", False)],
+)
+def test_an_assignor_that_throws_is_told_and_no_change_of_topics(tmp_path: Path, thrown: str, is_own: bool) -> None:
+    found = told(tmp_path, **failing_assignor(thrown))
+    failed = [each for each in found.incidents if each.kind == "assignor_failed"]
+    assert ["the assignor failed in a 5 times" in each.headline for each in failed] == [True] * is_own
+    assert is_own is not any(row.cause == "subscription_change" for row in list(found.rebalances)[1:])
+
+
+STREAMS = "{} [{}] {} (org.apache.kafka.streams.processor.internals.StreamThread)"
+PROCESS = "risk-5f0c6c6e-0d2e-4c11-9b1e-2f6a1a7c9d1{}"
+
+
+def stopped_application() -> Files:
+    """3.6: an instance answers an exception with SHUTDOWN_APPLICATION, and all stop."""
+    files: Files = {}
+    for number in range(3):
+        process, thread = PROCESS.format(number), f"{PROCESS.format(number)}-StreamThread-1"
+        story = consumer(f"{thread}-consumer", "risk", *((-900 + n / 10, text) for n, text in enumerate(joined(7, member(thread)))))
+        if number == 0:
+            sent = "Encountered the following exception during processing and sent shutdown request for the entire application."
+            story.add(0, f"ERROR stream-client [{process}] {sent} (org.apache.kafka.streams.KafkaStreams)")
+            told_all = "Detected that shutdown was requested. All clients in this app will now begin to shutdown"
+            story.add(0.1, STREAMS.format("WARN stream-thread", thread, told_all))
+        heard = "A Kafka Streams client in this Kafka Streams application is requesting to shutdown the application"
+        story.add(3.2 + number / 10, STREAMS.format("ERROR stream-thread", thread, heard))
+        files[f"app{number}"] = story.add(4, STREAMS.format("INFO stream-thread", thread, "Shutdown complete")).others(10, 900)
+    return files
+
+
+def test_an_application_that_one_instance_stops_is_one_story_and_names_it(tmp_path: Path) -> None:
+    incident = worst(told(tmp_path, **stopped_application()))
+    assert (incident.kind, incident.severity) == ("shutdown_requested", "critical")
+    assert f"{PROCESS.format(0)}-StreamThread-1-consumer had all instances of the application stop" in incident.headline
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "words"),
+    [
+        (
+            NETWORK.format(
+                "ERROR", "c", "pay", "Connection to node -1 (k-1/10.1.0.1:9093) failed authentication due to: SSL handshake failed"
+            ),
+            "not_authenticated",
+            "c and the brokers did not accept each other, by TLS or SASL",
+        ),
+        (
+            "ERROR [Worker clientId=c, groupId=pay] Uncaught exception in herder work thread, exiting: "
+            "(org.apache.kafka.connect.runtime.distributed.DistributedHerder)",
+            "client_failed",
+            "c stopped on an error of its own",
+        ),
+    ],
+    ids=["TLS", "Connect"],
+)
+def test_an_error_that_stops_a_client_needs_attention(tmp_path: Path, line: str, kind: str, words: str) -> None:
+    incident = worst(told(tmp_path, app=Story().add(0, line).others(1, 900)))
+    assert (incident.kind, incident.severity) == (kind, "warning")
+    assert words in incident.headline
+
+
+def test_a_member_that_tls_shuts_out_expires_for_that(tmp_path: Path) -> None:
+    server = Story().others(-300, 0).say(47, f"Member {member('c')} in group pay has failed, removing it from the group")
+    began(server, 47.001, "pay", 5, f"removing member {member('c')} on heartbeat expiration")
+    server.say(49, f"Stabilized group pay generation 6 ({PARTITION}) with 2 members")
+    app = consumer("c", "pay", (-400, joined(5, member("c"))[0]), (-399.9, joined(5, member("c"))[1]))
+    for at in range(4, 100, 10):
+        failed = "Connection to node 2147483646 (k-1/10.1.0.1:9093) failed authentication due to: SSL handshake failed"
+        app.add(at, NETWORK.format("ERROR", "c", "pay", failed))
+    (row,) = [row for row in told(tmp_path, server=server.others(60, 900), app=app).rebalances if row.generation_before == 5]
+    assert (row.cause, row.root_cause) == ("session_timeout", "not_authorized")
+
+
+# -- no way to a coordinator -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Error connecting to node k-1:9092 (id: -1 rack: null)", "as names of brokers were not resolved (DNS)"),
+        ("Connection to node -1 (k-1/10.1.0.1:9092) could not be established. Node may not be available.", "as no broker could be"),
+        ("Connection to node 3 (k-3/10.1.0.3:9092) could not be established. Node may not be available.", None),
+    ],
+    ids=["name", "address", "another broker"],
+)
+def test_a_client_that_never_finds_a_coordinator_is_told_with_what_keeps_it(tmp_path: Path, text: str, words: str | None) -> None:
+    story = Story()
+    for at in range(0, 400, 10):
+        story.add(at, NETWORK.format("WARN", "c", "pay", text))
+    found = [each for each in told(tmp_path, app=story).incidents if each.kind == "coordinator_unavailable"]
+    assert [each.severity for each in found] == ["warning"] * (words is not None)
+    assert all(f"found no coordinator for at least 6 min 30 s, {words}" in each.headline for each in found)
+
+
+# -- brokers ---------------------------------------------------------------------------------------------------------
+
+
+def full_disk() -> Files:
+    """2.8: a write fails, the only directory goes, the broker halts; another takes the group over."""
+    first, second = Story().others(-300, 0), Story(Story().form.replace("1]", "2]")).others(-300, 0)
+    failed = "ERROR Error while appending records to clicks-3 in dir /data/kafka (kafka.server.LogDirFailureChannel)"
+    first.add(0, f"{failed}\njava.io.IOException: No space left on device\n\tat x.write0(Native Method)")
+    lost = f"Broker 1 stopped fetcher for partitions {PARTITION},clicks-3 and stopped moving logs for partitions  because they are in the"
+    first.add(0.05, f"WARN [ReplicaManager broker=1] {lost} failed log directory /data/kafka. (kafka.server.ReplicaManager)")
+    first.add(0.07, "ERROR Shutdown broker because all log dirs in /data/kafka have failed (kafka.log.LogManager)")
+    second.say(6, "Elected as the group coordinator for partition 21 in epoch 12")
+    second.add(6.1, MANAGER.format(2, f"Scheduling loading of offsets and group metadata from {PARTITION} for epoch 12"))
+    return {"b1": first, "b2": second.others(10, 900)}
+
+
+def test_a_full_disk_is_named_and_a_partition_that_was_taken_over_is_not_open(tmp_path: Path) -> None:
+    found = told(tmp_path, **full_disk())
+    assert "the disk of broker 1 was full (/data/kafka)" in next(each.headline for each in found.incidents if each.kind == "disk_full")
+    assert [row for row in found.outages if row.topic == "__consumer_offsets"] == []
+
+
+def test_a_load_of_minutes_is_told_though_no_other_line_is_about_the_broker(tmp_path: Path) -> None:
+    took = f"Finished loading offsets and group metadata from {PARTITION} in 251010 milliseconds for epoch 10, of which 1 milliseconds"
+    story = Story().others(-300, 900).add(251, MANAGER.format(2, f"{took} was spent in the scheduler."))
+    (incident,) = told(tmp_path, server=story).incidents
+    assert "broker 2 took 4 min 11 s to load" in incident.headline
+
+
+# -- headlines -------------------------------------------------------------------------------------------------------
+
+
+def test_a_guess_about_a_member_reads_as_one(tmp_path: Path) -> None:
+    found = told(
+        tmp_path, app=consumer("a", "ads", (0, joined(5, member("a"))[0]), (0.1, joined(5, member("a"))[1]), (600, "(Re-)joining group"))
+    )
+    (guess,) = [each for each in found.incidents if "changed its subscription" in each.headline]
+    assert "perhaps a changed its subscription (54%)" in guess.headline
