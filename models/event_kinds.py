@@ -205,7 +205,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientJoinSent": _kind(
         _CLIENT, "JoinGroup is sent.", f"{_CLIENT_HEAD} session_timeout_ms rebalance_timeout_ms protocols topics reason"
     ),
-    "ClientJoined": _kind(_CLIENT, "JoinGroup succeeded.", f"{_CLIENT_HEAD} generation protocol leader_id"),
+    "ClientJoined": _kind(_CLIENT, "JoinGroup succeeded.", f"{_CLIENT_HEAD} generation protocol leader_id member_count"),
     "ClientJoinFailed": _kind(_CLIENT, "JoinGroup failed.", f"{_CLIENT_HEAD} error generation"),
     "ClientSyncSent": _kind(_CLIENT, "SyncGroup is sent.", f"{_CLIENT_HEAD} generation by_leader"),
     "ClientSynced": _kind(_CLIENT, "SyncGroup succeeded.", f"{_CLIENT_HEAD} generation protocol"),

@@ -62,11 +62,14 @@ KINDS = (
 )
 """The first one whose words or code match counts."""
 
-TROUBLES = {
+TROUBLES = {kind.kind: kind for kind in KINDS} | {
     trouble: RefusalKind(trouble, (), frozenset())
     for trouble in ("assignor_failed", "client_failed", "shutdown_requested", "not_authenticated")
 }
 """What else stops a consumer, by the `trouble` of its line."""
+
+SHUTDOWN = "Shutdown requested"
+"""Reason of the rebalance by which a Streams application stops (StreamThread.maybeSendShutdown)."""
 
 HEARD = "_elsewhere"
 """Suffix of a trouble that a client only hears of."""
@@ -132,6 +135,8 @@ def refusal_of(event: Event) -> RefusalKind | None:
         return next(kind for kind in KINDS if kind.kind == "not_authorized")
     if event.name == "TargetFailed":
         return TROUBLES["assignor_failed"]
+    if event.name == "RebalanceStarted":
+        return TROUBLES["shutdown_requested"] if event.fields.get("client_reason") == SHUTDOWN else None
     if event.name in _TOLD_IN or "trouble" in event.fields:
         text = str(event.fields.get(_TOLD_IN.get(event.name, "detail")) or "")
         return next((kind for kind in KINDS if any(words in text.lower() for words in kind.words)), None) or _trouble(event, text)
@@ -230,7 +235,8 @@ class Refusals:
 
 
 def _person(event: Event, kind: str) -> Person:
-    return Person(event.member_id or None, event.client_id, event.instance_id, _host(event), kind, first=True)
+    member_id = event.member_id or event.fields.get("reason_member_id")
+    return Person(str(member_id) if member_id else None, event.client_id, event.instance_id, _host(event), kind, first=True)
 
 
 def _nobody(kind: str) -> Person:

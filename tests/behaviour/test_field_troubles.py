@@ -106,6 +106,15 @@ def test_an_application_that_one_instance_stops_is_one_story_and_names_it(tmp_pa
     assert f"{PROCESS.format(0)}-StreamThread-1-consumer had all instances of the application stop" in incident.headline
 
 
+def test_the_coordinators_log_alone_tells_that_an_application_was_stopped(tmp_path: Path) -> None:
+    who = member("a")
+    server = began(Story().others(-300, 0), 0, "risk", 7, f"Leader {who} re-joining group during Stable; client reason: Shutdown requested")
+    server.say(2.8, f"Stabilized group risk generation 8 ({PARTITION}) with 3 members").others(10, 900)
+    found = [each for each in told(tmp_path, server=server).incidents if each.kind == "shutdown_requested"]
+    assert [each.severity for each in found] == ["critical"]
+    assert f"{who} had all instances of the application stop" in found[0].headline
+
+
 @pytest.mark.parametrize(
     ("line", "kind", "words"),
     [
@@ -202,3 +211,28 @@ def test_a_guess_about_a_member_reads_as_one(tmp_path: Path) -> None:
     )
     (guess,) = [each for each in found.incidents if "changed its subscription" in each.headline]
     assert "perhaps a changed its subscription (54%)" in guess.headline
+
+
+def test_a_leader_that_was_late_did_not_begin_the_generation_that_it_came_back_in(tmp_path: Path) -> None:
+    """3.4: it leaves generation 5, and is back in 7, a minute and a half later; others went on in 6."""
+    (first, synced), (again, in_sync) = joined(5, member("a")), joined(7, member("a", 1))
+    made = f"{{{member('a')}=Assignment(partitions=[t-0]), {member('b')}=Assignment(partitions=[t-1])}}"
+    story = consumer(
+        *("a", "led", (0, first), (0.01, f"Finished assignment for group at generation 5: {made}"), (0.03, synced)),
+        (300.4, POLLED_LATE),
+        (300.41, f"Member {member('a')} sending LeaveGroup request to coordinator k-1:9092 (id: 2147483646 rack: null) due to {LATE}"),
+        *((391, "(Re-)joining group"), (394, again), (394.03, in_sync)),
+    )
+    rows = {row.generation_before: row for row in told(tmp_path, app=story).rebalances}
+    assert (rows[5].cause, rows[5].duration_seconds) == ("poll_timeout", None)
+    assert rows[6].duration_seconds == pytest.approx(3.03)
+
+
+LATE = "consumer poll timeout has expired."
+
+
+def test_a_consumer_that_may_not_read_its_topics_needs_attention(tmp_path: Path) -> None:
+    denied = "ERROR [Consumer clientId=c, groupId=pay] Topic authorization failed for topics [orders] (org.apache.kafka.clients.Metadata)"
+    story = consumer("c", "pay", (-10, joined(5, member("c"))[0]), (-9.9, joined(5, member("c"))[1])).add(0, denied).others(1, 900)
+    (incident,) = [each for each in told(tmp_path, app=story).incidents if not each.rebalance_ids]
+    assert (incident.kind, incident.severity) == ("not_authorized", "warning")

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
-from models.events import Event, Witness, text_field
+from models.events import Event, Witness, int_field, text_field
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
@@ -269,6 +269,7 @@ class ClientWindows:
             sight.has_nameless = True
         else:
             sight.members[actor] = action.member_id or sight.members.get(actor)
+            sight.member_count = int_field(action.event, "member_count") or sight.member_count  # a leader's answer lists all
             self._unjoined.pop(action.member_id or "", None)
             sight.left.pop(actor, None)
         sight.last_at = max(sight.last_at, action.at)
@@ -425,7 +426,11 @@ class ClientWindows:
         before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
-        started = next((action for action, _ in self._candidates(began, sight.joined.at)), None)
+        begun = [action for action, _ in self._candidates(began, sight.joined.at)]
+        if not announced and begun and _is_going(begun[0]) and known is not None and before is not None and known < before:
+            yield ClientWindow(known, False, "superseded", begun[0])  # it began a generation that no log shows
+            begun = [action for action in begun if action.kind in _REQUESTS]
+        started = next(iter(begun), None)
         yield ClientWindow(
             before,
             sight.generation == 1 or (self._was_empty and (known == before or before is None)),

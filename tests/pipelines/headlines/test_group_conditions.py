@@ -6,6 +6,7 @@ import pytest
 
 from models.incidents.headline_facts import (
     ApartFacts,
+    DiskFacts,
     HeadlineFacts,
     LastDeliveryFacts,
     LoadFacts,
@@ -40,6 +41,19 @@ TOLD: dict[HeadlineFacts, str] = {
     ),
     ApartFacts("orders", 1, 600.0): "orders: 1 client found no coordinator for 10 min, and could not join or commit meanwhile",
     ApartFacts("orders", 2, 90.0): "orders: 2 clients found no coordinator for 1 min 30 s, and could not join or commit meanwhile",
+    ApartFacts("orders", 1, 90.0, "name not resolved", is_open=True): (
+        "orders: 1 client found no coordinator for at least 1 min 30 s, as names of brokers were not resolved (DNS), "
+        "and could not join or commit meanwhile"
+    ),
+    DiskFacts(
+        "1", ("/data",)
+    ): "the disk of broker 1 was full (/data); its log directory fails, and the broker gives up the replicas there",
+    DiskFacts(None, ()): "the disk of a broker was full; its log directory fails, and the broker gives up the replicas there",
+    RefusalFacts("orders", "b", "assignor_failed", 3): "orders: the assignor failed in b 3 times, so that no member was assigned anything",
+    RefusalFacts("orders", None, "assignor_failed", 1): "orders: the assignor failed, so that no member was assigned anything",
+    RefusalFacts("orders", "b", "client_failed", 2): "orders: b stopped on an error of its own 2 times",
+    RefusalFacts("orders", "b", "shutdown_requested", 3): ("orders: b had all instances of the application stop, after an error"),
+    RefusalFacts("orders", "b", "not_authenticated", 1): "orders: b and the brokers did not accept each other, by TLS or SASL",
     MoveFacts("orders", None, "2", None): "orders: its coordinator moved from another broker to broker 2; no rebalance followed",
     RefusalFacts("orders", "b", "group_full", 3): "orders: b was refused 3 times; the group has as many members as group.max.size allows",
     RefusalFacts("orders", None, "not_authorized", 1): "orders: a consumer that no line names was refused; it may not read as this group",

@@ -39,6 +39,12 @@ TOLD = {
     episode(MemberActions(NamedMember("b", "/10.0.0.1"), (("metadata_change", 1),)), 2, None, 213.0): (
         "orders: 2 rebalances in 55 s, partitions on the move for 3 min 33 s; b on 10.0.0.1 saw topics change"
     ),
+    episode(MemberActions(B, (("poll_timeout", 2),), None, 1)): (
+        "orders: 1 rebalance, 3.3 s stopped; b exceeded its poll interval 2 times, and 1 other member did so, too"
+    ),
+    episode(MemberActions(B, (("subscription_change", 1),), 0.54)): (
+        "orders: 1 rebalance, 3.3 s stopped; perhaps b changed its subscription (54%)"
+    ),
     episode(MemberActions(B, (("group_deleted", 2),))): "orders: 1 rebalance, 3.3 s stopped; b group deleted 2 times",
     replace(episode(FLAPPED), has_new_coordinator=True): (
         "orders: 1 rebalance, 3.3 s stopped; after its coordinator moved, b missed its session timeout 4 times"
