@@ -251,7 +251,7 @@ def _hold(beat: _Beat, after: Member) -> None:
 
 def _request_shutdown(shard: Shard, group: StreamsGroup, member: Member) -> None:
     if group.shutdown_requested_by is None:
-        shard.report("CoordinatorNote", group, member, _note="shutdown_requested")
+        shard.report("StreamsShutdownRequested", group, member, trouble="shutdown_requested")
         group.shutdown_requested_by = member.id
 
 
