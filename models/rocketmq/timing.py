@@ -10,6 +10,9 @@ PERIOD_US = whole("rocketmq.timing.period_us")
 Source: RebalanceService.java, rocketmq.client.rebalance.waitInterval.
 """
 
+EXPIRY_US = whole("rocketmq.timing.expiry_us")
+"""Time without a heartbeat after which a broker takes a connection off its lists."""
+
 ROUTE_POLL_US = whole("rocketmq.timing.route_poll_us")
 """Period of route requests (ClientConfig.java, pollNameServerInterval)."""
 

@@ -126,7 +126,7 @@ class Judge:
         if run.not_listed is not None:
             return self._not_listed(run, seen)
         seen_routes = self.routes.seen_by(run.life.file, run.topic, before.asked_at if before else run.life.begun_at, run.at)
-        routed = [change for change in seen_routes if not change.is_first]
+        routed = [change for change in seen_routes if not change.is_first and change.before != change.after]  # else addresses alone
         queues_differ = before is not None and run.queues != before.queues
         if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
             verdict = _route_verdict(routed[-1].before, routed[-1].after, [change.event for change in routed if change.event is not None])

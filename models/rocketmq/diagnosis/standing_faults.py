@@ -181,12 +181,13 @@ def _shared_ids(group: Group, end: int) -> list[StandingFault]:
     if shared:
         return [_fault("client_id_conflict", shared, end, SharedClientIds(tuple(sorted({span.value for span in shared}))))]
     for client_list in group.lists.values():
+        doubles = client_list.doubles()
         for index, listed in enumerate(client_list.versions):
             if len(set(listed)) == len(listed):
                 continue
             begin, over = client_list.starts[index], client_list.starts[index + 1] if index + 1 < len(client_list.starts) else end
-            if over - begin >= 2 * TOGETHER_US:
-                twice = sorted(who for who, count in Counter(listed).items() if count > 1)
+            twice = sorted(who for who in set(listed) if any(low <= begin + TOGETHER_US < high for low, high in doubles.get(who, ())))
+            if twice and over - begin >= 2 * TOGETHER_US:
                 lines = [step.line for who in twice for step in client_list.by_who.get(who, ()) if step.line is not None]
                 ended_at, facts = None if over >= end else over, SharedClientIds(tuple(twice))
                 return [StandingFault("client_id_conflict", twice, begin, ended_at, facts, lines[:LINES_MAX])]

@@ -121,7 +121,7 @@ def client_list_changes(group: Group) -> list[PresenceChange]:
     A restarted broker has forgotten clients that are still alive.
     """
     by_list = enumerate(group.lists.values())
-    steps = sorted(((step.at, number, step) for number, client_list in by_list for step in client_list.steps), key=lambda item: item[:2])
+    steps = sorted(((at, number, step) for number, client_list in by_list for at, step in client_list.heard()), key=lambda item: item[:2])
     connections = _Connections()
     last: dict[str, int] = {}
     changes: list[PresenceChange] = []
@@ -223,8 +223,15 @@ class UnloggedClients:
         by_who: dict[str, list[PresenceChange]] = {}
         for change in changes:
             by_who.setdefault(change.who, []).append(change)
-        lives = [life for who, client_changes in by_who.items() for life in self._lives_of(who, client_changes)]
+        lives = [life for who, client_changes in by_who.items() for life in [*self._lives_of(who, client_changes)] if self._is_real(life)]
         return sorted(lives, key=lambda life: (life.begun_at, life.client_id))
+
+    def _is_real(self, life: ClientProcess) -> bool:
+        """Whether a process is none that only connections seem to tell of.
+
+        A client that has files and reconnects is on a list twice until its old connection is closed.
+        """
+        return life.ended_at is None or life.ended_at - life.begun_at >= RECONNECT_US or not self.group.lives_of(life.client_id)
 
     def _lives_of(self, who: str, changes: Sequence[PresenceChange]) -> Iterator[ClientProcess]:
         """Processes of one client id without a file.

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from models.events import Event
 from models.rocketmq.strategies import java_order
+from models.rocketmq.timing import EXPIRY_US
 from models.units import FOREVER
 
 
@@ -107,6 +108,39 @@ class ClientList:
     def has_restarted(self, until: int) -> bool:
         """Whether this broker had restarted by a time."""
         return bool(self.restarts) and self.restarts[0].at <= until
+
+    def heard(self) -> Iterator[tuple[int, ListChange]]:
+        """Changes with the times at which they came about.
+
+        A connection that expires beside another one of the same client was left over by it, silent since the expiry's period began.
+        """
+        times: Counter[str] = Counter()
+        for step in self.steps:
+            if step.how is ListChangeKind.RESTARTED:
+                times.clear()
+            times[step.who] += 1 if step.how is ListChangeKind.CONNECTED else -1
+            if step.how is ListChangeKind.EXPIRED and times[step.who] > 0:
+                yield step.at - EXPIRY_US, replace(step, how=ListChangeKind.LOST)
+            else:
+                yield step.at, step
+
+    def doubles(self) -> dict[str, list[tuple[int, int]]]:
+        """Times in which a client was heard on several connections."""
+        spans: dict[str, list[tuple[int, int]]] = {}
+        times: Counter[str] = Counter()
+        since: dict[str, int] = {}
+        for at, step in sorted(self.heard(), key=lambda pair: pair[0]):
+            if step.how is ListChangeKind.RESTARTED:
+                times.clear()
+            else:
+                times[step.who] += 1 if step.how is ListChangeKind.CONNECTED else -1
+            if times[step.who] > 1:
+                since.setdefault(step.who, at)
+            for who in [who for who in since if times[who] <= 1]:
+                spans.setdefault(who, []).append((since.pop(who), at))
+        for who, low in since.items():
+            spans.setdefault(who, []).append((low, FOREVER))
+        return spans
 
     def sized(self, length: int, begin: int, end: int) -> Iterator[tuple[str, ...]]:
         """Versions of a length valid within an interval, latest first."""

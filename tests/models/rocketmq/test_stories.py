@@ -72,6 +72,36 @@ def test_more_queues_are_no_members_doing() -> None:
     assert causes(logs.history())[-1] == ("c1", "queue_count_change", [])
 
 
+def test_addresses_of_a_route_are_no_queues() -> None:
+    logs = two_clients()
+    for at, address in ((40, "10.0.0.1:10911"), (50, "10.0.0.2:10911")):
+        after = route(a=4).replace("]]", f"], brokerAddrs={{0={address}}}]")
+        logs.say("c1", at, "RocketRouteChanged", topic="orders", route_before=route(a=4), route=after)
+    logs.share("c1", 61, drop=[1], has=[0], of=3)
+
+    assert causes(logs.without("broker").history())[-1][:2] == ("c1", "consumer_start")
+
+
+@pytest.mark.parametrize("left_over", [1, 2])
+def test_connections_that_a_client_leaves_over_are_no_clients(left_over: int) -> None:
+    logs = two_clients()
+    old = [f"c2:{number}" for number in range(2, 2 + left_over)]
+    for at, remote in (*((40, each) for each in old), (52, "c2:9")):
+        seen = round((START / SECOND + at) * 1000)
+        logs.say("broker", at, "RocketConsumerConnected", group="billing", client_id="c2", remote=f"/{remote}", seen_ms=seen, model="C")
+        logs.say("broker", at, "RocketConsumerLost", group="billing", client_id="c2", remote="/c2:1", seen_ms=0)
+    logs.share("c2", 62, drop=[3], has=[2], of=2 + left_over)
+    for remote in old:
+        logs.say("broker", 161, "RocketConsumerExpired", group="billing", remote=remote)
+    logs.share("c2", 170, add=[3], has=[2, 3], of=2)
+    history = logs.history(300)
+
+    assert [row.kind for row in history.conditions] == []
+    assert windows(history, "two_owners") == []
+    assert windows(history, "no_owner") == [("broker-a:3", 62.0, 170.0)]
+    assert causes(history)[-2:] == [("c2", "consumer_resume", ["c2"]), ("c2", "channel_expired", ["c2"])]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "cause"), [({"a": 4}, {"a": 4, "b": 4}, "broker_up"), ({"a": 2, "b": 2}, {"a": 2}, "broker_down")]
 )
