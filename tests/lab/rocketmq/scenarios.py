@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.lab.rocketmq.servers import BROKERS, Lab
+from tests.lab.rocketmq.servers import BROKERS, CONTROLLERS, REPLICAS, Lab
 
 SETTLE = 12
 ROUTES = 45
@@ -111,7 +111,42 @@ def order_changed(lab: Lab) -> None:
     time.sleep(SETTLE)
 
 
-SCENARIOS: dict[str, Callable[[Lab], None]] = {each.__name__: each for each in (members, brokers, proxies, ordered, order_changed)}
+def elections(lab: Lab) -> None:
+    """The master of a broker set dies, returns, stands still and ends in good order; then the controllers' leader dies."""
+    lab.name_server()
+    for name in CONTROLLERS:
+        lab.controller(name)
+    time.sleep(SETTLE)
+    for name in REPLICAS:
+        lab.replica(name)
+        time.sleep(SETTLE)
+    lab.admin("updateTopic", "-c", "lab", "-t", "orders", "-r", "4", "-w", "4")
+    lab.admin("updateSubGroup", "-c", "lab", "-g", "billing", "-o", "true")
+    for name in ("m1", "m2"):
+        lab.ordered(name, "billing", "orders")
+        time.sleep(SETTLE)
+    time.sleep(ROUTES)
+    first = lab.master("broker-a")
+    lab.kill(first)
+    time.sleep(ROUTES + SETTLE)
+    second = lab.master("broker-a")
+    lab.replica(first)
+    time.sleep(ROUTES)
+    lab.hold(second, 40)
+    time.sleep(ROUTES)
+    leader = lab.leading_controller()
+    lab.kill(leader)
+    time.sleep(2 * SETTLE)
+    lab.kill(lab.master("broker-a"), signal.SIGTERM)
+    time.sleep(ROUTES + SETTLE)
+    lab.master("broker-a")
+    lab.leave("m2")
+    time.sleep(SETTLE)
+
+
+SCENARIOS: dict[str, Callable[[Lab], None]] = {
+    each.__name__: each for each in (members, brokers, proxies, ordered, order_changed, elections)
+}
 
 
 def main() -> None:

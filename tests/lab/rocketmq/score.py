@@ -1,7 +1,8 @@
 """Compare rows of analyze with what the lab did and what its members held.
 
 `python -m tests.lab.rocketmq.score RUN...` prints, for each run and for all: changes of the members' tables found, changes not
-invented, their causes right, and the share of the time in which the queues of each member are the ones it held.
+invented, their causes right, and the share of the time in which the queues of each member are the ones it held. Of runs with controllers
+it prints the elections found and not invented, and how many conditions end when a member has locks again, instead.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ FILLED_MS = 300
 """Time in which a member fills its table, queue by queue."""
 EFFECT_MS = 90_000
 """Maximum time from a deed to its effect on a member."""
+
+ELECTION_MS = 15_000
+"""Maximum time from a master's end to its successor's election: a controller misses a broker after 10 s."""
+LOCKS_MS = 45_000
+"""Maximum time until members ask the new master for locks: a route is asked for every 30 s, a lock every 20 s."""
 
 Steps = list[tuple[int, frozenset[str]]]
 
@@ -82,12 +88,12 @@ def causes_at(deeds: Sequence[Deed], at: int, first: bool) -> set[str]:
     return found
 
 
-def rows_of(run: Path) -> list[dict[str, Any]]:
-    """The changes of shares that analyze tells of the lab's group."""
+def rows_of(run: Path, kind: str = "allocation_changes") -> list[dict[str, Any]]:
+    """The changes of shares, or conditions, that analyze tells of the lab's group."""
     logs = [str(path) for path in sorted(run.rglob("*.log")) if "admin" not in path.parts]
     command = [sys.executable, "-m", "groupscope", "analyze", *logs, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return [row for row in json.loads(done.stdout)["allocation_changes"] if row["group"] == "billing"]
+    return [row for row in json.loads(done.stdout)[kind] if row["group"] == "billing"]
 
 
 def millis(text: str) -> int:
@@ -137,6 +143,46 @@ def _overlap(counts: Counter[str], steps: Steps, told: list[dict[str, Any]]) -> 
             counts["shared_ms"] += max(0, min(high, end) - max(low, begin)) * len(queues & share)
 
 
+def lost_masters(deeds: Sequence[Deed]) -> list[int]:
+    """When a master was killed, stopped or held, so that another broker became it."""
+    master = ""
+    found: list[int] = []
+    for deed in deeds:
+        if deed.what == "master":
+            master = deed.who
+        elif deed.who == master and deed.what in ("kill", "stop", "pause"):
+            found.append(deed.at)
+            master = ""
+    last = max((deed.at for deed in deeds if deed.what == "master"), default=0)
+    return [at for at in found if at < last]
+
+
+def score_elections(run: Path) -> Counter[str]:
+    """Counts of a run with controllers."""
+    deeds = deeds_of(run)
+    losses, last = lost_masters(deeds), max(deed.at for deed in deeds if deed.what == "master")
+    told = [row for row in rows_of(run, "conditions") if row["kind"] == "master_changed" and millis(row["started_at"]) <= last]
+    locked = sorted(at for steps in held_by(run).values() for at, queues in changes(steps) if queues)
+    counts = Counter(elections=len(losses), conditions=len(told))
+    for at in losses:
+        near = next((row for row in told if -NEAR_MS <= millis(row["started_at"]) - at <= ELECTION_MS), None)
+        if near is not None:
+            counts["elected"] += 1
+            over = millis(near["ended_at"]) if near["ended_at"] else 0
+            again = next((each for each in locked if at < each <= at + LOCKS_MS), over)
+            counts["ended"] += over - NEAR_MS <= again <= over + LOCKS_MS
+    return counts
+
+
+def shown_elections(name: str, counts: Counter[str]) -> str:
+    """One line of figures about elections."""
+    real, told, found = (max(1, counts[each]) for each in ("elections", "conditions", "elected"))
+    return (
+        f"{name:16} {counts['elections']:3} elections, found {counts['elected'] / real:.3f}, not invented {counts['elected'] / told:.3f}, "
+        f"end right {counts['ended'] / found:.3f}"
+    )
+
+
 def shown(name: str, counts: Counter[str]) -> str:
     """One line of figures."""
     real, told, found, held = (max(1, counts[each]) for each in ("real", "told", "found", "held_ms"))
@@ -152,6 +198,9 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path)
     whole: Counter[str] = Counter()
     for run in parser.parse_args().runs:
+        if (run / "controller-0").is_dir():
+            print(shown_elections(run.name, score_elections(run)))
+            continue
         counts = score(run)
         whole += counts
         print(shown(run.name, counts))

@@ -14,7 +14,21 @@ from tests.lab.ports import HOST, await_port
 
 NAME_SERVER = 19876
 BROKERS = {"broker-a": 19910, "broker-b": 19920}
+REPLICAS = {"broker-a-1": 19930, "broker-a-2": 19940}
+"""Brokers of one set, whose controllers say which is its master."""
+CONTROLLERS = {"controller-0": 19850, "controller-1": 19860, "controller-2": 19870}
 PROXY_GRPC = 19081
+LAYOUTS = {
+    name: f"rmq.{part}.logback.xml"
+    for name, part in {
+        "NamesrvStartup": "namesrv",
+        "ControllerStartup": "controller",
+        "BrokerStartup": "broker",
+        "ProxyStartup": "proxy",
+        "Ordered": "client",
+    }.items()
+}
+"""How each main class logs, as the scripts of the release set it: the jars of all stand on one class path."""
 OPENED = ("java.base/java.lang", "java.base/java.nio", "java.base/sun.nio.ch", "java.base/java.util")
 
 
@@ -38,7 +52,10 @@ class Lab:
         home = self.folder / name
         home.mkdir(parents=True, exist_ok=True)
         opened = [part for each in OPENED for part in ("--add-opens", f"{each}=ALL-UNNAMED")]
-        command = ["java", f"-Xmx{heap}", *opened, f"-Duser.home={home}", f"-Drocketmq.log.root={home}/logs", "-cp", jars, main, *arguments]
+        layout = LAYOUTS.get(main.rpartition(".")[2])
+        options = [*opened, f"-Duser.home={home}", f"-Drocketmq.log.root={home}/logs"]
+        options += [f"-Drmq.logback.configurationFile={layout}"] if layout is not None else []
+        command = ["java", f"-Xmx{heap}", *options, "-cp", jars, main, *arguments]
         with (home / "console.txt").open("ab") as console:
             self.running[name] = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=console, stderr=console, cwd=home, env={**os.environ, "ROCKETMQ_HOME": str(home)}
@@ -69,13 +86,33 @@ class Lab:
         self.java("namesrv", f"{self.server_jars}/*", "192m", "org.apache.rocketmq.namesrv.NamesrvStartup", "-c", config)
         await_port(NAME_SERVER)
 
+    def controller(self, name: str) -> None:
+        """Start one of the controllers, which elect a leader among themselves."""
+        lines = {
+            "controllerDLegerGroup": "lab",
+            "controllerDLegerPeers": ";".join(f"n{number}-{HOST}:{port}" for number, port in enumerate(CONTROLLERS.values())),
+            "controllerDLegerSelfId": f"n{[*CONTROLLERS].index(name)}",
+            "controllerStorePath": str(self.folder / name / "store"),
+            "mappedFileSize": str(16 << 20),
+        }
+        config = self._file(name, "".join(f"{key}={value}\n" for key, value in lines.items()))
+        self.java(name, f"{self.server_jars}/*", "192m", "org.apache.rocketmq.controller.ControllerStartup", "-c", config)
+        await_port(CONTROLLERS[name])
+
+    def replica(self, name: str) -> None:
+        """Start a broker of a set, whose role the controllers say."""
+        controllers = ";".join(f"{HOST}:{port}" for port in CONTROLLERS.values())
+        mode = {"brokerName": "broker-a", "enableControllerMode": "true", "controllerAddr": controllers, "brokerId": "-1"}
+        self._broker(name, REPLICAS[name], mode)
+
     def broker(self, name: str) -> None:
         """Start a broker."""
+        self._broker(name, BROKERS[name], {"brokerName": name, "brokerId": "0"})
+
+    def _broker(self, name: str, port: int, mode: dict[str, str]) -> None:
         lines = {
             "brokerClusterName": "lab",
-            "brokerName": name,
-            "brokerId": "0",
-            "listenPort": str(BROKERS[name]),
+            "listenPort": str(port),
             "brokerIP1": HOST,
             "namesrvAddr": f"{HOST}:{NAME_SERVER}",
             "storePathRootDir": str(self.folder / name / "store"),
@@ -85,10 +122,11 @@ class Lab:
             "mappedFileSizeTimerLog": str(16 << 20),
             "autoCreateTopicEnable": "false",
             "popResponseReturnActualRetryTopic": "true",
+            **mode,
         }
         config = self._file(name, "".join(f"{key}={value}\n" for key, value in lines.items()))
         self.java(name, f"{self.server_jars}/*", "512m", "org.apache.rocketmq.broker.BrokerStartup", "-c", config)
-        await_port(BROKERS[name])
+        await_port(port)
 
     def proxy(self, number: int) -> None:
         """Start a proxy of the cluster."""
@@ -106,8 +144,8 @@ class Lab:
         self.java(f"proxy-{number}", f"{self.server_jars}/*", "384m", "org.apache.rocketmq.proxy.ProxyStartup", "-pc", path)
         await_port(PROXY_GRPC + 100 * number)
 
-    def admin(self, *arguments: str) -> None:
-        """Run an administrator's command."""
+    def admin(self, *arguments: str) -> str:
+        """Run an administrator's command; return what it prints."""
         jars = f"{self.server_jars}/*"
         java = ["java", "-Xmx96m", f"-Duser.home={self.folder / 'admin'}", "-cp", jars, "org.apache.rocketmq.tools.command.MQAdminStartup"]
         done = subprocess.run(
@@ -118,6 +156,7 @@ class Lab:
             check=False,
         )
         self.note("admin", " ".join(arguments) + f" = {done.returncode} {done.stdout[-200:]!r}")
+        return done.stdout
 
     def topic(self, name: str, queues: int, broker: str, permission: int = 6) -> None:
         """Create a topic on a broker, or change its queues."""
@@ -128,6 +167,22 @@ class Lab:
         """Create a group on a broker, with messages in order or not."""
         self.admin("updateSubGroup", "-b", f"{HOST}:{BROKERS[broker]}", "-g", name, "-o", str(fifo).lower())
 
+    def leading_controller(self) -> str:
+        """Which controller leads, as those that run say."""
+        told = self._ask_controllers("getControllerMetaData")
+        return _named(told, "#ControllerLeaderAddress", CONTROLLERS)
+
+    def master(self, broker_set: str) -> str:
+        """Which broker of a set is its master, as the controllers say."""
+        told = self._ask_controllers("getSyncStateSet", "-b", broker_set)
+        name = _named(told, "#MasterAddr", REPLICAS)
+        self.note("master", name)
+        return name
+
+    def _ask_controllers(self, what: str, *arguments: str) -> str:
+        name = next(name for name in CONTROLLERS if name in self.running)
+        return self.admin(what, "-a", f"{HOST}:{CONTROLLERS[name]}", *arguments)
+
     # -- members ----------------------------------------------------------------------------------------------------
 
     def member(self, name: str, group: str, *topics: str, proxy: int = 0, takes: int = 5) -> None:
@@ -137,6 +192,13 @@ class Lab:
         endpoints = f"{HOST}:{PROXY_GRPC + 100 * proxy}"
         jars = f"{self.client_jars}/*:{self.classes}"
         self.java(name, jars, "96m", "Member", endpoints, group, str(home / "truth.jsonl"), str(takes), *topics)
+
+    def ordered(self, name: str, group: str, *topics: str) -> None:
+        """Start a consumer in order that asks brokers themselves."""
+        home = self.folder / name
+        home.mkdir(parents=True, exist_ok=True)
+        jars = f"{self.server_jars}/*:{self.classes}"
+        self.java(name, jars, "96m", "Ordered", f"{HOST}:{NAME_SERVER}", group, str(home / "truth.jsonl"), name, *topics)
 
     def leave(self, name: str) -> None:
         """Let a consumer end in good order."""
@@ -158,3 +220,9 @@ class Lab:
         path = home / "config"
         path.write_text(text)
         return str(path)
+
+
+def _named(told: str, label: str, ports: dict[str, int]) -> str:
+    """The process at the address that an administrator's command prints behind a label."""
+    address = next(line.split()[1] for line in told.splitlines() if line.startswith(label))
+    return next(name for name, port in ports.items() if address.endswith(f":{port}"))
