@@ -15,7 +15,7 @@ from enum import StrEnum
 from models.events import Event
 from models.rocketmq.strategies import java_order
 from models.rocketmq.timing import EXPIRY_US
-from models.units import FOREVER
+from models.units import FOREVER, US_PER_SECOND
 
 
 class ListChangeKind(StrEnum):
@@ -120,9 +120,15 @@ class ClientList:
                 times.clear()
             times[step.who] += 1 if step.how is ListChangeKind.CONNECTED else -1
             if step.how is ListChangeKind.EXPIRED and times[step.who] > 0:
-                yield step.at - EXPIRY_US, replace(step, how=ListChangeKind.LOST)
+                yield self._last_heard(step), replace(step, how=ListChangeKind.LOST)
             else:
                 yield step.at, step
+
+    def _last_heard(self, expiry: ListChange) -> int:
+        """Time since which an expired connection was silent; lines of expiries have whole seconds."""
+        silent = expiry.at - EXPIRY_US
+        joined = (step.at for step in self.by_who[expiry.who] if step.how is ListChangeKind.CONNECTED)
+        return max([silent, *(at for at in joined if at < silent + US_PER_SECOND)])
 
     def doubles(self) -> dict[str, list[tuple[int, int]]]:
         """Times in which a client was heard on several connections."""

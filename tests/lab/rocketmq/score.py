@@ -143,18 +143,19 @@ def _overlap(counts: Counter[str], steps: Steps, told: list[dict[str, Any]]) -> 
             counts["shared_ms"] += max(0, min(high, end) - max(low, begin)) * len(queues & share)
 
 
-def lost_masters(deeds: Sequence[Deed]) -> list[int]:
-    """When a master was killed, stopped or held, so that another broker became it."""
+def lost_masters(deeds: Sequence[Deed]) -> list[tuple[int, int]]:
+    """From when until when a master was killed, stopped or held, so that another broker became it."""
     master = ""
-    found: list[int] = []
-    for deed in deeds:
+    found: list[tuple[int, int]] = []
+    for index, deed in enumerate(deeds):
         if deed.what == "master":
             master = deed.who
         elif deed.who == master and deed.what in ("kill", "stop", "pause"):
-            found.append(deed.at)
+            over = next((each.at for each in deeds[index:] if each.who == master and each.what == "ended"), deed.at)
+            found.append((deed.at, deed.at if deed.what == "pause" else over))
             master = ""
     last = max((deed.at for deed in deeds if deed.what == "master"), default=0)
-    return [at for at in found if at < last]
+    return [span for span in found if span[0] < last]
 
 
 def score_elections(run: Path) -> Counter[str]:
@@ -164,12 +165,12 @@ def score_elections(run: Path) -> Counter[str]:
     told = [row for row in rows_of(run, "conditions") if row["kind"] == "master_changed" and millis(row["started_at"]) <= last]
     locked = sorted(at for steps in held_by(run).values() for at, queues in changes(steps) if queues)
     counts = Counter(elections=len(losses), conditions=len(told))
-    for at in losses:
-        near = next((row for row in told if -NEAR_MS <= millis(row["started_at"]) - at <= ELECTION_MS), None)
+    for low, high in losses:
+        near = next((row for row in told if low - NEAR_MS <= millis(row["started_at"]) <= high + ELECTION_MS), None)
         if near is not None:
             counts["elected"] += 1
             over = millis(near["ended_at"]) if near["ended_at"] else 0
-            again = next((each for each in locked if at < each <= at + LOCKS_MS), over)
+            again = next((each for each in locked if high < each <= high + LOCKS_MS), over)
             counts["ended"] += over - NEAR_MS <= again <= over + LOCKS_MS
     return counts
 
@@ -204,7 +205,8 @@ def main() -> None:
         counts = score(run)
         whole += counts
         print(shown(run.name, counts))
-    print(shown("all", whole))
+    if whole:
+        print(shown("all", whole))
 
 
 if __name__ == "__main__":

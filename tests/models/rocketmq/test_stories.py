@@ -86,13 +86,13 @@ def test_addresses_of_a_route_are_no_queues() -> None:
 def test_connections_that_a_client_leaves_over_are_no_clients(left_over: int) -> None:
     logs = two_clients()
     old = [f"c2:{number}" for number in range(2, 2 + left_over)]
-    for at, remote in (*((40, each) for each in old), (52, "c2:9")):
+    for at, remote in (*((40.5, each) for each in old), (52, "c2:9")):
         seen = round((START / SECOND + at) * 1000)
         logs.say("broker", at, "RocketConsumerConnected", group="billing", client_id="c2", remote=f"/{remote}", seen_ms=seen, model="C")
         logs.say("broker", at, "RocketConsumerLost", group="billing", client_id="c2", remote="/c2:1", seen_ms=0)
     logs.share("c2", 62, drop=[3], has=[2], of=2 + left_over)
     for remote in old:
-        logs.say("broker", 161, "RocketConsumerExpired", group="billing", remote=remote)
+        logs.say("broker", 160, "RocketConsumerExpired", group="billing", remote=remote)
     logs.share("c2", 170, add=[3], has=[2, 3], of=2)
     history = logs.history(300)
 
