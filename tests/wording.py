@@ -3,6 +3,7 @@
 Reads the byte code of jars, or the sources below a folder. Prints, by class, how many texts from INFO on the catalogue knows or passes
 over on purpose, and those that it lacks. `--all` takes every class, not only those whose loggers concern groups, elections or assignments;
 `--names PART...` takes classes whose names hold a part; `--page FILE` writes the figures as a page. Exits with 1 below `KNOWN_MIN`.
+In sources of other languages than Java and Scala, whose loggers name no class, the texts with a word of groups count, file by file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from parsers.catalogue.catalogue import Catalogue, catalogue
 from tests.jars import Logged, texts_of
+from tests.language_texts import LANGUAGES, is_of_language, texts_of_languages
 from tests.source_texts import texts_below
 
 KNOWN_MIN = 0.95
@@ -45,6 +47,9 @@ _PREFIXES = (
     "stream-client [x-4f1c2a80-0d2e-4c11-9b1e-2f6a1a7c9d10] ",
 )
 """What log contexts put before a text."""
+CLIENT_LAYOUTS = ("zap_console", "nlog_callsite", "boost_log", "spdlog_rocketmq")
+"""Layouts in which RocketMQ's clients of other languages write, by whose words their texts concern groups."""
+_KEYS = re.compile(r"; \w+: ")
 _SLOT = re.compile(r"\{[^{}\s]*\}")
 _BRACKETS = re.compile(r"(?:\[[^\]]*\])+:? ")
 
@@ -57,10 +62,14 @@ class Wordings:
         self._texts = [_SLOT.sub("{}", pattern.template.text).strip() for pattern in known.patterns]
         self._exact = set(self._texts)
         self._forms = [_form(text) for text in self._texts if _fixed(text) >= MIN_WORDS]
+        self._heads = {text.partition("; ")[0] for text in self._texts if _KEYS.search(text)}
+        self._words = frozenset(chain.from_iterable(known.group_loggers.words.get(layout, ()) for layout in CLIENT_LAYOUTS))
 
     def knows(self, logged: Logged) -> bool:
         """Whether a line of this text would be recognised, or an entry says in fixed words what the text fills in."""
         first = logged.text.strip().split("\n")[0].strip()
+        if is_of_language(logged) and first.partition("; ")[0] in self._heads:
+            return True
         return self._has(first) or any(self._reads(name, first) for name in logged.loggers)
 
     def _reads(self, logger: str, text: str) -> bool:
@@ -77,11 +86,15 @@ class Wordings:
 
     def passes_over(self, logged: Logged) -> bool:
         """Whether the text is ignored on purpose."""
+        if is_of_language(logged):
+            return any(text in logged.text for text in self._catalogue.group_loggers.passed_over)
         names = filter(self._catalogue.concerns_groups, logged.loggers)
         return any(not self._catalogue.shows_unknown(name, logged.level, logged.text) for name in names)
 
     def concerns_groups(self, logged: Logged) -> bool:
-        """Whether the class is one whose loggers concern groups."""
+        """Whether the class is one whose loggers concern groups, or the text of another language has a word of them."""
+        if is_of_language(logged):
+            return any(word in logged.text for word in self._words)
         return self._catalogue.concerns_groups(logged.logger)
 
 
@@ -101,9 +114,24 @@ def _form(text: str) -> re.Pattern[str]:
     return re.compile(".*?".join(map(re.escape, text.split("{}"))), re.DOTALL)
 
 
-_KAFKA = ("Kafka", "org.apache.kafka.", "wording.md")
-_ROCKETMQ = ("RocketMQ", "org.apache.rocketmq.", "wording_rocketmq.md")
-"""Products with their packages and the pages of their figures."""
+_BYTE_CODE = (
+    "JAR...`, which reads the byte code of released jars.",
+    "It counts texts from INFO on of the classes whose loggers concern groups, elections or assignments "
+    "(`parsers/catalogue/messages/*group_loggers.yaml`).",
+    "What is *passed over* has a reason there; what is *missing* is listed as unknown, with its template, when it stands in a log "
+    "that names its logger, or, in the layouts of RocketMQ's servers, which print none, if it has a word of groups.",
+)
+_SOURCES = (
+    "FOLDER...`, which reads sources of clients in Go, C++, C#, Python, Rust and TypeScript.",
+    "It counts, file by file, texts from INFO on with a word of groups, assignments or sessions "
+    "(`parsers/catalogue/messages/rocketmq_clients/group_loggers.yaml`).",
+    "What is *passed over* has a reason there; what is *missing* is listed as unknown, with its template, in the layouts of the clients in "
+    "Go, C# and C++. Those in Python, Rust and Node write in layouts that any program may have; there it is not listed.",
+)
+_KAFKA = ("Kafka", "org.apache.kafka.", "wording.md", _BYTE_CODE)
+_ROCKETMQ = ("RocketMQ", "org.apache.rocketmq.", "wording_rocketmq.md", _BYTE_CODE)
+_CLIENTS = ("RocketMQ's clients in other languages", "", "wording_rocketmq_clients.md", _SOURCES)
+"""Products with their packages, the pages of their figures and what these count."""
 
 Found = tuple[int, int, list[Logged]]
 """Of a class: texts known, texts passed over, and those that are missing."""
@@ -134,18 +162,22 @@ def total_of(found: Iterable[Found]) -> tuple[int, int]:
     return sum(right + ignored + len(missing) for right, ignored, missing in each), sum(right + ignored for right, ignored, _ in each)
 
 
+def _product_of(names: Iterable[str]) -> tuple[str, str, str, tuple[str, ...]]:
+    each = list(names)
+    if any(Path(name).suffix in LANGUAGES for name in each):
+        return _CLIENTS
+    return _ROCKETMQ if any(name.startswith(_ROCKETMQ[1]) for name in each) else _KAFKA
+
+
 def page(of_jars: Mapping[str, Mapping[str, Found]]) -> str:
     """Figures by class as a page."""
     total, good = total_of(found for classes in of_jars.values() for found in classes.values())
-    name_of_product, package, file = _ROCKETMQ if any(each.startswith(_ROCKETMQ[1]) for each in chain(*of_jars.values())) else _KAFKA
+    product, package, file, counted = _product_of(chain(*of_jars.values()))
     lines = [
-        f"# Wordings of the newest {name_of_product}",
+        f"# Wordings of the newest {product}",
         "",
-        f"Written by `python -m tests.wording --page docs/{file} JAR...`, which reads the byte code of released jars.",
-        "It counts texts from INFO on of the classes whose loggers concern groups, elections or assignments "
-        "(`parsers/catalogue/messages/*group_loggers.yaml`).",
-        "What is *passed over* has a reason there; what is *missing* is listed as unknown, with its template, when it stands in a log "
-        "that names its logger, or, in the layouts of RocketMQ's servers, which print none, if it has a word of groups.",
+        f"Written by `python -m tests.wording --page docs/{file} {counted[0]}",
+        *counted[1:],
         "",
         f"{good} of {total} texts are known or passed over: {good / total if total else 1.0:.3f}.",
     ]
@@ -158,7 +190,7 @@ def page(of_jars: Mapping[str, Mapping[str, Found]]) -> str:
                 "",
                 f"{fine} of {count}.",
                 "",
-                "| class | known | passed over | missing |",
+                f"| {'file' if counted is _SOURCES else 'class'} | known | passed over | missing |",
                 "| --- | --- | --- | --- |",
             ]
             lines += [
@@ -201,7 +233,7 @@ def main() -> int:
 
 
 def _texts(path: Path) -> list[Logged]:
-    return texts_below(path) if path.is_dir() else texts_of(path)
+    return [*texts_below(path), *dict.fromkeys(texts_of_languages(path))] if path.is_dir() else texts_of(path)
 
 
 if __name__ == "__main__":
