@@ -416,6 +416,7 @@ def _unknown(row: Row) -> data.UnknownLine:
         column(row, "file") or "",
         column(row, "line") or 0,
         column(row, "sample"),
+        column(row, "level"),
     )
 
 

@@ -399,6 +399,7 @@ class UnknownLine:
     file: str
     line: int
     sample: str | None
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

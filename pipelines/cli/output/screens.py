@@ -433,6 +433,10 @@ def _inputs(console: Console, answer: Answer, skipped: Sequence[dict[str, Any]],
     _noted(console, answer, verbose=verbose)
 
 
+_GRAVE = ("FATAL", "ERROR", "WARN")
+"""Levels of unknown lines that are shown before all others, whose number says more."""
+
+
 def _noted(console: Console, answer: Answer, *, verbose: bool) -> None:
     limit = None if verbose else 3
     if answer.rejected:
@@ -446,8 +450,11 @@ def _noted(console: Console, answer: Answer, *, verbose: bool) -> None:
             f"{counted(count, 'line')} of {counted(len(answer.unknown), 'kind')} that the catalogue does not know; a new version?",
             indent=1,
         )
-        for unknown in answer.unknown[:limit]:
-            say(console, f"{unknown.count} {TIMES} {shortened(unknown.template, 160)} ({unknown.file}:{unknown.line})", indent=3, hang=2)
+        worst_first = sorted(answer.unknown, key=lambda item: _GRAVE.index(item.level) if item.level in _GRAVE else len(_GRAVE))
+        for unknown in worst_first[:limit]:
+            level = f"{unknown.level} " if unknown.level in _GRAVE else ""
+            place = f"({unknown.file}:{unknown.line})"
+            say(console, f"{unknown.count} {TIMES} {level}{shortened(unknown.template, 160)} {place}", indent=3, hang=2)
     if answer.doubts:
         say(console, f"{counted(len(answer.doubts), 'observation')} that the model could not explain:", indent=1)
         for doubt in answer.doubts[:limit]:

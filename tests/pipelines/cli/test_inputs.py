@@ -165,3 +165,14 @@ def test_what_is_piped_in_needs_no_dash(paths: tuple[str, ...]) -> None:
     done = subprocess.run(start, cwd=ROOT, input=log, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["rebalances"]) == 4
+
+
+def test_grave_lines_that_nobody_knows_come_before_frequent_ones(cli: Cli, tmp_path: Path) -> None:
+    line = "[2026-11-21 09:08:{:02},040] {} [GroupCoordinator 1]: {} of group billing (kafka.coordinator.group.GroupCoordinator)\n"
+    frequent = [
+        line.format(second, "INFO", f"A thing to come, {kind},") for kind in ("alpha", "beta", "gamma", "delta") for second in range(9)
+    ]
+    (tmp_path / "server.log").write_text("".join([*frequent, line.format(55, "ERROR", "A broken thing to come")]))
+    shown = cli("analyze", str(tmp_path / "server.log")).out.partition("that the catalogue does not know")[2].splitlines()[1:]
+
+    assert shown[0].strip().startswith("1 × ERROR <*>: A broken thing to come of group <*>")
