@@ -117,7 +117,7 @@ class EpisodeFacts:
     """Rebalances of one group that follow each other closely.
 
     `moving_seconds` says for how long partitions moved if nobody had to stop for that; if it is None and so is
-    `stopped_seconds`, nobody stopped, or no line shows for how long.
+    `stopped_seconds`, nobody stopped as far as the logs reach.
     """
 
     group: str
@@ -127,7 +127,10 @@ class EpisodeFacts:
     moving_seconds: float | None
     story: EpisodeStory
     has_new_coordinator: bool = False
-    has_unknown_length: bool = False
+    is_open: bool = False
+    """The last rebalance is not over as the logs end, and members stop for it."""
+    is_untimed: bool = False
+    """No line tells how long any of them lasted."""
 
 
 # -- other incidents of a Kafka group ----------------------------------------------------------------------------------

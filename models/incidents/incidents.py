@@ -392,13 +392,15 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeS
         moving_seconds=_moved(rows) if goes_on(rows[-1]) and not has_stopped else None,
         story=story,
         has_new_coordinator=kind == "coordinator_move",
-        has_unknown_length=all(_has_unknown_length(row) for row in rows),
+        is_open=rows[-1].outcome == "open" and not goes_on(rows[-1]),
+        is_untimed=not any(map(_may_not_stop, rows)),
     )
 
 
-def _has_unknown_length(row: Rebalance) -> bool:
-    """Whether a group stood still for a time that no line shows."""
-    return row.duration_seconds is None and row.at_least_seconds is None and row.outcome != "empty" and not goes_on(row)
+def _may_not_stop(row: Rebalance) -> bool:
+    """Whether a rebalance stopped nobody, or its length is known."""
+    lasted = row.duration_seconds if row.duration_seconds is not None else row.at_least_seconds
+    return lasted is not None or row.outcome == "empty" or goes_on(row)
 
 
 def _failed_together(rows: Sequence[Rebalance], worst: Person | None) -> ActionsTogether | None:

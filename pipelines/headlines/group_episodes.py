@@ -54,8 +54,10 @@ def episode(facts: EpisodeFacts) -> str:
 def _harm(facts: EpisodeFacts) -> str:
     if facts.stopped_seconds is not None:
         return f"{duration(facts.stopped_seconds)} stopped"
-    if facts.has_unknown_length:
-        return "stopped for a time that no line shows"
+    if facts.is_open:
+        return "not over as the logs end"
+    if facts.is_untimed:
+        return "stopped for an unknown time"
     return "nobody stopped" if facts.moving_seconds is None else f"partitions on the move for {duration(facts.moving_seconds)}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from models import weights
 from models.causes import Cause
 from models.downtime import is_cooperative
-from models.events import Witness, text_field
+from models.events import Witness, names_field, text_field
 from models.incidents.refusals import is_of_assignor
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import parse_version
@@ -177,7 +177,20 @@ def had_members(context: RebalanceContext) -> bool:
     near = context.actions_of(ActionKind.JOIN, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)
     states = {text_field(action.event, "state") for action in near}
     heard = context.actions_of(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, start=context.start - 1)
-    return State.STABLE.value in states or bool(context.first_by_actor(ActionKind.EVICT)) or any(map(is_rebalance_notice, heard))
+    told = State.STABLE.value in states or bool(context.first_by_actor(ActionKind.EVICT)) or any(map(is_rebalance_notice, heard))
+    return told or _has_one_given_up(context)
+
+
+def _has_one_given_up(context: RebalanceContext) -> bool:
+    """Whether a member that had not gone gave up its partitions to join again.
+
+    Who has gone may have left the group empty. An empty list is that of a first join.
+    """
+    since = context.start - LOOK_BACK_US
+    if any(context.actions_of(ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT, start=since, end=context.start)):
+        return False
+    given_up = context.actions_of(ActionKind.REVOKE, start=since, end=context.start)
+    return any("partitions" not in action.event.fields or names_field(action.event, "partitions") for action in given_up)
 
 
 def _ends_as_one_goes(context: RebalanceContext) -> bool:

@@ -26,6 +26,9 @@ It joins again at once.
 ALREADY_REBALANCING = "group is already rebalancing"
 """Why a member rejoins whose heartbeat was refused so (AbstractCoordinator.HeartbeatResponseHandler)."""
 
+BEGAN_ANOTHER = "RebalanceInProgressException"
+"""In why a member rejoins whose SyncGroup was refused, since another rebalance had begun (AbstractCoordinator)."""
+
 SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 27: "REBALANCE_IN_PROGRESS"}
 """SyncGroup errors that concern more than the sender (protocol/Errors.java)."""
 
@@ -33,6 +36,7 @@ SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: 
 class ActionKind(StrEnum):
     JOIN = "join"  # a new member sends JoinGroup
     REJOIN = "rejoin"  # a known member sends JoinGroup again
+    NAMELESS_JOIN = "nameless_join"  # a client that no line names sends JoinGroup, anew or again
     LEAVE = "leave"
     EXPIRE = "expire"  # session timeout
     EVICT = "evict"  # no rejoin before the rebalance timeout
@@ -87,7 +91,12 @@ def is_rebalance_notice(action: MemberAction) -> bool:
 
     Since 3.0 its own wish to rejoin says so (ConsumerCoordinator).
     """
-    return action.kind is ActionKind.REBALANCE_NOTICED or (action.kind is ActionKind.WANTS_REJOIN and action.why == ALREADY_REBALANCING)
+    return action.kind is ActionKind.REBALANCE_NOTICED or (action.kind is ActionKind.WANTS_REJOIN and says_rebalancing(action.why))
+
+
+def says_rebalancing(why: str | None) -> bool:
+    """Whether a member's reason to rejoin says that a rebalance had begun."""
+    return why is not None and (why == ALREADY_REBALANCING or BEGAN_ANOTHER in why)
 
 
 def has_only_given_id(action: MemberAction) -> bool:

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from models.events import Event, names_field, text_field
-from models.kafka.observations.actions import ALREADY_REBALANCING, ActionKind, MemberAction
+from models.kafka.observations.actions import ActionKind, MemberAction, says_rebalancing
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
 _UNKNOWN_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member."})
 """The error's name, for wordings that describe it, and the text in others (Errors.java)."""
+
+_OF_MEMBERS = frozenset({"ClientHeartbeatRebalancing", "ClientConfigDrifted"})
+"""Events that only members have: Connect compares its configuration with its assignment's."""
 
 LOGS_REMEMBERED = 1 << 16
 """Number of cached file names.
@@ -48,8 +51,11 @@ class Clients:
     def feed(self, event: Event, shared: set[str]) -> list[MemberAction]:
         """Process one event; return a "(Re-)joining group" as its action.
 
-        Clients that share an id within one log return nothing, because their lines cannot be separated.
+        Clients that share an id within one log return nothing, because their lines cannot be separated. Of a client that
+        no line names, it is told only that it joins.
         """
+        if event.name == "ClientJoining" and event.client_id is None and event.member_id is None:
+            return [MemberAction(ActionKind.NAMELESS_JOIN, event.time_us, None, None, event.instance_id, None, None, event)]
         if event.client_id is None or event.client_id in shared or not event.name.startswith("Client"):
             return []
         key = (log_of(event.place.file), event.client_id)
@@ -83,8 +89,8 @@ class Clients:
 
 def _shows_member(event: Event) -> bool:
     """Return True for an event that only members have."""
-    is_notice = event.name == "ClientRejoinRequested" and text_field(event, "why") == ALREADY_REBALANCING
-    return is_notice or event.name == "ClientHeartbeatRebalancing" or (event.name == "ClientAssigned" and event.generation is None)
+    is_notice = event.name == "ClientRejoinRequested" and says_rebalancing(text_field(event, "why"))
+    return is_notice or event.name in _OF_MEMBERS or (event.name == "ClientAssigned" and event.generation is None)
 
 
 def _forgets_id(event: Event) -> bool:

@@ -56,12 +56,12 @@ All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each
 ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
-_OPENINGS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT})
+_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_JOIN})
+"""Requests that are sent again to the next coordinator if one is lost."""
+
+_OPENINGS = _REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
 
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
-
-_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN})
-"""Requests that are sent again to the next coordinator if one is lost."""
 
 _SHOWINGS = frozenset({ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT, ActionKind.FENCED})
 """Actions that show a rebalance without a generation.

@@ -33,6 +33,12 @@ FLAPPED = MemberActions(B, (("session_timeout", 4),))
 TOLD = {
     episode(FLAPPED, 5, 0.03): "orders: 5 rebalances in 55 s, 30 ms stopped; b missed its session timeout 4 times",
     episode(MemberActions(B, (("member_join", 1),)), stopped=None): "orders: 1 rebalance, nobody stopped; b joined",
+    replace(episode(FLAPPED, stopped=None), is_open=True): (
+        "orders: 1 rebalance, not over as the logs end; b missed its session timeout 4 times"
+    ),
+    replace(episode(FLAPPED, stopped=None), is_untimed=True): (
+        "orders: 1 rebalance, stopped for an unknown time; b missed its session timeout 4 times"
+    ),
     episode(MemberActions(B, (("member_leave", 3), ("member_restart", 1))), 4): (
         "orders: 4 rebalances in 55 s, 3.3 s stopped; b left 3 times and restarted"
     ),
