@@ -88,6 +88,10 @@ REMOVED_TOO_SOON_TO_EXPIRE = Shares(
     {Cause.ADMIN_REMOVAL: 0.8, Cause.COORDINATOR_FAILOVER: 0.12, Cause.MEMBER_LEAVE: 0.04},
     "assumed: the coordinator had answered them within less than a session (group.min.session.timeout.ms, 6 s), and knew them no more",
 )
+COMMIT_CAME_TOO_LATE = Shares(
+    {Cause.POLL_TIMEOUT: 0.5, Cause.SESSION_TIMEOUT: 0.25, Cause.REBALANCE_TIMEOUT: 0.1, Cause.MEMBER_JOIN: 0.08},
+    "assumed: the group had gone on without the member whose commit was refused; which limit it missed is not told",
+)
 AFTER_MOVE = Shares(
     {Cause.COORDINATOR_FAILOVER: 0.5, Cause.SESSION_TIMEOUT: 0.2, Cause.MEMBER_JOIN: 0.14, Cause.MEMBER_LEAVE: 0.1},
     "assumed: within a session of a move, some member could not reach the new coordinator in time",

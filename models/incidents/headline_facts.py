@@ -128,7 +128,7 @@ class EpisodeFacts:
     story: EpisodeStory
     has_new_coordinator: bool = False
     is_open: bool = False
-    """The last rebalance is not over as the logs end, and members stop for it."""
+    """Members stop for the last one, which is not over."""
     is_untimed: bool = False
     """No line tells how long any of them lasted."""
 

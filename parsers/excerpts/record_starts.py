@@ -25,6 +25,8 @@ _MILLIS = re.compile(BARE_MILLIS.encode(), re.MULTILINE)
 _MILLIS_DIGITS = 13
 _NUMBER = re.compile(rb"1\d{12}(?!\d)")
 _WORD = re.compile(rb"[A-Za-z0-9]")
+_LEVEL = re.compile(rb"[\[(<|* ]{0,4}(?:trace|debug|info|notice|warn|warning|error|critical|fatal)[\])>|:* ]{1,4}", re.IGNORECASE)
+"""A level alone before a message, as Elixir's Logger and small handlers write it."""
 
 
 def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, has_time: bool = False) -> Flags:
@@ -188,10 +190,14 @@ def _clocks(lines: Lines) -> Ints:
 
 
 def _at_start(lines: Lines, places: Ints) -> Ints:
-    """Places before which their line has neither letters nor digits."""
+    """Places before which their line has neither letters nor digits, but for a level."""
     if not len(places):
         return places
     starts = lines.start[np.maximum(_line_of(lines, places), 0)]
     data = memoryview(lines.data)
-    kept = [place for place, start in zip(places.tolist(), starts.tolist(), strict=True) if _WORD.search(data, start, place) is None]
+    kept = [
+        place
+        for place, start in zip(places.tolist(), starts.tolist(), strict=True)
+        if _WORD.search(data, start, place) is None or _LEVEL.fullmatch(data, start, place) is not None
+    ]
     return np.array(kept, dtype=np.int64)

@@ -73,7 +73,7 @@ def _story_clause(story: EpisodeStory) -> str:
         case EndlessWait():
             return _wait(story)
         case HeldUp():
-            return f"{_who(story.member)} held the others up for {duration(story.seconds)}"
+            return f"{_who(story.member)} held the others up{f' for {duration(story.seconds)}' if story.seconds else ''}"
         case MemberActions():
             return _actions(story)
         case ActionsTogether():

@@ -48,7 +48,7 @@ def test_logs_of_late_polls_alone_name_all_that_were_late_and_claim_no_length(tm
     found = told(tmp_path, app=story)
     assert [[each.client_id for each in row.offenders] for row in found.rebalances] == [["w-0", "w-1", "w-2"]] * 2
     assert [row.duration_seconds for row in found.rebalances] == [None, None]
-    assert {(each.severity, "for a time that no line shows" in each.headline) for each in found.incidents} == {("warning", True)}
+    assert {(each.severity, "stopped for an unknown time" in each.headline) for each in found.incidents} == {("warning", True)}
 
 
 # -- errors that stop a consumer -------------------------------------------------------------------------------------

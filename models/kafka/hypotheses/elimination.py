@@ -21,7 +21,14 @@ from models.kafka.hypotheses.timeouts import (
     store_rhythm,
 )
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, says_unknown_member, stays_till_expiry
+from models.kafka.observations.actions import (
+    ActionKind,
+    MemberAction,
+    is_rebalance_notice,
+    says_group_went_on,
+    says_unknown_member,
+    stays_till_expiry,
+)
 from models.kafka.observations.libraries import known_library
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, RHYTHM_MIN, STORE_SLACK_US, STORE_TIMEOUT_US, USUAL_REBALANCE_TIMEOUTS_MS, whole
@@ -194,6 +201,10 @@ def _removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
 def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     """Weigh removals that only members' logs show; none elsewhere."""
     removed = heard_too_late(context) if context.window.witness is Witness.CLIENT else []
+    late = [] if removed else _committed_too_late(context)
+    if late:
+        shares = weights.COMMIT_CAME_TOO_LATE
+        return [Hypothesis(cause, share, [] if cause is Cause.MEMBER_JOIN else late, CLIENT_LOG) for cause, share in shares.of.items()]
     shares = weights.HEARD_TOO_LATE if len(removed) < 2 else weights.HEARD_TOO_LATE_TOGETHER
     if removed and all(had_coordinator_moved(context, action) for action in removed):
         shares = weights.HEARD_AFTER_FAILOVER
@@ -202,6 +213,13 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     elif removed and not any(_may_have_expired(context, action) for action in removed):
         shares = weights.REMOVED_TOO_SOON_TO_EXPIRE
     return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
+
+
+def _committed_too_late(context: RebalanceContext) -> list[MemberAction]:
+    """Members whose refused commits alone show that the group went on without them."""
+    refused = (action for action in context.actions if action.kind is ActionKind.COMMIT_REFUSED)
+    late = [action for action in refused if says_group_went_on(action) and _begins_unseen(context, action)]
+    return list({context.actor(action): action for action in reversed(late)}.values())
 
 
 def _was_awaited_too_long(context: RebalanceContext, removed: MemberAction) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from models import weights
 from models.causes import Cause
 from models.downtime import is_cooperative
-from models.events import Witness, names_field, text_field
+from models.events import Witness, text_field
 from models.incidents.refusals import is_of_assignor
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.version_policy import parse_version
@@ -23,7 +23,7 @@ from models.kafka.hypotheses.hypothesis import (
 )
 from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
+from models.kafka.observations.actions import ActionKind, MemberAction, gives_up_some, is_rebalance_notice
 from models.kafka.observations.knowledge import CONNECT
 from models.kafka.observations.libraries import JAVA
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
@@ -177,20 +177,20 @@ def had_members(context: RebalanceContext) -> bool:
     near = context.actions_of(ActionKind.JOIN, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)
     states = {text_field(action.event, "state") for action in near}
     heard = context.actions_of(ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN, start=context.start - 1)
-    told = State.STABLE.value in states or bool(context.first_by_actor(ActionKind.EVICT)) or any(map(is_rebalance_notice, heard))
-    return told or _has_one_given_up(context)
+    if State.STABLE.value in states or any(map(is_rebalance_notice, heard)):
+        return True
+    return bool(context.first_by_actor(ActionKind.EVICT)) or _has_one_given_up(context)
 
 
 def _has_one_given_up(context: RebalanceContext) -> bool:
     """Whether a member that had not gone gave up its partitions to join again.
 
-    Who has gone may have left the group empty. An empty list is that of a first join.
+    Who has gone may have left the group empty.
     """
     since = context.start - LOOK_BACK_US
     if any(context.actions_of(ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT, start=since, end=context.start)):
         return False
-    given_up = context.actions_of(ActionKind.REVOKE, start=since, end=context.start)
-    return any("partitions" not in action.event.fields or names_field(action.event, "partitions") for action in given_up)
+    return any(map(gives_up_some, context.actions_of(ActionKind.REVOKE, start=since, end=context.start)))
 
 
 def _ends_as_one_goes(context: RebalanceContext) -> bool:

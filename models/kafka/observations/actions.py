@@ -27,7 +27,10 @@ ALREADY_REBALANCING = "group is already rebalancing"
 """Why a member rejoins whose heartbeat was refused so (AbstractCoordinator.HeartbeatResponseHandler)."""
 
 BEGAN_ANOTHER = "RebalanceInProgressException"
-"""In why a member rejoins whose SyncGroup was refused, since another rebalance had begun (AbstractCoordinator)."""
+"""Part of why a member rejoins whose SyncGroup was refused.
+
+Another rebalance had begun (AbstractCoordinator).
+"""
 
 SYNC_ERRORS = {-1: "UNKNOWN_SERVER_ERROR", 15: "COORDINATOR_NOT_AVAILABLE", 16: "NOT_COORDINATOR", 27: "REBALANCE_IN_PROGRESS"}
 """SyncGroup errors that concern more than the sender (protocol/Errors.java)."""
@@ -112,6 +115,24 @@ def says_unknown_member(action: MemberAction) -> bool:
     return action.kind is ActionKind.FENCED and any(words in f"{action.why or ''}{action.event.text}" for words in _UNKNOWN)
 
 
+def gives_up_some(revocation: MemberAction) -> bool:
+    """Whether a revocation is of any partition, as far as its line says.
+
+    A first join has nothing to give up (clients before 2.4 print the empty list).
+    """
+    return "partitions" not in revocation.event.fields or bool(names_field(revocation.event, "partitions"))
+
+
+def says_group_went_on(action: MemberAction) -> bool:
+    """Whether a refused commit says that the group went on without its member."""
+    return action.kind is ActionKind.COMMIT_REFUSED and any(words in (action.why or "") for words in (*_UNKNOWN, _HAS_REBALANCED))
+
+
+def ends_ownership(action: MemberAction) -> bool:
+    """Whether a member's time with its partitions is over, as the group goes on."""
+    return says_group_went_on(action) or (action.kind is ActionKind.REVOKE and gives_up_some(action))
+
+
 def stays_till_expiry(action: MemberAction) -> bool:
     """Whether a static member polled too late, which sends no LeaveGroup.
 
@@ -122,6 +143,9 @@ def stays_till_expiry(action: MemberAction) -> bool:
 
 TOLD_OUT = frozenset({"ClientGenerationReset", "ClientHeartbeatFailed"})
 """Events by which a member hears that it is out of its group."""
+
+_HAS_REBALANCED = "the group has already rebalanced"
+"""In the text of a CommitFailedException, and of kafka-python's CommitFailedError."""
 
 _UNKNOWN = ("UNKNOWN_MEMBER_ID", "not aware of this member", "UnknownMemberId")
 

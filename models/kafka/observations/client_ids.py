@@ -20,7 +20,10 @@ _UNKNOWN_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware 
 """The error's name, for wordings that describe it, and the text in others (Errors.java)."""
 
 _OF_MEMBERS = frozenset({"ClientHeartbeatRebalancing", "ClientConfigDrifted"})
-"""Events that only members have: Connect compares its configuration with its assignment's."""
+"""Events that only members have.
+
+Connect compares its configuration with that of its assignment.
+"""
 
 LOGS_REMEMBERED = 1 << 16
 """Number of cached file names.
@@ -51,8 +54,8 @@ class Clients:
     def feed(self, event: Event, shared: set[str]) -> list[MemberAction]:
         """Process one event; return a "(Re-)joining group" as its action.
 
-        Clients that share an id within one log return nothing, because their lines cannot be separated. Of a client that
-        no line names, it is told only that it joins.
+        Clients that share an id within one log return nothing, because their lines cannot be separated. A client that
+        no line names joins, anew or again.
         """
         if event.name == "ClientJoining" and event.client_id is None and event.member_id is None:
             return [MemberAction(ActionKind.NAMELESS_JOIN, event.time_us, None, None, event.instance_id, None, None, event)]

@@ -351,6 +351,8 @@ class ClassicReplay:
         if window is began and window.generation_before is not None and event.generation != window.generation_before + 1:
             self.findings.append(UnexpectedLine(f"generation {window.generation_before + 1}", f"generation {event.generation}", event))
             window.unexplained_lines += 1
+        if window.started is None and window.generation_before is None and event.generation is not None:
+            window.generation_before = event.generation - 1
         window.joined = event
         window.generation_after = event.generation
         window.members_after = int_field(event, "member_count")
@@ -446,6 +448,8 @@ class ClassicReplay:
         (EventBasedCoordinatorTimer, ClassicGroup.initNextGeneration).
         """
         current = self.current
+        if current is None and self.group.state is None and event.name == "MembersNotRejoined":
+            current = self._open_without_start(event)  # the log begins as a phase ends
         self._ended_again = event.name == "MembersNotRejoined" and (current is None or current.joined is not None)
         if current is not None:
             current.extra.append(event)

@@ -19,6 +19,7 @@ from models.events import Event, Witness, int_field, text_field
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
+    ends_ownership,
     has_only_given_id,
     is_rebalance_notice,
     says_unknown_member,
@@ -63,10 +64,13 @@ _OPENINGS = _REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionK
 
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
 
-_SHOWINGS = frozenset({ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT, ActionKind.FENCED})
+_SHOWINGS = frozenset({ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT, ActionKind.FENCED}) | {
+    ActionKind.COMMIT_REFUSED,
+    ActionKind.REVOKE,
+}
 """Actions that show a rebalance without a generation.
 
-A wish to join may have been refused.
+A wish to join may have been refused. Of refused commits, those that say that the group went on; of revocations, those of any partition.
 """
 
 _GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT})
@@ -231,7 +235,7 @@ class ClientWindows:
                 self._refused(actor)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
-            elif action.kind in _OPENINGS or is_rebalance_notice(action) or says_unknown_member(action):
+            elif action.kind in _OPENINGS or is_rebalance_notice(action) or says_unknown_member(action) or ends_ownership(action):
                 self._open(action, actor)
 
     @property

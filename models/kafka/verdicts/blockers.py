@@ -10,7 +10,7 @@ heard of nothing, before it gave up its partitions it did not poll, and after th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from models.durations import spell
@@ -83,7 +83,7 @@ def blockers(context: RebalanceContext) -> list[Person]:
 def _awaited_members(context: RebalanceContext) -> list[Person]:
     window = context.window
     if window.started_at is None:
-        return []
+        return _listed(context, context.first_by_actor(ActionKind.EVICT).values())
     if window.outcome == "open":
         return _awaited(context)
     unsynced = _unsynced(context)
@@ -104,6 +104,10 @@ def _person(context: RebalanceContext, action: MemberAction, reason: str, *, is_
     return context.roster.person(action.member_id, action.client_id, action.instance_id, reason, is_first=is_first)
 
 
+def _listed(context: RebalanceContext, removals: Iterable[MemberAction]) -> list[Person]:
+    return [_person(context, action, EVICTED, is_first=index == 0) for index, action in enumerate(removals)]
+
+
 def _evicted(context: RebalanceContext) -> list[Person]:
     """Members removed at the rebalance timeout.
 
@@ -111,7 +115,7 @@ def _evicted(context: RebalanceContext) -> list[Person]:
     """
     logged = [action for action in context.first_by_actor(ActionKind.EVICT).values() if action.at >= context.start]
     if logged:
-        return [_person(context, action, EVICTED, is_first=index == 0) for index, action in enumerate(logged)]
+        return _listed(context, logged)
     kept = _static_leader(context)
     if kept:
         return kept

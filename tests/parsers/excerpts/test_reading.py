@@ -107,6 +107,12 @@ def test_records_without_time_keep_their_order(tmp_path: Path) -> None:
     assert reading.report.layout == "messages: %m"
 
 
+@pytest.mark.parametrize("level", ["[info] ", "[error]  ", "info: ", "** DEBUG: "])
+def test_a_level_alone_may_stand_before_records_without_time(tmp_path: Path, level: str) -> None:
+    reading = read_bytes(tmp_path, "".join(f"{level}{record}\n" for record in BARE).encode())
+    assert [row["message"] for row in reading.rows()] == list(MESSAGES)
+
+
 def test_reports_show_the_learned_layout(tmp_path: Path) -> None:
     assert _read(tmp_path, "begins with '# '").report.layout == "messages: # [%d] %p %m (%c)"
 

@@ -33,6 +33,10 @@ FLAPPED = MemberActions(B, (("session_timeout", 4),))
 TOLD = {
     episode(FLAPPED, 5, 0.03): "orders: 5 rebalances in 55 s, 30 ms stopped; b missed its session timeout 4 times",
     episode(MemberActions(B, (("member_join", 1),)), stopped=None): "orders: 1 rebalance, nobody stopped; b joined",
+    episode(MemberActions(B, (("poll_timeout", 1),), 0.5)): (
+        "orders: 1 rebalance, 3.3 s stopped; perhaps b exceeded its poll interval (50%)"
+    ),
+    episode(HeldUp(B, 0.0)): "orders: 1 rebalance, 3.3 s stopped; b held the others up",
     replace(episode(FLAPPED, stopped=None), is_open=True): (
         "orders: 1 rebalance, not over as the logs end; b missed its session timeout 4 times"
     ),
