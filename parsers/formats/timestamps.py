@@ -94,6 +94,8 @@ class DateFormat:
     is_iso: bool
     is_yearless: bool = False
     """True if stamps lack only a year; they are read as of LEAP_YEAR."""
+    zone_us: int | None = None
+    """Offset of all stamps, which is in none."""
 
     @property
     def is_absolute(self) -> bool:
@@ -267,7 +269,7 @@ def _zoned(pattern: str, offset: int | None) -> DateFormat:
     def read(stamp: str) -> TimeStamp:
         return TimeStamp((read_iso(stamp) if iso else _read_match(regex, stamp)).local_us, offset)
 
-    return DateFormat(f"{pattern},GMT", _without_names(source), read, has_date=True, is_iso=iso)
+    return DateFormat(f"{pattern},GMT", _without_names(source), read, has_date=True, is_iso=iso, zone_us=offset)
 
 
 def _without_names(regex: str) -> str:

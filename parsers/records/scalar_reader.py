@@ -63,7 +63,6 @@ class RecordReader:
     rejected: RejectedRows = field(default_factory=RejectedRows)
     folder: Folder | None = field(init=False)
     layout: AnyLayout = field(init=False)
-
     partial_dates: PartialDates = field(init=False)
     seen: dict[tuple[str | None, str, str | None], None] = field(init=False)
     _excerpts: ExcerptReader = field(init=False)
@@ -359,8 +358,9 @@ class RecordReader:
             return None, False
         else:
             local, offset = date.read(header.stamp)
-            if local is not None and not date.has_date:
-                local = self.partial_dates.complete(local, date)
+            if offset is None and self.layout.date is not None:
+                offset = self.layout.date.zone_us  # a record beside the layout's is of the same clock
+            local = self.partial_dates.complete(local, date) if local is not None and not date.has_date else local
         if local is None or local not in CALENDAR_US:
             return None, False
         if offset is not None and (not self.context.forced_zone or (date is not None and date.is_absolute)):

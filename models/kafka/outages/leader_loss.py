@@ -118,7 +118,7 @@ def leader_loss(history: PartitionHistory, stage: PartitionStage, vacancy: Vacan
     leader = before.leader if before is not None else None
     isr = _isr_at(history, before, leaderless, began_at)
     absences = _absences(brokers, history, isr, leader, began_at, departure)
-    replicas = history.candidates or isr
+    replicas = tuple(dict.fromkeys((*(history.candidates or isr), *_dropped_as_they_went(history, brokers, began_at))))
     cause = _cause_by_brokers(replicas, isr, absences, brokers, began_at)
     failed = dir_failures(brokers, {*isr, *filter(None, (leader,))}, began_at)
     if cause == "unknown" and _has_leader_lost_its_dir(failed, leader, isr, absences):
@@ -178,6 +178,20 @@ def _isr_at(history: PartitionHistory, before: Leadership | None, leaderless: li
     return (
         seen or (before.isr if before is not None and before.isr else None) or (history.candidates if len(history.candidates) == 1 else ())
     )
+
+
+def _dropped_as_they_went(history: PartitionHistory, brokers: Brokers, at: int) -> Iterator[str]:
+    """Brokers with which the in-sync replicas shrank.
+
+    Where no line lists the replicas, these were among them.
+    """
+    if history.replicas:
+        return
+    for change in history.isr_changes:
+        for node, absences in sorted(brokers.absences.items()):
+            went = any(absence.down_at is not None and 0 <= change.at - absence.down_at <= MOMENT_US for absence in absences)
+            if change.at <= at and went and node not in change.isr:
+                yield node
 
 
 def _absences(
