@@ -408,13 +408,14 @@ class ClientWindows:
         """Rebalances that are shown, without any member's join."""
         if self._has_epochs or self._is_told:
             return
-        candidates = (action for action, _ in self._candidates(-FOREVER, FOREVER, *_SHOWINGS))
-        shown = [action for action in candidates if action.kind in _SHOWINGS or is_rebalance_notice(action)]
         last_at: int | None = None
-        for action in shown:
-            if last_at is None or action.at - last_at > HOLD_US:
-                yield ClientWindow(None, False, "open", action)
-            last_at = action.at
+        gone: set[str | None] = set()
+        for action, actor in self._candidates(-FOREVER, FOREVER, *_SHOWINGS):
+            if action.kind in _SHOWINGS or is_rebalance_notice(action) or (action.kind in _REQUESTS and actor in gone):
+                gone = gone | {actor} if action.kind in _GOING else gone - {actor}
+                if last_at is None or action.at - last_at > HOLD_US:
+                    yield ClientWindow(None, False, "open", action)
+                last_at = action.at
 
     def _is_logged_near(self, at: int) -> bool:
         """Whether a coordinator logged any generation at that time."""

@@ -21,8 +21,8 @@ WORKED_ON_US = whole("kafka.inferred_windows.worked_on_us")
 SyncGroup is answered at once where the leader is well.
 """
 
-_OF_MEMBERS = frozenset({ActionKind.REVOKE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT})
-"""Actions of a client that is a member, and so had joined before."""
+_LATER = frozenset({ActionKind.REVOKE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT, ActionKind.JOIN})
+"""Actions of a client that had joined since, or had left."""
 
 _ENDS = {"stable": State.STABLE, "empty": State.EMPTY}
 
@@ -127,8 +127,8 @@ def _end_before(replay: ClassicReplay, before: RebalanceWindow, client_window: C
                 State.COMPLETING_REBALANCE, State.STABLE, True, before.ended, before.generation_after, before.members_after, None
             )
             replay.changes.append(step)
-    elif before.witness is Witness.CLIENT and joined is None and first is not None and first.kind in _OF_MEMBERS:
-        before.outcome = "stable"  # it had partitions again, since when no line tells
+    elif before.witness is Witness.CLIENT and joined is None and first is not None and first.kind in _LATER:
+        before.outcome = "stable"  # when it ended is not told
     else:
         before.outcome, before.ended, before.ended_at = "superseded", started, started.time_us
 

@@ -24,9 +24,10 @@ def test_a_brokers_log_with_words_of_a_client_is_read_in_its_layout_and_zone(tmp
 
 def test_a_record_beside_the_layout_has_its_zone(tmp_path: Path) -> None:
     log = tmp_path / "namesrv.log"
-    lost = "2031-12-04 17:30:30 INFO NettyEventExecutor - the broker's channel destroyed, 10.0.0.1:30911, clean it's data structure at once"
-    quoted = "2031-12-04 17:30:30 INFO NettyEventExecutor - remove brokerAddr[2, 10.0.0.1:30911] from brokerAddrTable, because channel destroyed`"
-    log.write_text(f"{lost}\n{quoted}\n", encoding="utf-8")
+    head = "2031-12-04 17:30:30 INFO NettyEventExecutor - "
+    lost = "the broker's channel destroyed, 10.0.0.1:30911, clean it's data structure at once"
+    quoted = "remove brokerAddr[2, 10.0.0.1:30911] from brokerAddrTable, because channel destroyed`"
+    log.write_text(f"{head}{lost}\n{head}{quoted}\n", encoding="utf-8")
     (read,) = analyze([str(log)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")]))).log_files
     assert (read["recognised"], read["last_at"] - read["first_at"]) == (2, 0)
 
