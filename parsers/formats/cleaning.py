@@ -95,6 +95,21 @@ def bare_end(text: str) -> str:
     return text.rstrip(_CLOSING)
 
 
+_MARKS_BEHIND = "> *`_~"
+_TAG_MAX = 12
+"""Most characters of a tag behind a line."""
+
+
+def before_markup(text: str, start: int, end: int) -> int:
+    """End of a line without a page's markup behind it, such as `<br>`."""
+    while end > start and text[end - 1] in _MARKS_BEHIND:
+        opened = text.rfind("<", max(start, end - _TAG_MAX), end) if text[end - 1] == ">" else end - 1
+        if opened < 0:
+            break
+        end = opened
+    return end
+
+
 def unclosed_end(text: str) -> str:
     """Remove unmatched closing brackets from the end of a text."""
     while text[-1:] in _BRACKETS and text.count(text[-1]) > text.count(_BRACKETS[text[-1]]):

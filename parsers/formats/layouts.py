@@ -1,8 +1,6 @@
 """Record headers: time, level, thread, logger and place of the message.
 
-A layout is data (`layouts/*.yaml`): a pattern in log4j's notation with sample lines that a test holds it
-to. It compiles to a regular expression for what stands before the message, one for what stands after it,
-and, where the line begins with an ISO time, to a probe that numpy can test on all lines of a chunk at once.
+A layout is data: a pattern in log4j's notation with samples. It compiles to expressions for what stands around the message, and to a probe.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from parsers.formats import logfmt
+from parsers.formats.cleaning import before_markup
 from parsers.formats.json_documents import field_of, json_document
 from parsers.formats.message_values import Structure, with_keys
 from parsers.formats.timestamps import DateFormat, date_format
@@ -124,7 +123,9 @@ class Layout:
         start = match.end()
         whole, logger, thread, stop = True, fields.get("logger"), fields.get("thread"), len(text)
         if self.tail is not None:
-            closing = _closing(self.tail, self.tail_mark, text, start, len(text) if end is None else end)
+            last = len(text) if end is None else end
+            closings = (_closing(self.tail, self.tail_mark, text, start, stop) for stop in (last, before_markup(text, start, last)))
+            closing = next(filter(None, closings), None)
             whole = closing is not None
             if closing is not None:
                 stop = closing.start()

@@ -113,6 +113,15 @@ def test_a_level_alone_may_stand_before_records_without_time(tmp_path: Path, lev
     assert [row["message"] for row in reading.rows()] == list(MESSAGES)
 
 
+@pytest.mark.parametrize("mark", ["<br>", "<br/>", "**", "`", "</b> "])
+def test_a_mark_behind_one_line_is_no_part_of_its_last_value(tmp_path: Path, mark: str) -> None:
+    went = "[2031-08-20 15:45:10,005] INFO [GroupCoordinator 2]: Group mill remove dynamic members who haven't joined: Set(mill-1)"
+    began = "[2031-08-20 15:45:10,006] INFO [GroupCoordinator 2]: Stabilized group mill generation 5 (__consumer_offsets-33)"
+    logger = "(kafka.coordinator.group.GroupCoordinator)"
+    reading = read_bytes(tmp_path, f"{went} {logger}{mark}\n{began} {logger}\n".encode())
+    assert ['["mill-1"]' in row["fields"] for row in reading.rows()] == [True, False]
+
+
 def test_reports_show_the_learned_layout(tmp_path: Path) -> None:
     assert _read(tmp_path, "begins with '# '").report.layout == "messages: # [%d] %p %m (%c)"
 
