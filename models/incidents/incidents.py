@@ -392,7 +392,7 @@ def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeS
         moving_seconds=_moved(rows) if goes_on(rows[-1]) and not has_stopped else None,
         story=story,
         has_new_coordinator=kind == "coordinator_move",
-        is_open=rows[-1].outcome == "open" and not goes_on(rows[-1]),
+        is_open=rows[-1].outcome == "open" and rows[-1].at_least_seconds is not None and not goes_on(rows[-1]),
         is_untimed=not any(map(_may_not_stop, rows)),
     )
 

@@ -76,7 +76,7 @@ def test_an_assignor_that_throws_is_told_and_no_change_of_topics(tmp_path: Path,
     found = told(tmp_path, **failing_assignor(thrown))
     failed = [each for each in found.incidents if each.kind == "assignor_failed"]
     assert ["the assignor failed in a 5 times" in each.headline for each in failed] == [True] * is_own
-    assert is_own is not any(row.cause == "subscription_change" for row in list(found.rebalances)[1:])
+    assert not is_own or not any(row.cause == "subscription_change" for row in list(found.rebalances)[1:])
 
 
 STREAMS = "{} [{}] {} (org.apache.kafka.streams.processor.internals.StreamThread)"

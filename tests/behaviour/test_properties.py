@@ -87,7 +87,9 @@ def test_any_log_gives_a_history(events: list[Event]) -> None:
         assert 0 < row.confidence <= 1
         assert sum(row.alternatives.values()) + row.confidence <= 1.001
         assert row.cause not in row.alternatives
-        is_told = row.outcome != "superseded" or not row.conformance.inferred_steps  # members alone may not tell when it was over
+        # Members alone may not tell when it was over.
+        is_told = row.outcome != "superseded" or not row.conformance.inferred_steps
+        is_told = is_told and (row.outcome != "stable" or row.joined_at is not None)
         assert row.ended_at is not None or row.outcome == "open" or row.protocol != "classic" or not is_told
         assert all(value is None or value >= 0 for value in (row.join_seconds, row.sync_seconds, row.duration_seconds))
     assert len({row.rebalance_id for row in history.rebalances}) == len(history.rebalances)
