@@ -31,6 +31,8 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     likeliest = hypotheses[0].cause
     if context.is_ambiguous(actor):
         returned = None  # another member with the same client id
+    if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:
+        returned = None  # the same process polled at last; nothing shows that the others still waited
     if returned is not None and context.window.outcome != "empty" and likeliest not in _NO_RESTARTS and action is not None:
         sure = weights.LEFT_AND_SEEN_BACK.value
         return [
@@ -40,7 +42,24 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     ways = _ways_of_leaving(context, leaves)
     for hypothesis in hypotheses:
         hypothesis.actions = _leavers_alike(context, ways.get(hypothesis.cause, ()), action)
+    if likeliest is Cause.POLL_TIMEOUT and action is not None:
+        return _late_or_restarted(context, action, returned, hypotheses)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
+
+
+def _late_or_restarted(
+    context: RebalanceContext, action: MemberAction, returned: MemberAction | None, hypotheses: list[Hypothesis]
+) -> list[Hypothesis]:
+    """Add to a late poll that its member came back meanwhile.
+
+    In the wider sense that is a restart.
+    """
+    if returned is not None and context.window.outcome != "empty":
+        share = weights.LATE_AND_SEEN_BACK.value
+        for hypothesis in hypotheses:
+            hypothesis.probability *= 1 - share
+        hypotheses.append(Hypothesis(Cause.MEMBER_RESTART, share, [action, returned]))
+    return hypotheses
 
 
 _NO_RESTARTS = frozenset({Cause.ADMIN_REMOVAL, Cause.POLL_TIMEOUT})
@@ -57,8 +76,6 @@ def _unless_it_returned(
 
     As likely as what is not known leaves room for it.
     """
-    if hypotheses[0].cause is Cause.POLL_TIMEOUT:
-        return hypotheses
     actor = context.actor(action) if action is not None else None
     share = usual if context.is_ambiguous(actor) else _unseen_return(context, actor, usual)
     if share:

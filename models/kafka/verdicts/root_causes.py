@@ -92,7 +92,7 @@ def _has_coordinator_moved(context: RebalanceContext, cause: Cause, actions: lis
     previous = context.previous
     if previous is not None and previous.outcome == "coordinator_lost" and previous.generation_before == context.window.generation_before:
         return True  # restarted where it was interrupted
-    if cause in {Cause.MEMBER_RESTART, Cause.METADATA_CHANGE} and follows_load(context):
+    if cause in {Cause.MEMBER_RESTART, Cause.METADATA_CHANGE, Cause.POLL_TIMEOUT} and follows_load(context):
         return True
     if cause not in {Cause.SESSION_TIMEOUT, Cause.MEMBER_RESTART}:
         return False
