@@ -257,9 +257,7 @@ HANDED_A_NEW_ID = Prior(0.93, "assumed: its client asks for an id to join with a
 AS_MANY_AS_BEFORE = Prior(0.7, "assumed: somebody joined meanwhile, most likely who went")
 FEWER_WENT_THAN_LEFT = Prior(0.3, "assumed")
 LEFT_AND_SEEN_BACK = Prior(0.98, "both halves stand in the logs; 154 of 154")
-LATE_AND_SEEN_BACK = Prior(
-    0.12, "assumed: who polled late and came back meanwhile is restarted in the labelled corpora; one row"
-)
+LATE_AND_SEEN_BACK = Prior(0.12, "assumed: who polled late and came back meanwhile is restarted in the labelled corpora; one row")
 EXPIRED_AND_SEEN_BACK = Prior(0.95, "both halves stand in the logs; 49 of 49")
 EXPIRED_SOMETIME = Prior(
     0.8, "assumed: no request reached the coordinator that took over, so that the session's start is not known, nor the rebalance's"

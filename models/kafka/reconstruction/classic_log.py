@@ -45,8 +45,7 @@ class RebalanceWindow:
     previous_ended_at: int | None = None
     load_before: Event | None = None
     extra: list[Event] = field(default_factory=list)
-    witness: Witness = Witness.COORDINATOR
-    """Whose lines show it. What others than the coordinator show is inferred."""
+    witness: Witness = Witness.COORDINATOR  # whose lines show it; what others than the coordinator show is inferred
 
     @property
     def is_inferred(self) -> bool:
@@ -55,12 +54,9 @@ class RebalanceWindow:
 
     @property
     def has_unseen_end(self) -> bool:
-        """Whether only departures are logged, without any generation.
-
-        Those who stayed went on unseen.
-        """
-        is_untold = self.joined is None and self.generation_before is None and self.witness is Witness.CLIENT
-        return is_untold and self.outcome == "superseded"
+        """Whether members' logs alone tell of departures."""
+        is_nameless = self.joined is None and self.generation_before is None
+        return is_nameless and self.witness is Witness.CLIENT and self.outcome == "superseded"
 
     @property
     def started_at(self) -> int | None:

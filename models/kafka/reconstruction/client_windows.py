@@ -61,20 +61,16 @@ _REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_J
 """Requests that are sent again to the next coordinator if one is lost."""
 
 _OPENINGS = _REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
-
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
 
-_SHOWINGS = frozenset({ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT, ActionKind.FENCED}) | {
-    ActionKind.COMMIT_REFUSED,
-    ActionKind.REVOKE,
-}
+_GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT})
+"""Actions that show a member out of its generation."""
+
+_SHOWINGS = _GOING | {ActionKind.REBALANCE_NOTICED, ActionKind.COMMIT_REFUSED, ActionKind.REVOKE}
 """Actions that show a rebalance without a generation.
 
 A wish to join may have been refused. Of refused commits, those that say that the group went on; of revocations, those of any partition.
 """
-
-_GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT})
-"""Actions that show a member out of its generation."""
 
 MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
 """States of a member by the consumer protocol (MemberState).
@@ -96,8 +92,7 @@ class ClientSight:
     `joined` and `synced` are the first answers to JoinGroup and SyncGroup.
     """
 
-    generation: int | None
-    """None where no member names it."""
+    generation: int | None  # None where no member names it
     joined: MemberAction
     last_at: int
     synced: MemberAction | None = None

@@ -1,4 +1,4 @@
-"""Lookup of an incident by the beginning of its id, as alerts and reports give it."""
+"""Lookup of an incident by the first characters of its id."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ def find_incident(rows: Any, name: str, clock: Clock) -> Any | None:
     """
     if len(name) < ID_PREFIX_MIN:
         return None
-    found = list(those(rows.incidents, f"starts_with(incident_id, {text(name)})", lambda row: column(row, "incident_id").startswith(name)))
-    if len(found) > 1:
-        candidates = "\n".join(_line(row, clock) for row in found[:CANDIDATES_SHOWN])
-        raise UsageError(f"{name!r} may mean {counted(len(found), 'incident')}; name one by its id:\n{candidates}")
-    return found[0] if found else None
+    incidents = list(
+        those(rows.incidents, f"starts_with(incident_id, {text(name)})", lambda row: column(row, "incident_id").startswith(name))
+    )
+    if len(incidents) > 1:
+        candidates = "\n".join(_line(row, clock) for row in incidents[:CANDIDATES_SHOWN])
+        raise UsageError(f"{name!r} may mean {counted(len(incidents), 'incident')}; name one by its id:\n{candidates}")
+    return incidents[0] if incidents else None
 
 
 def rows_of_incident(rows: Any, incident: Any) -> NarrowedRows:
-    """Rows narrowed to one incident: its rebalances, its outages, and faults of its groups meanwhile."""
+    """Rows narrowed to one incident, with its rebalances and outages."""
     narrowed = NarrowedRows(rows, set(column(incident, "rebalance_ids") or ()), {column(incident, "incident_id")})
     narrowed.outages = with_ids(rows.outages, "outage_id", set(column(incident, "outage_ids") or ()))
     return narrowed

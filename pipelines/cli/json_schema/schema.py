@@ -113,8 +113,8 @@ def _schema_of(command: str) -> dict[str, Any]:
         return _object(contract, "groupscope explain --json", schema)
     if command == "explain/incident":
         rows = {"description": "Its rebalances, by time.", "type": "array", "items": contract["properties"]["rebalances"]["items"]}
-        told = {**version, "incident": contract["properties"]["incidents"]["items"], "rebalances": rows}
-        return _object(contract, "groupscope explain INCIDENT --json", told)
+        answer = {**version, "incident": contract["properties"]["incidents"]["items"], "rebalances": rows}
+        return _object(contract, "groupscope explain INCIDENT --json", answer)
     if command == "events":
         return _events()
     if command == "events/rebalances":
