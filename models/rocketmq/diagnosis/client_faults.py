@@ -50,12 +50,14 @@ def _follows_any(at: int, resets: Iterable[int]) -> bool:
 def _together(fault: str, stretches: Iterable[ClientStretch]) -> Iterator[list[ClientStretch]]:
     """Stretches that are one fault, if they are enough of one."""
     part: list[ClientStretch] = []
+    reached_at = 0
     for lines in sorted(stretches, key=lambda lines: (lines.stretch.began_at, lines.client_id, lines.topic or "")):
-        if part and lines.stretch.began_at - _last_at(part) > LIMITS[fault].apart_us:
+        if part and lines.stretch.began_at - reached_at > LIMITS[fault].apart_us:
             if _is_enough(fault, part):
                 yield part
             part = []
         part.append(lines)
+        reached_at = max(reached_at, lines.stretch.last_at)
     if part and _is_enough(fault, part):
         yield part
 

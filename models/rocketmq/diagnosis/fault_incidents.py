@@ -13,7 +13,7 @@ from models.incidents.headline_facts import QueueFacts, StandingQuarrel
 from models.rocketmq.diagnosis.standing_faults import StandingFault, is_of_group
 from models.rows import ROCKETMQ, Incident, Person
 
-PLANNED_FAULTS = frozenset({"offset_reset"})
+_PLANNED = frozenset({"offset_reset"})
 """What somebody did on purpose."""
 
 
@@ -37,7 +37,7 @@ def fault_incident(cluster: str, group: str, fault: StandingFault) -> Incident[Q
         system=ROCKETMQ,
         incident_id=make_id("incident", cluster, group, fault.kind, fault.started_at),
         kind=fault.kind,
-        severity="info" if fault.kind in PLANNED_FAULTS else "warning",
+        severity="info" if fault.kind in _PLANNED else "warning",
         groups=[group],
         started_at=fault.started_at or None,
         ended_at=fault.ended_at,
