@@ -104,5 +104,5 @@ def _unknown_name(rebalances: Iterable[Any], name: str) -> str:
     groups = sorted(groups_of(rebalances))
     near = difflib.get_close_matches(name, groups, n=1, cutoff=0.5)
     hint = f"; the nearest group is {near[0]!r}" if near else ""
-    ways = f"an id (or its first {ID_PREFIX_MIN} characters or more), GROUP, GROUP/GENERATION or GROUP@TIME"
+    ways = f"the id of a rebalance or an incident (or its first {ID_PREFIX_MIN} characters or more), GROUP, GROUP/GENERATION or GROUP@TIME"
     return f"{name!r} names no rebalance{hint}; give {ways}"

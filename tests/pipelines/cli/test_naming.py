@@ -63,7 +63,7 @@ def test_by_time(explained: Any, name: str, options: tuple[str, ...], generation
         ("ordrs", "the nearest group is 'orders'"),
         ("orders@2026-03-02T10:00", "the nearest is 23 h"),
         ("orders@noon", "is no time; examples are"),
-        ("zzz", "give an id (or its first 4 characters or more), GROUP, GROUP/GENERATION or GROUP@TIME"),
+        ("zzz", "give the id of a rebalance or an incident (or its first 4 characters or more), GROUP, GROUP/GENERATION or GROUP@TIME"),
     ],
 )
 def test_a_name_that_fits_none_says_what_there_is(cli: Cli, story_warehouse: Path, name: str, told: str) -> None:
