@@ -255,10 +255,14 @@ class Redaction:
         if sealed is None:
             if len(self._sealed) >= _HELD_MAX:
                 self._sealed.clear()
-            plain = json.dumps(key).encode()
-            plain += b" " * (-len(plain) % _BLOCK_BYTES)  # hides the length of the name
-            sealed = self._sealed[key] = urlsafe_b64encode(self._cipher.encrypt(plain, None)).decode()
+            sealed = self._sealed[key] = self.encrypt(key)
         return sealed
+
+    def encrypt(self, texts: Sequence[str]) -> str:
+        """Encrypt texts of any length, without remembering the result."""
+        plain = json.dumps(texts).encode()
+        plain += b" " * (-len(plain) % _BLOCK_BYTES)  # hides the length of the name
+        return urlsafe_b64encode(self._cipher.encrypt(plain, None)).decode()
 
     @property
     def secret(self) -> str:
@@ -266,15 +270,15 @@ class Redaction:
         return self._root.hex()
 
     def open_sealed(self, sealed: str) -> list[str]:
-        """Decrypt names.
+        """Decrypt names, or texts of `encrypt`.
 
-        Raises BadKeyError if they were sealed under another key.
+        Raises BadKeyError if they were sealed under another key, or if the text is damaged.
         """
         from cryptography.exceptions import InvalidTag
 
         try:
             names: list[str] = json.loads(self._cipher.decrypt(urlsafe_b64decode(sealed), None))
-        except InvalidTag:
+        except (InvalidTag, ValueError):  # binascii.Error is a ValueError
             raise BadKeyError("names were sealed under another key") from None
         return names
 

@@ -22,6 +22,7 @@ A run adds new log files to a warehouse without replaying old ones. The rules of
 8. Without a valid and readable checkpoint the replay starts at the beginning. So does that of a cluster's outages if
    its brokers' clocks turn out to differ, because this changes the order of old events.
 9. Checkpoints are taken at times shared by many runs, a fixed lag before the end of the logs, and only if they are
-   worth their size (`CheckpointRules`). Runs with redaction take none, because they would contain the hidden names.
+   worth their size (`CheckpointRules`). Runs with redaction encrypt them under its key, with the names that
+   the replay has met (`CheckpointSeal`).
 10. RocketMQ has no checkpoints: the events of a cluster are always replayed from the beginning.
 """

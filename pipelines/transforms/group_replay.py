@@ -39,6 +39,7 @@ from pipelines.transforms.replay_checkpoints import (
     CheckpointBoundary,
     CheckpointRecorder,
     CheckpointRules,
+    CheckpointSeal,
     split_checkpoint,
     unreadable,
 )
@@ -57,6 +58,8 @@ would each pay that for every table.
 """
 
 Rows = Mapping[str, Sequence[object]]
+Learn = Callable[[Mapping[str, str]], None]
+"""Takes plaintexts by pseudonym."""
 Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Iterator[Rows]]
 """Replays one group; arguments are cluster, group, and its ordered events as batches.
 
@@ -79,15 +82,16 @@ class GroupReplay:
 
     def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         facts = self.facts.get(cluster) or ClusterFacts(cluster)
-        state, events = split_checkpoint(batches)
+        stored, events = split_checkpoint(batches)
+        seal = CheckpointSeal(self.redaction)
         try:
-            resumed = None if state is None else GroupStage.resumed(cluster, group, facts, state, self.limits)
+            resumed = None if stored is None else GroupStage.resumed(cluster, group, facts, seal.open(stored), self.limits)
         except UnreadableState:  # the events that follow do not contain what was in the checkpoint
             yield {SNAPSHOTS: [unreadable(cluster, group)]}
             return
         stage = None if resumed is None else GuardedStage(cluster, group, resumed)
-        taking = CheckpointRecorder(cluster, group, self.boundaries.get(cluster, ()), self.rules)
-        for batch in _opened(events, self.redaction):
+        taking = CheckpointRecorder(cluster, group, self.boundaries.get(cluster, ()), self.rules, seal)
+        for batch in _opened(events, self.redaction, seal.learn):
             for event in events_of(batch, self.node_of):
                 if event.name not in ROCKET_EVENTS:
                     stage = stage or GuardedStage(cluster, group, self.make_stage(cluster, group, facts, self.limits))
@@ -130,11 +134,11 @@ def _named(cluster: str, _: str) -> str:
     return cluster
 
 
-def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None) -> Iterator[pa.RecordBatch]:
+def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None, note: Learn = learn) -> Iterator[pa.RecordBatch]:
     """Return the batches unchanged, after the models have learned their pseudonyms."""
     for batch in batches:
         if redaction is not None:
-            learn(opened(redaction, batch))
+            note(opened(redaction, batch))
         yield batch
 
 

@@ -33,6 +33,7 @@ from pipelines.transforms.replay_checkpoints import (
     STATE,
     CheckpointBoundary,
     CheckpointRules,
+    CheckpointSeal,
     ClusterCheckpoint,
     split_checkpoint,
 )
@@ -58,6 +59,7 @@ class OutageReplay:
     boundaries: Mapping[str, Sequence[CheckpointBoundary]] = field(default_factory=dict)
     """Times at which checkpoints are taken, by cluster."""
     rules: CheckpointRules = field(default_factory=CheckpointRules)
+    seal: CheckpointSeal = field(default_factory=CheckpointSeal)
 
     def __call__(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         """Yield final rows by table.
@@ -90,7 +92,9 @@ class OutageReplay:
 
     def _resumed(self, cluster: str, state: str | None, facts: ClusterFacts, readers: Readers) -> OutageStage | None:
         try:
-            return None if state is None else OutageStage.resumed(cluster, facts, state, self.node_of, readers, self.gap_seconds)
+            if state is None:
+                return None
+            return OutageStage.resumed(cluster, facts, self.seal.open(state), self.node_of, readers, self.gap_seconds)
         except UnreadableState:
             return None
 
@@ -118,7 +122,7 @@ class OutageReplay:
         stage.advance_to(boundary.upto)  # as if the next event came now
         if not fed or fed < self.rules.events or stage.event_count < self.rules.events_per_row * stage.row_count:
             return fed
-        state = stage.state(clocks)
+        state = self.seal.close(stage.state(clocks))
         if len(state) > STATE_MAX:
             return fed
         yield {CLUSTER_SNAPSHOTS: [_checkpoint(stage.cluster, boundary, state)]}

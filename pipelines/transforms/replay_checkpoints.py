@@ -6,16 +6,19 @@ See the rules of incremental runs in `pipelines.transforms`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from models.clear_names import learn
 from models.events import Event
 from models.ids import make_id
 from models.kafka.groups.group_stage import GroupStage
+from models.state_codec import UnreadableState
+from parsers.redaction.pseudonyms import BadKeyError, Redaction
 
 SNAPSHOTS = "group_snapshots"
 CLUSTER_SNAPSHOTS = "cluster_snapshots"
@@ -104,6 +107,41 @@ class ClusterCheckpoint:
 NEVER = CheckpointBoundary(0, 0, "", "", "")
 
 
+@dataclass(slots=True)
+class CheckpointSeal:
+    """Encrypts checkpoints under the key by which names are redacted.
+
+    What is not redacted stays as it is. A checkpoint may hold plaintext of names, and its replay needs the names of the
+    events before it, so these are encrypted with it.
+    """
+
+    redaction: Redaction | None = None
+    _names: set[str] = field(default_factory=set)
+
+    def learn(self, names: Mapping[str, str]) -> None:
+        """Let the models know plaintexts of pseudonyms, and keep them for checkpoints."""
+        learn(names)
+        self._names.update(names.values())
+
+    def close(self, state: str) -> str:
+        """Return a checkpoint as it may be stored."""
+        return state if self.redaction is None else self.redaction.encrypt([state, *sorted(self._names)])
+
+    def open(self, stored: str) -> str:
+        """Return a stored checkpoint as the models wrote it.
+
+        Raises UnreadableState if it was encrypted under another key, or is damaged.
+        """
+        if self.redaction is None:
+            return stored
+        try:
+            state, *names = self.redaction.open_sealed(stored)
+        except BadKeyError as problem:
+            raise UnreadableState(str(problem)) from None
+        self.learn({self.redaction.name(name): name for name in names})
+        return state
+
+
 def unreadable(cluster: str, group: str) -> GroupCheckpoint:
     """The row that reports an unreadable checkpoint of a group."""
     return GroupCheckpoint(cluster, "", group, NEVER.upto, NEVER.facts_until, NEVER.facts, HOLDS_NO_MORE, "", "")
@@ -117,6 +155,7 @@ class CheckpointRecorder:
     group: str
     boundaries: Sequence[CheckpointBoundary]
     rules: CheckpointRules
+    seal: CheckpointSeal = field(default_factory=CheckpointSeal)
     taken: list[GroupCheckpoint] = field(default_factory=list)
     _fed: int = 0
     _due: deque[CheckpointBoundary] = field(init=False)
@@ -141,7 +180,7 @@ class CheckpointRecorder:
         rules, rows = self.rules, stage.row_count
         if not self._fed or self._fed < rules.events or rows > ROWS_MAX or stage.event_count < rules.events_per_row * rows:
             return
-        state = stage.state()
+        state = self.seal.close(stage.state())
         if len(state) > STATE_MAX:
             return
         self._fed = 0

@@ -54,6 +54,7 @@ from pipelines.transforms.replay_checkpoints import (
     SNAPSHOTS,
     STATES,
     CheckpointRules,
+    CheckpointSeal,
     prepend_checkpoints,
 )
 from pipelines.transforms.unknown_messages import unknown_messages
@@ -217,11 +218,9 @@ class _Replay:
         groups = self.groups = self._groups()
         if not self.whole and not groups:
             return
-        rules, redaction = self.options.snapshots, self.options.redaction
-        self.snapshots = plan_resume(self.warehouse, self.touched, facts, rules, groups, self.whole)
-        if redaction is not None:  # a checkpoint would contain the hidden names, and old ones are deleted
-            self.snapshots = StoredCheckpoints(stored=self.snapshots.stored)
-        replay = GroupReplay(facts, nodes, self.options.limits, redaction, self.snapshots.boundaries, rules)
+        options = self.options
+        self.snapshots = plan_resume(self.warehouse, self.touched, facts, options.snapshots, groups, self.whole)
+        replay = GroupReplay(facts, nodes, options.limits, options.redaction, self.snapshots.boundaries, options.snapshots)
         stage = self._groups_replayed(replay)
         self.taken[SNAPSHOTS] = stage.pop(SNAPSHOTS)
         for table, rows in stage.items():
@@ -338,8 +337,6 @@ class _Replay:
             return
         self.with_outages, rules = clusters, self.options.snapshots
         self.cluster_snapshots = look_at_clusters(self.warehouse, self.touched, facts, nodes, read, rules, clusters)
-        if self.options.redaction is not None:  # as with groups, because checkpoints contain names
-            self.cluster_snapshots = ClusterSnapshots(stored=self.cluster_snapshots.stored)
         stage = self._outages(facts, nodes, readers)
         self.taken[CLUSTER_SNAPSHOTS] = stage.pop(CLUSTER_SNAPSHOTS)
         for table, rows in stage.items():
@@ -363,7 +360,9 @@ class _Replay:
         if resumed:
             states, are_light = snapshots.rows(self.warehouse)
             events, are_local = prepend_checkpoints(events, states, ("cluster",)), are_local and are_light
-        replay = OutageReplay(facts, nodes, readers, self.options.limits.episode_gap_seconds, snapshots.boundaries, self.options.snapshots)
+        options = self.options
+        gap_seconds, seal = options.limits.episode_gap_seconds, CheckpointSeal(options.redaction)
+        replay = OutageReplay(facts, nodes, readers, gap_seconds, snapshots.boundaries, options.snapshots, seal)
         stage = self._stage(outages_replayed(events, replay, self.warehouse.partitions), OUTAGE_STAGE_TABLES, are_local=are_local)
         differing = (
             stage[CLUSTER_SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster",), self.warehouse.spark)["cluster"].to_pylist()

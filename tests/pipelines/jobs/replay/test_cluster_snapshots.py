@@ -148,12 +148,16 @@ def led_by_first(hours: int) -> list[tuple[int, int]]:
 
 
 @LONG
-def test_names_that_are_hidden_stand_in_no_state(spark: object, site: Site) -> None:
-    run(site, 8)
-    assert site.table(CLUSTER_SNAPSHOTS)
+def test_where_names_are_hidden_a_run_resumes_from_encrypted_checkpoints(spark: object, site: Site) -> None:
     hidden = dataclasses.replace(READ, redaction=Redaction(KINDS, b"a key that is long enough"))
-    run(site, read=hidden, rebuild=True)
-    assert site.table(CLUSTER_SNAPSHOTS) == []
+    run(site, 8, read=hidden)
+    assert site.table(CLUSTER_SNAPSHOTS)
+    assert not any("{" in row["state"] for row in site.table(CLUSTER_SNAPSHOTS))
+    grown = run(site, 12, read=hidden)
+    assert (grown.counts["clusters_resumed"], grown.counts["states_unreadable"]) == (1, 0)
+    before = rows(site)
+    assert run(site, read=hidden, rebuild=True).counts["clusters_resumed"] == 0
+    assert rows(site) == before
 
 
 @LONG

@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from models import clear_names
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.fact_fingerprints import FactFingerprints, fingerprint_facts
 from models.kafka.cluster.facts import ClusterFacts, learn
 from models.kafka.groups.group_stage import GroupStage
+from models.state_codec import UnreadableState
 from parsers.reading.reader import ReadOptions
 from parsers.redaction.pseudonyms import KINDS, Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
@@ -25,7 +27,7 @@ from pipelines.jobs.replay import group_snapshots as snapshots
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, StoredCheckpoints, plan_resume
 from pipelines.jobs.run import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
-from pipelines.transforms.replay_checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules
+from pipelines.transforms.replay_checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules, CheckpointSeal
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse.delta_sql import micros_of
 from pipelines.warehouse.warehouse import Warehouse
@@ -35,6 +37,7 @@ from tests.pipelines.site import Site
 RULES = CheckpointRules(events=10, events_per_row=0.0, lags_seconds=(120.0, 660.0, 1500.0))
 US = 1_000_000
 READ = ReadOptions(clusters=[(None, "c")])
+REDACTION = Redaction(KINDS, b"a key that is long enough")
 LATE = "clients/orders-1.log"
 """A file that comes last, though most of it is old."""
 
@@ -100,10 +103,10 @@ def garble(site: Site, group: str) -> None:
     assert garbled
 
 
-def assert_as_rebuilt(site: Site) -> None:
+def assert_as_rebuilt(site: Site, read: ReadOptions = READ) -> None:
     """The tables are those of a run that begins anew."""
     before = rows(site)
-    whole = site.run(read=READ, rebuild=True, snapshots=RULES)
+    whole = site.run(read=read, rebuild=True, snapshots=RULES)
     assert whole.counts["groups_resumed"] == 0
     assert rows(site) == before
 
@@ -150,14 +153,34 @@ def test_rows_that_were_final_are_not_made_again_and_a_file_that_comes_late_disc
 
 @LONG
 @pytest.mark.spark
-def test_where_names_are_hidden_no_state_stays(spark: object, site: Site, day: Path) -> None:
-    """States hold the names."""
+def test_where_names_are_hidden_a_run_resumes_from_encrypted_checkpoints(spark: object, site: Site, day: Path) -> None:
+    hidden = dataclasses.replace(READ, redaction=REDACTION)
     bring(site, day, "00:20:00", without=LATE)
-    site.run(read=READ, snapshots=RULES)
+    site.run(read=hidden, snapshots=RULES)
     assert site.table("group_snapshots")
-    hidden = dataclasses.replace(READ, redaction=Redaction(KINDS, b"a key that is long enough"))
-    site.run(read=hidden, snapshots=RULES, rebuild=True)
-    assert site.table("group_snapshots") == []
+    assert not any("{" in row["state"] for row in site.table("group_snapshots"))
+    bring(site, day, "00:40:00", without=LATE)
+    grown = site.run(read=hidden, snapshots=RULES)
+    assert (grown.counts["groups_resumed"], grown.counts["states_unreadable"]) == (grown.counts["groups_replayed"], 0)
+    assert_as_rebuilt(site, hidden)
+
+
+def test_a_sealed_checkpoint_is_read_under_its_key_alone() -> None:
+    seal = CheckpointSeal(REDACTION)
+    pseudonym = REDACTION.name("orders")
+    seal.learn({pseudonym: "orders"})
+    stored = seal.close('{"group": "orders"}')
+    assert "orders" not in stored
+    assert seal.close('{"group": "orders"}') == stored
+    assert CheckpointSeal(REDACTION).open(stored) == '{"group": "orders"}'
+    assert clear_names.clear(pseudonym) == "orders"
+    for other in (Redaction(KINDS, b"another key that is long"), REDACTION):
+        with pytest.raises(UnreadableState):
+            CheckpointSeal(other).open(stored if other is not REDACTION else stored[:-8])
+
+
+def test_without_redaction_a_checkpoint_is_text() -> None:
+    assert CheckpointSeal().open(CheckpointSeal().close("state")) == "state"
 
 
 def line(name: str, second: int, **values: object) -> Event:
