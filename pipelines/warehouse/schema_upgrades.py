@@ -13,13 +13,16 @@ from pipelines.errors import TableMismatch
 from pipelines.schema.columns import INSTANT
 from pipelines.schema.tables import Table
 from pipelines.warehouse import delta_sql as delta
+from pipelines.warehouse.first_commit import CONSTRAINT_PREFIX, commit_creation
 from pipelines.warehouse.migrations import TABLES_VERSION, VERSION_PROPERTY, steps_of
 
 _log = logging.getLogger(__name__)
 
 _INDEXED = "delta.dataSkippingStatsColumns"
 _CHECK_NAME = "declared"
-_CHECK = f"delta.constraints.{_CHECK_NAME}"
+_CHECK = f"{CONSTRAINT_PREFIX}{_CHECK_NAME}"
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+"""Settings of a session for all new tables, which only Spark applies."""
 
 KEEP_HOURS = 168
 """Minimum hours to keep unreferenced files.
@@ -46,7 +49,7 @@ class ExistingTable:
         return int(self.properties.get(VERSION_PROPERTY) or 1)
 
 
-def create(spark: SparkSession, path: str, table: Table) -> None:
+def create(spark: SparkSession, path: str, table: Table, *, is_local: bool) -> None:
     """Create an empty table unless it exists."""
     # delta-rs also writes entries of runs and alerts. It derives columns from its data.
     schema = table.spark_schema(strict=table.layer != "ops")
@@ -59,6 +62,9 @@ def create(spark: SparkSession, path: str, table: Table) -> None:
     check = _checked(table)
     if check is not None:
         properties[_CHECK] = check
+    as_set_by_user = any(name.startswith(_DEFAULTS) for name in spark.conf.getAll)
+    if is_local and not as_set_by_user and commit_creation(path, schema, table.description, properties, table.clustering):
+        return
     delta.create(spark, path, schema, table.description, properties, table.clustering)
 
 

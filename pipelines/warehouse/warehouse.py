@@ -173,7 +173,7 @@ class Warehouse:
 
     def _create(self, table: Table) -> None:
         try:
-            create(self.spark, self.path(table.name), table)
+            create(self.spark, self.path(table.name), table, is_local=self._local)
         except Exception:
             # Of two runs that start at the same time, the second one finds the register created.
             if self._look(table.name) is None:
