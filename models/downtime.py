@@ -12,15 +12,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from models.causes import RootCause
+from models.tolerances import real
 from models.units import US_PER_SECOND
 
 if TYPE_CHECKING:
     from models.rows import Rebalance
 
-P = TypeVar("P")
-
 NAMELESS = "a member that no line names"
 """Stands for such members among the names of others."""
+
+SHORTEST_SECONDS = real("incidents.shortest_seconds")
+"""Downtimes shorter than this count as none."""
+
+P = TypeVar("P")
 """Person."""
 N = TypeVar("N", bound=Hashable)
 """Name of a person."""

@@ -34,8 +34,8 @@ class Shares:
 UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE = 0.91
 """Share of verdicts that one flipped bit leaves unchanged.
 
-1,851 of 2,031 rebalances that a damaged gzip file still shows: 1,000 files of the labelled corpora (`python -m tests.reliability flipped-
-bits --count 1000`).
+1,851 of 2,031 rebalances that a damaged gzip file still shows: 1,000 files of the labelled corpora
+(`python -m tests.reliability flipped-bits --count 1000`).
 """
 
 
@@ -49,9 +49,8 @@ FIRST_OF_ONE_KNOWN = Shares(
     {Cause.NEW_GROUP: 0.55, Cause.MEMBER_JOIN: 0.43}, "assumed: a group most often has more members than the one whose log is there"
 )
 SEEN_FIRST = Prior(0.9, "782 of 790, held low: members whose logs are missing may have acted first, and nothing would show it")
-EMPTIED_BY_LEAVE = Shares(
-    {Cause.MEMBER_LEAVE: 0.98, Cause.POLL_TIMEOUT: 0.08}, "the only members can leave unlogged, but never expire so; poll timeouts: assumed"
-)
+EMPTIED_BY_LEAVE = Prior(0.98, "the only members can leave unlogged, but never expire so")
+ONE_POLLED_LATE = Prior(0.08, "assumed: that its only member left because it polled too late")
 ALL_POLLED_LATE = Prior(0.03, "assumed: that all of several poll too late at once is rare")
 EMPTIED_BY_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.35}, "assumed: who expires last started nothing")
 VANISHED = Shares({Cause.MEMBER_LEAVE: 0.85, Cause.POLL_TIMEOUT: 0.12}, "assumed")

@@ -23,6 +23,7 @@ from dashboards.view import answer as data
 from dashboards.view.row_access import Row, column, evidence, name_of
 from dashboards.wording.story import savings
 from dashboards.wording.units import MICROSECONDS
+from models.downtime import PROTOCOLS_WITHOUT_STOP, is_cooperative
 
 _LEFT = frozenset({"left", "expired", "evicted", "fenced", "removed"})
 """Ends of members after which their group must rebalance."""
@@ -131,7 +132,7 @@ def _goes_on(row: Row) -> bool:
 
     This holds for the newer protocols and for cooperative assignors.
     """
-    return column(row, "protocol") in data.NEWER_PROTOCOLS or "cooperative" in (column(row, "assignor") or "")
+    return column(row, "protocol") in PROTOCOLS_WITHOUT_STOP or is_cooperative(column(row, "assignor"))
 
 
 def _advice(row: Row) -> tuple[Advice, ...]:

@@ -6,14 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from conf.causes import causes
-from dashboards.view.answer import SEVERITIES, Incident
+from dashboards.view.answer import LIKELY, SEVERITIES, Incident
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording.durations import duration
 from dashboards.wording.units import counted, listed, share
 from models.downtime import NAMELESS
 
-LIKELY = 0.6
-"""Minimum mean confidence of a cause told without reserve."""
 HELD_UP_SHARE = 0.5
 """Minimum share of the stopped time for waiting to be what happened."""
 

@@ -8,15 +8,13 @@ from dashboards.view.answer import LIKELY, Answer, Outage
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording.durations import duration
 from dashboards.wording.units import Clock, counted
+from models.downtime import SHORTEST_SECONDS
 
 CONTESTED_SECONDS = 60.0
 """Minimum time without exactly one owner for a queue to be a headline.
 
 A handover takes less.
 """
-
-SHORTEST_SECONDS = 0.0005
-"""Downtimes shorter than this count as none."""
 
 
 def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) -> Iterator[str]:

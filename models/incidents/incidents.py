@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from models.clear_names import clear
-from models.downtime import NAMELESS, Waits, goes_on, stopped_seconds, waited_seconds
+from models.downtime import NAMELESS, SHORTEST_SECONDS, Waits, goes_on, stopped_seconds, waited_seconds
 from models.ids import make_id
 from models.incidents.headline_facts import (
     ActionsTogether,
@@ -476,10 +476,6 @@ def _doubt(rows: Sequence[Rebalance]) -> float | None:
     """Mean confidence of a cause, None if it is sure enough."""
     mean = sum(row.confidence for row in rows) / len(rows) if rows else 0.0
     return None if mean >= LIKELY else mean
-
-
-SHORTEST_SECONDS = real("incidents.shortest_seconds")
-"""Downtimes shorter than this count as none."""
 
 
 SEVERITY_RANKS = {"critical": 0, "warning": 1, "info": 2}

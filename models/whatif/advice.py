@@ -111,7 +111,7 @@ class Advice:
 def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Scope] = ()) -> Advice:
     """Search the settings of one group, and those for parts of its history.
 
-    `varied` is whether what helps is run with delays that the logs leave open, too. A rebalance that stops the group and
+    `is_varied` is whether what helps is run with delays that the logs leave open, too. A rebalance that stops the group and
     has no end is left out: how long it lasts is unknown, so no setting can be said to spare it.
     """
     rows = [row for row in history.rows if row.outcome != "open" or not stopped_seconds(row)][-LAST_ROWS:]

@@ -90,7 +90,7 @@ class WhatIfResult:
 def under(history: GroupHistory, configuration: Configuration, *, is_varied: bool = True) -> WhatIfResult:
     """A group under another configuration.
 
-    `varied` is whether delays that the logs leave open are tried as well.
+    `is_varied` is whether delays that the logs leave open are tried as well.
     """
     made = WhatIfResult(history.cluster, history.group, [Change(row) for row in history.rows], fewest=len(history.rows))
     made.spans = [span_of(row) for row in history.rows]

@@ -14,7 +14,7 @@ from parsers.catalogue.templates import Template
 class Match(NamedTuple):
     """A recognised record.
 
-    `columns` are fields with a column of their own, `fields` all others. `ambiguous`: ids contain the fixed words of
+    `columns` are fields with a column of their own, `fields` all others. `is_ambiguous`: ids contain the fixed words of
     the message; then `event` is None, and `columns` holds the values common to all readings.
     """
 

@@ -46,7 +46,7 @@ _COLLECTION = re.compile(r"(?:[A-Z][A-Za-z]*\((.*)\)|\[(.*)\])", re.DOTALL)
 class SlotType:
     """One slot type.
 
-    `tight` is the regular expression of its common form, `spaced` is True if spaces are common in it. A type with
+    `tight` is the regular expression of its common form, `is_spaced` is True if spaces are common in it. A type with
     `several` parses to a mapping of these fields, and renders from the fields in `needs`. `quick` parses text matched
     by the tight form with fewer checks. `filler` is written for an unreported slot without a value.
     """

@@ -84,7 +84,7 @@ class Openings:
     def byte_places(self, data: Buffer, *, is_telling: bool = False) -> tuple[Ints, Ints]:
         """Byte positions of prefixes, and of messages without one.
 
-        With `telling`, without those that are seldom read.
+        With `is_telling`, without those that are seldom read.
         """
         count, last = self._heads, len(self._texts) - 1
         search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long

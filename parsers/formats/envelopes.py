@@ -231,7 +231,7 @@ class _Taker:
     def take(self, first: int, last: int, text: bytes, stamp: bytes | None, *, is_spread: bool) -> None:
         """Add the text of one envelope.
 
-        With `spread` its lines are separate lines of the file.
+        With `is_spread` its lines are separate lines of the file.
         """
         parts = text.split(b"\n")
         for at, part in enumerate(parts):

@@ -84,7 +84,7 @@ class TimeStamp(NamedTuple):
 class DateFormat:
     """A way to write times.
 
-    `iso` stamps begin with `yyyy-MM-dd HH:mm:ss` at fixed places.
+    `is_iso` stamps begin with `yyyy-MM-dd HH:mm:ss` at fixed places.
     """
 
     pattern: str

@@ -117,7 +117,7 @@ def _ends(length: int) -> list[int]:
 def length_if_begins_as(source: SourceFile, known: Sequence[Checkpoint], *, are_alike: bool = False) -> int | None:
     """Length of content that agrees with its last known checkpoint, else None.
 
-    Only checkpoints within the content count. Of compressed content that looks unchanged (`alike`) only the beginning
+    Only checkpoints within the content count. Of compressed content that looks unchanged (`are_alike`) only the beginning
     is read, and the position of that checkpoint is returned. Raises OSError.
     """
     if source.is_plain:

@@ -58,6 +58,10 @@ _ATTEMPTS = 3
 _log = logging.getLogger(__name__)
 
 
+def ignore_stage(_name: str) -> None:
+    """Do nothing as a stage of a run begins."""
+
+
 @dataclass(slots=True)
 class RunOptions:
     """Options of a run.
@@ -88,7 +92,8 @@ class RunOptions:
     """Schema, or catalog and schema, for the tables' names; empty for none."""
     more_runs_follow: bool = False
     """True if other runs follow in this process and Spark session."""
-    on_stage: Callable[[str], object] = len  # does nothing with the name of a stage that begins
+    on_stage: Callable[[str], object] = ignore_stage
+    """Called with the name of each stage as it begins."""
 
 
 @dataclass(slots=True)
@@ -107,7 +112,7 @@ class RunOutcome:
     """Errors outside the run that did not prevent its publication."""
     was_skipped: bool = False
     """True if nothing was new and Spark was not started."""
-    on_stage: Callable[[str], object] = len
+    on_stage: Callable[[str], object] = ignore_stage
 
     @property
     def has_changed(self) -> bool:

@@ -168,7 +168,7 @@ def parse(
 def _write(copy: IO[bytes], parts: Iterable[tuple[int, pa.Buffer]], *, is_marked: bool) -> str | None:
     """Write a copy of a file; return what is wrong with it, or None.
 
-    `marked`: the file begins with a byte order mark.
+    `is_marked`: the file begins with a byte order mark.
     """
     expected = 0
     if is_marked:

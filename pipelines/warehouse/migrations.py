@@ -1,9 +1,8 @@
 """Migrations of tables from older versions to the current one, forward only.
 
-Added columns need no entry; they are null in old rows. Neither do renamed ones, which `Column.former` names
-and `schema_upgrades` renames. Each
-table stores its version in the property `groupscope.schema_version`, which is raised after all steps, so an interrupted
-migration is repeated.
+Added columns need no entry; they are null in old rows. Neither do renamed ones, which `Column.former` names and `schema_upgrades`
+renames. Each table stores its version in the property `groupscope.schema_version`, which is raised after all steps, so an
+interrupted migration is repeated.
 """
 
 from __future__ import annotations

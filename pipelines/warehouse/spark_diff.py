@@ -34,7 +34,7 @@ class Watch:
 def difference(table: Table, wanted: DataFrame, present: DataFrame, *, is_old: bool = False) -> DataFrame:
     """Rows to change in `present` so that it equals `wanted`, with their action.
 
-    Rows are matched by the table's key and compared by content, without `run_id`. With `old` a column `_old` holds the
+    Rows are matched by the table's key and compared by content, without `run_id`. With `is_old` a column `_old` holds the
     previous row.
     """
     keys = [f"_key{index}" for index in range(len(table.key))]

@@ -117,7 +117,7 @@ def _head() -> Iterator[str]:
     yield "<!-- Written by `make accuracy`; it takes some minutes and needs the labelled corpora. -->"
     yield ""
     yield "Measured on logs of real brokers and clients under injected faults, whose truth was recorded beside the logs and never"
-    yield "derived from them. Both group protocols are in. *Cause named*: the true cause is the verdict or among its rivals. *Brier"
+    yield "derived from them. Classic and consumer groups are scored. *Cause named*: the true cause is the verdict or a rival. *Brier"
     yield "score*: mean squared distance of confidence from being right; *confidence gap*: mean confidence less share of right causes."
     yield "*Surely wrong*: verdicts with a confidence above 0.9 that are wrong."
 

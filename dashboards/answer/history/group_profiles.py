@@ -116,7 +116,8 @@ def profiles(
 ) -> list[GroupProfile]:
     """Profile of each group, the longest stopped first.
 
-    `pairs` are rows of rebalances and their views."""
+    `pairs` are rows of rebalances and their views.
+    """
     groups: defaultdict[tuple[str, str, str], _Group] = defaultdict(_Group)
     for row, item in pairs:
         _add(groups[item.cluster, item.system, item.group], row, item, files)

@@ -26,7 +26,8 @@ class Period:
 def periods(begin: int, end: int, step: str, clock: Clock) -> list[Period]:
     """Hours, days or weeks that contain an interval.
 
-    They are those of the clock's zone; weeks begin on Monday."""
+    They are those of the clock's zone; weeks begin on Monday.
+    """
     at = clock.at(begin).replace(minute=0, second=0, microsecond=0)
     if step != "hour":
         at = at.replace(hour=0)

@@ -25,7 +25,8 @@ One in each hour is what people on call describe as unstable."""
 class GroupPeriod:
     """A group in one period.
 
-    `score` is None if the logs do not cover it."""
+    `score` is None if the logs do not cover it.
+    """
 
     period: Period
     covered_seconds: float

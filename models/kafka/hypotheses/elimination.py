@@ -91,8 +91,8 @@ def _emptied(context: RebalanceContext, leaves: list[MemberAction], expiries: li
     The only members can leave it unlogged, but never expire so.
     """
     if leaves or not expiries:
-        late = weights.ALL_POLLED_LATE.value if has_whole_group_left(context) else weights.EMPTIED_BY_LEAVE[Cause.POLL_TIMEOUT]
-        by_will = weights.EMPTIED_BY_LEAVE[Cause.MEMBER_LEAVE] - late
+        late = (weights.ALL_POLLED_LATE if has_whole_group_left(context) else weights.ONE_POLLED_LATE).value
+        by_will = weights.EMPTIED_BY_LEAVE.value - late
         return [Hypothesis(Cause.MEMBER_LEAVE, by_will, leaves), Hypothesis(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
     shares = weights.EMPTIED_BY_EXPIRY.of.items()
     return [Hypothesis(cause, share, expiries if cause is Cause.SESSION_TIMEOUT else [], REQUEST_LOG) for cause, share in shares]

@@ -20,7 +20,7 @@ from models.rows import KAFKA, Broker, PartitionPlacement
 class Placement:
     """Placement of a partition at the end of the logs.
 
-    `sure` is True if a line named all its replicas.
+    `is_sure` is True if a line named all its replicas.
     """
 
     topic: str

@@ -19,7 +19,7 @@ class Shortage:
     """A time in which some replicas were not in sync.
 
     `started_at` is in microseconds, None if it is before the logs. `isr` is the smallest ISR; `missing` are all replicas
-    that were out of it at some time. `sure` is True if a line named the replicas.
+    that were out of it at some time. `is_sure` is True if a line named the replicas.
     """
 
     started_at: int | None

@@ -43,7 +43,7 @@ def _place(history: PartitionHistory) -> Place:
 class LeadershipMove:
     """A move of a leadership to another broker.
 
-    `back` is True if that broker may have led the partition before.
+    `is_back` is True if that broker may have led the partition before.
     """
 
     at: int

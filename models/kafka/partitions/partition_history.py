@@ -59,8 +59,8 @@ than 200 brokers are unheard of; a larger number is damaged input. The limit kee
 class Leadership:
     """A partition's leadership from one leader epoch on.
 
-    `at` is in microseconds; `leader` is NO_LEADER for a vacancy. `isr` is the ISR at its beginning, None if unknown. A
-    `guessed` epoch is the previous one plus one.
+    `at` is in microseconds; `leader` is NO_LEADER for a vacancy. `isr` is the ISR at its beginning, None if unknown. If
+    `is_guessed`, the epoch is the previous one plus one.
     """
 
     epoch: int | None

@@ -61,7 +61,7 @@ class SuspectedFailures:
     def refused(self, node: str, event: Event, at: int, *, is_watched: bool = True) -> Event | None:
         """Record a refused connection.
 
-        Returns the line that proves a departure, None while there is too little evidence. `watched`: there is a controller, which
+        Returns the line that proves a departure, None while there is too little evidence. `is_watched`: there is a controller, which
         would tell itself.
         """
         if is_watched and self.is_reported(node, at):

@@ -169,7 +169,7 @@ class UnloggedEpochs:
         """Steps at the logs' end: an epoch that nobody named any more."""
         yield from self.until(FOREVER)
         turn = self.turn
-        if turn is not None and self.epoch is not None and self.told_from is None and (turn.robbed or turn.shown is GIVEN):
+        if turn is not None and self.epoch is not None and self.told_from is None and (turn.robbed or turn.shown == GIVEN):
             yield from self._unlogged_until(self.epoch + 1, turn.sign, turn)
 
     @property

@@ -44,7 +44,7 @@ class Judge:
         self.routes = routes
         self._assignments = AssignmentJudge(group, routes)
         self._before: dict[ClientProcess, AllocationRun] = {}
-        self._seen: dict[int, tuple[str, ...] | None] = {}
+        self._seen: dict[ClientProcess, tuple[str, ...] | None] = {}  # list behind the last run of each client
         self._fitting: list[tuple[ClientList, tuple[str, ...] | None, bool]] = []  # version of each list that the current run may have used
         self._queues: dict[tuple[str, int], list[Queue]] = {}
         self._shares: dict[tuple[int, str, int], dict[str, frozenset[tuple[str, str]]] | None] = {}
@@ -63,21 +63,20 @@ class Judge:
     def _judge(self, run: AllocationRun) -> Verdict:
         before = self._before.get(run.life)
         self._before[run.life] = run
+        seen_before = self._seen.pop(run.life, None)
         if run.is_assigned:
             return self._assignments.verdict(run, before)
         trigger, woken = self._trigger(run)
         self._fitting = [(client_list, *self._fits(run, client_list)) for client_list in self.group.lists.values()]
-        seen = self._list_of()
-        self._seen[id(run)] = seen
-        verdict = self._plain(run, before) or self._first(run, before) or self._inputs(run, before, woken, seen)
+        seen = self._seen[run.life] = self._list_of()
+        verdict = self._first(run) if before is None else self._plain(run, before)
+        verdict = verdict or self._inputs(run, before, woken, seen_before, seen)
         verdict.trigger = trigger
         return verdict
 
     # -- causes that need no lists ---------------------------------------------------------------------------------
 
-    def _plain(self, run: AllocationRun, before: AllocationRun | None) -> Verdict | None:
-        if before is None:
-            return None
+    def _plain(self, run: AllocationRun, before: AllocationRun) -> Verdict | None:
         if _mode(run) != _mode(before):
             return Verdict("message_request_mode", weights.MODE_DIFFERS.value)
         same = (run.queues, run.clients) == (before.queues, before.clients)
@@ -87,9 +86,7 @@ class Judge:
             return Verdict("pull_expired", weights.OWN_LINE_OF_RUN.value, {run.life.client_id: "pull_expired"})
         return None
 
-    def _first(self, run: AllocationRun, before: AllocationRun | None) -> Verdict | None:
-        if before is not None:
-            return None
+    def _first(self, run: AllocationRun) -> Verdict | None:
         life = run.life
         routed = self.routes.first_seen(life.file, run.topic, life.begun_at - US_PER_SECOND)
         border = LATE_ROUTE_US if run.topic.startswith(RETRY) else FIRST_US
@@ -102,7 +99,7 @@ class Judge:
                 others = {"consumer_stop": weights.STOP_AS_LOG_BEGINS.value}
                 return Verdict("consumer_start", weights.RUN_AS_LOG_BEGINS.value, alternatives=others)
             return Verdict("consumer_start", weights.RUN_AT_START.value, offenders)
-        earlier_at = self._run_before(run, before, self._trigger(run)[1])
+        earlier_at = self._run_before(run, None, self._trigger(run)[1])
         client_list = self._primary()
         listed_count = len(client_list.versions[client_list.index_at(earlier_at + SLACK_US)])
         enough = run.queues is None or run.queues >= max(run.clients or 0, listed_count)  # otherwise an earlier share may have been empty
@@ -113,9 +110,16 @@ class Judge:
 
     # -- differences to the previous run ---------------------------------------------------------------------------
 
-    def _inputs(self, run: AllocationRun, before: AllocationRun | None, woken: int, seen: tuple[str, ...] | None) -> Verdict:
+    def _inputs(
+        self,
+        run: AllocationRun,
+        before: AllocationRun | None,
+        woken: int,
+        seen_before: tuple[str, ...] | None,
+        seen: tuple[str, ...] | None,
+    ) -> Verdict:
         earlier_at = self._run_before(run, before, woken)
-        earlier = self._seen.get(id(before)) if before is not None and before.asked_at >= earlier_at - SLACK_US else None
+        earlier = seen_before if before is not None and before.asked_at >= earlier_at - SLACK_US else None
         client_list = self._primary()
         if earlier is None:
             earlier = client_list.versions[client_list.index_at(earlier_at + SLACK_US)]

@@ -46,7 +46,7 @@ class _Episode:
 class ConsumptionImpact:
     """Effects of one topic's windows on consumption.
 
-    `owned` is False if queues have no single owner by design.
+    `is_owned` is False if queues have no single owner by design.
     """
 
     windows: list[OwnershipWindow]

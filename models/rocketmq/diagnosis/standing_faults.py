@@ -216,7 +216,7 @@ def _fault(kind: str, spans: Sequence[_Span], end: int, facts: FaultFacts) -> St
 def _together(spans: Sequence[_Span], *, is_twice: bool) -> tuple[int, int]:
     """First and last time at which values differed.
 
-    With `twice`, at which two processes had the same value.
+    With `is_twice`, at which two processes had the same value.
     """
     edges = sorted([(span.low, 1, span.value) for span in spans] + [(span.high, 0, span.value) for span in spans])
     counts: Counter[str] = Counter()

@@ -378,7 +378,7 @@ class UnloggedClients:
     def _route_at(self, topic: str, life: ClientProcess, at: int, *, is_sure: bool) -> int:
         """Index of the topic's route known to a client.
 
-        If its share changed for certain (`sure`) it knew the latest; the first known route counts before its time too.
+        If its share changed for certain (`is_sure`) it knew the latest; the first known route counts before its time too.
         """
         steps = self.routes.over_time(topic)
         return max(bisect_right(steps, at, key=lambda step: step[0] if is_sure else self._polled(life, step[0])) - 1, 0)

@@ -39,7 +39,7 @@ class Stretch:
 class Life:
     """One process of a member.
 
-    `end_ms` is None if it still runs at the end of the logs; `orderly` is whether it closes its consumer; `heard_ms` is
+    `end_ms` is None if it still runs at the end of the logs; `is_orderly` is whether it closes its consumer; `heard_ms` is
     the last contact of one that is killed, if that is known.
     """
 
@@ -106,7 +106,7 @@ class Act:
     """An action of a member at a time; `lasts_ms` of stretches."""
 
     at_ms: int
-    kind: str  # start, contact, close, kill, held, busy, nudge
+    kind: str  # start, contact, commit, close, kill, held, busy, nudge
     member: str
     lasts_ms: int = 0
 

@@ -1,8 +1,8 @@
-"""Clients and brokers of the simulator, without logs and without dice.
+"""Clients and brokers of the simulator, without logs and with fixed delays.
 
-Log lines change nothing about rebalances and are left out, and so are commits but the last one before a silence: it
-prolongs the session. Delays that the simulator draws by lot are taken
-at their middle, so that two runs differ by their configuration alone.
+Log lines change nothing about rebalances and are left out, and so are commits but the last one before a silence: it prolongs the
+session. Delays that the simulator draws by lot are taken at their middle, so that two runs differ by their configuration alone.
+Heartbeats are only computed here; sessions end in the reference coordinator (`classic.rebalance.expire_session`).
 """
 
 from __future__ import annotations

@@ -219,7 +219,8 @@ class Course:
 def course_of(lines: GroupLines, group: str) -> Course:
     """The model that follows a group's lines.
 
-    Raises UsageError for a version that has no model."""
+    Raises UsageError for a version that has no model.
+    """
     from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
     from models.kafka.conformance.tracker import Tracker
     from models.kafka.conformance.version_hints import policy_of

@@ -75,7 +75,8 @@ Budget: TypeAlias = Callable[[str], float | None]
 def used(profile: GroupProfile, budget: Budget) -> float | None:
     """Part of its weekly budget that a group uses.
 
-    If the logs cover less than a week, the part used so far."""
+    If the logs cover less than a week, the part used so far.
+    """
     from dashboards.answer.history.group_profiles import WEEK
 
     allowed = budget(profile.group)

@@ -30,7 +30,7 @@ TEXT_MAX = 300
 class LocatedLine:
     """A line, its record, and the rebalance it belongs to.
 
-    If `known` is False, no catalogue entry matches the line, and `event` is the record before it.
+    If `is_known` is False, no catalogue entry matches the line, and `event` is the record before it.
     """
 
     file: str

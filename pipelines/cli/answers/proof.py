@@ -1,6 +1,7 @@
 """Proof of a rebalance by the model of its coordinator.
 
-For its cause and each rival: what the model wrote beside what the log has."""
+For its cause and each rival: what the model wrote beside what the log has.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Budget:
     """Limits of a search.
 
-    `rows_max` counts the rebalances of all its groups together, None without a limit; `varied` is whether delays that the
+    `rows_max` counts the rebalances of all its groups together, None without a limit; `is_varied` is whether delays that the
     logs leave open are tried, too.
     """
 

@@ -14,12 +14,12 @@ from conf.causes import SYSTEMS, cause, causes
 from dashboards.answer import build
 from dashboards.answer.totals import HOSTLESS, Offender, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
-from models.downtime import NAMELESS, PROTOCOLS_WITHOUT_STOP
+from models.downtime import COOPERATIVE_PROTOCOLS, NAMELESS, PROTOCOLS_WITHOUT_STOP
 from pipelines.warehouse.warehouse_reader import StoredRows, any_of, text
 
 _GOES_ON = (
     f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
-    "or strpos(coalesce(assignor, ''), 'cooperative') > 0"
+    f"or strpos(coalesce(assignor, ''), 'cooperative') > 0 or assignor in ({', '.join(map(text, sorted(COOPERATIVE_PROTOCOLS)))})"
 )
 _LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"
 _DELAY = "case when root_cause = 'coordinator_pause' then 0.0 else coalesce(initial_delay_seconds, 0.0) end"

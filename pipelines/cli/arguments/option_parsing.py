@@ -151,7 +151,8 @@ def redaction_of(settings: Settings, given: ReadArguments) -> Redaction | None:
 def _key_of_this_run() -> bytes:
     """A key for this run.
 
-    Nobody keeps it, so nobody can find out a name by it."""
+    Nobody keeps it, so nobody can find out a name by it.
+    """
     from pipelines.cli.output.standard_streams import say
 
     say(f"note: the key of --redact is made for this run; for equal pseudonyms in another one, put a key into {KEY_VARIABLE}")

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from conf.causes import causes
+from dashboards.answer import build
 from dashboards.answer.build import build_answer
 from dashboards.wording.units import Clock
+from models.downtime import COOPERATIVE_PROTOCOLS, stopped_seconds
 from models.rows import GroupTransition, Person, Rebalance
 from pipelines.cli.answers import sql_ranking as ranked
 from pipelines.cli.answers.rebalance_lookup import find_rebalance
@@ -46,7 +48,7 @@ def drawn(seed: int) -> Made:
             cluster=chance.choice(["east", "west"]),
             rebalance_id=f"{chance.randrange(16):x}{number:05x}",
             protocol=chance.choice(["classic", "consumer", "share", "streams"]),
-            assignor=chance.choice([None, "range", "cooperative-sticky", ""]),
+            assignor=chance.choice([None, "range", "cooperative-sticky", "", *sorted(COOPERATIVE_PROTOCOLS)]),
             outcome=chance.choice(["stable", "empty", "open"]),
             cause=cause,
             root_cause=chance.choice([None, chance.choice(known)[1]]),
@@ -81,6 +83,12 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_the_longest(both: tuple[Made, Any], limit: int | None) -> None:
     rows, tables = both
     assert ranked.longest(tables.rebalances, limit) == ranked.longest(rows.rebalances, limit)
+
+
+def test_downtime_on_the_page_is_that_of_the_models(both: tuple[Made, Any]) -> None:
+    rows, _ = both
+    measured = [row for row in rows.rebalances if row.pause_seconds is None]
+    assert [build.rebalance(row).stopped_seconds for row in measured] == [stopped_seconds(row) for row in measured]
 
 
 @pytest.mark.parametrize("ranked_by", ["client", "member", "instance", "host"])

@@ -1,4 +1,4 @@
-"""Basis of both coordinators: timers, choices, offsets log, rules by version.
+"""Basis of all coordinators: timers, choices, offsets log, rules by version.
 
 Imports `protocol` alone. Start with `version_policy`, which lists the differences between versions.
 """

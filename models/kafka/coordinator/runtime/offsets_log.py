@@ -67,7 +67,7 @@ Written = Callable[[Error], None]
 class WriteResults:
     """Results of writes.
 
-    Writes end with `error` at once. While `held`, they end when replicas confirm or the timeout has passed.
+    Writes end with `error` at once. While `is_held`, they end when replicas confirm or the timeout has passed.
     """
 
     error: Error = Error.NONE

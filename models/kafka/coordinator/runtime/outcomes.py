@@ -47,7 +47,7 @@ class LoggedChange:
 class TimerFired:
     """A timer that fired, with or without effect.
 
-    `tied` is True if another timer had the same deadline.
+    `is_tied` is True if another timer had the same deadline.
     """
 
     at_ms: int

@@ -278,7 +278,7 @@ JAVA_SINCE = (4, 0)
 def policy_for(version: str, *, is_java: bool | None = None) -> Policy:
     """Policy of a Kafka version, such as "2.8.2" or "4.0".
 
-    `java` selects the implementation; by default Java since 4.0.
+    `is_java` selects the implementation; by default Java since 4.0.
     """
     number = parse_version(version)
     changes: dict[str, Any] = {}

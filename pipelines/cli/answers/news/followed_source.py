@@ -47,7 +47,8 @@ class FollowedSource:
     def changes(self) -> Iterator[list[News]]:
         """News after each round with new events.
 
-        The first one is about existing content."""
+        The first one is about existing content.
+        """
         replay = LiveReplay(self.options)
         rested_at, fresh = 0.0, False
         for chunks in self.source.rounds():

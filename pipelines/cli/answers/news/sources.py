@@ -41,7 +41,8 @@ class FollowedFiles:
     def rounds(self) -> Iterator[list[ParsedChunk]]:
         """Additions, round by round, without end.
 
-        The first round holds the existing content."""
+        The first round holds the existing content.
+        """
         yield self._search(is_first=True)
         while True:
             chunks = [chunk for file in self.growing.values() for chunk in file.grown()]
@@ -103,7 +104,8 @@ class FollowedStream:
     def rounds(self) -> Iterator[list[ParsedChunk]]:
         """Additions, round by round.
 
-        An empty round is a pause of the writer."""
+        An empty round is a pause of the writer.
+        """
         head, reason = b"", "it is empty"
         while True:
             data = self._next()

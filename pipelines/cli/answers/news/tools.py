@@ -20,7 +20,8 @@ SECONDS_MAX = 600
 class Tool:
     """A question: its command and options.
 
-    `subject` names what is asked about."""
+    `subject` names what is asked about.
+    """
 
     name: str
     description: str
@@ -105,7 +106,8 @@ def _split(source: Sequence[str]) -> tuple[list[str], list[str]]:
 def output_of(tool: Tool, given: Mapping[str, object], source: Sequence[str]) -> str:
     """Answer a question in a process of its own.
 
-    It cannot disturb the protocol."""
+    It cannot disturb the protocol.
+    """
     words = [sys.executable, "-m", "groupscope", *arguments_of(tool, given, source)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS_MAX, stdin=subprocess.DEVNULL, check=False)  # noqa: S603 - our own program
     if done.returncode not in (0, 1, 4):

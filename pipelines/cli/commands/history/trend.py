@@ -32,7 +32,8 @@ Releases = Annotated[
 def trend(query_options: QueryOptions, form: o.Form, period: By = "week", release: Releases = None, limit: o.Limit = 20) -> int:
     """Show groups over weeks or releases.
 
-    A period has rebalances, stopped time and a score of stability; changes beyond chance are named."""
+    A period has rebalances, stopped time and a score of stability; changes beyond chance are named.
+    """
     from dashboards.answer.history.periods import cover_of
     from dashboards.answer.history.trends import trends
     from pipelines.cli.answers import history_rows as rows

@@ -1,5 +1,6 @@
 """Incidents that were told, once their rows expire: they are told no second time, no other one is missed, and in the end all that
-is known of them goes."""
+is known of them goes.
+"""
 
 from __future__ import annotations
 
