@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parsers.redaction.pseudonyms import Redaction
     from pipelines.jobs.operations.alerts import AlertOptions, Send
     from pipelines.jobs.operations.metrics import Sample
-    from pipelines.jobs.run import RunOutcome
+    from pipelines.jobs.run_options import RunOutcome
 
     Samples = Mapping[str, list[Sample]]
 

@@ -12,10 +12,10 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from models.incidents.incidents import Limits
 from models.units import EPOCH
 from parsers.reading.reader import Discovery, ReadOptions, date_files, list_files, unmatched_globs
-from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.sources.files import printable
 from pipelines import exit_codes as codes
 from pipelines.errors import CannotWrite, ConcurrentWrite, GateFailed, NothingReadable
@@ -33,6 +32,7 @@ from pipelines.jobs.ingest.file_rows import FileRow, bytes_of
 from pipelines.jobs.ingest.inspection_cache import load_inspections, store_inspections
 from pipelines.jobs.registry.entries import RUNS, PublishedRun, RunEntry
 from pipelines.jobs.registry.failures import closed_on_error, disk_named, shown
+from pipelines.jobs.run_options import RunOptions, RunOutcome
 from pipelines.schema.tables import TABLES
 from pipelines.storage import object_stores as stores
 from pipelines.storage.uris import catalog_parts, is_uri, nothing_at
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from pipelines.jobs.registry.runs import Runs
     from pipelines.jobs.replay.replay import ReplayResult
     from pipelines.quality.gate import Result, Validation
-    from pipelines.transforms.replay_checkpoints import CheckpointRules
-    from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
+    from pipelines.warehouse.warehouse import Warehouse, WriteStamp
 
 SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
 """Input bytes up to which compilation never pays, and from which it always does."""
@@ -56,67 +55,6 @@ _ATTEMPTS = 3
 """Attempts; a killed run leaves only a few commits still in progress."""
 
 _log = logging.getLogger(__name__)
-
-
-def ignore_stage(_name: str) -> None:
-    """Do nothing as a stage of a run begins."""
-
-
-@dataclass(slots=True)
-class RunOptions:
-    """Options of a run.
-
-    `assume`, `limits` and `thresholds` are settings by name; `spark` goes to the session unchanged.
-    """
-
-    inputs: Sequence[str]
-    warehouse: str
-    read: ReadOptions = field(default_factory=ReadOptions)
-    assume: Mapping[str, int] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
-    thresholds: Mapping[str, float] = field(default_factory=dict)
-    spark: Mapping[str, str] = field(default_factory=dict)
-    rebuild: bool = False
-    """Read and replay everything that exists; rows of missing files stay."""
-    data_docs: Path | None = None
-    """Folder for pages with the gates' results, also if they stop the run."""
-    block_bytes: int = FOLD_BLOCK_BYTES
-    """A growing file is read on from the last multiple of this."""
-    stale_after: timedelta = timedelta(minutes=10)
-    """Time without a heartbeat after which a run of another host counts as dead."""
-    retention: timedelta | None = None
-    """Maximum age of content that no longer exists, None for no limit."""
-    snapshots: CheckpointRules | None = None
-    """Times of checkpoints of groups, None for the defaults."""
-    catalog: str = ""
-    """Schema, or catalog and schema, for the tables' names; empty for none."""
-    more_runs_follow: bool = False
-    """True if other runs follow in this process and Spark session."""
-    on_stage: Callable[[str], object] = ignore_stage
-    """Called with the name of each stage as it begins."""
-
-
-@dataclass(slots=True)
-class RunOutcome:
-    """Results of a run."""
-
-    run_id: str
-    exit_code: int = codes.GOOD
-    changes: dict[str, RowChanges] = field(default_factory=dict)
-    table_versions: dict[str, int] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    timings: dict[str, float] = field(default_factory=dict)
-    files: list[dict[str, Any]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    troubles: list[Exception] = field(default_factory=list)
-    """Errors outside the run that did not prevent its publication."""
-    was_skipped: bool = False
-    """True if nothing was new and Spark was not started."""
-    on_stage: Callable[[str], object] = ignore_stage
-
-    @property
-    def has_changed(self) -> bool:
-        return any(self.changes.values())
 
 
 def run(options: RunOptions) -> RunOutcome:
@@ -350,16 +288,9 @@ class _Job:
         from pipelines.jobs.ingest.idle_runs import check_versions, models_have_changed
         from pipelines.jobs.ingest.ingest import ingest
 
-        stamp = self._stamp()
+        stamp, before, rebuild = self._stamp(), self.register.before, self.options.rebuild
         with _timed(self.outcome, "open"):
-            before, rebuild = self.register.before, self.options.rebuild
-            if rebuild:
-                self.outcome.warnings += set_damaged_aside(self.options.warehouse, TABLES.keys() - {RUNS})
-            self.warehouse.open(before.table_versions if before is not None and not rebuild else None)
-            if self.options.catalog:
-                from pipelines.warehouse.catalog_names import register
-
-                self.outcome.warnings += register(self.warehouse, self.options.catalog)
+            self._open(before, rebuild=rebuild)
         if before is not None and not rebuild:
             check_versions(before, self.entry)
         settled = self._taken_back(before, stamp) and not rebuild and not (before is not None and models_have_changed(before, self.entry))
@@ -393,6 +324,16 @@ class _Job:
             self._replay_and_write(ingested.known, ingested.touched, stamp, results)
         finally:
             self._record(results, stamp)
+
+    def _open(self, before: PublishedRun | None, *, rebuild: bool) -> None:
+        """Open the tables, and give them their names in a catalog."""
+        if rebuild:
+            self.outcome.warnings += set_damaged_aside(self.options.warehouse, TABLES.keys() - {RUNS})
+        self.warehouse.open(before.table_versions if before is not None and not rebuild else None)
+        if self.options.catalog:
+            from pipelines.warehouse.catalog_names import register
+
+            self.outcome.warnings += register(self.warehouse, self.options.catalog)
 
     def _stamp(self) -> WriteStamp:
         from pipelines.warehouse.warehouse import WriteStamp

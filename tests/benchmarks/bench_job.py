@@ -25,7 +25,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipelines.jobs.run import RunOptions, RunOutcome, run
+from pipelines.jobs.run import run
+from pipelines.jobs.run_options import RunOptions, RunOutcome
 from pipelines.spark.session import Workload, get_session
 from tests.benchmarks.bench_cli import asked, tell
 from tests.benchmarks.bench_parse import RELEVANT_SHARE, Maker

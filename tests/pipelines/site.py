@@ -15,7 +15,7 @@ from pipelines.schema.tables import TABLES
 from tests.compare_paths import published
 
 if TYPE_CHECKING:
-    from pipelines.jobs.run import RunOutcome
+    from pipelines.jobs.run_options import RunOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ class Site:
 
     def run(self, *inputs: str, **options: Any) -> RunOutcome:
         """Run the job in this process, in the existing session."""
-        from pipelines.jobs.run import RunOptions, run
+        from pipelines.jobs.run import run
+        from pipelines.jobs.run_options import RunOptions
 
         if Site.empty is not None and not self.warehouse.exists():
             shutil.copytree(Site.empty, self.warehouse)

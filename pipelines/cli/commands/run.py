@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pipelines.jobs.operations.alert_bodies import AlertFormat
     from pipelines.jobs.operations.alerts import AlertOptions, Send
-    from pipelines.jobs.run import RunOptions, RunOutcome
+    from pipelines.jobs.run_options import RunOptions, RunOutcome
     from pipelines.warehouse.warehouse import RowChanges
 
 DAYS_MAX = 36_500
@@ -144,7 +144,7 @@ def run(
     verbose: o.Verbose = False,
 ) -> int:
     """Read logs into Delta tables, with Spark; reading them twice changes nothing."""
-    from pipelines.jobs.run import RunOptions
+    from pipelines.jobs.run_options import RunOptions
 
     require("spark")
     seconds = _interval(every, once=once, rebuild=rebuild)

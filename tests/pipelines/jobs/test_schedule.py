@@ -25,7 +25,7 @@ from pipelines.cli.output.standard_streams import Messenger, ReaderGone
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.operations.alerts import AlertOptions
 from pipelines.jobs.operations.metrics import RunFacts, kept_samples, metrics_text
-from pipelines.jobs.run import RunOptions, RunOutcome
+from pipelines.jobs.run_options import RunOptions, RunOutcome
 from pipelines.schema.tables import TABLES
 from tests.conftest import ROOT
 from tests.pipelines.jobs.operations.test_operation import VERSIONS, incident, write
@@ -113,7 +113,7 @@ def test_a_run_that_gives_way_leaves_the_metrics_of_the_other_one(followers: Run
 TALKATIVE = """
 import logging, os, subprocess, sys, threading, warnings
 from pipelines.cli.main import run
-from pipelines.jobs.run import RunOutcome
+from pipelines.jobs.run_options import RunOutcome
 
 def work(options):
     logging.getLogger("pipelines.jobs").warning("incident %s\\ncould not be told", "i1")

@@ -19,7 +19,7 @@ from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.analysis.spill import EventStore
 from pipelines.jobs.replay import cluster_snapshots
-from pipelines.jobs.run import RunOutcome
+from pipelines.jobs.run_options import RunOutcome
 from pipelines.transforms.outage_replay import OutageReplay
 from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, STATE, CheckpointBoundary, CheckpointRules
 from pipelines.warehouse.delta_sql import micros_of

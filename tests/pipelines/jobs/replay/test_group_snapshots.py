@@ -25,7 +25,7 @@ from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay import group_snapshots as snapshots
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, StoredCheckpoints, plan_resume
-from pipelines.jobs.run import RunOutcome
+from pipelines.jobs.run_options import RunOutcome
 from pipelines.simulate.run import read_scenario, simulate
 from pipelines.transforms.replay_checkpoints import CheckpointBoundary, CheckpointRecorder, CheckpointRules, CheckpointSeal
 from pipelines.versions import catalogue_version, model_version
