@@ -206,3 +206,14 @@ def test_offsets_are_kept_as_long_as_the_version_does_by_default(
         story.add(-400, f"INFO Kafka version : {version} (org.apache.kafka.common.utils.AppInfoParser)")
     (row,) = told(tmp_path, server=story).offsets_at_risk
     assert row.retention_seconds == days * 86_400
+
+
+def test_of_members_with_one_default_name_that_of_the_reason_is_named_first(tmp_path: Path) -> None:
+    """2.4: the line of the member that began it stands before the excerpt, and the others expire after it."""
+    story = Story()
+    began(story, 0, "tracks", 320, f"removing member {member('rdkafka', 1)} on heartbeat expiration")
+    for number in (2, 3, 4):
+        story.say(number / 1000, f"Member {member('rdkafka', number)} in group tracks has failed, removing it from the group")
+    story.say(2, f"Group tracks with generation 321 is now empty ({PARTITION})")
+    (row,) = told(tmp_path, server=story).rebalances
+    assert (row.cause, row.offenders[0].member_id) == ("session_timeout", member("rdkafka", 1))

@@ -5,7 +5,7 @@ By their own will, because they polled too late, by an administrator, or because
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from models import weights
 from models.causes import Cause
@@ -258,7 +258,7 @@ def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> li
         action = min(expiries.values(), key=lambda a: a.at)
     actor = context.actor(action) if action else None
     returned = context.joiners.get(actor) if actor and not context.is_ambiguous(actor) else None
-    first = sorted(expiries.values(), key=lambda a: (context.actor(a) != actor, a.at)) or ([action] if action else [])
+    first = _all_expired(context, expiries.values(), action)
     if returned is not None and action is not None and context.window.outcome != "empty":
         sure = (weights.EXPIRED_SOMETIME_AND_SEEN_BACK if _is_time_in_doubt(action) else weights.EXPIRED_AND_SEEN_BACK).value
         again = [action, returned, *restarts(context, actor)]
@@ -267,6 +267,27 @@ def propose_expiry(context: RebalanceContext, action: MemberAction | None) -> li
         return [Hypothesis(cause, share, first) for cause, share in weights.ECHO_OF_EVICTION.of.items()]
     sure = (weights.EXPIRED_SOMETIME if action is not None and _is_time_in_doubt(action) else weights.EXPIRED).value
     return _unless_it_returned(context, action, [Hypothesis(Cause.SESSION_TIMEOUT, sure, first)], weights.EXPIRED_AND_RETURNED.value)
+
+
+def _all_expired(context: RebalanceContext, expiries: Collection[MemberAction], action: MemberAction | None) -> list[MemberAction]:
+    """Members whose sessions ran out, that of the rebalance's reason in front.
+
+    Of a name that several clients have, each member id is another member.
+    """
+    all_expired = [other for other in context.actions_of(ActionKind.EXPIRE) if context.is_effective(other)]
+    named = {other.member_id: other for other in all_expired if context.is_ambiguous(context.actor(other))}
+    named |= {other.member_id: other for other in expiries}
+    if action is None:
+        return sorted(named.values(), key=lambda other: other.at)
+    actor = context.actor(action)
+    by_id = context.is_ambiguous(actor)
+    if action.member_id not in named and (by_id or all(context.actor(other) != actor for other in expiries)):
+        named[action.member_id] = action
+
+    def is_another(other: MemberAction) -> bool:
+        return other.member_id != action.member_id if by_id else context.actor(other) != actor
+
+    return sorted(named.values(), key=lambda other: (is_another(other), other.at))
 
 
 def _is_time_in_doubt(expiry: MemberAction) -> bool:
