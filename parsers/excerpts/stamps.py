@@ -30,6 +30,7 @@ _FORMS = tuple(
         rf"(?P<year>\d{{4}})[-/.](?P<month>\d\d?)[-/.](?P<day>\d\d?){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
         rf"(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d)[ T_-]{_CLOCK}{_ZONE}",
         rf"(?P<first>\d\d?)[-/.](?P<second>\d\d?)[-/.](?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
+        rf"(?P<left>\d\d?)(?P<mark>[/.])(?P<right>\d\d?)(?P=mark)(?P<year>\d\d){_BETWEEN}{_CLOCK}{_HALF}(?![\w:])",
         rf"(?P<day>\d\d?)[ /-]{_MONTH}[ /-](?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
         rf"{_MONTH} +(?P<day>\d\d?),? (?P<year>\d{{4}}){_BETWEEN}{_CLOCK}{_HALF}{_ZONE}",
         rf"{_MONTH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<zone>UTC|GMT))? (?P<year>\d{{4}})\b",
@@ -165,6 +166,10 @@ def _month_and_day(fields: dict[str, str | None]) -> tuple[int, int]:
         return month_number(str(fields["local"])), int(fields["day"] or 0)
     if fields.get("name"):
         return _MONTHS[str(fields["name"])], int(fields["day"] or 0)
+    if fields.get("left"):
+        # With a year of two digits, slashes are mostly of the United States, who write the month first.
+        left, right = int(fields["left"] or 0), int(fields["right"] or 0)
+        return (left, right) if fields["mark"] == "/" and left <= len(_MONTHS) else (right, left)
     if fields.get("first") is None:
         return int(fields["month"] or 0), int(fields["day"] or 0)
     first, second = int(fields["first"] or 0), int(fields["second"] or 0)

@@ -369,7 +369,7 @@ class JsonLayout:
     def _first(self, document: dict[str, Any], part: str) -> Any:
         for name in self.names[part]:
             value = field_of(document, name)
-            if value is not None:
+            if value is not None and (part != "message" or isinstance(value, str)):
                 return value
         return None
 

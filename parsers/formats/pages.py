@@ -21,6 +21,12 @@ _PERCENT = re.compile(rb"%[0-9A-Fa-f]{2}")
 _ESCAPE = re.compile(rb"\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]")
 _CODES = 3
 """Coded characters in a line that is written in codes."""
+_PROCESS = re.compile(rb"(?P<time>\d\d:\d\d:\d\d(?: [AP]M)?) [\w-]+\.\d+ +\| (?P<line>.*?)\r?")
+_PROCESS_HEAD = re.compile(rb"^\d\d:\d\d:\d\d(?: [AP]M)? [\w-]+\.\d+ +\| [^\n]*\):\r?$", re.MULTILINE)
+"""A line of foreman that is only the head of a record."""
+
+_MOST_LINES = 200
+"""Lines in which values behind messages are looked for."""
 _HEX = re.compile(r"\\x([0-9A-Fa-f]{2})")
 
 _PIECE_END = re.compile(rb"(['\"])\s*[+\\]?\s*$")
@@ -41,6 +47,14 @@ _NEST = re.compile(
 
 Behind a colour, too, and within a JSON string.
 """
+
+_VALUED = re.compile(
+    rb"^(?P<lead>[^\n{]*?)(?P<message>\[(?:Consumer|ConsumerGroup|Runner|Cluster|Connection|BrokerPool)\] [^\n{]*?) "
+    rb"\{(?P<values>\"(?:groupId|memberId|broker|brokers|clientId|error|stack|topics)\":[^\n]*\})\s*$"
+)
+"""A line of kafkajs by a logger that writes values as JSON behind the message, such as winston's `printf`."""
+_LEAD_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+_LEAD_LEVEL = re.compile(rb"(?<![\w.-])(?:trace|debug|info|warn|warning|error)(?![\w-])", re.IGNORECASE)
 
 
 class Unwrapped(NamedTuple):
@@ -170,12 +184,43 @@ class NestWrapper:
     def peel(self, line: bytes) -> Unwrapped | None:
         match = _NEST.search(line)
         if match is None:
-            return None
+            return self._valued(line)
         message, values = match["message"], match["values"]
         if values is None:
             values = to_utf8(unescape_json(match["escaped"].decode("utf-8", "replace")))
-        quoted = message.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-        return Unwrapped(b'{"level":"%s","message":"%s",%s' % (match["level"], quoted, values))
+        return Unwrapped(b'{"level":"%s","message":"%s",%s' % (match["level"], _quoted(message), values))
+
+    @staticmethod
+    def _valued(line: bytes) -> Unwrapped | None:
+        """The document of a line with any lead, from which it has time and level."""
+        match = _VALUED.match(line)
+        if match is None:
+            return None
+        time, level = _LEAD_TIME.search(match["lead"]), _LEAD_LEVEL.search(match["lead"])
+        head = b'"timestamp":"%s",' % time[0] if time is not None else b""
+        level_name = level[0].upper() if level is not None else b"INFO"
+        return Unwrapped(b'{%s"level":"%s","message":"%s",%s' % (head, level_name, _quoted(match["message"]), match["values"]))
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessWrapper:
+    """Time of day and process, which foreman and its like put before each line.
+
+    A line that ends with a colon is the head of the next one, and the time stands before both, so that lines of one record stay together.
+    """
+
+    name: str = "process"
+
+    def peel(self, line: bytes) -> Unwrapped | None:
+        match = _PROCESS.fullmatch(line)
+        if match is None:
+            return None
+        text = match["line"].strip()
+        return Unwrapped(b"%s %s " % (match["time"], text), is_partial=True) if text.endswith(b"):") else Unwrapped(text)
+
+
+def _quoted(text: bytes) -> bytes:
+    return text.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
 
 
 def _rich(match: re.Match[str]) -> str:
@@ -199,6 +244,7 @@ PAGES: dict[str, Wrapper] = {
         PiecesWrapper(),
         RichTextWrapper(),
         NestWrapper(),
+        ProcessWrapper(),
     )
 }
 
@@ -218,8 +264,10 @@ def page_wrappers(sample: bytes) -> Iterator[str]:
 def code_wrappers(sample: bytes) -> Iterator[str]:
     """Names of wrappers that may be around codes or pieces."""
     yield from (name for name, code in (("percent", _PERCENT), ("escaped", _ESCAPE)) if _is_coded(sample, code))
-    if _NEST.search(sample) is not None:
+    if _NEST.search(sample) is not None or any(_VALUED.match(line) is not None for line in sample.split(b"\n", _MOST_LINES)):
         yield "nest_values"
+    if _PROCESS_HEAD.search(sample) is not None:
+        yield "process"
     if any(_goes_on(*pair) for pair in pairwise(sample.split(b"\n"))):
         yield "pieces"
 

@@ -146,7 +146,10 @@ def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
         return _unread(sample, detected, known, is_complete=is_complete)
     after, learned = max(((_read(part, form, known), form) for form in forms), key=lambda pair: pair[0][:2])
     # A single record without a time that does not begin its line is usually the rest of a cut one, and has no order among the others.
-    is_torn = after.recognised == 1 and not after.timed and not learned.shape.startswith("%m")
+    is_torn = (
+        after.recognised == 1 and not after.timed and not learned.shape.startswith("%m") and "=%m" not in learned.shape.replace(" ", "")
+    )
+    is_torn = is_torn and not openings_of(known).has_only_told(_text(part, learned))
     if after[:2] > before[:2] and not is_torn:
         return _directed(learned, after)
     return _directed(_unread(sample, detected, known, is_complete=is_complete), before)

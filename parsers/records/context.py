@@ -112,3 +112,15 @@ class Counts:
     def hint(self, line: int) -> None:
         """Keep the first of such lines."""
         self.first_hint = self.first_hint or line
+
+
+def whole_characters(raw: bytes) -> bytes:
+    """Remove an incomplete last character."""
+    for back in range(1, min(4, len(raw)) + 1):
+        byte = raw[-back]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return raw if length <= back else raw[:-back]
+        if byte < 0x80:
+            break
+    return raw.rstrip(b"\r\n")

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from parsers.excerpts.excerpt_reader import Excerpt, ExcerptReader, has_odd_time, with_times
 from parsers.excerpts.openings import openings_of
-from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
+from parsers.excerpts.told_errors import told_error
+from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, DOCUMENTS, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.timestamps import CALENDAR_US, read_iso
-from parsers.records.context import RecordSpan, failure_reason
+from parsers.records.context import RecordSpan, failure_reason, whole_characters
 from parsers.records.row_builders import EventRows, RejectedRows, UnknownRows, canonical_json
 from parsers.records.run_folding import Folder
 
@@ -39,6 +40,8 @@ _REST_OF_WORD = re.compile(r"[\w%|-]{1,64}")
 _FULL = 0.9  # part of the widest line from which on a line may have been cut
 # Words of a sentence that quotes a record.
 _PROSE = re.compile(r"(?:\b[a-z]{2,} ){2}")
+# A document of a logger that names neither itself nor a message of a library with values.
+_LEVELLED = re.compile(r'\b(?:level|severity|lvl|loglevel)"?\s*[:=]')
 MAX_FOLDS = 12
 MAX_CUTS = 3
 """Opening brackets within which a line may have been cut."""
@@ -73,9 +76,9 @@ class RecordReader:
         self.layout = self.context.format.layout
         self.partial_dates = replace(self.context.partial_dates)
         self.seen = dict(self.context.seen)
+        self._messages = {message for _, message, _ in self.seen}
         if self.context.format.shape:
             self._excerpts = ExcerptReader(self.catalogue, self.context.format.width, self.context.format.tail)
-            self._messages = {message for _, message, _ in self.seen}
 
     def decode(self, raw: bytes) -> str:
         """Decode a record.
@@ -128,6 +131,11 @@ class RecordReader:
     def _read_whole(self, text: str, place: RecordSpan, stamp: bytes | None) -> None:
         header, match = self._understand(text)
         if header is None:
+            is_of_logger = self.layout.name in DOCUMENTS and _LEVELLED.search(text) is not None
+            is_read = is_of_logger or told_error(self.catalogue, text) is not None
+            if found := list(ExcerptReader(self.catalogue).read(text)) if is_read else []:
+                self._keep_excerpts(text, place, stamp, found)
+                return
             self.reject(place, BAD_TIME if BROKEN_STAMP.match(text) else "header not understood", text)
             return
         at, odd = self._time(header, stamp)
@@ -370,6 +378,8 @@ class RecordReader:
     def _unmatched(self, place: RecordSpan, header: Header, text: str, at: int | None) -> None:
         if place.is_cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
+        elif (told := told_error(self.catalogue, text)) is not None:
+            self.recognise(place, header.level, header.logger, header.thread, text, at, is_odd=False, match=told, is_cut=False)
         elif self.catalogue.shows_unknown(header.logger, header.level, header.message, self.context.format.layout_name):
             self.note_unknown(place, header.level, header.logger, header.message, text, at)
         elif not header.is_whole and "\n" not in text:
@@ -486,15 +496,3 @@ class RecordReader:
 def _may_be_wrapped(text: str, first_end: int) -> bool:
     """Return True if the second line may continue the first."""
     return first_end < len(text) and _INDENTED.match(text, first_end) is None
-
-
-def whole_characters(raw: bytes) -> bytes:
-    """Remove an incomplete last character."""
-    for back in range(1, min(4, len(raw)) + 1):
-        byte = raw[-back]
-        if byte >= 0xC0:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return raw if length <= back else raw[:-back]
-        if byte < 0x80:
-            break
-    return raw.rstrip(b"\r\n")

@@ -8,7 +8,7 @@ that time. A line that fits several groups is not attributed.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -24,6 +24,7 @@ EVENTS_WITHOUT_GROUP = frozenset(
         "ClientClosed",
         "ClientCommitFailed",
         "ClientCoordinatorLost",
+        "ClientErrorTold",
         "ClientFenced",
         "ClientHeartbeatFailed",
         "ClientJoined",
@@ -65,6 +66,16 @@ TROUBLES = {
 }
 """Events about a client itself that also concern its group."""
 
+TOLD = "ClientErrorTold"
+TOLD_TROUBLES = {
+    "polled_late": "exceeded max.poll.interval.ms and left its group",
+    "commit_refused": "could not commit what it had read, since its group was rebalancing or had gone on without it",
+    "not_in_generation": "was refused by its coordinator, since its group was rebalancing or had gone on without it",
+    "fenced": "was fenced by another consumer with its group.instance.id",
+    "join_refused": "could not join its group and gave up",
+}
+"""Troubles of clients in the words of programs around them."""
+
 
 TOLD_MAX = 10
 """Sentences on such troubles; the rest is counted."""
@@ -72,16 +83,33 @@ TOLD_MAX = 10
 
 def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
     """Sentences on troubles of clients whose group no line names."""
+    events = list(lines)
     counts = Counter(
-        (event.place.file, event.client_id or event.instance_id or event.member_id or "a consumer", event.name) for event in lines
+        (event.place.file, event.client_id or event.instance_id or event.member_id or "a consumer", event.name) for event in events
     )
     troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in TROUBLES]
     hidden_count = len(troubles) - TOLD_MAX
     rest = [f"{hidden_count} more troubles of consumers are of groups that no line names"] if hidden_count > 0 else []
-    return rest + [
-        f"{file}: {name} {TROUBLES[event]}{f' {count} times' if count > 1 else ''}; no line names its group, so that no rebalance is told"
+    told = [
+        f"{file}: {name} {TROUBLES[event]}{_times(count)}; no line names its group, so that no rebalance is told"
         for (file, name, event), count in troubles[:TOLD_MAX]
     ]
+    return rest + told + _told_by_programs(events, {file for (file, _, _), _ in troubles})
+
+
+def _told_by_programs(events: Iterable[Event], told_files: Set[str]) -> list[str]:
+    """Sentences on what programs tell of clients, where no client tells of a trouble itself."""
+    counts = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == TOLD)
+    return [
+        f"{file}: as its program tells, a consumer {TOLD_TROUBLES[trouble]}{_times(count)}; of which group is not said, "
+        "so that no rebalance is told of it"
+        for (file, trouble), count in sorted(counts.items())
+        if file not in told_files and trouble in TOLD_TROUBLES
+    ][:TOLD_MAX]
+
+
+def _times(count: int) -> str:
+    return f" {count} times" if count > 1 else ""
 
 
 SIGHTING_TOLERANCE_US = whole("kafka.attribution.slack_us")
@@ -146,10 +174,13 @@ class Sightings:
             _note(self._anywhere, client, seen.group, seen)
 
     def attribute(self, events: Iterable[Event]) -> dict[str, list[Event]]:
-        """Attribute lines to groups; those of each group in order of time."""
+        """Attribute lines to groups; those of each group in order of time.
+
+        What a program tells of its client may be told by the client, too, and is of no group.
+        """
         homes: dict[str, list[Event]] = {}
         for event in events:
-            group = self._group_of(event)
+            group = self._group_of(event) if event.name != TOLD else None
             if group is not None:
                 homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
         for group_of_log in homes.values():

@@ -9,7 +9,7 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.incidents.line_placement import place
-from models.kafka.observations.attribution import ClientSighting, Sightings
+from models.kafka.observations.attribution import ClientSighting, Sightings, troubles_of_nobody
 from models.rows import Rebalance
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
@@ -181,3 +181,25 @@ def test_whose_line_it_is_in_a_log_is_told_where_one_client_follows_the_other(se
     event = Event("ClientPollTimedOut", 800 * S, 800 * S, LogPosition("app.log", 9, 0), Witness.CLIENT)
     ((found,),) = sightings.attribute([event]).values()
     assert (found.group, found.member_id) == ("orders", member)
+
+
+def trouble(name: str, line: int, **fields: object) -> Event:
+    return Event(name, line * S, line * S, LogPosition("app.log", line, line), Witness.CLIENT, fields=fields)
+
+
+def test_what_programs_tell_of_clients_is_told_once_and_without_a_group() -> None:
+    refused = [trouble("ClientErrorTold", line, trouble="commit_refused") for line in (1, 2)]
+    (note,) = troubles_of_nobody(refused)
+    assert note.startswith("app.log: as its program tells, a consumer could not commit")
+    assert "2 times" in note
+
+
+def test_what_a_client_tells_itself_is_not_told_again_by_its_program() -> None:
+    (note,) = troubles_of_nobody([trouble("ClientPollTimedOut", 1), trouble("ClientErrorTold", 2, trouble="polled_late")])
+    assert "as its program tells" not in note
+
+
+def test_what_programs_tell_is_of_no_group() -> None:
+    sightings = Sightings()
+    sightings.note(ClientSighting("app.log", Witness.CLIENT, "orders", None, None, None, 0, 9 * S))
+    assert sightings.attribute([trouble("ClientErrorTold", 2, trouble="polled_late")]) == {}

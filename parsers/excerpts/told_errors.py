@@ -1,0 +1,36 @@
+"""Errors that programs tell of their clients, anywhere in a record."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parsers.catalogue.catalogue import Catalogue, Match
+    from parsers.catalogue.entries import Pattern
+
+TOLD = "ClientErrorTold"
+"""Event of messages that stand within those of any program."""
+
+
+def told_patterns(catalogue: Catalogue) -> list[Pattern]:
+    """Wordings of errors that programs tell."""
+    return [pattern for pattern in catalogue.patterns if pattern.message.emits == TOLD]
+
+
+def told_error(catalogue: Catalogue, text: str) -> Match | None:
+    """The first error told in a record that is of no library itself, with its stack."""
+    words = _first_words(catalogue)
+    for found in words.finditer(text) if words is not None else ():
+        end = text.find("\n", found.start())
+        match = catalogue.match(None, None, text[found.start() : end if end >= 0 else len(text)].rstrip())
+        if match is not None and match.event == TOLD:
+            return match
+    return None
+
+
+@lru_cache(maxsize=4)
+def _first_words(catalogue: Catalogue) -> re.Pattern[str] | None:
+    words = sorted({pattern.template.literals[0] for pattern in told_patterns(catalogue)})
+    return re.compile("|".join(map(re.escape, words))) if words else None
