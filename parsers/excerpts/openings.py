@@ -97,14 +97,13 @@ class Openings:
     def byte_places(self, data: Buffer, *, is_telling: bool = False) -> tuple[Ints, Ints]:
         """Byte positions of prefixes, and of messages without one.
 
-        With `is_telling`, without those that are seldom read, nor errors in others' messages beside anything else.
+        With `is_telling`, without those that are seldom read. Errors that programs tell begin a record only where nothing else does.
         """
         count, last = self._heads, len(self._texts) - 1
         search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long
         hits = search.find_matches_as_indexes(data, overlapping=True)
-        if is_telling:
-            hits = [hit for hit in hits if hit[0] != last]
-            hits = [hit for hit in hits if hit[0] not in self._told] or hits
+        hits = [hit for hit in hits if hit[0] != last] if is_telling else hits
+        hits = [hit for hit in hits if hit[0] not in self._told] or hits
         prefixes = [start for number, start, _ in hits if number < count or number in self._told]
         plain = [
             start

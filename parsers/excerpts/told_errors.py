@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue, Match
     from parsers.catalogue.entries import Pattern
+    from parsers.excerpts.excerpt_reader import Excerpt
 
 TOLD = "ClientErrorTold"
 """Event of messages that stand within those of any program."""
@@ -17,6 +18,11 @@ TOLD = "ClientErrorTold"
 def told_patterns(catalogue: Catalogue) -> list[Pattern]:
     """Wordings of errors that programs tell."""
     return [pattern for pattern in catalogue.patterns if pattern.message.emits == TOLD]
+
+
+def without_told(excerpts: list[Excerpt]) -> list[Excerpt]:
+    """Records of one text without the errors in the stacks of others."""
+    return [excerpt for excerpt in excerpts if excerpt.match.event != TOLD] or excerpts
 
 
 def told_error(catalogue: Catalogue, text: str) -> Match | None:

@@ -14,7 +14,7 @@ from parsers.arrow_arrays import names_of_codes as picked_names
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.record_starts import opening_places
 from parsers.formats.detection import NO_HEADER
-from parsers.formats.layouts import HEADER_BYTES
+from parsers.formats.layouts import HEADER_BYTES, MESSAGES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, failure_reason
 from parsers.records.scalar_reader import MAX_FOLDS, RecordReader
@@ -133,9 +133,11 @@ def read_records(units: RecordSpans, records: RecordReader, prefilter: Prefilter
         place = units.place(unit, limit)
         start, line = int(starts[unit]), int(units.first[unit])
         raw = bytes(data[start : min(int(ends[unit]), start + limit)])
-        if line in units.orphans:
+        is_orphan = line in units.orphans
+        if is_orphan and records.context.format.layout_name != MESSAGES:
             reject_headerless(raw, place, records, prefilter)
         else:
+            records.counts.records += is_orphan  # lines before the first record may hold others, which begin otherwise
             records.read(raw, place, stamps[line] if stamps else None)
         if place.is_cut:
             records.break_runs()

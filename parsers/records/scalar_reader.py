@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from parsers.excerpts.excerpt_reader import Excerpt, ExcerptReader, has_odd_time, with_times
 from parsers.excerpts.openings import openings_of
-from parsers.excerpts.told_errors import told_error
+from parsers.excerpts.told_errors import told_error, without_told
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, DOCUMENTS, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.timestamps import CALENDAR_US, read_iso
@@ -157,7 +157,7 @@ class RecordReader:
                 return
             header, match = self._understand(text) if known else (None, None)
             if header is None or match is None or not self._is_one_record(text, header):
-                excerpts = with_times(self._excerpts.read(text), header)
+                excerpts = without_told(with_times(self._excerpts.read(text), header))
                 if excerpts:
                     self._keep_excerpts(text, place, stamp, excerpts)
                 elif known and header is not None:

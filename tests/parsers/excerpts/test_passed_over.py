@@ -8,6 +8,7 @@ from parsers.catalogue.catalogue import catalogue
 from parsers.excerpts.openings import openings_of
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from tests.parsers.reading.source_files import read_bytes
 
 BOOTED = "The broker[broker-a, 127.0.0.1:10911] boot success. serializeType=JSON and name server is 127.0.0.1:9876"
 ADDRESSES = "user specified name server address: 127.0.0.1:9876"
@@ -39,3 +40,13 @@ def test_words_of_a_message_begin_none_within_a_text_that_is_passed_over() -> No
     data = "\n".join(f"main - {text}" for text in passed_over).encode()
     _, places = openings.byte_places(data)
     assert all(data[:place].endswith(b"main - ") for place in places)
+
+
+def test_lines_before_the_first_record_are_no_damage(tmp_path: Path) -> None:
+    logger, client = "[INFO ][org.apache.kafka.common.utils.AppInfoParser]", "[Consumer clientId=a, groupId=mill] "
+    joined = (
+        f"[INFO ][org.apache.kafka.clients.consumer.internals.AbstractCoordinator] {client}Successfully joined group with generation 8\n"
+    )
+    read = read_bytes(tmp_path, f"```\n{logger} Kafka version : 1.0.0\n\n{joined}{joined.replace('=a', '=b')}```\n".encode())
+    assert [row["group"] for row in read.rows() if row["group"]] == ["mill", "mill"]
+    assert read.report.counts.rejected == 0
