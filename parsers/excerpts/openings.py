@@ -49,7 +49,7 @@ class Openings:
         self._heads = len(self._prefixes) + len(threads)
         self._search = ahocorasick_rs.AhoCorasick(self._texts)
         self._longest = sorted({max(pattern.template.literals, key=len).strip() for pattern in catalogue.patterns})
-        self._told = _told(catalogue, self._texts)
+        self._errors = _error_numbers(catalogue, self._texts)
         self._in_bytes = [text.encode() for text in self._texts]
         self._bytes = ahocorasick_rs.BytesAhoCorasick(self._in_bytes)
         self._leads = _leads(self._search, catalogue.group_loggers.passed_over)
@@ -79,14 +79,14 @@ class Openings:
         """
         hits = self._search.find_matches_as_indexes(text, overlapping=True)
         if len(hits) > 1:
-            hits = [hit for hit in hits if hit[0] not in self._told] or hits
+            hits = [hit for hit in hits if hit[0] not in self._errors] or hits
         apart = (hit for hit in hits if not _is_in_word(text, hit[1]))
         return sorted({start for number, start, _ in apart if not (number in self._leads and text[:start].endswith(self._leads[number]))})
 
     def has_only_told(self, text: str) -> bool:
         """Return True if a text has only errors that a program tells."""
         hits = self._search.find_matches_as_indexes(text, overlapping=True)
-        return bool(hits) and all(number in self._told for number, _, _ in hits)
+        return bool(hits) and all(number in self._errors for number, _, _ in hits)
 
     def prefix_places(self, text: str) -> list[int]:
         """Positions of prefixes; each starts a record."""
@@ -103,13 +103,13 @@ class Openings:
         search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long
         hits = search.find_matches_as_indexes(data, overlapping=True)
         hits = [hit for hit in hits if hit[0] != last] if is_telling else hits
-        hits = [hit for hit in hits if hit[0] not in self._told] or hits
-        prefixes = [start for number, start, _ in hits if number < count or number in self._told]
+        hits = [hit for hit in hits if hit[0] not in self._errors] or hits
+        prefixes = [start for number, start, _ in hits if number < count or number in self._errors]
         plain = [
             start
             for number, start, _ in hits
             if number >= count
-            and number not in self._told
+            and number not in self._errors
             and not _is_inside(data, start)
             and not (number in self._leads and self._is_led(data, number, start))
         ]
@@ -120,7 +120,7 @@ class Openings:
         return any(bytes(data[max(0, start - len(lead)) : start]) == lead for lead in self._leads_in_bytes[number])
 
 
-def _told(catalogue: Catalogue, texts: Sequence[str]) -> frozenset[int]:
+def _error_numbers(catalogue: Catalogue, texts: Sequence[str]) -> frozenset[int]:
     """Numbers of the texts that stand within messages of any program."""
     words = {_first_words(pattern.template.literals) for pattern in told_patterns(catalogue)}
     return frozenset(number for number, text in enumerate(texts) if text in words)

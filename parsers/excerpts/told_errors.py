@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from parsers.catalogue.entries import Pattern
     from parsers.excerpts.excerpt_reader import Excerpt
 
-TOLD = "ClientErrorTold"
+ERROR_TOLD = "ClientErrorTold"
 """Event of messages that stand within those of any program."""
 
 
 def told_patterns(catalogue: Catalogue) -> list[Pattern]:
     """Wordings of errors that programs tell."""
-    return [pattern for pattern in catalogue.patterns if pattern.message.emits == TOLD]
+    return [pattern for pattern in catalogue.patterns if pattern.message.emits == ERROR_TOLD]
 
 
 def without_told(excerpts: list[Excerpt]) -> list[Excerpt]:
     """Records of one text without the errors in the stacks of others."""
-    return [excerpt for excerpt in excerpts if excerpt.match.event != TOLD] or excerpts
+    return [excerpt for excerpt in excerpts if excerpt.match.event != ERROR_TOLD] or excerpts
 
 
 def told_error(catalogue: Catalogue, text: str) -> Match | None:
-    """The first error told in a record that is of no library itself, with its stack."""
+    """The first error that a program tells in a record or its stack."""
     words = _first_words(catalogue)
-    for found in words.finditer(text) if words is not None else ():
-        end = text.find("\n", found.start())
-        match = catalogue.match(None, None, text[found.start() : end if end >= 0 else len(text)].rstrip())
-        if match is not None and match.event == TOLD:
+    for place in words.finditer(text) if words is not None else ():
+        end = text.find("\n", place.start())
+        match = catalogue.match(None, None, text[place.start() : end if end >= 0 else len(text)].rstrip())
+        if match is not None and match.event == ERROR_TOLD:
             return match
     return None
 

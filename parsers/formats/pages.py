@@ -52,7 +52,7 @@ _VALUED = re.compile(
     rb"^(?P<lead>[^\n{]*?)(?P<message>\[(?:Consumer|ConsumerGroup|Runner|Cluster|Connection|BrokerPool)\] [^\n{]*?) "
     rb"\{(?P<values>\"(?:groupId|memberId|broker|brokers|clientId|error|stack|topics)\":[^\n]*\})\s*$"
 )
-"""A line of kafkajs by a logger that writes values as JSON behind the message, such as winston's `printf`."""
+"""Kafkajs by a logger that writes values as JSON behind messages."""
 _LEAD_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _LEAD_LEVEL = re.compile(rb"(?<![\w.-])(?:trace|debug|info|warn|warning|error)(?![\w-])", re.IGNORECASE)
 
@@ -192,7 +192,7 @@ class NestWrapper:
 
     @staticmethod
     def _valued(line: bytes) -> Unwrapped | None:
-        """The document of a line with any lead, from which it has time and level."""
+        """The document of a line; its lead has time and level."""
         match = _VALUED.match(line)
         if match is None:
             return None
@@ -204,7 +204,7 @@ class NestWrapper:
 
 @dataclass(frozen=True, slots=True)
 class ProcessWrapper:
-    """Time of day and process, which foreman and its like put before each line.
+    """Time and process, which foreman puts before each line.
 
     A line that ends with a colon is the head of the next one, and the time stands before both, so that lines of one record stay together.
     """

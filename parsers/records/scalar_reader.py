@@ -133,8 +133,8 @@ class RecordReader:
         if header is None:
             is_of_logger = self.layout.name in DOCUMENTS and _LEVELLED.search(text) is not None
             is_read = is_of_logger or told_error(self.catalogue, text) is not None
-            if found := list(ExcerptReader(self.catalogue).read(text)) if is_read else []:
-                self._keep_excerpts(text, place, stamp, found)
+            if excerpts := list(ExcerptReader(self.catalogue).read(text)) if is_read else []:
+                self._keep_excerpts(text, place, stamp, excerpts)
                 return
             self.reject(place, BAD_TIME if BROKEN_STAMP.match(text) else "header not understood", text)
             return
@@ -378,8 +378,8 @@ class RecordReader:
     def _unmatched(self, place: RecordSpan, header: Header, text: str, at: int | None) -> None:
         if place.is_cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
-        elif (told := told_error(self.catalogue, text)) is not None:
-            self.recognise(place, header.level, header.logger, header.thread, text, at, is_odd=False, match=told, is_cut=False)
+        elif (error := told_error(self.catalogue, text)) is not None:
+            self.recognise(place, header.level, header.logger, header.thread, text, at, is_odd=False, match=error, is_cut=False)
         elif self.catalogue.shows_unknown(header.logger, header.level, header.message, self.context.format.layout_name):
             self.note_unknown(place, header.level, header.logger, header.message, text, at)
         elif not header.is_whole and "\n" not in text:

@@ -66,7 +66,7 @@ TROUBLES = {
 }
 """Events about a client itself that also concern its group."""
 
-TOLD = "ClientErrorTold"
+ERROR_TOLD = "ClientErrorTold"
 TOLD_TROUBLES = {
     "polled_late": "exceeded max.poll.interval.ms and left its group",
     "commit_refused": "could not commit what it had read, since its group was rebalancing or had gone on without it",
@@ -90,16 +90,16 @@ def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
     troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in TROUBLES]
     hidden_count = len(troubles) - TOLD_MAX
     rest = [f"{hidden_count} more troubles of consumers are of groups that no line names"] if hidden_count > 0 else []
-    told = [
+    sentences = [
         f"{file}: {name} {TROUBLES[event]}{_times(count)}; no line names its group, so that no rebalance is told"
         for (file, name, event), count in troubles[:TOLD_MAX]
     ]
-    return rest + told + _told_by_programs(events, {file for (file, _, _), _ in troubles})
+    return rest + sentences + _told_by_programs(events, {file for (file, _, _), _ in troubles})
 
 
 def _told_by_programs(events: Iterable[Event], told_files: Set[str]) -> list[str]:
-    """Sentences on what programs tell of clients, where no client tells of a trouble itself."""
-    counts = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == TOLD)
+    """Sentences on what programs tell, where no client tells itself."""
+    counts = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == ERROR_TOLD)
     return [
         f"{file}: as its program tells, a consumer {TOLD_TROUBLES[trouble]}{_times(count)}; of which group is not said, "
         "so that no rebalance is told of it"
@@ -180,7 +180,7 @@ class Sightings:
         """
         homes: dict[str, list[Event]] = {}
         for event in events:
-            group = self._group_of(event) if event.name != TOLD else None
+            group = self._group_of(event) if event.name != ERROR_TOLD else None
             if group is not None:
                 homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
         for group_of_log in homes.values():
