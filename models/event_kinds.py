@@ -242,7 +242,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientConfigDrifted": _kind(_CLIENT, "Connect workers see different configurations.", f"{_CLIENT_HEAD} own_offset group_offset"),
     "ClientClosed": _kind(_CLIENT, "The consumer is closed.", _CLIENT_HEAD),
     "ClientTroubled": _kind(_CLIENT, "An error stops a client, or the assignment of its group.", f"{_CLIENT_HEAD} trouble detail"),
-    "ClientErrorTold": _kind(_CLIENT, "A program tells of its client's trouble, without group.", f"{_CLIENT_HEAD} trouble"),
+    "ClientErrorReported": _kind(_CLIENT, "A program reports an error of its client, without group.", f"{_CLIENT_HEAD} trouble"),
     "ClientUnreachable": _kind(_CLIENT, "A client does not reach a broker.", f"{_CLIENT_HEAD} peer why detail"),
     "ClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", f"{_CLIENT_HEAD} detail"),
     # Broker lines outside the coordinator.

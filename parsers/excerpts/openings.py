@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import ahocorasick_rs
 import numpy as np
 
-from parsers.excerpts.told_errors import told_patterns
+from parsers.excerpts.program_errors import program_error_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,7 +122,7 @@ class Openings:
 
 def _error_numbers(catalogue: Catalogue, texts: Sequence[str]) -> frozenset[int]:
     """Numbers of the texts that stand within messages of any program."""
-    words = {_first_words(pattern.template.literals) for pattern in told_patterns(catalogue)}
+    words = {_first_words(pattern.template.literals) for pattern in program_error_patterns(catalogue)}
     return frozenset(number for number, text in enumerate(texts) if text in words)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from parsers.excerpts.excerpt_reader import Excerpt, ExcerptReader, has_odd_time, with_times
 from parsers.excerpts.openings import openings_of
-from parsers.excerpts.told_errors import told_error, without_told
+from parsers.excerpts.program_errors import program_error, without_program_errors
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, DOCUMENTS, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.timestamps import CALENDAR_US, read_iso
@@ -132,7 +132,7 @@ class RecordReader:
         header, match = self._understand(text)
         if header is None:
             is_of_logger = self.layout.name in DOCUMENTS and _LEVELLED.search(text) is not None
-            is_read = is_of_logger or told_error(self.catalogue, text) is not None
+            is_read = is_of_logger or program_error(self.catalogue, text) is not None
             if excerpts := list(ExcerptReader(self.catalogue).read(text)) if is_read else []:
                 self._keep_excerpts(text, place, stamp, excerpts)
                 return
@@ -157,7 +157,7 @@ class RecordReader:
                 return
             header, match = self._understand(text) if known else (None, None)
             if header is None or match is None or not self._is_one_record(text, header):
-                excerpts = without_told(with_times(self._excerpts.read(text), header))
+                excerpts = without_program_errors(with_times(self._excerpts.read(text), header))
                 if excerpts:
                     self._keep_excerpts(text, place, stamp, excerpts)
                 elif known and header is not None:
@@ -378,7 +378,7 @@ class RecordReader:
     def _unmatched(self, place: RecordSpan, header: Header, text: str, at: int | None) -> None:
         if place.is_cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
-        elif (error := told_error(self.catalogue, text)) is not None:
+        elif (error := program_error(self.catalogue, text)) is not None:
             self.recognise(place, header.level, header.logger, header.thread, text, at, is_odd=False, match=error, is_cut=False)
         elif self.catalogue.shows_unknown(header.logger, header.level, header.message, self.context.format.layout_name):
             self.note_unknown(place, header.level, header.logger, header.message, text, at)

@@ -24,7 +24,7 @@ EVENTS_WITHOUT_GROUP = frozenset(
         "ClientClosed",
         "ClientCommitFailed",
         "ClientCoordinatorLost",
-        "ClientErrorTold",
+        "ClientErrorReported",
         "ClientFenced",
         "ClientHeartbeatFailed",
         "ClientJoined",
@@ -66,7 +66,7 @@ TROUBLES = {
 }
 """Events about a client itself that also concern its group."""
 
-ERROR_TOLD = "ClientErrorTold"
+ERROR_REPORTED = "ClientErrorReported"
 TOLD_TROUBLES = {
     "polled_late": "exceeded max.poll.interval.ms and left its group",
     "commit_refused": "could not commit what it had read, since its group was rebalancing or had gone on without it",
@@ -99,7 +99,7 @@ def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
 
 def _told_by_programs(events: Iterable[Event], told_files: Set[str]) -> list[str]:
     """Sentences on what programs tell, where no client tells itself."""
-    counts = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == ERROR_TOLD)
+    counts = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == ERROR_REPORTED)
     return [
         f"{file}: as its program tells, a consumer {TOLD_TROUBLES[trouble]}{_times(count)}; of which group is not said, "
         "so that no rebalance is told of it"
@@ -180,7 +180,7 @@ class Sightings:
         """
         homes: dict[str, list[Event]] = {}
         for event in events:
-            group = self._group_of(event) if event.name != ERROR_TOLD else None
+            group = self._group_of(event) if event.name != ERROR_REPORTED else None
             if group is not None:
                 homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
         for group_of_log in homes.values():

@@ -112,7 +112,7 @@ TOLD = {
 @pytest.mark.parametrize("name", TOLD)
 def test_errors_told_by_programs_are_heard(tmp_path: Path, name: str) -> None:
     rows = read_bytes(tmp_path, TOLD[name].encode() + b"\n").rows()
-    assert [(row["event"], row["group"], row["client_id"]) for row in rows] == [("ClientErrorTold", None, None)]
+    assert [(row["event"], row["group"], row["client_id"]) for row in rows] == [("ClientErrorReported", None, None)]
 
 
 def test_an_error_in_a_librarys_own_message_is_part_of_it(tmp_path: Path) -> None:

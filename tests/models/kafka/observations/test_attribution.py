@@ -188,18 +188,18 @@ def trouble(name: str, line: int, **fields: object) -> Event:
 
 
 def test_what_programs_tell_of_clients_is_told_once_and_without_a_group() -> None:
-    refused = [trouble("ClientErrorTold", line, trouble="commit_refused") for line in (1, 2)]
+    refused = [trouble("ClientErrorReported", line, trouble="commit_refused") for line in (1, 2)]
     (note,) = troubles_of_nobody(refused)
     assert note.startswith("app.log: as its program tells, a consumer could not commit")
     assert "2 times" in note
 
 
 def test_what_a_client_tells_itself_is_not_told_again_by_its_program() -> None:
-    (note,) = troubles_of_nobody([trouble("ClientPollTimedOut", 1), trouble("ClientErrorTold", 2, trouble="polled_late")])
+    (note,) = troubles_of_nobody([trouble("ClientPollTimedOut", 1), trouble("ClientErrorReported", 2, trouble="polled_late")])
     assert "as its program tells" not in note
 
 
 def test_what_programs_tell_is_of_no_group() -> None:
     sightings = Sightings()
     sightings.note(ClientSighting("app.log", Witness.CLIENT, "orders", None, None, None, 0, 9 * S))
-    assert sightings.attribute([trouble("ClientErrorTold", 2, trouble="polled_late")]) == {}
+    assert sightings.attribute([trouble("ClientErrorReported", 2, trouble="polled_late")]) == {}

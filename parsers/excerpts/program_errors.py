@@ -1,4 +1,4 @@
-"""Errors that programs tell of their clients, anywhere in a record."""
+"""Errors of clients that programs report, anywhere in a record."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ if TYPE_CHECKING:
     from parsers.catalogue.entries import Pattern
     from parsers.excerpts.excerpt_reader import Excerpt
 
-ERROR_TOLD = "ClientErrorTold"
+ERROR_REPORTED = "ClientErrorReported"
 """Event of messages that stand within those of any program."""
 
 
-def told_patterns(catalogue: Catalogue) -> list[Pattern]:
-    """Wordings of errors that programs tell."""
-    return [pattern for pattern in catalogue.patterns if pattern.message.emits == ERROR_TOLD]
+def program_error_patterns(catalogue: Catalogue) -> list[Pattern]:
+    """Wordings of errors that programs report."""
+    return [pattern for pattern in catalogue.patterns if pattern.message.emits == ERROR_REPORTED]
 
 
-def without_told(excerpts: list[Excerpt]) -> list[Excerpt]:
+def without_program_errors(excerpts: list[Excerpt]) -> list[Excerpt]:
     """Records of one text without the errors in the stacks of others."""
-    return [excerpt for excerpt in excerpts if excerpt.match.event != ERROR_TOLD] or excerpts
+    return [excerpt for excerpt in excerpts if excerpt.match.event != ERROR_REPORTED] or excerpts
 
 
-def told_error(catalogue: Catalogue, text: str) -> Match | None:
-    """The first error that a program tells in a record or its stack."""
+def program_error(catalogue: Catalogue, text: str) -> Match | None:
+    """The first error that a program reports in a record or its stack."""
     words = _first_words(catalogue)
     for place in words.finditer(text) if words is not None else ():
         end = text.find("\n", place.start())
         match = catalogue.match(None, None, text[place.start() : end if end >= 0 else len(text)].rstrip())
-        if match is not None and match.event == ERROR_TOLD:
+        if match is not None and match.event == ERROR_REPORTED:
             return match
     return None
 
 
 @lru_cache(maxsize=4)
 def _first_words(catalogue: Catalogue) -> re.Pattern[str] | None:
-    words = sorted({pattern.template.literals[0] for pattern in told_patterns(catalogue)})
+    words = sorted({pattern.template.literals[0] for pattern in program_error_patterns(catalogue)})
     return re.compile("|".join(map(re.escape, words))) if words else None
