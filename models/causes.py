@@ -48,5 +48,6 @@ class RootCause(StrEnum):
     NOT_AUTHORIZED = "not_authorized"
     NETWORK = "network"
     SLOW_PROCESSING = "slow_processing"
+    SLOW_ASSIGNMENT = "slow_assignment"
     COORDINATOR_FAILOVER = "coordinator_failover"
     ASSIGNMENT_STORE_FAILED = "assignment_store_failed"

@@ -135,7 +135,18 @@ def waited_seconds(item: RebalanceWait) -> float:
     if item.outcome == "open" or (item.outcome == "superseded" and item.joined_at is not None):
         return lasted
     waited = item.join_seconds if item.reconcile_seconds is None else item.reconcile_seconds
-    return lasted if waited is None else waited
+    if waited is None:
+        return lasted
+    return lasted - waited if item.reconcile_seconds is None and is_assignment_awaited(waited, lasted - waited) else waited
+
+
+SLOW_ASSIGNMENT_SECONDS = real("downtime.slow_assignment_seconds")
+"""Shortest wait for an assignment that is longer than leaders need."""
+
+
+def is_assignment_awaited(join_seconds: float, sync_seconds: float) -> bool:
+    """Whether members waited for the leader's assignment rather than for one to rejoin."""
+    return sync_seconds >= max(SLOW_ASSIGNMENT_SECONDS, join_seconds)
 
 
 def parts(people: Sequence[P], named: Callable[[P], N]) -> dict[N, float]:

@@ -158,6 +158,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.blockers.unnamed_wait_us": Tolerance(
         4_000_000, "heartbeat.interval.ms, 3 s, and a rejoin within 1.3 s in all ordinary rebalances of the labelled corpora"
     ),
+    "downtime.slow_assignment_seconds": Tolerance(
+        5.0, "ten times what any leader of the labelled corpora takes; members wait for it as they do in a join phase that is slow"
+    ),
     "kafka.missing_evidence.margin_us": Tolerance(2_000_000),
     "kafka.root_causes.takeover_us": Tolerance(10_000_000, "6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms"),
     "kafka.root_causes.return_us": Tolerance(300_000_000),

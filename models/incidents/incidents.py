@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from models.clear_names import clear
-from models.downtime import NAMELESS, SHORTEST_SECONDS, Waits, goes_on, stopped_seconds, waited_seconds
+from models.downtime import NAMELESS, SHORTEST_SECONDS, Waits, goes_on, is_assignment_awaited, stopped_seconds, waited_seconds
 from models.ids import make_id
 from models.incidents.headline_facts import (
     ActionsTogether,
@@ -284,13 +284,19 @@ def _was_restarted_in_turn(rows: Sequence[Rebalance], _limits: Limits) -> bool:
 
 
 def _was_held_up(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    return any(row.blockers and (row.join_seconds or 0) >= limits.slow_join_seconds and not _is_brief(row, limits) for row in rows)
+    return any(row.blockers and _wait(row) >= limits.slow_join_seconds and not _is_brief(row, limits) for row in rows)
 
 
 def _is_brief(row: Rebalance, limits: Limits) -> bool:
     """Whether nobody is named for a join phase that distant heartbeats may explain."""
     is_named = any(person.client_id or person.member_id for person in row.blockers)
-    return not is_named and row.joined_at is not None and (row.join_seconds or 0) < 2 * limits.slow_join_seconds
+    return not is_named and row.joined_at is not None and _wait(row) < 2 * limits.slow_join_seconds
+
+
+def _wait(row: Rebalance) -> float:
+    """Seconds of the phase in which members were awaited: the join phase, or the leader's assignment."""
+    joining, syncing = row.join_seconds or 0.0, row.sync_seconds or 0.0
+    return syncing if is_assignment_awaited(joining, syncing) else joining
 
 
 def _was_scaled(rows: Sequence[Rebalance], _limits: Limits) -> bool:

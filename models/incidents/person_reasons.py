@@ -25,6 +25,7 @@ LATE = "kept the others waiting, unnamed"
 EVICTED = "evicted"
 NOT_BACK = "did not rejoin before the others went on"
 NOT_REJOINED = "had not rejoined when the logs end"
+SYNCED_LATE = "sent its assignment last, which the others waited for"
 NOT_SYNCED = "leads the group and had not sent SyncGroup when the logs end"
 
 HEARD_OF_NOTHING = "heard of nothing for"

@@ -1,7 +1,7 @@
 """Static members that came back under a new member id (KIP-345).
 
 Back in time, each takes its old place, and no rebalance shows that it was away. Where one instance id is taken over again
-and again, two consumers have it and take turns.
+and again, its process fails again and again, or two consumers have it and take turns: whoever is fenced while it lives, a line tells.
 """
 
 from __future__ import annotations

@@ -269,6 +269,18 @@ def _parse_stream_client(text: str) -> Any:
     return {"group": match and match["group"]}
 
 
+_SINK, _SINK_CONSUMER = "connect-", "connector-consumer-"
+
+
+def _parse_sink_task(text: str) -> Any:
+    """Parse a sink task of Connect, `CONNECTOR-N`, to its group and client id.
+
+    See WorkerSinkTask.java and Worker.java, sinkTaskConsumerGroup.
+    """
+    connector, dash, number = text.rpartition("-")
+    return {"group": f"{_SINK}{connector}", "client_id": f"{_SINK_CONSUMER}{text}"} if connector and dash and number.isdigit() else NO
+
+
 def _parse_box(text: str) -> Any:
     """Parse a table as Faust draws it, in lines or in ASCII."""
     return text if text[:1] in {"┌", "╒", "+"} else NO
@@ -369,6 +381,13 @@ TYPES: dict[str, SlotType] = {
     ),
     "stream_client": SlotType(
         r"[^ ]+", _parse_stream_client, lambda fields: f"{fields['group']}-{_SOME_UUID}", several=("group",), needs=("group",)
+    ),
+    "sink_task": SlotType(
+        r"[^ }]+",
+        _parse_sink_task,
+        lambda fields: str(fields["client_id"]).removeprefix(_SINK_CONSUMER),
+        several=("group", "client_id"),
+        needs=("group", "client_id"),
     ),
     "share_partition": SlotType(r"[^ ]+", _parse_share_partition, _share_partition, several=("group", *_PLACE), needs=("group", *_PLACE)),
     "dead_letters": SlotType(

@@ -148,7 +148,7 @@ def static_return(facts: StaticReturnFacts) -> str:
 def static_takeover(facts: StaticTakeoverFacts) -> str:
     """Two consumers with one instance id."""
     taken = f"the place of {facts.instance_id} was taken over {facts.count} times, without a rebalance"
-    return f"{facts.group}: {taken}; two consumers have this group.instance.id"
+    return f"{facts.group}: {taken}; its process starts again and again, or two consumers have this group.instance.id"
 
 
 def removal(facts: RemovalFacts) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.behaviour.coordinator_log import CONSUMER, PARTITION, Story, member
+from tests.behaviour.coordinator_log import CONSUMER, PARTITION, SCALA, Story, member
 from tests.behaviour.test_field_cases import began, consumer, joined, told, worst
 from tests.behaviour.test_field_clients import POLLED_LATE
 from tests.behaviour.test_field_coordinators import MANAGER, Files
@@ -236,3 +236,71 @@ def test_a_consumer_that_may_not_read_its_topics_needs_attention(tmp_path: Path)
     story = consumer("c", "pay", (-10, joined(5, member("c"))[0]), (-9.9, joined(5, member("c"))[1])).add(0, denied).others(1, 900)
     (incident,) = [each for each in told(tmp_path, app=story).incidents if not each.rebalance_ids]
     assert (incident.kind, incident.severity) == ("not_authorized", "warning")
+
+
+# -- harm that no failure shows --------------------------------------------------------------------------------------
+
+
+def assigned_late(joining: float, syncing: float) -> Files:
+    """3.0: three rebalances of a group, in each of which its leader takes long to assign."""
+    story = Story().others(-300, 0)
+    for turn in range(3):
+        at, generation = 700.0 * turn, 7 + turn
+        began(story, at, "wide", generation, f"Adding new member {member(f'n-{turn}')} with group instance id None")
+        story.say(at + joining, f"Stabilized group wide generation {generation + 1} ({PARTITION}) with 60 members")
+        received = f"Assignment received from leader {member('lead')} for group wide for generation {generation + 1}."
+        story.say(at + joining + syncing, f"{received} The group has 60 members, 0 of which are static.")
+    return {"server": story.others(2000, 3600)}
+
+
+@pytest.mark.parametrize(("joining", "syncing", "is_late"), [(2.9, 41.0, True), (2.9, 1.2, False), (31.0, 12.0, False)])
+def test_a_leader_that_assigns_for_long_holds_the_others_up(tmp_path: Path, joining: float, syncing: float, is_late: bool) -> None:
+    found = told(tmp_path, **assigned_late(joining, syncing))
+    for row in found.rebalances:
+        late = [each.client_id for each in row.blockers if each.reason.startswith("sent its assignment last")]
+        assert late == (["lead"] if is_late else [])
+        assert (row.root_cause == row.advice_id == "slow_assignment") == is_late
+    if is_late:
+        assert {each.severity for each in found.incidents} == {"warning"}
+        assert all("lead held the others up for 41 s" in each.headline for each in found.incidents)
+
+
+@pytest.mark.parametrize("session", [34.0, 120.0])
+def test_a_broker_that_expires_members_of_which_another_takes_care_has_lost_them(tmp_path: Path, session: float) -> None:
+    """3.3: the broker is cut off; the next coordinator loads the group, and its members go on there."""
+    former, following = Story().others(-300, 0), Story(SCALA.replace("GroupCoordinator 1", "GroupCoordinator 2")).others(-300, 0)
+    following.say(9, "Elected as the group coordinator for partition 21 in epoch 6")
+    following.say(9.3, "Loading group metadata for zone with generation 8")
+    for number in range(3):
+        former.say(10 + session + 0.1 * number, f"Member {member(f'z-{number}')} in group zone has failed, removing it from the group")
+    began(former, 10.001 + session, "zone", 8, f"removing member {member('z-0')} on heartbeat expiration")
+    former.say(10.4 + session, f"Group zone with generation 9 is now empty ({PARTITION})")
+    found = told(tmp_path, former=former.others(150, 900), following=following.others(150, 900))
+    (row,) = found.rebalances
+    assert (row.cause, row.root_cause) == ("session_timeout", "coordinator_failover" if session < 45 else None)
+
+
+CHANGED = "UNCLEAN partition change for pay-0 with topic ID qCc1WvrJSDaE64wiAm3WQg: isr: [1] -> [3]"
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_an_unclean_leader_after_a_time_without_any_puts_records_at_risk(tmp_path: Path, is_seen: bool) -> None:
+    """3.7: the log begins after the partition's last election."""
+    story = Story("INFO [QuorumController id=9] {} (org.apache.kafka.controller.ReplicationControlManager)").others(601, 1800)
+    if is_seen:
+        story.say(0, "Fencing broker 1 because its session has timed out.")
+    story.say(600, f"{CHANGED}, leader: -1 -> 3, leaderEpoch: 9 -> 10, partitionEpoch: 22 -> 23")
+    found = told(tmp_path, controller=story)
+    (outage,) = found.outages
+    assert (outage.at_risk, outage.ended_by, outage.leader_after) == (True, "unclean_election", "3")
+    assert (outage.online_at or 0) - (outage.offline_at or 0) == (600_000_000 if is_seen else 0)
+    assert outage.cause == ("isr_lost" if is_seen else "unknown")
+    assert worst(found).severity == "critical"
+
+
+def test_a_sink_task_that_failed_needs_attention(tmp_path: Path) -> None:
+    ended = "Task threw an uncaught and unrecoverable exception. Task is being killed and will not recover until manually restarted"
+    story = Story().add(0, f"ERROR WorkerSinkTask{{id=orders-s3-0}} {ended} (org.apache.kafka.connect.runtime.WorkerTask)").others(1, 1800)
+    incident = worst(told(tmp_path, connect=story))
+    assert (incident.severity, incident.kind, incident.groups) == ("warning", "client_failed", ["connect-orders-s3"])
+    assert "connector-consumer-orders-s3-0" in incident.headline

@@ -53,11 +53,20 @@ def record_leadership(
 def record_previous_leadership(state: PartitionState, history: PartitionHistory, event: Event) -> None:
     """Record the previous leadership that a change names."""
     leader, epoch, isr = word_field(event, "leader_before"), number_field(event, "leader_epoch"), nodes_field(event, "isr_before")
-    if history.current is None and leader not in {None, NO_LEADER} and epoch is not None and epoch > 0:
-        state.enter_leadership(
-            history, Leadership(epoch - 1, leader or NO_LEADER, event.time_us, LeadershipSource.SEEN, isr, has_time=False), event
-        )
+    if history.current is None and leader is not None and epoch is not None and epoch > 0:
+        at, source = event.time_us, LeadershipSource.SEEN
+        if leader == NO_LEADER:
+            state.note_holders(history, *(isr or ()))
+            at, source = _vacant_since(state, isr or (), at), LeadershipSource.DECIDED
+        state.enter_leadership(history, Leadership(epoch - 1, leader, at, source, isr, has_time=at != event.time_us), event)
         history.take_isr(isr, event.time_us, event, before=isr)
+
+
+def _vacant_since(state: PartitionState, isr: Nodes, until: int) -> int:
+    """When the last of those in sync is known to have gone, else `until`."""
+    absences = [state.brokers.absent_at(node, until) for node in isr]
+    gone = [absence.down_at for absence in absences if absence is not None and absence.down_at is not None]
+    return max(gone) if gone and len(gone) == len(isr) else until
 
 
 def record_vacancy(

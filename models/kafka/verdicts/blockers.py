@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from models.downtime import is_assignment_awaited
 from models.durations import spell
 from models.events import Witness, int_field, text_field
 from models.incidents.person_reasons import (
@@ -31,6 +32,7 @@ from models.incidents.person_reasons import (
     NOT_REJOINED,
     NOT_SYNCED,
     REJOINED_LAST,
+    SYNCED_LATE,
 )
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, phase_deadline_us
@@ -86,7 +88,7 @@ def _awaited_members(context: RebalanceContext) -> list[Person]:
         return _listed(context, context.first_by_actor(ActionKind.EVICT).values())
     if window.outcome == "open":
         return _awaited(context)
-    unsynced = _unsynced(context)
+    unsynced = _unsynced(context) or _late_leader(context)
     if unsynced or window.open_until is None or context.was_empty:
         return unsynced
     return _held_up(context, window.open_until)
@@ -234,6 +236,17 @@ def _unsynced(context: RebalanceContext) -> list[Person]:
         _person(context, action, NEVER_SYNCED, is_first=index == 0)
         for index, action in enumerate(context.reason_actions(ActionKind.SYNC_MISSED, following))
     ]
+
+
+def _late_leader(context: RebalanceContext) -> list[Person]:
+    """The leader, whose assignment came late and longer after the join phase than that had lasted."""
+    window = context.window
+    joined, ended = window.joined_at, window.ended_at
+    if window.outcome != "stable" or joined is None or ended is None or window.inferred_steps:
+        return []
+    if not is_assignment_awaited((joined - context.start) / US_PER_SECOND, (ended - joined) / US_PER_SECOND):
+        return []
+    return [context.roster.person(window.leader, None, None, SYNCED_LATE, is_first=True)]
 
 
 def _removed_at_last(context: RebalanceContext) -> list[Person]:

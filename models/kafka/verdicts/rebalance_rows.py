@@ -415,7 +415,9 @@ class VerdictWriter:
         )
 
 
-_ADVISED_ROOTS = frozenset({RootCause.SLOW_PROCESSING, RootCause.COORDINATOR_PAUSE, RootCause.NOT_AUTHORIZED, RootCause.NETWORK})
+_ADVISED_ROOTS = frozenset(
+    {RootCause.SLOW_PROCESSING, RootCause.SLOW_ASSIGNMENT, RootCause.COORDINATOR_PAUSE, RootCause.NOT_AUTHORIZED, RootCause.NETWORK}
+)
 """Root causes whose advice helps, whatever started the rebalance."""
 
 

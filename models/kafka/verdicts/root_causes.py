@@ -19,6 +19,7 @@ from models.incidents.person_reasons import (
     LATE,
     NEVER_SYNCED,
     REJOINED_LAST,
+    SYNCED_LATE,
 )
 from models.kafka.cluster.expiry_bursts import bursts_near
 from models.kafka.cluster.facts import ClusterFacts
@@ -61,7 +62,7 @@ def behind_the_wait(context: RebalanceContext, blockers: Sequence[Person]) -> st
     if not blockers:
         return None
     window, reason = context.window, blockers[0].reason
-    until = window.ended_at if reason == NEVER_SYNCED else window.joined_at
+    until = window.ended_at if reason in {NEVER_SYNCED, SYNCED_LATE} else window.joined_at
     if until is None or until - context.start < HARMFUL_WAIT_US:
         return None
     if reason == LATE and window.witness is Witness.CLIENT:
@@ -78,6 +79,7 @@ _WAITS: Mapping[str, str] = {
     REJOINED_LAST: RootCause.SLOW_PROCESSING.value,
     LATE: RootCause.SLOW_PROCESSING.value,
     NEVER_SYNCED: Cause.SYNC_TIMEOUT.value,
+    SYNCED_LATE: RootCause.SLOW_ASSIGNMENT.value,
 }
 """Root cause of a wait, by the blocker's reason."""
 
@@ -99,7 +101,8 @@ def _has_coordinator_moved(context: RebalanceContext, cause: Cause, actions: lis
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE]
     if any(action.event.name in TOLD_OUT and had_coordinator_moved(context, action) for action in expiries):
         return True
-    return any(_has_expired_after_load(context, action) or _was_lost_with_a_broker(context, action) for action in expiries)
+    signs = (_has_expired_after_load, _has_expired_at_the_former, _was_lost_with_a_broker)
+    return any(holds(context, action) for action in expiries for holds in signs)
 
 
 def _session_timeout_us(context: RebalanceContext, action: MemberAction) -> int | None:
@@ -120,6 +123,18 @@ def _has_expired_after_load(context: RebalanceContext, expiry: MemberAction) -> 
     known = _session_timeout_us(context, expiry)
     timeouts = [known] if known else [timeout * US_PER_MS for timeout in USUAL_SESSION_TIMEOUTS_MS]
     return any(-US_PER_SECOND // 2 <= expiry.at - loaded_at - timeout <= US_PER_SECOND for timeout in timeouts)
+
+
+def _has_expired_at_the_former(context: RebalanceContext, expiry: MemberAction) -> bool:
+    """Return True if another broker had loaded the group within the session that ended.
+
+    The member is with that one by then; this broker has not heard yet that it lost the partition.
+    """
+    load = context.window.load_before
+    if load is None or load.node in {None, context.window.node}:
+        return False
+    timeout = _session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[-1] * US_PER_MS
+    return 0 <= expiry.at - load.time_us <= timeout
 
 
 def _was_lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> bool:

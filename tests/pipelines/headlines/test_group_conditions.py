@@ -89,7 +89,8 @@ TOLD: dict[HeadlineFacts, str] = {
         f"meters: static members m-0, m-1, m-2 and 1 more came back in time 5 times {RETURNED}"
     ),
     StaticTakeoverFacts("meters", "pay-0", 4): (
-        "meters: the place of pay-0 was taken over 4 times, without a rebalance; two consumers have this group.instance.id"
+        "meters: the place of pay-0 was taken over 4 times, without a rebalance; "
+        "its process starts again and again, or two consumers have this group.instance.id"
     ),
     RemovalFacts("g", on_request=False, empty_seconds=None, had_offsets=True): "g was removed; its committed offsets are lost",
     RemovalFacts("g", on_request=False, empty_seconds=30.0, had_offsets=False): (
