@@ -145,7 +145,7 @@ SLOW_ASSIGNMENT_SECONDS = real("downtime.slow_assignment_seconds")
 
 
 def is_assignment_awaited(join_seconds: float, sync_seconds: float) -> bool:
-    """Whether members waited for the leader's assignment rather than for one to rejoin."""
+    """Whether members waited for the assignment, not for one to rejoin."""
     return sync_seconds >= max(SLOW_ASSIGNMENT_SECONDS, join_seconds)
 
 

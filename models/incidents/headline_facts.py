@@ -30,6 +30,8 @@ class TurnRestarts:
     """Restarts of all members, one after the other."""
 
     member_count: int
+    missing: tuple[str, ...] = ()
+    """Members that were not back, though others were restarted after them."""
 
 
 @dataclass(frozen=True, slots=True)

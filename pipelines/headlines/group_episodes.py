@@ -16,7 +16,7 @@ from models.incidents.headline_facts import (
     RejoinRequest,
     TurnRestarts,
 )
-from pipelines.headlines.phrases import cause_words, counted, often
+from pipelines.headlines.phrases import cause_words, counted, first_names, often
 
 ACTION_WORDS = {
     "session_timeout": "missed its session timeout",
@@ -38,6 +38,9 @@ ACTION_WORDS = {
 
 CAUSE_WORDS = {"over_capacity": "it has more members than group.max.size allows, and had to let some go"}
 """Events of a group in which no member is named."""
+
+MISSING_NAMED_MAX = 3
+"""Members named that a roll-out lost."""
 
 QUOTED_MAX = 80
 """Characters quoted of what a client wrote."""
@@ -65,7 +68,8 @@ def _story_clause(story: EpisodeStory) -> str:
     """Story of the episode, as a clause."""
     match story:
         case TurnRestarts():
-            return f"{story.member_count if story.member_count > 1 else 'its'} members were restarted in turn"
+            lost = f", but {first_names(story.missing, MISSING_NAMED_MAX)} did not come back" if story.missing else ""
+            return f"{story.member_count if story.member_count > 1 else 'its'} members were restarted in turn{lost}"
         case RejoinRequest():
             return _request(story)
         case FrequentCause():

@@ -304,3 +304,24 @@ def test_a_sink_task_that_failed_needs_attention(tmp_path: Path) -> None:
     incident = worst(told(tmp_path, connect=story))
     assert (incident.severity, incident.kind, incident.groups) == ("warning", "client_failed", ["connect-orders-s3"])
     assert "connector-consumer-orders-s3-0" in incident.headline
+
+
+@pytest.mark.parametrize("lost", [3, None])
+def test_a_roll_out_that_goes_on_without_an_instance_needs_attention(tmp_path: Path, lost: int | None) -> None:
+    """3.6: six instances are restarted in turn; one of them never comes back."""
+    story, generation, count = Story().others(-300, 0), 30, 6
+    for number in range(6):
+        steps = [(0, -1, f"Removing member {member(f'v-{number}')} on LeaveGroup; client reason: the consumer is being closed")]
+        if number != lost:
+            came = f"Adding new member {member(f'v-{number}', 1)} with group instance id None; client reason: not provided"
+            steps.append((15, 1, came))
+        for after, change, reason in steps:
+            at, count = 40.0 * number + after, count + change
+            began(story, at, "roll", generation, reason)
+            generation += 1
+            story.say(at + 2.9, f"Stabilized group roll generation {generation} ({PARTITION}) with {count} members")
+            received = f"Assignment received from leader {member('lead')} for group roll for generation {generation}."
+            story.say(at + 2.95, f"{received} The group has {count} members, 0 of which are static.")
+    incident = worst(told(tmp_path, server=story.others(260, 1800)))
+    assert (incident.kind, incident.severity) == ("rolling_restart", "info" if lost is None else "warning")
+    assert ("5 members were restarted in turn, but v-3 did not come back" in incident.headline) == (lost is not None)

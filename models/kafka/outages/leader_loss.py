@@ -101,7 +101,7 @@ def _is_momentary(leaderless: list[Leadership], after: Leadership) -> bool:
 def _begins_unseen(leaderless: list[Leadership], after: Leadership) -> bool:
     """Whether only the new leader's line shows the vacancy.
 
-    It then lies before the logs begin. An unclean leader is told all the same: records may be lost.
+    It then lies before the logs begin. An unclean leader counts even so, since records may be lost.
     """
     return not after.is_unclean and all(not leadership.has_time and leadership.at >= after.at for leadership in leaderless)
 

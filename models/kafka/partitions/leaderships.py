@@ -63,7 +63,7 @@ def record_previous_leadership(state: PartitionState, history: PartitionHistory,
 
 
 def _vacant_since(state: PartitionState, isr: Nodes, until: int) -> int:
-    """When the last of those in sync is known to have gone, else `until`."""
+    """Time at which the last in-sync replica went, else `until`."""
     absences = [state.brokers.absent_at(node, until) for node in isr]
     gone = [absence.down_at for absence in absences if absence is not None and absence.down_at is not None]
     return max(gone) if gone and len(gone) == len(isr) else until

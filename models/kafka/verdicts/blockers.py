@@ -39,6 +39,7 @@ from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, p
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.line_delays import stamp_width_us
+from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.rows import Person
 from models.tolerances import whole
 from models.units import US_PER_MS, US_PER_SECOND
@@ -239,14 +240,20 @@ def _unsynced(context: RebalanceContext) -> list[Person]:
 
 
 def _late_leader(context: RebalanceContext) -> list[Person]:
-    """The leader, whose assignment came late and longer after the join phase than that had lasted."""
+    """The leader, if its assignment took longer than the join phase."""
     window = context.window
     joined, ended = window.joined_at, window.ended_at
-    if window.outcome != "stable" or joined is None or ended is None or window.inferred_steps:
+    if window.outcome != "stable" or joined is None or ended is None or not _is_of_one_generation(window):
         return []
     if not is_assignment_awaited((joined - context.start) / US_PER_SECOND, (ended - joined) / US_PER_SECOND):
         return []
     return [context.roster.person(window.leader, None, None, SYNCED_LATE, is_first=True)]
+
+
+def _is_of_one_generation(window: RebalanceWindow) -> bool:
+    """Whether no rebalance between join phase and assignment was lost."""
+    generations = [event.generation for event in (window.joined, window.ended) if event is not None]
+    return len({*filter(None, generations)}) <= 1
 
 
 def _removed_at_last(context: RebalanceContext) -> list[Person]:

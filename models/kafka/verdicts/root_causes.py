@@ -126,7 +126,7 @@ def _has_expired_after_load(context: RebalanceContext, expiry: MemberAction) -> 
 
 
 def _has_expired_at_the_former(context: RebalanceContext, expiry: MemberAction) -> bool:
-    """Return True if another broker had loaded the group within the session that ended.
+    """Whether another broker had loaded the group within that session.
 
     The member is with that one by then; this broker has not heard yet that it lost the partition.
     """

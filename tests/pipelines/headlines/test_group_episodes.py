@@ -60,6 +60,9 @@ TOLD = {
         "orders: 1 rebalance, 3.3 s stopped; after its coordinator moved, b missed its session timeout 4 times"
     ),
     episode(TurnRestarts(3), 7): "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn",
+    episode(TurnRestarts(3, ("w-4",)), 7): (
+        "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn, but w-4 did not come back"
+    ),
     episode(TurnRestarts(1), 7): "orders: 7 rebalances in 55 s, 3.3 s stopped; its members were restarted in turn",
     episode(RejoinRequest(B, is_planned=True, text="Scheduled probing rebalance")): (
         "orders: 1 rebalance, 3.3 s stopped; b rejoined as planned (Scheduled probing rebalance)"
