@@ -164,6 +164,10 @@ def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
     if kind == "dead_letters":
         records = {"group": topics, "topic": topics, "partition": st.integers(0, 9999), "offset": st.integers(0, 2**63 - 1)}
         return st.fixed_dictionaries(records)
+    if kind == "sink_task":
+        return st.builds(
+            lambda name, n: {"group": f"connect-{name}", "client_id": f"connector-consumer-{name}-{n}"}, topics, st.integers(0, 99)
+        )
     if kind == "stream_client":
         return st.fixed_dictionaries({"group": topics})
     if kind == "stream_thread":
