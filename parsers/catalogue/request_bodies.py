@@ -106,7 +106,8 @@ def _parse_identities(text: str) -> list[dict[str, str | None]]:
 
 
 def _quoted(text: str) -> str | None:
-    return None if text == "null" or not text else text.removeprefix("'").removesuffix("'")
+    bare = text.removeprefix("'").removesuffix("'")
+    return None if bare in {"", "null"} else bare  # Kafka 2.3 quotes its null, too
 
 
 def _parse_names_or_null(text: str) -> list[str] | None:

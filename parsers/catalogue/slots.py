@@ -146,8 +146,8 @@ def _parse_optional(text: str) -> Any:
 
 
 def _parse_quoted(text: str) -> Any:
-    """Parse Java's nullable string: `null` or `'x'`."""
-    if text == "null":
+    """Parse Java's nullable string: `null` or `'x'`; 2.3 quotes its null, too."""
+    if text in {"null", "'null'"}:
         return None
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else NO
 

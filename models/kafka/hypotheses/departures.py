@@ -140,7 +140,7 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
     noticed = _noticed_poll_timeout(context, actor, action) if action is not None else None
     if noticed is not None:
         return [Hypothesis(Cause.POLL_TIMEOUT, weights.POLL_TIMEOUT_NOTICED.value, supporting_actions=[noticed])]
-    if action is not None and _is_static(context, action):
+    if action is not None and is_static(context, action):
         return _shared_out(weights.STATIC_LEFT)
     if any(why != "not provided" for why in whys):
         return _shared_out(weights.OWN_LEAVE_REASON)
@@ -198,7 +198,7 @@ def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: 
     return None
 
 
-def _is_static(context: RebalanceContext, action: MemberAction) -> bool:
+def is_static(context: RebalanceContext, action: MemberAction) -> bool:
     """Whether it is static; such members send no LeaveGroup (KIP-345).
 
     One that left was removed.

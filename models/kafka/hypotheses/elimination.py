@@ -8,7 +8,7 @@ from dataclasses import replace
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.departures import has_whole_group_left
+from models.kafka.hypotheses.departures import has_whole_group_left, is_static
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, INITIAL_DELAY_OVERRUN, LOOK_BACK_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty, had_members, returned_unseen
 from models.kafka.hypotheses.timeouts import (
@@ -143,6 +143,8 @@ def _was_closed(context: RebalanceContext, departure: MemberAction) -> bool:
 
 def _would_tell_its_leave(context: RebalanceContext, departure: MemberAction) -> bool:
     """Whether the member's log would show its leave, had it left."""
+    if is_static(context, departure):
+        return True  # it never leaves by itself (KIP-345)
     actor = context.actor(departure) or ""
     log = context.roster.logs.get(actor)
     tells = log is not None and known_library(log.library).logs_leaves
