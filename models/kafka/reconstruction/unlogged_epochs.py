@@ -38,10 +38,7 @@ PEERS_MAX = 10_000
 """Members that are remembered; beyond it the oldest go."""
 
 FOLLOWS_US = whole("kafka.unlogged_epochs.follows_us")
-"""How long after an epoch a new assignment may be of it.
-
-Others had to give partitions up first.
-"""
+"""Longest time from an epoch to an assignment for which others gave up."""
 
 ALIVE_US = whole("kafka.unlogged_epochs.alive_us")
 """A member that was heard this recently was not silent."""
@@ -95,10 +92,7 @@ class UnloggedEpochs:
     members: dict[str, str | None] = field(default_factory=dict)
     """Members by the signs that were read, with their member ids."""
     gone_at: dict[str, int] = field(default_factory=dict)
-    """Epochs by which members were gone.
-
-    What they show of earlier ones is late.
-    """
+    """Epochs by which members were gone; earlier ones come late."""
     absent: dict[str, None] = field(default_factory=dict)
     """Members whose sessions will end unless they come back.
 
@@ -111,10 +105,7 @@ class UnloggedEpochs:
     """The first new assignment since that no known epoch explains."""
     signs: deque[EpochSign] = field(default_factory=deque)
     consumers: dict[str, None] = field(default_factory=dict)
-    """Members of the consumer protocol, by the signs that came.
-
-    Without any the group is a classic one.
-    """
+    """Members of the consumer protocol; without any the group is classic."""
     downgrade: EpochSign | None = None
     """The last consumer's leave, which makes the group a classic one."""
 
@@ -247,6 +238,8 @@ class UnloggedEpochs:
             self.members[ghost], self.peers[ghost] = former, EpochPeer(former, sign.event.client_id, sign.event.instance_id)
             self.absent[ghost] = None
             self.owners.rename(sign.peer, ghost)
+        if (place := self._place_of(sign)) is not None and place != sign.peer:
+            self._goes(place)
         self.members[sign.peer] = sign.member_id
         self.gone_at.pop(sign.peer, None)
         if sign.kind is SignKind.JOINED:
@@ -267,7 +260,7 @@ class UnloggedEpochs:
         epoch = sign.epoch or 0
         is_one_life = epoch > 1 or sign.at - self.epoch_at <= HOLD_US
         if self.epoch is not None and epoch <= self.epoch and is_one_life and self.members.keys() - {sign.peer}:
-            if sign.event.instance_id is not None or self._is_member(sign):
+            if self._takes_its_place(sign) or self._is_member(sign):
                 self._note(sign)  # who takes its place again, or is still a member, raises no epoch
                 return
             epoch = self.epoch + 1  # the answer names that of the last assignment: the next one is delayed (assignment.interval.ms)
@@ -278,6 +271,21 @@ class UnloggedEpochs:
         yield from self._steps(sign)
         self._note(sign)
 
+    def _takes_its_place(self, sign: EpochSign) -> bool:
+        """Whether a static member is back.
+
+        A new one raises an epoch, which others reach without another reason.
+        """
+        if sign.event.instance_id is None or self._place_of(sign) is not None:
+            return sign.event.instance_id is not None
+        raised = (other for other in self.signs if other.kind in {SignKind.SUBSCRIBED, *_OUTSIDE} or (other.epoch or 0) > (self.epoch or 0))
+        return next((other.kind for other in raised), SignKind.LEFT) is not SignKind.REACHED
+
+    def _place_of(self, sign: EpochSign) -> str | None:
+        """The member whose instance id one that joins has."""
+        instance, places = sign.event.instance_id, [sign.peer] if sign.peer in self.members else [*self.members]
+        return next((peer for peer in places if instance and peer in self.peers and self.peers[peer].instance_id == instance), None)
+
     def _is_member(self, sign: EpochSign) -> bool:
         """Whether one that joins was a member all the time."""
         is_known = sign.epoch == self.epoch and self.members.get(sign.peer, "") == sign.member_id
@@ -285,15 +293,16 @@ class UnloggedEpochs:
 
     def _raised_before(self, epoch: int, by: EpochSign) -> Iterator[Event]:
         """Epochs between the last known one and that of a sign."""
-        while (earlier := self._first_join(epoch)) is not None:
+        while (earlier := self._first_join(epoch, by)) is not None:
             self.signs.remove(earlier)
             yield from self._joined(earlier)
         if self.epoch is not None and epoch > self.epoch + 1:
             yield from self._unseen(epoch - 1, by)
 
-    def _first_join(self, before: int) -> EpochSign | None:
-        """The unread join with the lowest unknown epoch below another."""
-        joins = [join for join in self.signs if join.kind is SignKind.JOINED and (self.epoch or 0) < (join.epoch or 0) < before]
+    def _first_join(self, before: int, by: EpochSign) -> EpochSign | None:
+        """The unread join with the lowest unknown epoch, before a sign of it."""
+        in_time = (join for join in self.signs if join.kind is SignKind.JOINED and join.at - by.at <= ROUND_TRIP_US)
+        joins = [join for join in in_time if (self.epoch or 0) < (join.epoch or 0) < before]
         return min(joins, key=lambda join: join.epoch or 0, default=None)
 
     def _left(self, sign: EpochSign) -> Iterator[Event]:
