@@ -89,6 +89,15 @@ class MemberAction:
         return self.event.witness is Witness.COORDINATOR
 
 
+GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT})
+"""Actions that show a member out of its generation."""
+
+
+def is_going(action: MemberAction) -> bool:
+    """Whether the action shows a member out of its generation."""
+    return action.kind in GOING
+
+
 def is_rebalance_notice(action: MemberAction) -> bool:
     """Whether the action shows that a client heard of a rebalance.
 

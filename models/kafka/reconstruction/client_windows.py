@@ -17,10 +17,12 @@ from itertools import dropwhile
 
 from models.events import Event, Witness, int_field, text_field
 from models.kafka.observations.actions import (
+    GOING,
     ActionKind,
     MemberAction,
     ends_ownership,
     has_only_given_id,
+    is_going,
     is_rebalance_notice,
     says_unknown_member,
     stays_till_expiry,
@@ -43,10 +45,7 @@ CLIENTS_MAX = 10_000
 """Clients whose openings are held. Beyond it the first ones go."""
 
 NEAR_US = whole("kafka.client_windows.near_us")
-"""A coordinator's line and a member's this near are of one generation.
-
-The number comes again in another life of the group.
-"""
+"""A coordinator's and a member's lines this near are of one generation."""
 
 TOGETHER_US = whole("kafka.client_windows.together_us")
 """Most time between lines of members that joined one generation.
@@ -63,10 +62,7 @@ _REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_J
 _OPENINGS = _REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
 
-_GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT})
-"""Actions that show a member out of its generation."""
-
-_SHOWINGS = _GOING | {ActionKind.REBALANCE_NOTICED, ActionKind.COMMIT_REFUSED, ActionKind.REVOKE}
+_SHOWINGS = GOING | {ActionKind.REBALANCE_NOTICED, ActionKind.COMMIT_REFUSED, ActionKind.REVOKE}
 """Actions that show a rebalance without a generation.
 
 A wish to join may have been refused. Of refused commits, those that say that the group went on; of revocations, those of any partition.
@@ -155,10 +151,7 @@ class ClientWindows:
     _announced: dict[int | None, int] = field(default_factory=dict)
     """Generations that a coordinator announced, and when."""
     _cut_off: set[str | None] = field(default_factory=set)
-    """Clients that lost their coordinator and found none since.
-
-    What they send reaches nobody.
-    """
+    """Clients without a coordinator: what they send reaches nobody."""
     _in_touch: set[str | None] = field(default_factory=set)
     """Clients that found their coordinator, and did not lose it."""
     _consumers: set[str | None] = field(default_factory=set)
@@ -203,7 +196,7 @@ class ClientWindows:
                 del self._announced[next(iter(self._announced))]
         if event.witness is not Witness.CLIENT:
             return
-        if event.member_id is not None and event.name in _OF_STRANGERS:
+        if event.member_id is not None and event.name in _OF_STRANGERS and not self._is_member(event, roster):
             self._unjoined[event.member_id] = event.time_us
             if len(self._unjoined) > CLIENTS_MAX:
                 del self._unjoined[next(iter(self._unjoined))]
@@ -230,13 +223,22 @@ class ClientWindows:
                 self._refused(actor)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
-            elif action.kind in _OPENINGS or is_rebalance_notice(action) or says_unknown_member(action) or ends_ownership(action):
+            elif action.kind in _OPENINGS or is_rebalance_notice(action) or says_unknown_member(action) or self._is_out(action):
                 self._open(action, actor)
+
+    def _is_out(self, action: MemberAction) -> bool:
+        return ends_ownership(action) and not self._has_epochs  # of epochs, it may give up only what moves
 
     @property
     def _has_epochs(self) -> bool:
         """Whether what classic members call generations are epochs."""
         return self.of_epochs or bool(self._consumers)
+
+    def _is_member(self, event: Event, roster: Roster) -> bool:
+        """Whether a client joined last by this id, as others did."""
+        members = self._newest.members if self._newest is not None else {}
+        actor = roster.actor(event.member_id, event.client_id, event.instance_id)
+        return len(members) > 1 and members.get(actor or "") == event.member_id  # one alone may be awaited by others without logs
 
     @property
     def _newest(self) -> ClientSight | None:
@@ -328,12 +330,12 @@ class ClientWindows:
 
     def _open(self, action: MemberAction, actor: str | None) -> None:
         newest = self._newest
-        if action.kind in _GOING and actor is not None and newest is not None:
+        if action.kind in GOING and actor is not None and newest is not None:
             if actor not in newest.members or self._reaches_nobody(actor, newest):
                 return  # the group went on without it, or does not hear of it
             if action.at > newest.joined.at:
                 newest.left.setdefault(actor, action.at)
-        elif action.kind in _GOING and actor in self._cut_off:
+        elif action.kind in GOING and actor in self._cut_off:
             return
         openings = self._openings.setdefault(actor, [])
         if len(openings) < OPENINGS_MAX:
@@ -407,7 +409,7 @@ class ClientWindows:
         gone: set[str | None] = set()
         for action, actor in self._candidates(-FOREVER, FOREVER, *_SHOWINGS):
             if action.kind in _SHOWINGS or is_rebalance_notice(action) or (action.kind in _REQUESTS and actor in gone):
-                gone = gone | {actor} if action.kind in _GOING else gone - {actor}
+                gone = gone | {actor} if action.kind in GOING else gone - {actor}
                 if last_at is None or action.at - last_at > HOLD_US:
                     yield ClientWindow(None, False, "open", action)
                 last_at = action.at
@@ -427,7 +429,7 @@ class ClientWindows:
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
         begun = [action for action, _ in self._candidates(began, sight.joined.at)]
-        if not announced and begun and _is_going(begun[0]) and known is not None and before is not None and known < before:
+        if not announced and begun and is_going(begun[0]) and known is not None and before is not None and known < before:
             yield ClientWindow(known, False, "superseded", begun[0])  # it began a generation that no log shows
             begun = [action for action in begun if action.kind in _REQUESTS]
         started = next(iter(begun), None)
@@ -448,12 +450,14 @@ class ClientWindows:
         if last is None or gone_at is None or self._has_strangers(last):
             return
         self._was_empty = True
-        leaves = self._candidates(last.joined.at, gone_at, *_GOING)
+        leaves = self._candidates(last.joined.at, gone_at, *GOING)
         if leaves and not last.of_epoch and not last.is_announced and not self._is_announced(_next(last.generation), gone_at):
             yield ClientWindow(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
-        self._keep_openings(gone_at)
+        gone = [action for action, _ in leaves if is_going(action)]
+        are_removed = all(action.kind is ActionKind.FENCED for action in gone)  # at once, whenever each hears of it
+        self._keep_openings(gone[0].at - 1 if gone and are_removed else gone_at)
         # The line of a late poll stands before that of its leave, and who has left leaves no more.
-        self._openings = {actor: list(dropwhile(_is_going, actions)) for actor, actions in self._openings.items()}
+        self._openings = {actor: list(dropwhile(is_going, actions)) for actor, actions in self._openings.items()}
 
     def _has_strangers(self, last: ClientSight) -> bool:
         """Whether the group may have members whose joins no line shows."""
@@ -485,10 +489,6 @@ def _is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
     Lines of kafka-python name the generation as a member joins, and not again as it is assigned partitions.
     """
     return action.generation == sight.generation or (action.generation is None and sight.has_nameless)
-
-
-def _is_going(action: MemberAction) -> bool:
-    return action.kind in _GOING
 
 
 def _next(generation: int | None) -> int | None:
