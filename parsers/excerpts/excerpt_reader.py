@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from parsers.excerpts.leads import Leads, level_in
 from parsers.excerpts.openings import Openings, openings_of
+from parsers.excerpts.program_errors import ERROR_REPORTED
 from parsers.excerpts.stamps import FoundStamp, first_stamp, is_clock, last_stamp
 from parsers.formats.cleaning import bare_end, clean_line, mark_of, split_escaped, unclosed_end, unescape_json
 from parsers.formats.envelopes import envelope_fields
@@ -65,6 +66,11 @@ class Excerpt(NamedTuple):
     behind: str
     between: str | None = None
     """Text between its time and its message; None if the time is elsewhere."""
+
+
+def without_program_errors(excerpts: list[Excerpt]) -> list[Excerpt]:
+    """Records of one text without the errors in the stacks of others."""
+    return [excerpt for excerpt in excerpts if excerpt.match.event != ERROR_REPORTED] or excerpts
 
 
 @dataclass(slots=True)

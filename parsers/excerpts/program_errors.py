@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue, Match
     from parsers.catalogue.entries import Pattern
-    from parsers.excerpts.excerpt_reader import Excerpt
 
 ERROR_REPORTED = "ClientErrorReported"
 """Event of messages that stand within those of any program."""
@@ -18,11 +17,6 @@ ERROR_REPORTED = "ClientErrorReported"
 def program_error_patterns(catalogue: Catalogue) -> list[Pattern]:
     """Wordings of errors that programs report."""
     return [pattern for pattern in catalogue.patterns if pattern.message.emits == ERROR_REPORTED]
-
-
-def without_program_errors(excerpts: list[Excerpt]) -> list[Excerpt]:
-    """Records of one text without the errors in the stacks of others."""
-    return [excerpt for excerpt in excerpts if excerpt.match.event != ERROR_REPORTED] or excerpts
 
 
 def program_error(catalogue: Catalogue, text: str) -> Match | None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from parsers.excerpts.excerpt_reader import Excerpt, ExcerptReader, has_odd_time, with_times
+from parsers.excerpts.excerpt_reader import Excerpt, ExcerptReader, has_odd_time, with_times, without_program_errors
 from parsers.excerpts.openings import openings_of
-from parsers.excerpts.program_errors import program_error, without_program_errors
+from parsers.excerpts.program_errors import program_error
 from parsers.formats.layouts import ANY_PRODUCT, BROKEN_STAMP, DOCUMENTS, MESSAGES, TORN_HEADER, AnyLayout, Header, layouts
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.timestamps import CALENDAR_US, read_iso
