@@ -172,6 +172,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.causes.look_back_us": Tolerance(4_000_000),
     "rocketmq.causes.first_us": Tolerance(10_000_000),
     "rocketmq.causes.late_route_us": Tolerance(3_000_000),
+    "rocketmq.causes.started_us": Tolerance(3_000_000),
     "rocketmq.causes.slack_us": Tolerance(60_000),
     "rocketmq.client_faults.allocation_failed.apart_us": Tolerance(
         45_000_000, "two waits between rebalances, 20 s each (RebalanceService.java)"
@@ -240,12 +241,14 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.allocation_runs.run_max_us": Tolerance(150_000_000),
     "rocketmq.client_processes.quarter_us": Tolerance(900_000_000),
     "rocketmq.client_processes.near_us": Tolerance(120_000_000),
+    "rocketmq.client_processes.last_lines_us": Tolerance(2_000_000, "assumed: a process writes its last lines as it loses its connection"),
     "rocketmq.client_processes.leaver_us": Tolerance(200_000, "median of the labelled RocketMQ corpora"),
     "rocketmq.pop_trouble.apart_us": Tolerance(120_000_000, "ProcessQueueImpl.java"),
     "rocketmq.subscription_versions.after_us": Tolerance(50_000),
     "rocketmq.subscription_versions.subscribed_us": Tolerance(5_000_000),
     "rocketmq.subscription_versions.together_us": Tolerance(1_500_000),
     "rocketmq.subscriptions.heartbeat_us": Tolerance(1_500_000, "stamps of whole seconds; the rest assumed"),
+    "rocketmq.stage.logged_after_us": Tolerance(2_000_000, "stamps of whole seconds; the rest assumed"),
     "rocketmq.stage.line_of_loss_us": Tolerance(1_300_000, "stamps of whole seconds; the rest assumed"),
     "rocketmq.stage.boot_us": Tolerance(8_000_000),
     "rocketmq.timing.expiry_us": Tolerance(120_000_000, "ConsumerManager.java, CHANNEL_EXPIRED_TIMEOUT"),

@@ -1,4 +1,4 @@
 """An answer and its figures as one self-contained HTML file.
 
-Imports `figures`, `wording`, `view` and `conf`. Start with `page`.
+Imports `answer`, `figures`, `wording`, `view` and `conf`. Start with `page`.
 """

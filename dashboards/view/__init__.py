@@ -1,4 +1,4 @@
 """Plain data of pages and screens.
 
-Imports `conf` alone. Start with `answer`.
+Imports `conf` and `models.downtime`. Start with `answer`.
 """

@@ -28,6 +28,9 @@ from models.rocketmq.observations.topic_routes import Routes
 from models.tolerances import whole
 from models.units import US_PER_SECOND
 
+LOGGED_AFTER_US = whole("rocketmq.stage.logged_after_us")
+"""Distance of an exact time from the broker's line about it."""
+
 LINE_OF_LOSS_US = whole("rocketmq.stage.line_of_loss_us")
 """Maximum time from a broker's line to the clients' notification.
 
@@ -356,7 +359,7 @@ def _milliseconds(event: Event, at: int) -> int:
     """
     seen: Any = event.fields.get("seen_ms")
     exact = int(seen) * 1000 if isinstance(seen, int) else at
-    return exact if -US_PER_SECOND < exact - at < 2 * US_PER_SECOND else at
+    return exact if -US_PER_SECOND < exact - at < LOGGED_AFTER_US else at
 
 
 def _unregistered(group: Group, client_id: str, at: int) -> int:
@@ -365,7 +368,7 @@ def _unregistered(group: Group, client_id: str, at: int) -> int:
     The client's own time if it falls into the broker's second.
     """
     times = [life.unregistered_at for life in group.lives_of(client_id) if life.unregistered_at is not None]
-    near = [when for when in times if at - US_PER_SECOND <= when <= at + 2 * US_PER_SECOND]
+    near = [when for when in times if at - US_PER_SECOND <= when <= at + LOGGED_AFTER_US]
     return min(near) if near else _noticed(group, at)
 
 

@@ -1,6 +1,6 @@
 """Removal of names and secrets from records, before anything else reads them.
 
-Imports `parsers.records`. Credentials are always masked (`secrets`). Names are replaced only if the user asks for it: `records`
+Imports `records` and `formats`. Credentials are always masked (`secrets`). Names are replaced only if the user asks for it: `records`
 goes through columns, fields and texts, `name_detection` finds the names, and `pseudonyms` replaces them. Start with these two:
 `secrets` and `pseudonyms`.
 """

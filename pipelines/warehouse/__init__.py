@@ -1,4 +1,4 @@
 """Delta tables: reading, idempotent writes, differences, schema upgrades.
 
-Imports `schema`, `spark` and `storage`. Start with `warehouse`.
+Imports `schema`, `spark`, `storage` and the cuts of `models.kafka.outages`. Start with `warehouse`.
 """

@@ -23,6 +23,7 @@ RULES = sorted(
     if not str(path.relative_to(MODELS)).startswith(NO_RULES) and not (path.parent == MODELS and path.name in DATA)
 )
 MEASURES = re.compile(r"_(?:US|MS|SECONDS|MINUTES|SHARE|OVERRUN)$")
+UNITS = re.compile(r"US_PER_\w+|MS_PER_\w+|SECONDS_PER_\w+")
 LEFT = {
     "durations.py UNITS_US": "what the units of time are",
     "events.py BEFORE_ANY_TIME_US": "the time of lines before any stamp",
@@ -56,6 +57,17 @@ def measures(source: str) -> Iterator[str]:
             yield target.id
 
 
+def products(source: str) -> Iterator[str]:
+    """Numbers of a unit within functions; one of a unit is no figure."""
+    for function in ast.walk(ast.parse(source)):
+        for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+                sides = (node.left, node.right)
+                units = {each.id for each in sides if isinstance(each, ast.Name) and UNITS.fullmatch(each.id)}
+                if units and any(isinstance(each, ast.Constant) for each in sides):
+                    yield f"{node.lineno}: {ast.unparse(node)}"
+
+
 def _outside_calls(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call | ast.Subscript):
         return
@@ -69,6 +81,7 @@ def test_no_rule_holds_a_figure_of_its_own(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
 
     assert list(fractions(source)) == []
+    assert list(products(source)) == []
     assert {f"{short(path)} {name}" for name in measures(source)} <= LEFT.keys()
 
 
@@ -114,7 +127,9 @@ def test_a_weight_is_a_probability_with_a_source(name: str) -> None:
     weight = named()[name]
 
     assert weight.source
-    assert all(0 < each < 1 for each in (weight.of.values() if isinstance(weight, Shares) else [weight.value]))
+    shares = list(weight.of.values()) if isinstance(weight, Shares) else [weight.value]
+    assert all(0 < share < 1 for share in shares)
+    assert sum(shares) <= 1 + 1e-9
 
 
 def test_likelihoods_are_logarithms_with_a_source() -> None:

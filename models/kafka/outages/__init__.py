@@ -1,4 +1,4 @@
 """Partitions without a leader and brokers that are down, as rows.
 
-Imports `partitions` and `cluster`. Start with `outage_stage`.
+Imports `partitions`, `cluster` and `incidents`. Start with `outage_stage`.
 """

@@ -18,7 +18,7 @@ from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.object_text import RETRY, queue_name
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind, difference
-from models.rocketmq.observations.client_processes import ClientProcess
+from models.rocketmq.observations.client_processes import LAST_LINES_US, ClientProcess
 from models.rocketmq.observations.topic_routes import Routes
 from models.rocketmq.rocketmq_stage import Group
 from models.rocketmq.strategies import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
@@ -27,11 +27,20 @@ from models.tolerances import whole
 from models.units import US_PER_SECOND
 
 LOOK_BACK_US = whole("rocketmq.causes.look_back_us")
+"""How long before a run the lists and routes may be that it used."""
+
 FIRST_US = whole("rocketmq.causes.first_us")
 """Maximum time from the start to a share that belongs to it."""
 
 LATE_ROUTE_US = whole("rocketmq.causes.late_route_us")
+"""Time after the start from which a topic's first route is a late one."""
+
+STARTED_US = whole("rocketmq.causes.started_us")
+"""Time after a process's start in which a run follows from it."""
+
 SLACK_US = whole("rocketmq.causes.slack_us")
+"""Distance of lines that one act writes in several files."""
+
 SHARES_HELD_MAX = 4_096
 """Maximum number of combinations of lists and routes with cached shares."""
 
@@ -221,7 +230,7 @@ class Judge:
             case ListChangeKind.RESTARTED:
                 return "consumer_list_partial"
         life = self.group.life_of(who, steps[-1].at)
-        lives = life is not None and life.last_at > steps[-1].at + 2 * US_PER_SECOND
+        lives = life is not None and life.last_at > steps[-1].at + LAST_LINES_US
         return "connection_lost" if lives else "consumer_crash"
 
     def _not_listed(self, run: AllocationRun, seen: Sequence[str] | None) -> Verdict:
@@ -241,7 +250,7 @@ class Judge:
         first = bisect_left(notifications, run.asked_at - NOTIFIED_US)
         if first < len(notifications) and notifications[first] <= run.asked_at + SLACK_US:
             return "notification", notifications[first]
-        if run.asked_at <= run.life.ran_at + 3 * US_PER_SECOND:
+        if run.asked_at <= run.life.ran_at + STARTED_US:
             return "start", run.life.ran_at
         return "period", run.asked_at
 

@@ -17,7 +17,6 @@ from models.events import Event
 from models.rocketmq.object_text import consumers_in
 from models.rocketmq.observations.log_files import log_of
 from models.tolerances import whole
-from models.units import US_PER_SECOND
 
 QUARTER_US = whole("rocketmq.client_processes.quarter_us")
 NEAR_US = whole("rocketmq.client_processes.near_us")
@@ -25,6 +24,9 @@ NEAR_US = whole("rocketmq.client_processes.near_us")
 
 NOWHERE = 1 << 62
 """Position beyond the end of any file."""
+
+LAST_LINES_US = whole("rocketmq.client_processes.last_lines_us")
+"""Time after a lost connection for the last lines of a process."""
 
 LEAVER_US = whole("rocketmq.client_processes.leaver_us")
 """Median time from unregistering to the end of the process."""
@@ -69,7 +71,7 @@ class ClientProcess:
         """
         if self.unregistered_at is not None:
             return self.unregistered_at + LEAVER_US
-        if self.lost_at is not None and self.last_at <= self.lost_at + 2 * US_PER_SECOND:
+        if self.lost_at is not None and self.last_at <= self.lost_at + LAST_LINES_US:
             return max(self.lost_at, self.last_at)
         return None
 
@@ -232,7 +234,7 @@ def lose(lives: list[ClientProcess], at: int) -> None:
     Of two processes with one id, the one that fell silent lost it.
     """
     processes = [process for process in lives if process.begun_at <= at and process.unregistered_at is None]
-    silent = [process for process in processes if process.last_at <= at + 2 * US_PER_SECOND and process.lost_at is None]
+    silent = [process for process in processes if process.last_at <= at + LAST_LINES_US and process.lost_at is None]
     life = max(silent or processes, key=lambda process: process.begun_at, default=None)
     if life is not None:
         life.lost_at = at

@@ -1,4 +1,5 @@
 """Answers while logs are still being written.
 
-Owns what `--follow` reads and what it tells. Imports `pipelines.cli.arguments`. Start with `followed`.
+Owns what `--follow` reads and the news that it prints. Imports `answers`, `arguments`, `analysis`, `schema`, `storage`, `dashboards`,
+`parsers` and `conf`. Start with `followed_source`.
 """
