@@ -25,7 +25,7 @@ BLOCK = 8
 """Patterns of one test. Hypothesis wraps the settings once per parameter, and fails beyond a thousand."""
 BLOCKS = [PATTERNS[start : start + BLOCK] for start in range(0, len(PATTERNS), BLOCK)]
 BLOCK_IDS = IDS[::BLOCK]
-LIMITS = settings(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+LIMITS = settings(max_examples=5, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 
 _ODD = "aZ09_- .,;:()[]{}<>'\"`/\\|=+*%$#@!?&~^éßя中文😀\u00a0\u202e"
 _ABSENT = {"None", "null", "Optional.empty"}
