@@ -28,7 +28,7 @@ from models.incidents.headline_facts import (
     RejoinRequest,
     TurnRestarts,
 )
-from models.incidents.roll_outs import actor_of, missing_members, restarted_members
+from models.incidents.roll_outs import display_name, missing_members, restarted_members
 from models.incidents.static_returns import avoided_seconds
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
 from models.tolerances import TOGETHER_MIN, real
@@ -145,7 +145,7 @@ def _goes_on_flapping(before: Sequence[Rebalance], after: Sequence[Rebalance]) -
 
 def _culprit(rows: Sequence[Rebalance]) -> str | None:
     """The one member that went, or came back, in all rebalances."""
-    actors = {actor_of(row.offenders[0]) if row.offenders else None for row in rows}
+    actors = {display_name(row.offenders[0]) if row.offenders else None for row in rows}
     has_departures = any(row.cause in _WENT for row in rows) and all(row.cause in _WENT | {"member_join"} for row in rows)
     return next(iter(actors)) if has_departures and len(actors) == 1 else None
 
@@ -199,9 +199,9 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
         for row in rows:
             acted = row.offenders if causes is None or row.cause in causes else []
             for person in [*acted, *(row.blockers if causes is not None else [])]:
-                people.setdefault(actor_of(person), person)
-                counted[actor_of(person)] += 1
-                seconds[actor_of(person)] += row.duration_seconds or row.at_least_seconds or 0.0
+                people.setdefault(display_name(person), person)
+                counted[display_name(person)] += 1
+                seconds[display_name(person)] += row.duration_seconds or row.at_least_seconds or 0.0
         if people:
             return people[min(people, key=lambda name: (-counted[name], -seconds[name], clear(name)))]
     return None
@@ -209,13 +209,13 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
 
 def _held_up_by(rows: Sequence[Rebalance], stopped: float, limits: Limits) -> Person | None:
     """Member that the others waited for longest, if that was most of the downtime."""
-    people = {actor_of(person): person for row in reversed(rows) for person in reversed(row.blockers)}
+    people = {display_name(person): person for row in reversed(rows) for person in reversed(row.blockers)}
     waits: Waits[str] = Waits()
     for row in rows:
-        waits.add(row, actor_of)
+        waits.add(row, display_name)
     seconds = waits.seconds()
     worst = min(people, key=lambda name: (-seconds[name], clear(name)), default=None)
-    waited = sum(waited_seconds(row) for row in rows if worst is not None and worst in map(actor_of, row.blockers))
+    waited = sum(waited_seconds(row) for row in rows if worst is not None and worst in map(display_name, row.blockers))
     return people[worst] if worst is not None and waited >= max(limits.slow_join_seconds, stopped / 2) else None
 
 
@@ -266,7 +266,7 @@ def _has_repeated_departures(rows: Sequence[Rebalance], limits: Limits) -> bool:
 
 def _is_flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str]) -> bool:
     """Whether one member failed or left repeatedly."""
-    counted = Counter(actor_of(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
+    counted = Counter(display_name(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
     return bool(counted) and max(counted.values()) >= limits.flapping_count
 
 
@@ -394,9 +394,9 @@ def _failed_together(rows: Sequence[Rebalance], worst: Person | None) -> Actions
     failed = [row for row in rows if row.cause in FAILURES]
     if len(failed) != 1 or worst is None or len(failed[0].offenders) < TOGETHER_MIN:
         return None
-    acted = {actor_of(person) for person in failed[0].offenders}
+    acted = {display_name(person) for person in failed[0].offenders}
     held_up = any(row.blockers for row in rows)
-    return ActionsTogether(len(failed[0].offenders), failed[0].cause) if actor_of(worst) in acted and not held_up else None
+    return ActionsTogether(len(failed[0].offenders), failed[0].cause) if display_name(worst) in acted and not held_up else None
 
 
 def _moved(rows: Iterable[Rebalance]) -> float | None:
@@ -409,20 +409,22 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
     """Story of the episode."""
     if kind == "rolling_restart":
         missing = missing_members(rows)
-        restarted = {actor_of(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders}
+        restarted = {
+            display_name(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders
+        }
         return TurnRestarts(len(restarted.difference(missing)), tuple(sorted(missing, key=clear)))
     if worst is None:
         return _request(rows, _most_common([row.cause for row in rows]) or "unknown", None) or _frequent_cause(rows)
-    name = actor_of(worst)
+    name = display_name(worst)
     member = NamedMember(name, worst.host)
-    causes = [row.cause for row in rows if any(actor_of(person) == name for person in row.offenders)]
-    waited = [row for row in rows if any(actor_of(person) == name for person in row.blockers)]
+    causes = [row.cause for row in rows if any(display_name(person) == name for person in row.offenders)]
+    waited = [row for row in rows if any(display_name(person) == name for person in row.blockers)]
     if kind == "stuck" and waited and waited[-1] is rows[-1]:
-        return EndlessWait(tuple(map(actor_of, rows[-1].blockers)), has_joined=rows[-1].joined_at is not None)
+        return EndlessWait(tuple(map(display_name, rows[-1].blockers)), has_joined=rows[-1].joined_at is not None)
     if waited and (worst is waited[0].blockers[0] or not FAILURES.intersection(causes)):
         return HeldUp(member, sum(map(waited_seconds, waited)))
     if kind == "flapping_member":
-        causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and actor_of(row.offenders[0]) == name]
+        causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and display_name(row.offenders[0]) == name]
         departures = Counter(cause for cause in causes if cause in _WENT)
         return MemberActions(member, tuple(departures.most_common(2)))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
@@ -431,8 +433,8 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
 
 def _actions(rows: Sequence[Rebalance], cause: str, member: NamedMember, times: int) -> MemberActions:
     """What a member did, how surely, and how many failed like it."""
-    acted = [row for row in rows if row.cause == cause and any(actor_of(person) == member.name for person in row.offenders)]
-    failed = {actor_of(person) for row in rows if row.cause == cause and cause in FAILURES for person in row.offenders}
+    acted = [row for row in rows if row.cause == cause and any(display_name(person) == member.name for person in row.offenders)]
+    failed = {display_name(person) for row in rows if row.cause == cause and cause in FAILURES for person in row.offenders}
     return MemberActions(member, ((cause, times),), _doubt(acted), len(failed - {member.name}))
 
 

@@ -10,7 +10,7 @@ from models.rows import Person, Rebalance
 _LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
 
 
-def actor_of(person: Person) -> str:
+def display_name(person: Person) -> str:
     """The best name of a person."""
     return person.client_id or person.instance_id or person.member_id or NAMELESS
 
@@ -20,7 +20,7 @@ def restarted_members(rows: Iterable[Rebalance]) -> set[str]:
     left: set[str] = set()
     members: set[str] = set()
     for row in rows:
-        actors = {actor_of(person) for person in row.offenders}
+        actors = {display_name(person) for person in row.offenders}
         if row.cause == "member_restart":
             members |= actors
         elif row.cause in _LEFT and row.outcome != "empty":
@@ -37,7 +37,7 @@ def missing_members(rows: Sequence[Rebalance]) -> set[str]:
     """
     missing: dict[str, int] = {}
     for row in rows:
-        actors = {actor_of(person) for person in row.offenders}
+        actors = {display_name(person) for person in row.offenders}
         if row.cause in _LEFT and row.outcome != "empty":
             missing.update(dict.fromkeys(actors - missing.keys(), 0))
         elif row.cause in {"member_join", "member_restart"}:

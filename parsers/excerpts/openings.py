@@ -83,8 +83,8 @@ class Openings:
         apart = (hit for hit in hits if not _is_in_word(text, hit[1]))
         return sorted({start for number, start, _ in apart if not (number in self._leads and text[:start].endswith(self._leads[number]))})
 
-    def has_only_told(self, text: str) -> bool:
-        """Return True if a text has only errors that a program tells."""
+    def has_only_program_errors(self, text: str) -> bool:
+        """Return True if a text has only errors that a program reports."""
         hits = self._search.find_matches_as_indexes(text, overlapping=True)
         return bool(hits) and all(number in self._errors for number, _, _ in hits)
 
@@ -97,7 +97,7 @@ class Openings:
     def byte_places(self, data: Buffer, *, is_telling: bool = False) -> tuple[Ints, Ints]:
         """Byte positions of prefixes, and of messages without one.
 
-        With `is_telling`, without those that are seldom read. Errors that programs tell begin a record only where nothing else does.
+        With `is_telling`, without those that are seldom read. Errors that programs report begin a record only where nothing else does.
         """
         count, last = self._heads, len(self._texts) - 1
         search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long

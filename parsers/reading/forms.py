@@ -149,7 +149,7 @@ def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
     is_torn = (
         after.recognised == 1 and not after.timed and not learned.shape.startswith("%m") and "=%m" not in learned.shape.replace(" ", "")
     )
-    is_torn = is_torn and not openings_of(known).has_only_told(_text(part, learned))
+    is_torn = is_torn and not openings_of(known).has_only_program_errors(_text(part, learned))
     if after[:2] > before[:2] and not is_torn:
         return _directed(learned, after)
     return _directed(_unread(sample, detected, known, is_complete=is_complete), before)
