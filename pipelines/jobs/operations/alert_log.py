@@ -7,13 +7,16 @@ during the incident. Then the alerted id no longer exists, and the new one must 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from models.units import US_PER_SECOND
 from pipelines.errors import CannotWrite
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
@@ -25,6 +28,13 @@ if TYPE_CHECKING:
     from pipelines.jobs.operations.published_incidents import PastIncidents
 
 LATEST = datetime.max.replace(tzinfo=UTC)
+LEASE_SECONDS = 120
+"""For how long a process alone sends alerts after its claim and after each entry: longer than it tries a dead receiver."""
+_SENDER = "groupscope.alerts.sender"
+"""Application of the table's transactions, whose version is the end of the lease (microseconds).
+
+Of two commits with it that do not know of each other, Delta refuses the later one.
+"""
 _KEPT = ("incident_id", "cluster", "groups", "severity", "started_at")
 
 
@@ -35,6 +45,8 @@ class SentIncidents:
         self._table: DeltaTable = open_table(place)
         self._now, self._run_id = now, run_id
         self._seen = self._table.version()
+        self._claimed: int | None = None
+        """End of the lease that this process holds."""
         self.rows = self._read()
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
@@ -51,26 +63,67 @@ class SentIncidents:
         self._seen, self.rows = self._table.version(), self._read()
         return True
 
+    def claim(self) -> bool:
+        """Become the only process that sends alerts; False if another one is.
+
+        Reads the table again. Raises CannotWrite.
+        """
+        from deltalake.exceptions import CommitFailedError
+
+        self.refresh()
+        if self._lease_end not in {None, self._claimed} and self._lease_end > _now():
+            return False
+        try:
+            self._append([], _now() + LEASE_SECONDS * US_PER_SECOND)
+        except CommitFailedError:
+            return False
+        except _errors() as error:
+            raise CannotWrite(f"no process can claim to be the only one that sends alerts: {error}") from error
+        return True
+
+    def release(self) -> None:
+        """Let others send, unless another process has taken over."""
+        self._table.update_incremental()
+        if self._claimed is not None and self._lease_end == self._claimed:
+            with suppress(*_errors()):  # the lease ends by itself
+                self._append([], 0)
+        self._claimed = None
+
+    @property
+    def _lease_end(self) -> int | None:
+        return self._table.transaction_version(_SENDER)
+
     def record_sent(self, incidents: Sequence[Mapping[str, Any]], former: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Record incidents as sent now, or as sent under a former id.
 
-        Writes one commit. Raises CannotWrite.
+        Writes one commit, which extends the lease. Raises CannotWrite.
         """
-        from deltalake import write_deltalake
-        from deltalake.exceptions import DeltaError
+        from deltalake.exceptions import CommitFailedError
 
         records = [self._record(row, (former or {}).get(row["incident_id"])) for row in incidents]
-        schema = pa.schema([field.remove_metadata() for field in TABLES["alerts"].arrow_schema()])
         try:
-            # A table of an older version gets its missing columns.
-            write_deltalake(self._table, pa.Table.from_pylist(records, schema=schema), mode="append", schema_mode="merge")
-        except (OSError, DeltaError) as error:
+            try:
+                self._append(records, _now() + LEASE_SECONDS * US_PER_SECOND if self._claimed is not None else None)
+            except CommitFailedError:  # sending took longer than the lease, and another process has taken over
+                self._append(records, None)
+        except _errors() as error:
             names = ", ".join(row["incident_id"] for row in incidents)
             raise CannotWrite(f"incident {names} was told, which can't be written down: {error}") from error
+        self.rows |= {row["incident_id"]: row for row in records}
+
+    def _append(self, records: Sequence[Mapping[str, Any]], lease_end: int | None) -> None:
+        """Write one commit, which sets the end of the lease if one is given."""
+        from deltalake import CommitProperties, Transaction, write_deltalake
+
+        schema = pa.schema([field.remove_metadata() for field in TABLES["alerts"].arrow_schema()])
+        rows = pa.Table.from_pylist(list(records), schema=schema)
+        properties = None if lease_end is None else CommitProperties(app_transactions=[Transaction(_SENDER, lease_end)])
+        # A table of an older version gets its missing columns.
+        write_deltalake(self._table, rows, mode="append", schema_mode="merge", commit_properties=properties)
+        self._claimed = lease_end
         self._table.update_incremental()
         if self._table.version() == self._seen + 1:  # no other process has written
             self._seen += 1
-        self.rows |= {row["incident_id"]: row for row in records}
 
     def _record(self, incident: Mapping[str, Any], former: Mapping[str, Any] | None) -> dict[str, Any]:
         previous, sent_at = (None, self._now) if former is None else (former["incident_id"], former["sent_at"])
@@ -104,6 +157,17 @@ class SentIncidents:
                     left.remove(former)
                     renamed[row["incident_id"]] = former
         return renamed
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What writing may raise."""
+    from deltalake.exceptions import DeltaError
+
+    return OSError, DeltaError
 
 
 def _is_same(incident: Mapping[str, Any], former: Mapping[str, Any]) -> bool:

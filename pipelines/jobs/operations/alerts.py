@@ -1,10 +1,9 @@
 """Send alerts for new incidents, each once, to a web hook or through Apprise.
 
 Sent incidents are in `ops.alerts`. Each is recorded before the next one is sent, and one that could not be sent is left
-to the next run, so none is lost. An incident is sent twice, with the same `incident_id`, if a run is killed or cannot
-write between the two steps, or if two processes read the table before either writes (no run holds the warehouse then).
-Each process reads again before it sends; on meeting another one it continues in a random order. An incident with a new
-id is matched with its alert by `alert_log`.
+to the next run, so none is lost. One process at a time sends, which its transactions in that table show; another one
+waits for it. An incident is sent twice, with the same `incident_id`, if a process is killed or cannot write between the
+two steps, or if sending takes longer than its lease. An incident with a new id is matched with its alert by `alert_log`.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ import json
 import logging
 import os
 import random
+import time
 import urllib.request
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
@@ -45,6 +45,11 @@ FAILURES_MAX = 5
 An unreachable receiver costs TIMEOUT_SECONDS each time. A receiver that refuses an incident is reachable, and may
 accept the next one.
 """
+
+WAIT_SECONDS = 300.0
+"""How long to wait for another process that sends; its lease ends earlier if it was killed."""
+_LOOK_AGAIN_SECONDS = (0.1, 1.0)
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 NEWS_FOR = timedelta(days=1)
 
@@ -155,6 +160,7 @@ def send_new(
     send: Send,
     now: datetime | None = None,
     broken_rules: Sequence[Mapping[str, Any]] = (),
+    wait_seconds: float = WAIT_SECONDS,
 ) -> DeliveryCounts:
     """Send the published incidents that are new; return their number.
 
@@ -165,20 +171,41 @@ def send_new(
     alerts = SentIncidents(f"{uri}/{TABLES['alerts'].path}", now, run_id)
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
     rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
-    new = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - options.news_for)]
-    new = _not_renamed(new, incidents, alerts, lambda: PastIncidents(uri, versions["incidents"]))
-    new += [row for row in broken_rules if row["incident_id"] not in alerts.rows and _is_news(row, now - options.news_for)]
-    left = sorted(new, key=lambda row: (row["started_at"] or datetime.min.replace(tzinfo=UTC), row["incident_id"]))
+    new, rules = ([row for row in each if _is_news(row, now - options.news_for)] for each in (rows, broken_rules))
+    if not (unsent := _unsent([*new, *rules], alerts)):
+        return DeliveryCounts(0, 0)
+    if not _claimed(alerts, wait_seconds):
+        _log.warning("%s incidents are left to the next run: another process has been sending alerts for long", len(unsent))
+        return DeliveryCounts(0, len(unsent))
+    try:
+        unsent = _not_renamed(_unsent(new, alerts), incidents, alerts, lambda: PastIncidents(uri, versions["incidents"]))
+        unsent += _unsent(rules, alerts)
+        return _send_each(sorted(unsent, key=lambda row: (row["started_at"] or _EARLIEST, row["incident_id"])), alerts, send)
+    finally:
+        alerts.release()
+
+
+def _unsent(rows: Iterable[Mapping[str, Any]], alerts: SentIncidents) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row["incident_id"] not in alerts.rows]
+
+
+def _claimed(alerts: SentIncidents, wait_seconds: float) -> bool:
+    """Wait until this process alone may send; return False on timeout."""
+    end = time.monotonic() + wait_seconds
+    while not alerts.claim():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(random.uniform(*_LOOK_AGAIN_SECONDS))  # noqa: S311 - spreads retries, no security involved
+    return True
+
+
+def _send_each(left: Sequence[Mapping[str, Any]], alerts: SentIncidents, send: Send) -> DeliveryCounts:
+    """Send incidents and record each, until nobody takes any."""
     sent = failed = in_a_row = 0
-    while left:
+    for row in left:
         if in_a_row == FAILURES_MAX:
-            _log.warning("%s incidents more are left to the next run: nobody takes any", len(left))
-            return DeliveryCounts(sent, failed + len(left))
-        row = left.pop(0)
-        if alerts.refresh():
-            random.shuffle(left)
-        if row["incident_id"] in alerts.rows:
-            continue
+            _log.warning("%s incidents more are left to the next run: nobody takes any", len(left) - sent - failed)
+            return DeliveryCounts(sent, len(left) - sent)
         trouble = _send_incident(row, send)
         if trouble is None:
             # An incident without a known start is never matched with one of another id.

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from base64 import b64decode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,10 +23,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from models.units import US_PER_SECOND
 from pipelines import import_guard as packages
 from pipelines.cli.commands.run import span_seconds
 from pipelines.cli.report_folder import INCIDENTS_MAX, index_page
 from pipelines.errors import UsageError
+from pipelines.jobs.operations.alert_log import LEASE_SECONDS, SentIncidents
 from pipelines.jobs.operations.alerts import FAILURES_MAX, AlertOptions, DeliveryCounts, send_new, sender
 from pipelines.jobs.operations.metrics import RunFacts, last_success, metrics_text, table_samples
 from pipelines.jobs.schedule import repeat, until_stopped
@@ -282,20 +285,68 @@ def test_alerts_of_an_older_warehouse_get_the_columns_that_they_lack(place: Path
     assert {row["incident_id"]: row["groups"] for row in rows} == {"now": None, "open": ["orders"]}
 
 
-def test_two_that_tell_at_the_same_time_tell_each_other(place: Path) -> None:
-    """While one tells its first incident, another one comes, tells all and ends: only what was under way is told twice."""
-    told: list[str] = []
+def test_one_process_sends_at_a_time(place: Path) -> None:
+    """While one sends its first incident, another one waits in vain; its alerts are left to its next run."""
+    sent: list[str] = []
+    others: list[DeliveryCounts] = []
     options = AlertOptions("", "warning")
 
-    def told_beside(incident: Any) -> None:
-        if not told:
-            told.append(incident["incident_id"])
-            assert send_new(str(place), VERSIONS, "run-2", options, lambda other: told.append(other["incident_id"]), NOW).sent == 3
-        else:
-            told.append(incident["incident_id"])
+    def send(incident: Any) -> None:
+        others.append(send_new(str(place), VERSIONS, "run-2", options, lambda row: sent.append(row["incident_id"]), NOW, wait_seconds=0.0))
+        sent.append(incident["incident_id"])
 
-    assert send_new(str(place), VERSIONS, "run-1", options, told_beside, NOW).sent == 1
-    assert sorted(told) == sorted(["mild", "now", "open", told[0]])
+    assert send_new(str(place), VERSIONS, "run-1", options, send, NOW).sent == 3
+    assert others == [DeliveryCounts(0, 3), DeliveryCounts(0, 2), DeliveryCounts(0, 1)]
+    assert sorted(sent) == ["mild", "now", "open"]
+    assert send_new(str(place), VERSIONS, "run-2", options, send, NOW) == DeliveryCounts(0, 0)
+
+
+def test_processes_that_send_at_the_same_moment_send_each_incident_once(place: Path) -> None:
+    names = [f"number {number}" for number in range(6)]
+    write(place, "incidents", [incident(name) for name in names])
+    versions = VERSIONS | {"incidents": 1}
+    sent: list[str] = []
+    counts: list[int] = []
+    together = threading.Barrier(4)
+
+    def process(number: int) -> None:
+        together.wait()
+        counts.append(
+            send_new(str(place), versions, f"run-{number}", AlertOptions(""), lambda row: sent.append(row["incident_id"]), NOW).sent
+        )
+
+    threads = [threading.Thread(target=process, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(sent) == names
+    assert sum(counts) == len(names)
+
+
+@pytest.mark.parametrize(("ends_in", "sent_count"), [(LEASE_SECONDS, 0), (-1, 2)])
+def test_the_lease_of_a_killed_sender_ends(place: Path, ends_in: int, sent_count: int) -> None:
+    alerts = SentIncidents(str(place / TABLES["alerts"].path), NOW, "run-1")
+    alerts._append([], time.time_ns() // 1000 + ends_in * US_PER_SECOND)
+
+    counts = send_new(str(place), VERSIONS, "run-2", AlertOptions(""), lambda _: None, NOW, wait_seconds=0.0)
+
+    assert counts == DeliveryCounts(sent_count, 2 - sent_count)
+
+
+def test_a_sender_that_was_overtaken_still_records_and_leaves_the_lease_to_the_other(place: Path) -> None:
+    slow, other = (SentIncidents(str(place / TABLES["alerts"].path), NOW, name) for name in ("run-1", "run-2"))
+    assert slow.claim()
+    slow._append([], time.time_ns() // 1000 - 1)  # its time is over
+    assert other.claim()
+
+    slow.record_sent([incident("now")])
+    slow.release()
+
+    assert not slow.claim()
+    other.record_sent([incident("open", ended_at=None)])
+    other.refresh()
+    assert other.rows.keys() == {"now", "open"}
 
 
 @pytest.fixture
