@@ -24,6 +24,7 @@ _NO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\x00\r\x08"))
 _TRANSLATION = {**_WIDE_BLANKS, **_NO_WIDTH}
 _ESCAPED_BREAKS = re.compile(r"(?:\\+r)?\\+n(?=[\"'\[(]?(?:\d{4}[-/.]\d|\d{1,2}[-/.:]\d\d|[A-Z][a-z]{2} +\d))")
 _ESCAPES = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|[\"'/ntr\\])")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = {"n": "\n", "t": " ", "r": ""}
 # What a writer, a table or a list puts before a line.
 _MARKS = re.compile(r"[ \t]*(?:(?:#+|//+|--|;+|REM|rem|\|+|[│┃║]+|>+|\*+|\$|[-+•])(?=[ \t]|$)[ \t]*)+")
@@ -69,7 +70,12 @@ def unescape_json(text: str) -> str:
     """The text of a JSON string, also if escaped twice."""
     if "\\" not in text:
         return text
-    return _ESCAPES.sub(_character, text)
+    return with_pairs_joined(_ESCAPES.sub(_character, text))
+
+
+def with_pairs_joined(text: str) -> str:
+    """Text whose surrogates are joined to characters; lone ones are replaced."""
+    return text if _SURROGATE.search(text) is None else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _character(match: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 from urllib.parse import unquote_plus
 
-from parsers.formats.cleaning import clean_line, unescape_json
+from parsers.formats.cleaning import clean_line, unescape_json, with_pairs_joined
 
 _BORDERS = tuple(border.encode() for border in "│┃║")
 _BOXED = re.compile(r"\s*[│┃║](.*)[│┃║]\s*")
@@ -172,7 +172,9 @@ class RichTextWrapper:
         text = bare.removesuffix(b"\\") if is_broken else bare
         for mark in _RICH_BREAKS if is_broken else ():
             text = text.removesuffix(mark)
-        return Unwrapped(to_utf8(_RICH.sub(_rich, text.decode("utf-8", "replace"))), is_partial=bool(text) and not is_broken)
+        return Unwrapped(
+            to_utf8(with_pairs_joined(_RICH.sub(_rich, text.decode("utf-8", "replace")))), is_partial=bool(text) and not is_broken
+        )
 
 
 @dataclass(frozen=True, slots=True)
