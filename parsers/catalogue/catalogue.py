@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
+
+import ahocorasick_rs
 
 from parsers.catalogue import partition_slots, queue_slots
 from parsers.catalogue.ambiguity import ambiguous, choose
-from parsers.catalogue.entries import Bucket, Match, Message, Opening, Pattern, Prefix, Reading, marked_prefix
+from parsers.catalogue.entries import Bucket, EntryLoggers, Match, Message, Opening, Pattern, Prefix, Reading, last_segment, marked_prefix
 from parsers.catalogue.group_loggers import GroupLoggers
 from parsers.catalogue.key_value_blocks import HEADED, SETTING, THROWN, Block
 from parsers.catalogue.loading import load
@@ -80,7 +82,7 @@ class Catalogue:
         self.messages: dict[str, Message] = {}
         self.patterns: list[Pattern] = []
         self.group_loggers = GroupLoggers(source)
-        self._logger_names: set[str] = set()
+        self._loggers = EntryLoggers()
         self._whole: tuple[str, ...] = ()
         """How messages begin that are told by more than their first line."""
         for area in source["areas"]:
@@ -88,20 +90,17 @@ class Catalogue:
         self._buckets: dict[str, Bucket] = {}
         self.plain = self._build("")
         self._cache: dict[str, tuple[Opening, ...]] = {}
-        self._segments: dict[str, str] = {}
         self._inner_words: dict[str, tuple[str, ...]] = {}
         self.literals: list[bytes] = [literal.encode() for literal in source["literals"]]
 
     def _add_area(self, area: Mapping[str, Any]) -> None:
-        loggers = frozenset(map(last_segment, area["loggers"]))
         searched = area.get("searched", False)  # few lines of these loggers are useful: only those with a literal are read
-        self._logger_names |= loggers if not searched else frozenset()
+        loggers = self._loggers.add(area["loggers"], is_searched=searched)
         self._whole += tuple(area.get("whole", ()))
         if area.get("coordinator"):
             self.group_loggers.add(loggers)
         for entry in area["messages"]:
-            entry_loggers = frozenset(map(last_segment, entry["loggers"])) if "loggers" in entry else loggers
-            self._logger_names |= entry_loggers if not searched else frozenset()
+            entry_loggers = self._loggers.add(entry["loggers"], is_searched=searched) if "loggers" in entry else loggers
             message = Message(
                 entry["id"],
                 entry["emits"],
@@ -290,11 +289,14 @@ class Catalogue:
                 return
 
     def _thorough(self, head: str, segment: str, message: str, offsets_partitions: int | None) -> Match | None:
+        words = self.words_in(head)
+        if not words:
+            return None
         candidates: list[Reading] = []
         try:
             for opening in self.all_openings(self.plain, head, 0):
                 for pattern in opening.bucket.patterns(head, opening.at):
-                    if head.endswith(pattern.template.tail) and self.allows(pattern.message, segment):
+                    if pattern.template.longest in words and head.endswith(pattern.template.tail) and self.allows(pattern.message, segment):
                         for values in pattern.template.readings(head, opening.at):
                             candidates.append((pattern, {**opening.columns, **values}))
         except TooManyReadings:
@@ -303,6 +305,18 @@ class Catalogue:
         if len(readings) == 1:
             return self._result(*readings[0], message)
         return ambiguous(readings) if readings else None
+
+    @cached_property
+    def _words(self) -> ahocorasick_rs.AhoCorasick:
+        return ahocorasick_rs.AhoCorasick(sorted({pattern.template.longest for pattern in self.patterns}))
+
+    def has_words(self, text: str) -> bool:
+        """Return True if a text contains the longest fixed words of a pattern."""
+        return bool(self._words.find_matches_as_indexes(text))
+
+    def words_in(self, text: str) -> frozenset[str]:
+        """The longest fixed words of patterns that a text contains."""
+        return frozenset(self._words.find_matches_as_strings(text, overlapping=True))
 
     def allows(self, message: Message, segment: str) -> bool:
         """Return True if this logger may write the message.
@@ -313,7 +327,7 @@ class Catalogue:
             return True
         if message.needs_logger:
             return False
-        return segment not in self._logger_names
+        return segment not in self._loggers.named
 
     def _result(self, pattern: Pattern, values: dict[str, Any], message: str) -> Match:
         entry = pattern.message
@@ -381,16 +395,15 @@ class Catalogue:
 
     def segment(self, logger: str) -> str:
         """The last part of a logger's name: what shortened names keep."""
-        segment = self._segments.get(logger)
-        if segment is None:
-            if len(self._segments) >= MAX_PREFIXES_CACHED:
-                self._segments.clear()
-            segment = self._segments[logger] = last_segment(logger)
-        return segment
+        return self._loggers.segment(logger)
 
     def names_logger(self, logger: str) -> bool:
         """Return True if any entry of the catalogue names this logger."""
-        return self.segment(logger) in self._logger_names
+        return self._loggers.names(logger)
+
+    def is_of_product(self, logger: str) -> bool:
+        """Return True for the loggers of entries and others of their packages."""
+        return self._loggers.is_of_product(logger)
 
     def concerns_groups(self, logger: str | None) -> bool:
         """Return True if lines of this logger concern groups."""
@@ -474,15 +487,6 @@ def _block(entry: Mapping[str, Any]) -> Block | None:
     if "thrown" in entry:
         return Block(entry["thrown"], THROWN)
     return Block(entry["lines"], HEADED) if "lines" in entry else None
-
-
-def last_segment(logger: str) -> str:
-    """`GroupMetadata` of `kafka.coordinator.group.GroupMetadata$`: what shortened logger names keep.
-
-    Kafka's special loggers (`kafka.request.logger`, `state.change.logger`) differ in the word before the last.
-    """
-    rest, _, last = logger.rstrip("$").rpartition(".")
-    return f"{rest.rpartition('.')[2]}.logger" if last == "logger" else last.rpartition("$")[2]
 
 
 def version_key(version: str) -> tuple[int, ...]:

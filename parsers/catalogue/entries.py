@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from parsers.catalogue.key_value_blocks import Block
 from parsers.catalogue.templates import Template
+
+MAX_LOGGERS_CACHED = 16_384
 
 
 class Match(NamedTuple):
@@ -38,6 +40,51 @@ class Message:
     needs_logger: bool
     system: str
     block: Block | None
+
+
+def last_segment(logger: str) -> str:
+    """`GroupMetadata` of `kafka.coordinator.group.GroupMetadata$`: what shortened logger names keep.
+
+    Kafka's special loggers (`kafka.request.logger`, `state.change.logger`) differ in the word before the last.
+    """
+    rest, _, last = logger.rstrip("$").rpartition(".")
+    return f"{rest.rpartition('.')[2]}.logger" if last == "logger" else last.rpartition("$")[2]
+
+
+@dataclass(slots=True)
+class EntryLoggers:
+    """The loggers that write entries, by what shortened names keep."""
+
+    named: set[str] = field(default_factory=set)
+    """Loggers of which all useful lines are entries."""
+    _searched: set[str] = field(default_factory=set)
+    """Loggers that write few useful lines, so that another entry may be theirs."""
+    _packages: set[str] = field(default_factory=set)
+    _segments: dict[str, str] = field(default_factory=dict)
+
+    def add(self, loggers: Sequence[str], *, is_searched: bool) -> frozenset[str]:
+        """Add the loggers of an entry or area; return their last segments."""
+        segments = frozenset(map(last_segment, loggers))
+        (self._searched if is_searched else self.named).update(segments)
+        self._packages |= {package for logger in loggers if (package := logger.rpartition(".")[0])}
+        return segments
+
+    def segment(self, logger: str) -> str:
+        """The last part of a logger's name."""
+        segment = self._segments.get(logger)
+        if segment is None:
+            if len(self._segments) >= MAX_LOGGERS_CACHED:
+                self._segments.clear()
+            segment = self._segments[logger] = last_segment(logger)
+        return segment
+
+    def names(self, logger: str) -> bool:
+        """Return True if all useful lines of this logger are entries."""
+        return self.segment(logger) in self.named
+
+    def is_of_product(self, logger: str) -> bool:
+        """Return True for these loggers and others of their packages."""
+        return self.segment(logger) in self.named | self._searched or logger.rpartition(".")[0] in self._packages
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,8 @@ class Template:
     tail: str
     mark: str
     """The longest inner fixed words, used to reject other lines quickly."""
+    longest: str
+    """The longest fixed words without blanks around them; a line without them cannot match."""
     _tight: re.Pattern[str] | None = field(default=None, repr=False)
     _tight_lines: re.Pattern[str] | None = field(default=None, repr=False)
     _marks: tuple[str, ...] | None = ()
@@ -335,7 +337,13 @@ def compile_template(text: str, types: Mapping[str, SlotType] = TYPES, columns: 
     if any(not literal for literal in literals[1:-1]):
         raise BadTemplate(f"two slots without words between them in {text!r}")
     template = Template(
-        text, tuple(literals), tuple(slots), sum(map(len, literals)), literals[-1], max(literals[1:-1], key=len, default=literals[0])
+        text,
+        tuple(literals),
+        tuple(slots),
+        sum(map(len, literals)),
+        literals[-1],
+        max(literals[1:-1], key=len, default=literals[0]),
+        max(literals, key=len).strip(),
     )
     spaced = [index for index, slot in enumerate(slots) if slot.type.is_spaced]
     template.spaced = spaced[0] if spaced else -1

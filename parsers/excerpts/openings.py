@@ -48,7 +48,7 @@ class Openings:
         self._texts = [*self._prefixes, *threads, *self._plain, _RECEIVED]
         self._heads = len(self._prefixes) + len(threads)
         self._search = ahocorasick_rs.AhoCorasick(self._texts)
-        self._longest = sorted({max(pattern.template.literals, key=len).strip() for pattern in catalogue.patterns})
+        self._catalogue = catalogue
         self._errors = _error_numbers(catalogue, self._texts)
         self._in_bytes = [text.encode() for text in self._texts]
         self._bytes = ahocorasick_rs.BytesAhoCorasick(self._in_bytes)
@@ -57,20 +57,15 @@ class Openings:
 
     def may_know(self, message: str) -> bool:
         """Return True if a message contains an entry's longest fixed words."""
-        return message.startswith((_COMPLETED, _RECEIVED)) or bool(self._words.find_matches_as_indexes(message))
+        return message.startswith((_COMPLETED, _RECEIVED)) or self._catalogue.has_words(message)
 
     def has_rare_words(self, message: str) -> bool:
         """Return True if a message contains an entry's rare fixed words."""
-        hits = self._words.find_matches_as_indexes(message, overlapping=True)
-        return any(end - start >= _TELLING_WORDS for _, start, end in hits)
+        return any(len(words) >= _TELLING_WORDS for words in self._catalogue.words_in(message))
 
     @cached_property
     def _bytes_for_long(self) -> ahocorasick_rs.BytesAhoCorasick:
         return ahocorasick_rs.BytesAhoCorasick(self._in_bytes, implementation=ahocorasick_rs.Implementation.DFA)
-
-    @cached_property
-    def _words(self) -> ahocorasick_rs.AhoCorasick:
-        return ahocorasick_rs.AhoCorasick(self._longest)
 
     def places(self, text: str) -> list[int]:
         """Positions at which a message may begin, ascending.

@@ -21,7 +21,7 @@ from parsers.formats.cleaning import clean_line
 from parsers.formats.detection import NO_HEADER, FileFormat, detect_format, encoding_of
 from parsers.formats.envelopes import wrapper_named
 from parsers.formats.json_documents import object_depths
-from parsers.formats.layouts import MESSAGES
+from parsers.formats.layouts import MESSAGES, layout_named
 from parsers.formats.pages import Unwrapped, code_wrappers, page_wrappers
 from parsers.formats.tails import TAIL, tail_named, tail_wrappers
 from parsers.formats.time_zones import ZoneConverter
@@ -136,7 +136,7 @@ def _best(sample: bytes, *, is_complete: bool) -> FileFormat | str:
         return _unread(sample, detected, known, is_complete=is_complete)
     # Inside tags, a first line that looks like no record may be one.
     counted = before._replace(rejected=0) if before.rejected and _is_page(_text(part, detected)) else before
-    if not _is_doubtful(len(part), opened, counted):
+    if not _is_doubtful(len(part), opened, counted) or (_is_clean(before) and _has_all(part, detected, known)):
         return _directed(detected, before)
     # A time may have been mistaken for an envelope; then only the messages can decide.
     bases = (detected, "") if isinstance(detected, FileFormat) and detected.wrappers and not before.timed else (detected,)
@@ -219,6 +219,30 @@ def _opened(text: str, known: Catalogue) -> int:
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
     prefixed = np.unique(np.searchsorted(ends, prefixes))
     return len(prefixes) + int(np.count_nonzero(~np.isin(np.searchsorted(ends, plain), prefixed)))
+
+
+def _is_clean(read: _Yield) -> bool:
+    """Return True if a form reads records, all of them known."""
+    return read.recognised > 0 and not read.unknown and not read.rejected
+
+
+def _has_all(part: bytes, layout: FileFormat | str, known: Catalogue) -> bool:
+    """Return True if a layout reads every record of a sample as a whole.
+
+    Each line with first words is a record of one of the product's loggers, so no other form has more.
+    """
+    if not isinstance(layout, FileFormat) or layout.wrappers:
+        return False
+    read, openings = layout_named(layout.layout_name).read, openings_of(known)
+
+    def is_whole(line: str) -> bool:
+        header = read(line)
+        if header is None or not header.is_whole or header.logger is None or len(openings.prefix_places(line)) > 1:
+            return False
+        return known.is_of_product(header.logger)
+
+    lines = (line.rstrip("\r") for line in _text(part, layout).split("\n"))
+    return all(is_whole(line) or not openings.places(line) for line in lines)
 
 
 def _is_doubtful(length: int, opened: int, read: _Yield) -> bool:
