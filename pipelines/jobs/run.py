@@ -383,14 +383,14 @@ class _Job:
 
     def _replay_and_write(self, files: list[FileRow], touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
-        from pipelines.jobs.registry.resume_states import CLUSTER, parse_states
+        from pipelines.jobs.registry.resume_states import CLUSTER, cluster_states
         from pipelines.jobs.replay.replay import ReplayOptions, replay
         from pipelines.transforms.replay_checkpoints import CheckpointRules
         from pipelines.warehouse.predicates import equals
 
         began = time.monotonic()
         self.outcome.on_stage("replay")
-        states = parse_states(self.warehouse.read_arrow("state_snapshots", equals("kind", CLUSTER)).to_pylist(), CLUSTER)
+        states = cluster_states(self.warehouse.read_arrow("state_snapshots", equals("kind", CLUSTER)).to_pylist())
         options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction, self.options.snapshots or CheckpointRules())
         with replay(self.warehouse, files, touched, states, options) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)

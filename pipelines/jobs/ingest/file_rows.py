@@ -13,7 +13,6 @@ from parsers.sources import filesystems as places
 from pipelines.analysis.log_file_rows import options_id
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs.ingest.read_plan import Plan, known_files, plan
-from pipelines.jobs.registry.resume_states import State
 from pipelines.schema.row_conversion import micros
 
 FileRow = dict[str, Any]
@@ -29,17 +28,22 @@ def bytes_of(sources: Iterable[tuple[SourceFile, Start | None]]) -> int:
 
 
 def stored_files(table: pa.Table) -> dict[str, FileRow]:
-    """Rows of `log_files` by path, with times in microseconds."""
-    rows: list[FileRow] = table.drop_columns(["run_id"]).to_pylist()
-    for name in ("first_at", "last_at"):
-        for row, value in zip(rows, micros(table[name]), strict=True):
-            row[name] = value
-    return {row["path"]: row for row in rows}
+    """Rows of `log_files` by path, with times in microseconds.
+
+    Equal texts are one object, because a driver may hold many files.
+    """
+    names = [name for name in table.column_names if name != "run_id"]
+    texts: dict[Any, Any] = {}
+    columns = []
+    for name in names:
+        values = micros(table[name]) if name in ("first_at", "last_at") else table[name].to_pylist()
+        columns.append([texts.setdefault(value, value) for value in values] if pa.types.is_string(table[name].type) else values)
+    return {row["path"]: row for values in zip(*columns, strict=True) if (row := dict(zip(names, values, strict=True)))}
 
 
 def plan_of(
     stored: Mapping[str, FileRow],
-    states: Mapping[str, State],
+    states: Mapping[str, str],
     discovery: Discovery,
     file_options: Mapping[str, FileOptions],
     *,
@@ -48,7 +52,7 @@ def plan_of(
 ) -> Plan:
     """Plan what to read and what to forget.
 
-    `file_options` are the options of the files found, by name.
+    `states` are texts by path, `file_options` the options of the files found, by name.
     Forgotten is content that ended before `oldest` (microseconds) and no longer exists. Raises NeedsRebuild if records
     of known files would be different now.
     """

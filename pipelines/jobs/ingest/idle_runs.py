@@ -20,7 +20,7 @@ from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_f
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, PublishedRun, RunEntry, published_from
 from pipelines.jobs.registry.lease import busy_message, holds
-from pipelines.jobs.registry.resume_states import FILE, parse_states
+from pipelines.jobs.registry.resume_states import FILE, STATE_COLUMNS, stored_states
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
@@ -118,7 +118,7 @@ def _nothing_new(
     if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
         return None
     stored = stored_files(table_of(logs["log_files"]))
-    states = parse_states(table_of(logs["state_snapshots"], filters=[("kind", "=", FILE)]).to_pylist(), FILE)
+    states = stored_states(table_of(logs["state_snapshots"], list(STATE_COLUMNS), filters=[("kind", "=", FILE)]))
     todo = plan_of(stored, states, discovery, file_options, oldest=oldest)
     files = _files_as_stored(todo, stored, discovery, file_options)
     if files is None:

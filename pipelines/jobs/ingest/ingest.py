@@ -27,7 +27,17 @@ from pipelines.analysis.stages import name_files
 from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
 from pipelines.jobs.ingest.read_batch import Reading, Sources, read
 from pipelines.jobs.ingest.read_plan import Plan
-from pipelines.jobs.registry.resume_states import FILE, State, file_report, file_state, parse_states, state_rows, without_start
+from pipelines.jobs.registry.resume_states import (
+    FILE,
+    STATE_COLUMNS,
+    file_report,
+    file_state,
+    parse_state,
+    state_rows,
+    state_text,
+    stored_states,
+    without_start,
+)
 from pipelines.schema.tables import without_run
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
@@ -119,7 +129,7 @@ def ingest(
     """
     stored = stored_files(warehouse.read_arrow("log_files"))
     file_options = options.of_files(discovery.files)
-    states = parse_states(warehouse.read_arrow("state_snapshots", scopes.equals("kind", FILE)).to_pylist(), FILE)
+    states = stored_states(warehouse.read_arrow("state_snapshots", scopes.equals("kind", FILE), STATE_COLUMNS))
 
     def plan(files: Discovery) -> Plan:
         todo = plan_of(stored, states, files, file_options, rebuild=rebuild, oldest=oldest)
@@ -151,7 +161,7 @@ class _Ingest:
     stamp: WriteStamp
     block_bytes: int
     stored: dict[str, FileRow]
-    states: dict[str, State]
+    states: dict[str, str]
     files: dict[str, FileRow] = field(default_factory=dict)
     names: ClusterNames = field(default_factory=ClusterNames)
     done: IngestResult = field(default_factory=IngestResult)
@@ -182,16 +192,17 @@ class _Ingest:
         done.files = [row for path, row in self.files.items() if path in present_files]
         return done
 
-    def _read_reports(self) -> tuple[dict[str, FileRow], dict[str, State]]:
-        """Rows of `log_files` for the files read, and the states of all files afterwards."""
+    def _read_reports(self) -> tuple[dict[str, FileRow], dict[str, str]]:
+        """Rows of `log_files` for the files read, and texts of all files' states afterwards."""
         todo = self.todo
         states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
         for source in self.discovery.files:
             if not source.is_plain and source.name in states:  # the path may have belonged to an uncompressed file before
-                left = without_start(states.pop(source.name))
-                states |= {source.name: left} if left is not None else {}
+                left = without_start(parse_state(states.pop(source.name)))
+                states |= {source.name: state_text(left)} if left is not None else {}
         former = {new: old for old, new in todo.renamed.items()}
-        before = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
+        texts = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
+        before = {name: parse_state(text) if text is not None else None for name, text in texts.items()}
         parts = self.reading.parts
         rows: dict[str, FileRow] = {}
         for source, start in todo.read:
@@ -201,21 +212,22 @@ class _Ingest:
             )
         ahead({source.path: checkpoint_parts(source, rows[source.name]["bytes_read"]) for source, _ in todo.read})
 
-        def state_of(file: tuple[SourceFile, Start | None]) -> State | None:
+        def state_of(file: tuple[SourceFile, Start | None]) -> str | None:
             source, start = file
-            return file_state(source, before[source.name], start, parts[source.name], rows[source.name]["bytes_read"])
+            state = file_state(source, before[source.name], start, parts[source.name], rows[source.name]["bytes_read"])
+            return state_text(state) if state is not None else None
 
-        for (source, _), state in zip(todo.read, map_concurrently(state_of, todo.read, lambda file: file[0].path), strict=True):
+        for (source, _), text in zip(todo.read, map_concurrently(state_of, todo.read, lambda file: file[0].path), strict=True):
             states.pop(source.name, None)
-            if state is not None:
-                states[source.name] = state
+            if text is not None:
+                states[source.name] = text
         return rows, states
 
     def _after(self, fresh: Mapping[str, FileRow]) -> dict[str, FileRow]:
         """All rows of `log_files` by path after this run, not yet with clusters."""
         todo = self.todo
-        stored_rows = {path: dict(row) for path, row in self.stored.items() if path not in todo.gone}
-        files = {path: row for path, row in stored_rows.items() if not row["file_id"]}
+        stored_rows = {path: row for path, row in self.stored.items() if path not in todo.gone}
+        files = {path: dict(row) for path, row in stored_rows.items() if not row["file_id"]}
         for path, row in stored_rows.items():
             if row["file_id"]:
                 name = todo.renamed.get(path, path)
@@ -274,12 +286,12 @@ class _Ingest:
         for cluster, group, event, at in changed:
             self.done.touched.note(cluster, group, event, at)
 
-    def _replace_states(self, states: Mapping[str, State]) -> None:
+    def _replace_states(self, states: Mapping[str, str]) -> None:
         clusters = {path: row["cluster"] for path, row in self.stored.items()}
         changed = {
-            path: state
-            for path, state in states.items()
-            if self.states.get(path) != state or clusters.get(path) != self.files[path]["cluster"]
+            path: text
+            for path, text in states.items()
+            if self.states.get(path) != text or clusters.get(path) != self.files[path]["cluster"]
         }
         gone = self.states.keys() - states.keys()
         if changed or gone:
@@ -362,9 +374,9 @@ class _Places:
     def any(self) -> bool:
         return bool(self._files or self.tails)
 
-    def before(self, states: Mapping[str, State]) -> dict[str, int]:
+    def before(self, states: Mapping[str, str]) -> dict[str, int]:
         """Greatest time in the earlier part of each file, if it has one."""
-        times = {path: states[old]["report"]["last_at"] for path, (old, _) in self.starts.items()}
+        times = {path: parse_state(states[old])["report"]["last_at"] for path, (old, _) in self.starts.items()}
         return {path: at for path, at in times.items() if at is not None}
 
     def scope(self, position: str, unit: int) -> Scope:

@@ -20,6 +20,7 @@ from parsers.sources import filesystems
 from parsers.sources.compression import READ_ERROR
 from parsers.sources.content_checkpoints import Checkpoint, head_hashes, length_if_begins_as
 from parsers.sources.files import IDENTITY_BYTES, UNREADABLE, SkippedFile, content_length
+from pipelines.jobs.registry.resume_states import parse_state
 
 _LITTLE_BYTES = 16 << 20
 
@@ -283,9 +284,9 @@ def _length_if_same(file: KnownFile, source: SourceFile, *, reads_anew: bool = F
     return content_end(source, source.size_bytes) if hollow else length
 
 
-def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Mapping[str, Any]]) -> list[KnownFile]:
-    """Known content from rows of `log_files`, and states of files by path."""
-    return [_known(row, states.get(row["path"], {})) for row in rows if row["file_id"]]
+def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, str]) -> list[KnownFile]:
+    """Known content from rows of `log_files`, and texts of states by path."""
+    return [_known(row, parse_state(states.get(row["path"], "{}"))) for row in rows if row["file_id"]]
 
 
 def _known(row: Mapping[str, Any], state: Mapping[str, Any]) -> KnownFile:

@@ -24,20 +24,35 @@ State = Mapping[str, Any]
 Part = Mapping[str, Any]
 
 
-def parse_states(rows: Iterable[Mapping[str, Any]], kind: str) -> dict[str, State]:
-    """States by subject, from rows of the table.
+STATE_COLUMNS = ("subject", "state")
 
-    Those of clusters are valid for one version of the models.
+
+def stored_states(rows: pa.Table) -> dict[str, str]:
+    """Texts of states by subject, from these columns of the table.
+
+    There may be many files, and few of them are read again: `parse_state` reads a text where it is needed.
     """
+    return dict(zip(*(rows[name].to_pylist() for name in STATE_COLUMNS), strict=True))
+
+
+def parse_state(text: str) -> State:
+    """The state in a text."""
+    state: State = json.loads(text)
+    return state
+
+
+def state_text(state: State) -> str:
+    """The text of a state; equal states have equal texts."""
+    return json.dumps(state, sort_keys=True)
+
+
+def cluster_states(rows: Iterable[Mapping[str, Any]]) -> dict[str, State]:
+    """States of clusters, which are valid for one version of the models."""
     version = model_version()
-    return {
-        row["subject"]: json.loads(row["state"])
-        for row in rows
-        if row["kind"] == kind and (kind == FILE or row["model_version"] == version)
-    }
+    return {row["subject"]: parse_state(row["state"]) for row in rows if row["kind"] == CLUSTER and row["model_version"] == version}
 
 
-def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, str]) -> pa.Table:
+def state_rows(kind: str, texts: Mapping[str, str], cluster_of: Mapping[str, str]) -> pa.Table:
     """Rows of the table without the run.
 
     `cluster_of` gives the cluster of a subject.
@@ -48,11 +63,11 @@ def state_rows(kind: str, states: Mapping[str, State], cluster_of: Mapping[str, 
             "state_snapshot_id": make_id("state", kind, subject),
             "kind": kind,
             "subject": subject,
-            "state": json.dumps(state, sort_keys=True),
+            "state": text,
             "catalogue_version": catalogue_version(),
             "model_version": model_version(),
         }
-        for subject, state in sorted(states.items())
+        for subject, text in sorted(texts.items())
     ]
     return pa.Table.from_pylist(rows, schema=without_run("state_snapshots"))
 

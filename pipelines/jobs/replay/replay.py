@@ -30,7 +30,7 @@ from parsers.redaction.pseudonyms import Redaction
 from pipelines.analysis.stages import LAYOUT_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
 from pipelines.jobs.ingest.file_rows import FileRow
 from pipelines.jobs.ingest.ingest import ChangedScope
-from pipelines.jobs.registry.resume_states import CLUSTER, State, state_rows
+from pipelines.jobs.registry.resume_states import CLUSTER, State, state_rows, state_text
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of, with_partitions
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots
 from pipelines.jobs.replay.cluster_snapshots import plan_resume as look_at_clusters
@@ -170,7 +170,8 @@ class _Replay:
         self._facts_table(facts, changed | self.touched.whole)
         self._unknown_table(rows)
         after = {
-            cluster: {"facts": fingerprints[cluster], "readers": read[cluster].whole, "rocketmq": cluster in rocket} for cluster in facts
+            cluster: state_text({"facts": fingerprints[cluster], "readers": read[cluster].whole, "rocketmq": cluster in rocket})
+            for cluster in facts
         }
         rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
         return self._replayed(rows_after, frozenset(self.whole - facts.keys()))

@@ -31,6 +31,7 @@ from parsers.sources.content_checkpoints import checkpoints
 from parsers.sources.inspection import Inspection
 from pipelines.jobs.ingest.read_batch import Sources, read
 from pipelines.jobs.ingest.read_plan import KnownFile, Plan, known_files, plan
+from pipelines.jobs.registry.resume_states import state_text
 
 BLOCK = 8192
 LINE = (
@@ -124,7 +125,7 @@ class Ledger:
             places = checkpoints(source, end) if source.is_plain else part.report["checkpoints"]
             state = {"checkpoints": places} | ({"offset": last.offset, "line": last.line} if last else {})
             state |= ({"end": end} if end < length else {}) | {"zeros": source.zeros}
-            [files[source.name]] = known_files([row], {source.name: state})
+            [files[source.name]] = known_files([row], {source.name: state_text(state)})
         self.files, self.rows = files, rows
         return reading.missed
 
