@@ -56,7 +56,7 @@ class EntryLoggers:
     """The loggers that write entries, by what shortened names keep."""
 
     named: set[str] = field(default_factory=set)
-    """Loggers of which all useful lines are entries."""
+    """Loggers with entries for all of their useful lines."""
     _searched: set[str] = field(default_factory=set)
     """Loggers that write few useful lines, so that another entry may be theirs."""
     _packages: set[str] = field(default_factory=set)

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 LEASE_SECONDS = 120
-"""For how long a process alone sends alerts after its claim and after each entry: longer than it tries a dead receiver."""
+"""Time for which one process alone sends alerts.
+
+It begins anew with each entry, and is longer than a process tries an unreachable receiver.
+"""
 _SENDER = "groupscope.alerts.sender"
 """Application of the table's transactions, whose version is the end of the lease (microseconds).
 

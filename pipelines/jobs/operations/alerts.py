@@ -47,7 +47,10 @@ accept the next one.
 """
 
 WAIT_SECONDS = 300.0
-"""How long to wait for another process that sends; its lease ends earlier if it was killed."""
+"""Longest time to wait for another process that sends.
+
+Its lease ends earlier if it was killed.
+"""
 _LOOK_AGAIN_SECONDS = (0.1, 1.0)
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
@@ -171,7 +174,7 @@ def send_new(
     alerts = SentIncidents(f"{uri}/{TABLES['alerts'].path}", now, run_id)
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
     rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
-    new, rules = ([row for row in each if _is_news(row, now - options.news_for)] for each in (rows, broken_rules))
+    new, rules = ([row for row in listed if _is_news(row, now - options.news_for)] for listed in (rows, broken_rules))
     if not (unsent := _unsent([*new, *rules], alerts)):
         return DeliveryCounts(0, 0)
     if not _claimed(alerts, wait_seconds):
