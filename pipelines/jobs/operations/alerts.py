@@ -1,7 +1,7 @@
 """Send alerts for new incidents, each once, to a web hook or through Apprise.
 
 Sent incidents are in `ops.alerts`. Each is recorded before the next one is sent, and one that could not be sent is left
-to the next run, so none is lost. One process at a time sends, which its transactions in that table show; another one
+to the next run, so none is lost. One process at a time sends, as transactions in `ops.alerts` show; another one
 waits for it. An incident is sent twice, with the same `incident_id`, if a process is killed or cannot write between the
 two steps, or if sending takes longer than its lease. An incident with a new id is matched with its alert by `alert_log`.
 """
