@@ -15,6 +15,7 @@ import pyarrow.dataset as pads
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.schema.columns import Table
@@ -89,7 +90,7 @@ def read_local(
         parts = _worth_reading(dataset, condition)
         if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > bytes_max:
             return None
-        table = _restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(LOCAL_ROWS_MAX + 1)
+        table = restricted(dataset, parts).scanner(columns=list(columns), filter=condition, **_SPARING).head(LOCAL_ROWS_MAX + 1)
     except (DeltaError, OSError):
         return None
     return table if table.num_rows <= LOCAL_ROWS_MAX else None
@@ -108,11 +109,11 @@ def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> li
     if condition is None or rows > _LOOKED_AT:
         return None
     # Counting reads only the columns of the condition. The other columns are read from files with such rows.
-    counts = [_restricted(dataset, [part]).count_rows(filter=condition) for part in parts]
+    counts = [restricted(dataset, [part]).count_rows(filter=condition) for part in parts]
     return [part for part, count in zip(parts, counts, strict=True) if count] if sum(counts) <= LOCAL_ROWS_MAX else None
 
 
-def _restricted(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:
+def restricted(dataset: pads.Dataset, parts: list[pads.ParquetFileFragment]) -> pads.Dataset:
     """The table restricted to these files.
 
     Their columns may be those of an older version.
@@ -175,9 +176,13 @@ def _read_once(
 def to_frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """Convert rows to a DataFrame.
 
-    Spark Connect accepts no Arrow table without rows, and Spark treats an empty chunk as the end of the data.
+    Spark Connect accepts no Arrow table without rows, Spark treats an empty chunk as the end of the data, and of an empty
+    list it makes a task for Python's workers.
     """
-    return spark.createDataFrame(rows.combine_chunks()) if rows.num_rows else spark.createDataFrame([], from_arrow_schema(rows.schema))
+    if rows.num_rows:
+        return spark.createDataFrame(rows.combine_chunks())
+    nothing = (F.lit(None).cast(field.dataType).alias(field.name) for field in from_arrow_schema(rows.schema))
+    return spark.range(0).select(*nothing)
 
 
 def cast_to_schema(table: Table, rows: pa.Table) -> pa.Table:

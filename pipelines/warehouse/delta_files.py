@@ -6,12 +6,16 @@ Delta commits by renaming a complete file, so only a power cut or a failing disk
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 LOG_FOLDER = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -123,6 +127,26 @@ class DeltaFiles:
                 yield self.log / f"{version:020}.json", "is missing"
         if not self.has_versions:
             yield self.log, "holds no commit"
+
+
+def put_commit(folder: Path, version: int, actions: Iterable[Mapping[str, Any]]) -> None:
+    """Add a commit to the log of the table in a folder.
+
+    It appears as a whole or not at all. Raises FileExistsError if there is one of this version, another OSError if this
+    disk can't.
+    """
+    log = folder / LOG_FOLDER
+    draft, commit = log / f".{uuid.uuid4()}.tmp", log / f"{version:020}.json"
+    lines = (json.dumps(action, ensure_ascii=False) for action in actions)
+    try:
+        log.mkdir(parents=True, exist_ok=True)
+        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        if not commit.exists():  # of a commit that was lost, a checksum may be left
+            (log / f".{commit.name}.crc").unlink(missing_ok=True)
+        os.link(draft, commit)
+    finally:
+        with suppress(OSError):
+            draft.unlink()
 
 
 def set_aside(path: Path) -> Path:

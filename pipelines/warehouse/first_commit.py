@@ -8,7 +8,6 @@ the caller creates the table by Spark.
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +17,12 @@ from typing import Any
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from pipelines.warehouse.delta_files import LOG_FOLDER
+from pipelines.warehouse.delta_files import put_commit
 
 CONSTRAINT_PREFIX = "delta.constraints."
 _LEGACY = {"minReaderVersion": 1, "minWriterVersion": 2}
 _WITH_CHECKS = {"minReaderVersion": 1, "minWriterVersion": 3}
-_FEATURES = ("domainMetadata", "invariants", "appendOnly", "clustering")
+FEATURES = ("domainMetadata", "invariants", "appendOnly", "clustering")
 _WITH_FEATURES = {"minReaderVersion": 1, "minWriterVersion": 7}
 
 
@@ -32,19 +31,11 @@ def commit_creation(path: str, schema: StructType, description: str, properties:
 
     The commit appears as a whole or not at all, and never replaces another.
     """
-    log = Path(path) / LOG_FOLDER
-    draft = log / f".{uuid.uuid4()}.tmp"
-    lines = (json.dumps(action, ensure_ascii=False) for action in _actions(schema, description, properties, clustering))
     try:
-        log.mkdir(parents=True, exist_ok=True)
-        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
         with suppress(FileExistsError):
-            os.link(draft, log / f"{0:020}.json")
+            put_commit(Path(path), 0, _actions(schema, description, properties, clustering))
     except OSError:
         return False
-    finally:
-        with suppress(OSError):
-            draft.unlink()
     return True
 
 
@@ -70,7 +61,7 @@ def _actions(schema: StructType, description: str, properties: Mapping[str, str]
 
 def _protocol(*, has_check: bool, is_clustered: bool) -> Mapping[str, object]:
     if is_clustered:
-        return {**_WITH_FEATURES, "writerFeatures": [*_FEATURES, *(["checkConstraints"] if has_check else [])]}
+        return {**_WITH_FEATURES, "writerFeatures": [*FEATURES, *(["checkConstraints"] if has_check else [])]}
     return _WITH_CHECKS if has_check else _LEGACY
 
 

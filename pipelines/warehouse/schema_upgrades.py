@@ -53,6 +53,15 @@ def create(spark: SparkSession, path: str, table: Table, *, is_local: bool) -> N
     """Create an empty table unless it exists."""
     # delta-rs also writes entries of runs and alerts. It derives columns from its data.
     schema = table.spark_schema(strict=table.layer != "ops")
+    properties = declared_properties(table)
+    as_set_by_user = any(name.startswith(_DEFAULTS) for name in spark.conf.getAll)
+    if is_local and not as_set_by_user and commit_creation(path, schema, table.description, properties, table.clustering):
+        return
+    delta.create(spark, path, schema, table.description, properties, table.clustering)
+
+
+def declared_properties(table: Table) -> dict[str, str]:
+    """Properties of a table as it is created."""
     properties = {
         VERSION_PROPERTY: str(TABLES_VERSION),
         "delta.deletedFileRetentionDuration": f"interval {KEEP_HOURS} hours",
@@ -60,12 +69,7 @@ def create(spark: SparkSession, path: str, table: Table, *, is_local: bool) -> N
         _INDEXED: _indexed(table),
     }
     check = _checked(table)
-    if check is not None:
-        properties[_CHECK] = check
-    as_set_by_user = any(name.startswith(_DEFAULTS) for name in spark.conf.getAll)
-    if is_local and not as_set_by_user and commit_creation(path, schema, table.description, properties, table.clustering):
-        return
-    delta.create(spark, path, schema, table.description, properties, table.clustering)
+    return properties if check is None else properties | {_CHECK: check}
 
 
 def bring_up_to_date(spark: SparkSession, path: str, table: Table, existing: ExistingTable) -> bool:
@@ -199,6 +203,10 @@ def _checked(table: Table) -> str | None:
 
 
 def _indexed(table: Table) -> str:
+    return ",".join(f"`{name}`" for name in indexed_columns(table))
+
+
+def indexed_columns(table: Table) -> list[str]:
     """Columns with statistics in Delta: those used in filters."""
     times = [column.name for column in table.columns if column.type == INSTANT]
-    return ",".join(f"`{name}`" for name in dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))
+    return list(dict.fromkeys([*table.clustering, *table.key, *table.slice, *times]))

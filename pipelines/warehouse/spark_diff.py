@@ -1,9 +1,11 @@
-"""Compare large sets of stored and wanted rows with Spark."""
+"""Compare and order large sets of rows with Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -11,11 +13,22 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType, StructField, StructType
 
 from pipelines.schema.tables import Table
+from pipelines.warehouse import arrow_diff
 from pipelines.warehouse.delta_sql import quote
 
 RUN_ID = "run_id"
 ACTION, OLD = "_action", "_old"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
+FINAL = "final_at"
+
+_FILE_ROWS = 25_000
+"""Rows per file of unfinished rows: a changed row rewrites its file."""
+
+_LATEST_ROWS, _LATEST_FILES = 24_000, 8
+"""Number of the newest such rows, and of files for them; mostly these change."""
+
+_PARTS_MAX = 100
+"""Maximum number of parts found by comparison; for more, Spark scans rows twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +110,24 @@ def as_declared(rows: DataFrame, schema: StructType) -> DataFrame:
         return column if kinds[field.name] == field.dataType.simpleString() else column.cast(field.dataType)
 
     return rows.select(*map(column, schema))
+
+
+def in_order_of_time(table: Table, rows: DataFrame, count: int) -> DataFrame:
+    """Sort rows by time into files, small ones for rows that will change."""
+    if FINAL not in table.column_names or count <= arrow_diff.LOCAL_ROWS_MAX:
+        return rows
+    at, shares = F.unix_micros(FINAL), _shares(count)
+    if len(shares) >= _PARTS_MAX:
+        return rows.repartitionByRange(len(shares), F.col(FINAL).asc_nulls_last())
+    [[ends]] = rows.select(F.percentile_approx(at, shares)).collect()
+    later_than = (F.when(at > F.lit(end), 1).otherwise(0) for end in ends or ())
+    place = reduce(add, later_than, F.lit(0))
+    return rows.repartitionById(len(shares) + 1, F.when(at.isNull(), len(shares)).otherwise(place))
+
+
+def _shares(count: int) -> list[float]:
+    """Cuts between files, as fractions of the rows in order of time."""
+    latest = min(_LATEST_ROWS, count // 2)
+    files = -(-(count - latest) // _FILE_ROWS)
+    cuts = [(count - latest) * number // files for number in range(1, files + 1)]
+    return [cut / count for cut in [*cuts, *(count - latest + latest * number // _LATEST_FILES for number in range(1, _LATEST_FILES))]]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -37,12 +36,14 @@ from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since
 from pipelines.warehouse.damage import DISPOSABLE, mend, remove_retired
 from pipelines.warehouse.delta_files import set_aside
+from pipelines.warehouse.direct_commit import Author, commit_rows, writes_plainly
 from pipelines.warehouse.first_times import DerivedColumns, firsts_by_spark
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among
 from pipelines.warehouse.schema_upgrades import ExistingTable, bring_up_to_date, create
 from pipelines.warehouse.spark_diff import (
     ACTION,
     DELETE,
+    FINAL,
     INSERT,
     OLD,
     RUN_ID,
@@ -52,6 +53,7 @@ from pipelines.warehouse.spark_diff import (
     changes_of,
     counted,
     difference,
+    in_order_of_time,
     unstamped,
 )
 
@@ -59,22 +61,12 @@ _log = logging.getLogger(__name__)
 
 _TXN_APP = "spark.databricks.delta.write.txnAppId"
 _TXN_VERSION = "spark.databricks.delta.write.txnVersion"
-_FINAL = "final_at"
 _TRIES = 3
-
-_FILE_ROWS = 25_000
-"""Rows per file of unfinished rows: a changed row rewrites its file."""
-
-_LATEST_ROWS, _LATEST_FILES = 24_000, 8
-"""Number of the newest such rows, and of files for them; mostly these change."""
-
-_PARTS_MAX = 100
-"""Maximum number of parts found by comparison; for more, Spark scans rows twice."""
 
 _ROWS_MAX = 250_000
 """Maximum rows per file: one row group, which readers of recent events load whole."""
 
-_FILE_BYTES = {_FINAL: 16 << 20, "file_time_max_at": 32 << 20}
+_FILE_BYTES = {FINAL: 16 << 20, "file_time_max_at": 32 << 20}
 """Target bytes of compacted files, by time column; other tables use the default."""
 
 _METADATA_THREADS = 4
@@ -361,13 +353,14 @@ class Warehouse:
             return change
         if watch is not None:
             watch.report(arrow_diff.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
-        whole = None if differing.only_new else _local_rows_of(table, log, None)
-        if differing.only_new:
+        keys = differing.replaced(table)
+        whole = _local_rows_of(table, log, None) if keys else None
+        if not keys:
             self._write_locally(log, name, differing.rows, stamp, part)
         elif whole is not None:
-            self._write_locally(log, name, differing.rows, stamp, part, arrow_diff.drop_keys(table, whole, differing.replaced(table)))
+            self._write_locally(log, name, differing.rows, stamp, part, keys, arrow_diff.drop_keys(table, whole, keys))
         elif (named := _named(table, differing.keys(table), scope)) is not None:
-            self._write_locally(log, name, differing.rows, stamp, part, instead=named)
+            self._write_locally(log, name, differing.rows, stamp, part, keys, instead=named)
         else:
             rows_of = {INSERT: differing.rows, DELETE: differing.gone}
             tagged = [part_.append_column(ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
@@ -381,21 +374,44 @@ class Warehouse:
         rows: pa.Table,
         stamp: WriteStamp,
         part: str,
+        keys: Collection[arrow_diff.Key] = (),
         stay: pa.Table | None = None,
         instead: Scope | None = None,
     ) -> None:
-        """Append rows of this run, or rewrite others with them.
+        """Append rows of this run, instead of those with the given keys.
 
         With `stay`, the table's other rows, everything becomes one file; with `instead` these rows are replaced.
         """
         stamped = arrow_diff.cast_to_schema(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
-        whole = stamped if stay is None else pa.concat_tables([stay, stamped])
         if log is not None and self.latest(name) != log.version():
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
+        author = Author(stamp.run_id, f"{stamp.application}/{name}{part}", stamp.run_number)
+        if self.commit(log, name, stamped, author, keys, instead):
+            self._note(name, stamp)
+            return
+        whole = stamped if stay is None else pa.concat_tables([stay, stamped])
         # A plain overwrite would remove the table's clustering.
         where = "true" if stay is not None else instead.sql() if instead is not None else None
         how = {} if where is None else {"replaceWhere": where}
         self._write(name, arrow_diff.to_frame(self.spark, whole).coalesce(1), stamp, part, how)
+
+    def commit(
+        self, log: Log | None, name: str, rows: pa.Table, author: Author, keys: Collection[arrow_diff.Key] = (), within: Scope | None = None
+    ) -> bool:
+        """Commit few rows to a local table as `commit_rows` does.
+
+        Returns False if Spark must do it. Raises WarehouseBusy if another commit followed the version of `log`.
+        """
+        if log is None or not self._writes_plainly:
+            return False
+        try:
+            return commit_rows(log, TABLES[name], rows, author, keys, within)
+        except FileExistsError as error:
+            raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too") from error
+
+    @cached_property
+    def _writes_plainly(self) -> bool:
+        return writes_plainly(self.spark)
 
     def _replace_many(
         self, name: str, rows: DataFrame, stamp: WriteStamp, scope: Scope | None, part: str, count: int | None, watch: Watch | None
@@ -422,25 +438,13 @@ class Warehouse:
         """Append to an empty table; return the number of rows."""
         if count is not None:
             if count:
-                self.append(name, self._in_order_of_time(name, rows, count), stamp, part)
+                self.append(name, in_order_of_time(TABLES[name], rows, count), stamp, part)
             return count
         persisted = persist_on_disk(rows)
         try:
             return self._fill(name, persisted, stamp, part, persisted.count())
         finally:
             persisted.unpersist()
-
-    def _in_order_of_time(self, name: str, rows: DataFrame, count: int) -> DataFrame:
-        """Sort rows by time into files, small ones for rows that will change."""
-        if _FINAL not in TABLES[name].column_names or count <= arrow_diff.LOCAL_ROWS_MAX:
-            return rows
-        at, shares = F.unix_micros(_FINAL), _shares(count)
-        if len(shares) >= _PARTS_MAX:
-            return rows.repartitionByRange(len(shares), F.col(_FINAL).asc_nulls_last())
-        [[ends]] = rows.select(F.percentile_approx(at, shares)).collect()
-        later_than = (F.when(at > F.lit(end), 1).otherwise(0) for end in ends or ())
-        place = reduce(add, later_than, F.lit(0))
-        return rows.repartitionById(len(shares) + 1, F.when(at.isNull(), len(shares)).otherwise(place))
 
     def optimize(self, name: str) -> tuple[int, int]:
         """Compact small files of a table; return their number before and after."""
@@ -464,17 +468,9 @@ class Warehouse:
         self._note(table.name, stamp)
 
 
-def _shares(count: int) -> list[float]:
-    """Cuts between files, as fractions of the rows in order of time."""
-    latest = min(_LATEST_ROWS, count // 2)
-    files = -(-(count - latest) // _FILE_ROWS)
-    cuts = [(count - latest) * number // files for number in range(1, files + 1)]
-    return [cut / count for cut in [*cuts, *(count - latest + latest * number // _LATEST_FILES for number in range(1, _LATEST_FILES))]]
-
-
 def _keys_hold(table: Table) -> bool:
     """Return True if a row's key decides whether it is in scope."""
-    return _FINAL in table.column_names
+    return FINAL in table.column_names
 
 
 def _named(table: Table, keys: set[arrow_diff.Key], scope: Scope | None) -> Scope | None:

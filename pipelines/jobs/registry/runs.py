@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Any
@@ -39,6 +39,8 @@ from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse import predicates as scopes
+from pipelines.warehouse.arrow_diff import cast_to_schema, read_local
+from pipelines.warehouse.direct_commit import Author
 from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.warehouse import Warehouse
 
@@ -269,6 +271,11 @@ class Runs:
             "owner": Owner.this_process(run.host).text(),
         }
         table = pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema())
+        for _ in range(_TRIES):
+            with suppress(WarehouseBusy):
+                if not self._warehouse.commit(self._warehouse.log(RUNS), RUNS, cast_to_schema(TABLES[RUNS], table), Author(run.run_id)):
+                    break
+                return
         frame = self._warehouse.spark.createDataFrame(table)
         frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(self._path)
 
@@ -287,8 +294,29 @@ class Runs:
     def _update(self, run_id: str, values: Mapping[str, object], status: str | None = None, session: SparkSession | None = None) -> None:
         """Change the entry of a run, if it has the given status."""
         condition = f"run_id = {delta.literal(run_id)}" + (f" AND status = {delta.literal(status)}" if status else "")
-        changed = {name: delta.literal(value) for name, value in {"seen_at": datetime.now(UTC), **values}.items()}
-        _retry(lambda: delta.update(session or self._warehouse.spark, self._path, condition, changed))
+        changed = {"seen_at": datetime.now(UTC), **values}
+        literals = {name: delta.literal(value) for name, value in changed.items()}
+
+        def write() -> None:
+            if not self._update_directly(run_id, changed, status):
+                delta.update(session or self._warehouse.spark, self._path, condition, literals)
+
+        _retry(write)
+
+    def _update_directly(self, run_id: str, values: Mapping[str, object], status: str | None) -> bool:
+        """Change the entry without Spark; return False if that can't be."""
+        log, its_own = self._warehouse.log(RUNS), scopes.equals("run_id", run_id)
+        scope = its_own & scopes.equals("status", status) if status else its_own
+        rows = None if log is None else read_local(log, TABLES[RUNS].column_names, scope.arrow)
+        if log is None or rows is None:
+            return False
+        if not rows.num_rows:
+            return True
+        row = rows.to_pylist()[0] | {
+            name: list(value.items()) or None if isinstance(value, Mapping) else value for name, value in values.items()
+        }
+        table = cast_to_schema(TABLES[RUNS], pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema()))
+        return self._warehouse.commit(log, RUNS, table, Author(run_id), {(run_id,)}, its_own)
 
 
 def _retry(write: Callable[[], object]) -> None:
@@ -297,7 +325,7 @@ def _retry(write: Callable[[], object]) -> None:
         try:
             write()
         except Exception as error:  # exceptions of the JVM unknown to pyspark arrive as py4j's own
-            if not left or not delta.is_conflict(error):
+            if not left or not (isinstance(error, WarehouseBusy) or delta.is_conflict(error)):
                 raise
             time.sleep(random.uniform(0.1, 1.0))  # noqa: S311 - spreads retries, no security involved
         else:

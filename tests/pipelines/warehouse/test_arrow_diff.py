@@ -161,7 +161,7 @@ def test_of_many_rows_the_latest_are_written_into_small_files(
     """The next run changes those, and writes anew what else is in their files."""
     monkeypatch.setattr(arrow_diff, "LOCAL_ROWS_MAX", 20)
     for name, value in {"_FILE_ROWS": 100, "_LATEST_ROWS": 40, "_LATEST_FILES": 4, "_PARTS_MAX": parts}.items():
-        monkeypatch.setattr(f"pipelines.warehouse.warehouse.{name}", value)
+        monkeypatch.setattr(f"pipelines.warehouse.spark_diff.{name}", value)
     place = warehouse("incidents")
     finals = [None if number < still_open else number for number in range(300)]
     rows = pa.Table.from_batches([to_batch("incidents", [incident("g", number, at) for number, at in enumerate(finals)])])

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 from pipelines.schema.tables import TABLES, Table
-from pipelines.warehouse import first_commit
+from pipelines.warehouse import delta_files, first_commit
 from pipelines.warehouse.schema_upgrades import create
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_a_disk_without_links_leaves_the_table_to_spark(tmp_path: Path, monkeypa
     def link(*_: object) -> None:
         raise PermissionError("no links here")
 
-    monkeypatch.setattr(first_commit.os, "link", link)
+    monkeypatch.setattr(delta_files.os, "link", link)
     assert not first_commit.commit_creation(str(tmp_path), SCHEMA, "", {})
     assert not list((tmp_path / "_delta_log").iterdir())
 

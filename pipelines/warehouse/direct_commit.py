@@ -1,0 +1,217 @@
+"""Small commits to a table on a local disk, without Spark.
+
+Spark needs half a second or more for a commit, however few its rows are, and a run writes more than thirty tables. A commit
+made here holds what Spark's own would hold (Delta's PROTOCOL.md: add file, remove file, transaction identifiers, per-file
+statistics). Only a table exactly as this product creates it is written like this; any other is left to Spark, as is every
+commit after which Delta writes a checkpoint, and every row that a constraint may refuse.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.schema.tables import Column, Table
+from pipelines.warehouse.arrow_diff import Key, cast_to_schema, drop_keys, restricted
+from pipelines.warehouse.arrow_files import files_of
+from pipelines.warehouse.delta_files import put_commit
+from pipelines.warehouse.first_commit import FEATURES
+from pipelines.warehouse.predicates import Scope
+from pipelines.warehouse.schema_upgrades import declared_properties, indexed_columns
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql import SparkSession
+
+_CHECKPOINT_INTERVAL = 10
+"""Delta's default: each such version gets a checkpoint."""
+
+_TEXT_MAX = 32
+"""Characters of a text in the statistics of a file, as in Spark's."""
+
+_REWRITTEN_MAX = 50_000
+"""Rows of files that are rewritten here; Spark rewrites more of them faster."""
+
+_LAST_CHARACTER = "\U0010ffff"
+_FEATURES = {*FEATURES, "checkConstraints"}
+_WRITER_VERSION_MAX = 7
+_SETTINGS = (
+    "parquet.",
+    "spark.databricks.delta.optimizeWrite.",
+    "spark.databricks.delta.properties.",
+    "spark.hadoop.parquet.",
+    "spark.sql.parquet.compression.",
+)
+"""Beginnings of settings that concern how tables are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who commits: the run, and its transaction, which is never applied twice."""
+
+    run_id: str
+    application: str | None = None
+    number: int = 0
+
+
+def writes_plainly(spark: SparkSession) -> bool:
+    """Return True if no setting of the session concerns how tables are written."""
+    return not any(name.startswith(_SETTINGS) for name in spark.conf.getAll)
+
+
+def commit_rows(
+    log: DeltaTable, table: Table, rows: pa.Table, author: Author, keys: Collection[Key] = (), within: Scope | None = None
+) -> bool:
+    """Append rows, instead of those with the given keys.
+
+    Returns False if Spark must do it. `log` is the table at the version that the commit follows, on a local disk. All
+    rows with these keys are `within` a scope. Raises FileExistsError if another commit was first.
+    """
+    if not keys:
+        return _commit(log, table, rows, author, ())
+    dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+    condition = None if within is None else within.arrow
+    parts = list(dataset.get_fragments(condition))
+    if condition is not None:
+        parts = [part for part in parts if restricted(dataset, [part]).count_rows(filter=condition)]
+    if sum(part.metadata.num_rows for part in parts) > _REWRITTEN_MAX:
+        return False
+    stored = cast_to_schema(table, restricted(dataset, parts).to_table(columns=table.column_names))
+    stay = drop_keys(table, stored, set(keys))
+    return _commit(log, table, pa.concat_tables([stay, rows]), author, [part.path for part in parts])
+
+
+def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Author, replaced: Collection[str]) -> bool:
+    version, folder = log.version() + 1, _folder(log)
+    if folder is None or version % _CHECKPOINT_INTERVAL == 0 or not _is_as_created(log, table) or not _are_allowed(table, rows):
+        return False
+    if author.application is not None and (log.transaction_version(author.application) or -1) >= author.number:
+        return True
+    sizes = _sizes(log) if replaced else {}
+    if not sizes.keys() >= set(replaced):
+        return False
+    file = folder / f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+    is_committed = False
+    try:
+        if rows.num_rows:
+            pq.write_table(rows, file, compression="snappy", store_schema=False)
+        put_commit(folder, version, _actions(log, table, rows, author, file, {name: sizes[name] for name in replaced}))
+        is_committed = True
+    except FileExistsError:
+        raise
+    except OSError:  # Spark tells what is wrong with the disk
+        return False
+    finally:
+        if not is_committed:
+            with suppress(OSError):
+                file.unlink()
+    return True
+
+
+def _folder(log: DeltaTable) -> Path | None:
+    from urllib.parse import unquote, urlsplit
+
+    parts = urlsplit(log.table_uri)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def _is_as_created(log: DeltaTable, table: Table) -> bool:
+    """Return True if the table demands no more of its writers."""
+    protocol, metadata = log.protocol(), log.metadata()
+    features = set(protocol.writer_features or ())
+    return (
+        protocol.min_reader_version == 1
+        and protocol.min_writer_version <= _WRITER_VERSION_MAX
+        and features <= _FEATURES
+        and not protocol.reader_features
+        and not metadata.partition_columns
+        and dict(metadata.configuration) == declared_properties(table)
+        and [field.name for field in log.schema().fields] == table.column_names
+    )
+
+
+def _are_allowed(table: Table, rows: pa.Table) -> bool:
+    """Return True if all rows meet the constraints of the table."""
+    return all(_is_allowed(column, rows[column.name]) for column in table.columns)
+
+
+def _is_allowed(column: Column, values: pa.ChunkedArray) -> bool:
+    present = values.drop_null()
+    conditions = [pc.is_in(present, value_set=pa.array(column.values, present.type))] if column.values else []
+    conditions += [pc.greater_equal(present, column.least)] if column.least is not None else []
+    conditions += [pc.less_equal(present, column.greatest)] if column.greatest is not None else []
+    return not (column.is_required and values.null_count) and all(pc.all(condition, min_count=0).as_py() for condition in conditions)
+
+
+def _sizes(log: DeltaTable) -> dict[str, int]:
+    """Bytes of the table's files by path."""
+    files = pa.table(log.get_add_actions())
+    return dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
+
+
+def _actions(
+    log: DeltaTable, table: Table, rows: pa.Table, author: Author, file: Path, replaced: Mapping[str, int]
+) -> Iterator[Mapping[str, Any]]:
+    now, size = time.time_ns() // 1_000_000, file.stat().st_size if rows.num_rows else 0
+    yield {
+        "commitInfo": {
+            "timestamp": now,
+            "operation": "WRITE",
+            "operationParameters": {"mode": "Overwrite" if replaced else "Append", "partitionBy": "[]"},
+            "readVersion": log.version(),
+            "isolationLevel": "Serializable",
+            "isBlindAppend": not replaced,
+            "operationMetrics": {
+                "numFiles": str(int(bool(rows.num_rows))),
+                "numOutputRows": str(rows.num_rows),
+                "numOutputBytes": str(size),
+            },
+            "userMetadata": author.run_id,
+            "engineInfo": "groupscope",
+            "txnId": str(uuid.uuid4()),
+        }
+    }
+    if author.application is not None:
+        yield {"txn": {"appId": author.application, "version": author.number, "lastUpdated": now}}
+    if rows.num_rows:
+        add = {"path": file.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
+        yield {"add": {**add, "stats": json.dumps(_statistics(table, rows), ensure_ascii=False)}}
+    for name, bytes_of_file in sorted(replaced.items()):
+        gone = {"path": name, "deletionTimestamp": now, "dataChange": True, "extendedFileMetadata": True, "partitionValues": {}}
+        yield {"remove": {**gone, "size": bytes_of_file}}
+
+
+def _statistics(table: Table, rows: pa.Table) -> dict[str, Any]:
+    """Number of rows, and bounds and nulls of columns used in filters."""
+    names = [name for name in indexed_columns(table) if not pa.types.is_nested(rows.schema.field(name).type)]
+    bounds: dict[str, dict[str, Any]] = {"min": {}, "max": {}}
+    for name in names:
+        if rows[name].null_count == rows.num_rows or pa.types.is_boolean(rows[name].type):
+            continue
+        of_column = pc.min_max(rows[name].cast(pa.int64()) if pa.types.is_timestamp(rows[name].type) else rows[name]).as_py()
+        for bound, value in of_column.items():
+            bounds[bound][name] = _bound(value, rows[name].type, is_max=bound == "max")
+    nulls = {name: rows[name].null_count for name in names}
+    return {"numRecords": rows.num_rows, "minValues": bounds["min"], "maxValues": bounds["max"], "nullCount": nulls}
+
+
+def _bound(value: Any, kind: pa.DataType, *, is_max: bool) -> Any:
+    """A value for the statistics, as Spark writes it."""
+    if pa.types.is_timestamp(kind):
+        seconds, micros = divmod(value, 1_000_000)
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{micros // 1000:03}Z"
+    if not isinstance(value, str) or len(value) <= _TEXT_MAX:
+        return value
+    cut = value[:_TEXT_MAX] + (_LAST_CHARACTER if is_max else "")
+    return cut if not is_max or cut >= value else value
