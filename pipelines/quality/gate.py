@@ -116,7 +116,7 @@ def run_gate(
     """
     views = {**frames, **(whole or {})}
     for name in {other for table in frames for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
-        views[name] = next(iter(frames.values())).sparkSession.createDataFrame([], TABLES[name].spark_schema())
+        views[name] = arrow_diff.to_frame(next(iter(frames.values())).sparkSession, TABLES[name].arrow_schema().empty_table())
     for name, frame in views.items():
         frame.createOrReplaceTempView(f"groupscope_{name}")
     try:

@@ -21,7 +21,7 @@ def in_file_order(events: DataFrame, parts: Parts, before: Mapping[str, int]) ->
     the bytes read by earlier runs. Rows stay in their partitions, because a large file does not fit into one.
     """
     unit = math.gcd(*(part["part_offset"] for reports in parts.values() for part in reports))
-    times = [row for file, reports in parts.items() for row in _times_before(file, reports, before.get(file), unit)]
+    times = [row for file, reports in parts.items() for row in times_before(file, reports, before.get(file), unit)]
     if not times:
         return events
     rows = pa.Table.from_pylist([dict(zip(_BEFORE.names, row, strict=True)) for row in times], schema=_BEFORE)
@@ -31,7 +31,7 @@ def in_file_order(events: DataFrame, parts: Parts, before: Mapping[str, int]) ->
     return joined.withColumn("file_time_max_at", F.greatest("file_time_max_at", F.timestamp_micros("_before"))).drop(*_BEFORE.names)
 
 
-def _times_before(file: str, reports: Sequence[Mapping[str, Any]], before: int | None, unit: int) -> Iterator[tuple[str, int, int]]:
+def times_before(file: str, reports: Sequence[Mapping[str, Any]], before: int | None, unit: int) -> Iterator[tuple[str, int, int]]:
     """The greatest time before each unit of a file's parts.
 
     Units without an earlier time are omitted.

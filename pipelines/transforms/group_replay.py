@@ -43,6 +43,7 @@ from pipelines.transforms.replay_checkpoints import (
     split_checkpoint,
     unreadable,
 )
+from pipelines.warehouse.predicates import Scope, among, is_null
 
 STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 """Tables filled by the replay of groups."""
@@ -56,6 +57,12 @@ ROWS_IN_A_RUN = 5_000
 A batch has the columns of all tables and costs two milliseconds, however few rows it has. Thousands of small groups
 would each pay that for every table.
 """
+
+_EVENTS_AT_ONCE = 10_000
+"""Events per batch, as Spark passes them."""
+
+IN_TIME = ("file_time_max_at", "file", "byte_offset")
+"""Order of events within a group or cluster."""
 
 Rows = Mapping[str, Sequence[object]]
 Learn = Callable[[Mapping[str, str]], None]
@@ -105,29 +112,59 @@ class GroupReplay:
             yield rows | {SNAPSHOTS: [] if stage.failure is not None else taking.taken}
 
 
-def replayed(events: DataFrame, replay: Replay, partitions: int) -> DataFrame:
-    """Rows of all STAGE_TABLES.
+@dataclass(frozen=True, slots=True)
+class OrderedReplay:
+    """A replay of events, and checkpoints before them, in order with nulls first.
 
-    Each has the name of its table, and the row in the column of that name. Order within a group: a checkpoint (see
-    `prepend_checkpoints`), `file_time_max_at` (null first), file, byte offset.
+    Its rows are those of several tables: each has the name of its table, and the row in the column of that name. Spark's
+    workers replay a DataFrame, this process a table: of few events, starting workers takes longer than the replay.
     """
-    if STATE not in events.columns:
-        events = events.withColumn(STATE, F.lit(None).cast("string"))
-    columns = ["cluster", *EVENT_SCHEMA.names, STATE]
-    is_event = F.col(STATE).isNull()
-    ordered = (
-        events.where(F.col("group").isNotNull() & (F.col("event").isNotNull() | ~is_event))
-        .select(*columns)
-        .repartition(partitions, "cluster", "group")
-        .sortWithinPartitions("cluster", "group", is_event, F.col("file_time_max_at").asc_nulls_first(), "file", "byte_offset")
-    )
+
+    wanted: Scope
+    keys: tuple[str, ...]
+    order: tuple[str, ...]
+    run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    tables: tuple[str, ...]
+
+    def by_spark(self, events: DataFrame, partitions: int) -> DataFrame:
+        """Rows of the replay by Spark's workers."""
+        if STATE not in events.columns:
+            events = events.withColumn(STATE, F.lit(None).cast("string"))
+        is_event = F.col(STATE).isNull()
+        ordered = (
+            events.where(self.wanted.column | ~is_event)
+            .select("cluster", *EVENT_SCHEMA.names, STATE)
+            .repartition(partitions, *self.keys)
+            .sortWithinPartitions(*self.keys, is_event, *(F.col(name).asc_nulls_first() for name in self.order))
+        )
+        return ordered.mapInArrow(self.run, tagged_schema(self.tables))
+
+    def in_process(self, events: pa.Table, most: int) -> pa.Table | None:
+        """Rows of the replay in this process, None if there are more than `most`."""
+        chosen = events.filter(self.wanted.arrow).select(["cluster", *EVENT_SCHEMA.names]).combine_chunks()
+        keys = {name: chosen[name] for name in self.keys}
+        for name in self.order:
+            keys |= {f"has {name}": pc.is_valid(chosen[name]), name: chosen[name]}
+        chosen = chosen.take(pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys]))
+        chosen = chosen.append_column(STATE, pa.nulls(chosen.num_rows, pa.string()))
+        taken, count = list[pa.RecordBatch](), 0
+        for batch in self.run(iter(chosen.to_batches(max_chunksize=_EVENTS_AT_ONCE))):
+            taken.append(batch)
+            count += batch.num_rows
+            if count > most:
+                return None
+        return pa.Table.from_batches(taken, pa.schema([("table", pa.string()), *((name, _struct(name)) for name in self.tables)]))
+
+
+def in_order_of_groups(replay: Replay) -> OrderedReplay:
+    """The replay of groups, with rows of STAGE_TABLES."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
         with gc_throttled():
             yield from tagged_runs(rows, STAGE_TABLES)
 
-    return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))
+    return OrderedReplay(~is_null("group") & ~is_null("event"), ("cluster", "group"), IN_TIME, run, STAGE_TABLES)
 
 
 def _named(cluster: str, _: str) -> str:
@@ -142,19 +179,10 @@ def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None, note
         yield batch
 
 
-def rocket_replayed(
-    events: DataFrame,
-    partitions: int,
-    logs_end: Mapping[str, int] | None = None,
-    limits: Limits | None = None,
-    redaction: Redaction | None = None,
-) -> DataFrame:
-    """Rows of all ROCKET_TABLES, tagged like those of groups.
-
-    RocketMQ's clients are replayed together, cluster by cluster.
-    """
-    clustered = events.where(F.col("event").startswith("Rocket")).select("cluster", *EVENT_SCHEMA.names).repartition(partitions, "cluster")
-    ordered = clustered.sortWithinPartitions("cluster", "file", "byte_offset")
+def in_order_of_rocket(
+    logs_end: Mapping[str, int] | None = None, limits: Limits | None = None, redaction: Redaction | None = None
+) -> OrderedReplay:
+    """The replay of RocketMQ's clients, together for each cluster, with rows of ROCKET_TABLES."""
 
     def rows_by_cluster(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
@@ -168,11 +196,11 @@ def rocket_replayed(
         with gc_throttled():
             yield from tagged_runs(rows_by_cluster(batches), ROCKET_TABLES)
 
-    return ordered.mapInArrow(run, tagged_schema(ROCKET_TABLES))
+    return OrderedReplay(among("event", ROCKET_EVENTS), ("cluster",), ("file", "byte_offset"), run, ROCKET_TABLES)
 
 
 def rows_of(table: str, tagged: DataFrame) -> DataFrame:
-    """Rows of one table from the output of `replayed`."""
+    """Rows of one table from the output of an `OrderedReplay`."""
     return tagged.where(F.col("table") == table).select(f"{table}.*")
 
 

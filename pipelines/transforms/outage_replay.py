@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from models.events import Event
 from models.ids import make_id
@@ -20,23 +18,22 @@ from models.kafka.outages.outage_stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import BrokerClocks, Skew
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.state_codec import UnreadableState
-from parsers.schema import EVENT_SCHEMA
 from pipelines.analysis.replay_failures import guarded
 from pipelines.analysis.spill import BatchStore
 from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages, rows_by_table
 from pipelines.gc_tuning import gc_throttled
-from pipelines.transforms.group_replay import Rows, cut_at_keys, tagged_runs, tagged_schema
+from pipelines.transforms.group_replay import IN_TIME, OrderedReplay, Rows, cut_at_keys, tagged_runs
 from pipelines.transforms.replay_checkpoints import (
     CLUSTER_SNAPSHOTS,
     HOLDS_NO_MORE,
     NEVER,
-    STATE,
     CheckpointBoundary,
     CheckpointRules,
     CheckpointSeal,
     ClusterCheckpoint,
     split_checkpoint,
 )
+from pipelines.warehouse.predicates import among
 
 STAGE_TABLES = (*OUTAGE_TABLES, CLUSTER_SNAPSHOTS)
 """Tables filled by the replay of outages."""
@@ -150,25 +147,16 @@ def _by_table(outages: Outages) -> Rows:
     return rows_by_table(outages, OUTAGE_TABLES)
 
 
-def outages_replayed(events: DataFrame, replay: OutageReplay, partitions: int) -> DataFrame:
-    """Rows of all STAGE_TABLES, tagged like those of groups.
+def in_order_of_clusters(replay: OutageReplay) -> OrderedReplay:
+    """The replay of outages, with rows of STAGE_TABLES.
 
-    Checkpoints may precede the events (see `prepend_checkpoints`). The events of a cluster are replayed in one stream, in order
-    of time, because the effect of a broker's loss on a partition depends on all earlier events.
+    The events of a cluster are replayed in one stream, in order of time, because the effect of a broker's loss on a
+    partition depends on all earlier events.
     """
-    if STATE not in events.columns:
-        events = events.withColumn(STATE, F.lit(None).cast("string"))
-    is_event = F.col(STATE).isNull()
-    ordered = (
-        events.where(F.col("event").isin(sorted(PARTITION_EVENTS)) | ~is_event)
-        .select("cluster", *EVENT_SCHEMA.names, STATE)
-        .repartition(partitions, "cluster")
-        .sortWithinPartitions("cluster", is_event, F.col("file_time_max_at").asc_nulls_first(), "file", "byte_offset")
-    )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (rows for (cluster,), parts in cut_at_keys(batches, ("cluster",)) for rows in replay(cluster, parts))
         with gc_throttled():
             yield from tagged_runs(rows, STAGE_TABLES)
 
-    return ordered.mapInArrow(run, tagged_schema(STAGE_TABLES))
+    return OrderedReplay(among("event", PARTITION_EVENTS), ("cluster",), IN_TIME, run, STAGE_TABLES)

@@ -41,6 +41,7 @@ from pipelines.jobs.registry.resume_states import (
 from pipelines.schema.tables import without_run
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
+from pipelines.transforms.few_records import event_rows, rejected_rows, unknown_rows
 from pipelines.transforms.read.kept_records import CarriedContent, kept_rows
 from pipelines.transforms.read.records import Records, parse_files
 from pipelines.transforms.rejected_records import rejected_records
@@ -242,6 +243,38 @@ class _Ingest:
         records, warehouse = self.reading.records, self.warehouse
         counts = _known_counts(records, places)
         is_local = records is not None and records.is_local and not places.kept
+        names = {path: name for path, name in self.names.names.items() if path in places.paths}
+        rows: Mapping[str, DataFrame | pa.Table]
+        if records is not None and is_local:
+            before = places.before(self.states)
+            rows = {
+                "unknown_in_files": unknown_rows(records.arrow("unknown"), self.block_bytes),
+                "rejected_records": rejected_rows(records.arrow("rejected"), names),
+                "events": event_rows(records.arrow("events"), self.reading.parts, before, names),
+            }
+        else:
+            rows = self._frames(places, names)
+        touched = self.done.touched
+        if warehouse.is_empty("events"):
+            touched.whole |= {row["cluster"] for row in self.files.values()}
+        touched.whole |= places.other_clusters
+        # Facts of a cluster are removed with the last of its files.
+        touched.whole |= {row["cluster"] for row in self.stored.values()} - {row["cluster"] for row in self.files.values()}
+        for table, wanted in rows.items():
+            unit, position = (self.block_bytes, "block_number") if table == "unknown_in_files" else (1, "byte_offset")
+            scope = self.done.scopes[table] = places.scope(position, unit)
+            watch = Watch(("cluster", "group", "event"), "file_time_max_at", self._note_changes) if table == "events" else None
+            count = counts.get(table)
+            if table == "events" and count and not is_local and warehouse.is_empty(table):  # otherwise each reading task would write a file
+                wanted = wanted.coalesce(-(-count // _EVENTS_A_FILE))
+            changed = without_run(table).empty_table() if count == 0 else wanted
+            self.done.changes[table] = warehouse.replace(table, changed, self.stamp, scope, count=count, watch=watch)
+        if self.done.changes["unknown_in_files"]:
+            touched.unknown |= places.clusters
+
+    def _frames(self, places: _Places, names: Mapping[str, str]) -> dict[str, DataFrame]:
+        """Rows of the tables of records, by Spark."""
+        records = self.reading.records
         events = unknown = refused = None
         if records is not None:
             events = in_file_order(records.of_kind("events"), self.reading.parts, places.before(self.states))
@@ -249,36 +282,18 @@ class _Ingest:
             unknown = unknown_in_files(records.of_kind("unknown"), self.block_bytes).withColumn("unknown_in_file_id", F.lit(""))
             refused = records.of_kind("rejected").withColumns({"cluster": F.lit(""), "rejected_record_id": F.lit("")})
         in_files = self._rows("unknown_in_files", unknown, places, "block_number", self.block_bytes)
-        names = {path: name for path, name in self.names.names.items() if path in places.paths}
         rejected = with_cluster(self._rows("rejected_records", refused, places, "byte_offset"), names)
-        frames = {
+        return {
             "unknown_in_files": with_unknown_id(in_files),
             "rejected_records": rejected_records(rejected.drop("rejected_record_id")),
             "events": with_cluster(self._rows("events", events, places, "byte_offset"), names),
         }
-        touched = self.done.touched
-        if warehouse.is_empty("events"):
-            touched.whole |= {row["cluster"] for row in self.files.values()}
-        touched.whole |= places.other_clusters
-        # Facts of a cluster are removed with the last of its files.
-        touched.whole |= {row["cluster"] for row in self.stored.values()} - {row["cluster"] for row in self.files.values()}
-        for table, frame in frames.items():
-            unit, position = (self.block_bytes, "block_number") if table == "unknown_in_files" else (1, "byte_offset")
-            scope = self.done.scopes[table] = places.scope(position, unit)
-            watch = Watch(("cluster", "group", "event"), "file_time_max_at", self._note_changes) if table == "events" else None
-            count = counts.get(table)
-            if table == "events" and count and warehouse.is_empty(table):  # otherwise each reading task would write a file
-                frame = frame.coalesce(-(-count // _EVENTS_A_FILE))
-            rows = without_run(table).empty_table() if count == 0 else frame.toArrow() if is_local else frame
-            self.done.changes[table] = warehouse.replace(table, rows, self.stamp, scope, count=count, watch=watch)
-        if self.done.changes["unknown_in_files"]:
-            touched.unknown |= places.clusters
 
     def _rows(self, table: str, fresh: DataFrame | None, places: _Places, position: str, unit: int = 1) -> DataFrame:
-        stored = self.warehouse.read(table).drop("run_id")
+        columns = without_run(table).names
         if fresh is not None and not places.kept:
-            return fresh.select(stored.columns)
-        kept = kept_rows(stored, places.kept, position, unit)
+            return fresh.select(columns)
+        kept = kept_rows(self.warehouse.read(table).select(columns), places.kept, position, unit)
         return kept if fresh is None else fresh.select(kept.columns).unionByName(kept)
 
     def _note_changes(self, changed: Iterable[tuple[Any, ...]]) -> None:

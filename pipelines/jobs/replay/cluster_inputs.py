@@ -14,7 +14,7 @@ from models.kafka.cluster.facts import CLUSTER_EVENTS, EXPIRY_EVENTS, ClusterFac
 from models.kafka.observations.attribution import EVENTS_WITHOUT_GROUP, ClientSighting
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS, PARTITION_EVENTS
-from pipelines.analysis.client_sightings import EventsPerFileLimit
+from pipelines.analysis.client_sightings import EventsPerFileLimit, sightings_in
 from pipelines.analysis.joint_expiries import EXPIRY_COLUMNS, joint
 from pipelines.analysis.stages import cluster_facts, logs_end_of
 from pipelines.jobs.ingest.file_rows import FileRow
@@ -48,7 +48,10 @@ def facts_of(
         _log.warning(warning)
 
     def sightings() -> Iterator[ClientSighting]:
-        return sightings_of_all(warehouse.read_frame("events", of_clusters))
+        rows = warehouse.local_rows("events", of_clusters)
+        if rows is None:
+            return sightings_of_all(warehouse.read("events").where(of_clusters.column))
+        return sightings_in(rows.combine_chunks().to_batches())
 
     notes: list[str] = []
     known = cluster_facts(concerning, cluster_of.__getitem__, logs_end_of(files), assume, events_without_group, sightings, failures, notes)

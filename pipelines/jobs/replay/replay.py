@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from models.incidents.incidents import Limits
@@ -35,24 +34,24 @@ from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of, with_part
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots
 from pipelines.jobs.replay.cluster_snapshots import plan_resume as look_at_clusters
 from pipelines.jobs.replay.group_snapshots import StoredCheckpoints, plan_resume
+from pipelines.jobs.replay.table_rows import TableRows, by_table, local_tables
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import without_run
 from pipelines.spark.caching import persist_on_disk
+from pipelines.transforms.few_records import unknown_sums
 from pipelines.transforms.group_replay import (
-    STAGE_TABLES,
     GroupReplay,
-    replayed,
-    rocket_replayed,
+    OrderedReplay,
+    in_order_of_groups,
+    in_order_of_rocket,
     rows_of,
 )
 from pipelines.transforms.outage_replay import STAGE_TABLES as OUTAGE_STAGE_TABLES
-from pipelines.transforms.outage_replay import OutageReplay, outages_replayed
-from pipelines.transforms.read.records import tagged_rows
+from pipelines.transforms.outage_replay import OutageReplay, in_order_of_clusters
 from pipelines.transforms.replay_checkpoints import (
     CLUSTER_SNAPSHOTS,
     HOLDS_NO_MORE,
     SNAPSHOTS,
-    STATES,
     CheckpointRules,
     CheckpointSeal,
     prepend_checkpoints,
@@ -208,12 +207,10 @@ class _Replay:
                 slices[table] = frame, replaced[table](frame.drop("state").toArrow())
         return slices
 
-    def _events(self, scope: Scope) -> tuple[DataFrame, bool]:
-        """Stored events as a DataFrame, and True if they come from the driver."""
+    def _events(self, scope: Scope) -> tuple[DataFrame | None, pa.Table | None]:
+        """Stored events as a DataFrame, or in the driver if they are few."""
         local_rows = self.warehouse.local_rows("events", scope)
-        if local_rows is None:
-            return self.warehouse.read("events").where(scope.column), False
-        return arrow_diff.to_frame(self.warehouse.spark, local_rows), True
+        return (self.warehouse.read("events").where(scope.column), None) if local_rows is None else (None, local_rows)
 
     def _group_stage(self, facts: Mapping[str, ClusterFacts], nodes: Mapping[str, str]) -> None:
         groups = self.groups = self._groups()
@@ -236,11 +233,9 @@ class _Replay:
             self._collect(table, rows, of_stage)
 
     def _groups_replayed(self, replay: GroupReplay) -> dict[str, TableRows]:
-        source, are_local = self._events(self.snapshots.later("file_time_max_at", self.groups, self.whole, partial(among, "group")))
-        if self.snapshots.chosen:  # checkpoints contain earlier rows
-            states, are_light = self.snapshots.rows(self.warehouse)
-            source, are_local = prepend_checkpoints(source, states), are_local and are_light
-        stage = self._stage(replayed(source, replay, self.warehouse.partitions), STAGE_TABLES, are_local=are_local)
+        events = self._events(self.snapshots.later("file_time_max_at", self.groups, self.whole, partial(among, "group")))
+        states = self.snapshots.rows(self.warehouse) if self.snapshots.chosen else None
+        stage = self._stage(in_order_of_groups(replay), events, states)
         if not self.snapshots.chosen:
             return stage
         unreadable = stage[SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster", "group"), self.warehouse.spark).to_pylist()
@@ -248,24 +243,37 @@ class _Replay:
             self.snapshots.drop(row["cluster"], row["group"])
         return self._groups_replayed(replay) if unreadable else stage
 
-    def _stage(self, tagged: DataFrame, tables: tuple[str, ...], *, are_local: bool) -> dict[str, TableRows]:
+    def _stage(
+        self, replay: OrderedReplay, events: tuple[DataFrame | None, pa.Table | None], states: tuple[DataFrame, bool] | None = None
+    ) -> dict[str, TableRows]:
         """Rows of a stage by table, small sets in the driver.
 
-        With `are_local` events the result is usually small. If it is not, because one line may concern thousands of
-        partitions, the stage runs again.
+        `states` are checkpoints before the events, and True if they are light. Of events in the driver the result is
+        usually small. If it is not, because one line may concern thousands of partitions, the stage runs again.
         """
-        if are_local:
-            first = tagged.limit(arrow_diff.LOCAL_ROWS_MAX + 1).toArrow()
-            if first.num_rows <= arrow_diff.LOCAL_ROWS_MAX:
-                return _by_table(first, tables)
+        frame, local = events
+        tables, most = replay.tables, arrow_diff.LOCAL_ROWS_MAX
+        if local is not None and states is None:
+            first = replay.in_process(local, most)
+            if first is not None:
+                return by_table(first, tables)
+        if frame is None:
+            frame = arrow_diff.to_frame(self.warehouse.spark, local)
+        if states is not None:  # checkpoints contain earlier rows
+            frame = prepend_checkpoints(frame, states[0], replay.keys)
+        tagged = replay.by_spark(frame, self.warehouse.partitions)
+        if local is not None and states is not None and states[1]:
+            first = tagged.limit(most + 1).toArrow()
+            if first.num_rows <= most:
+                return by_table(first, tables)
         persisted = persist_on_disk(tagged)
         self.persisted.append(persisted)
         counts = dict.fromkeys(tables, 0) | {row["table"]: row["count"] for row in persisted.groupBy("table").count().collect()}
-        local = _local_tables(counts)
+        local = local_tables(counts)
         local_table = (
             persisted.where(F.col("table").isin(*local)).toArrow() if any(map(counts.get, local)) else persisted.limit(0).toArrow()
         )
-        return _by_table(local_table, local) | {name: self._kept(name, counts[name], persisted) for name in tables if name not in local}
+        return by_table(local_table, local) | {name: self._kept(name, counts[name], persisted) for name in tables if name not in local}
 
     def _kept(self, table: str, count: int, tagged: DataFrame) -> TableRows:
         """Cache one table's rows, so that its queries need not scan all tables."""
@@ -357,14 +365,11 @@ class _Replay:
         telling = with_partitions(self.warehouse, self.with_outages - resumed) | resumed
         if not telling:
             return {table: TableRows(0, local=without_run(table).empty_table()) for table in OUTAGE_STAGE_TABLES}
-        events, are_local = self._events(snapshots.later("file_time_max_at", telling) & among("event", PARTITION_EVENTS))
-        if resumed:
-            states, are_light = snapshots.rows(self.warehouse)
-            events, are_local = prepend_checkpoints(events, states, ("cluster",)), are_local and are_light
+        events = self._events(snapshots.later("file_time_max_at", telling) & among("event", PARTITION_EVENTS))
         options = self.options
         gap_seconds, seal = options.limits.episode_gap_seconds, CheckpointSeal(options.redaction)
         replay = OutageReplay(facts, nodes, readers, gap_seconds, snapshots.boundaries, options.snapshots, seal)
-        stage = self._stage(outages_replayed(events, replay, self.warehouse.partitions), OUTAGE_STAGE_TABLES, are_local=are_local)
+        stage = self._stage(in_order_of_clusters(replay), events, snapshots.rows(self.warehouse) if resumed else None)
         differing = (
             stage[CLUSTER_SNAPSHOTS].chosen(equals("state", HOLDS_NO_MORE), ("cluster",), self.warehouse.spark)["cluster"].to_pylist()
         )
@@ -392,9 +397,9 @@ class _Replay:
             return having
         wanted = among("cluster", clusters)
         ends, options = rocket_ends_of(files), self.options
-        events, are_local = self._events(wanted & among("event", ROCKET_EVENTS))
-        rocket = rocket_replayed(events, self.warehouse.partitions, ends, options.limits, options.redaction)
-        for table, rows in self._stage(rocket, ROCKET_TABLES, are_local=are_local).items():
+        rocket = in_order_of_rocket(ends, options.limits, options.redaction)
+        stage = self._stage(rocket, self._events(wanted & among("event", ROCKET_EVENTS)))
+        for table, rows in stage.items():
             self._collect(table, rows, wanted & equals("system", ROCKETMQ))
         return having
 
@@ -436,60 +441,25 @@ class _Replay:
         if not clusters:
             return
         rows = [row for row in files if row["cluster"] in clusters]
+        # With too many names the join alone selects.
+        of_files = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
+        scope = among("cluster", clusters)
+        local_rows = self.warehouse.local_rows("unknown_in_files", of_files)
+        if local_rows is not None:
+            sums = unknown_sums(local_rows, {row["path"]: row["cluster"] for row in rows})
+            self._collect("unknown_messages", TableRows(sums.num_rows, local=sums), scope)
+            return
         named = pa.table(
             {"file": [row["path"] for row in rows], "cluster": [row["cluster"] for row in rows], "version": [None for _ in rows]},
             schema=pa.schema([("file", pa.string()), ("cluster", pa.string()), ("version", pa.string())]),
         )
         known = F.broadcast(arrow_diff.to_frame(self.warehouse.spark, named))
-        # With too many names the join alone selects.
-        of_files = among("file", {row["path"] for row in rows}) if len(rows) <= NAMES_MAX else None
         in_files = self.warehouse.read_frame("unknown_in_files", of_files)
         unknown = persist_on_disk(unknown_messages(in_files.join(known, "file")))
         self.persisted.append(unknown)
         count = unknown.count()
         summed = TableRows(count, local=unknown.toArrow()) if count <= arrow_diff.LOCAL_ROWS_MAX else TableRows(count, distributed=unknown)
-        self._collect("unknown_messages", summed, among("cluster", clusters))
-
-
-@dataclass(frozen=True, slots=True)
-class TableRows:
-    """Rows of one table, in the driver if they are few, else in Spark."""
-
-    count: int
-    local: pa.Table | None = None
-    distributed: DataFrame | None = None
-
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows as a DataFrame."""
-        return arrow_diff.to_frame(spark, self.local) if self.distributed is None else self.distributed
-
-    def chosen(self, scope: Scope, columns: Sequence[str], spark: SparkSession) -> pa.Table:
-        """Selected rows and columns, few enough for the driver."""
-        if self.local is not None:
-            return self.local.filter(scope.arrow).select(columns)
-        return self.frame(spark).where(scope.column).select(*columns).toArrow()
-
-    def joined(self, other: TableRows, spark: SparkSession) -> TableRows:
-        """These rows and others of the same table."""
-        count = self.count + other.count
-        if self.local is not None and other.local is not None:
-            return TableRows(count, local=pa.concat_tables([self.local, other.local]))
-        return TableRows(count, distributed=self.frame(spark).unionByName(other.frame(spark)))
-
-
-def _local_tables(counts: Mapping[str, int]) -> list[str]:
-    """Tables small enough together for the driver, by their counts.
-
-    Checkpoints are excluded, because a single one may be large.
-    """
-    names = sorted(counts.keys() - set(STATES), key=lambda name: counts[name])
-    together = accumulate(counts[name] for name in names)
-    return [name for name, rows in zip(names, together, strict=True) if rows <= arrow_diff.LOCAL_ROWS_MAX]
-
-
-def _by_table(tagged: pa.Table, tables: Iterable[str]) -> dict[str, TableRows]:
-    rows = {table: tagged_rows(tagged, table, "table") for table in tables}
-    return {table: TableRows(table_rows.num_rows, local=table_rows) for table, table_rows in rows.items()}
+        self._collect("unknown_messages", summed, scope)
 
 
 def _without_end(facts: ClusterFacts) -> dict[str, Any]:

@@ -17,14 +17,18 @@ from models.rows import Divergence, Evidence
 from parsers.reading import splits as ranges
 from parsers.reading.reader import find_files
 from parsers.reading.resume import Start
-from parsers.schema import EVENT_SCHEMA, UNKNOWN_SCHEMA
+from parsers.schema import EVENT_SCHEMA, REJECTED_SCHEMA, UNKNOWN_SCHEMA
 from pipelines.analysis.client_sightings import events_without_group_in, sightings_in
+from pipelines.schema.tables import without_run
 from pipelines.transforms.clusters import with_cluster
 from pipelines.transforms.events import in_file_order
-from pipelines.transforms.group_replay import cut_at_keys, replayed, rows_of
+from pipelines.transforms.few_records import event_rows, rejected_rows, unknown_rows, unknown_sums
+from pipelines.transforms.group_replay import cut_at_keys, in_order_of_groups, rows_of
 from pipelines.transforms.read import line_counts
+from pipelines.transforms.read.records import tagged_rows
+from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.sightings import sightings_of_all
-from pipelines.transforms.unknown_messages import unknown_in_files, unknown_messages
+from pipelines.transforms.unknown_messages import unknown_in_files, unknown_messages, with_unknown_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,6 +63,13 @@ def event(file: str, offset: int, seconds: float | None, **values: Any) -> dict[
     } | values  # fmt: skip
 
 
+def same_rows(frame: DataFrame, rows: pa.Table) -> bool:
+    """Whether a table has the rows of a frame, in any order."""
+    schema = pa.schema([field.remove_metadata() for field in rows.schema])
+    by_spark = frame.select(*rows.column_names).toArrow().cast(schema).to_pylist()
+    return sorted(map(repr, by_spark)) == sorted(map(repr, rows.to_pylist()))
+
+
 def arrow(spark: SparkSession, rows: list[dict[str, Any]], schema: pa.Schema) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
@@ -88,6 +99,9 @@ def test_order_within_a_file_never_goes_back(spark: SparkSession) -> None:
     }
     assert len(found) == len(rows)
     assert ordered.columns == frame.columns
+    few = event_rows(pa.Table.from_pylist(rows[::-1], schema=EVENT_SCHEMA), reports, {"c": micros(at(1.0))}, {"a": "east", "c": "west"})
+    assert few.column_names == without_run("events").names
+    assert same_rows(with_cluster(ordered, {"a": "east", "c": "west"}), few)
 
 
 @pytest.mark.spark
@@ -144,13 +158,27 @@ def test_unknown_records_are_summed_by_template(spark: SparkSession) -> None:
     assert {(row["file"], row["logger"]): row["count"] for row in in_files.collect()} == {
         ("a.log", "k"): 2, ("a.log", None): 1, ("b.log", "k"): 1, ("c.log", "k"): 1
     }  # fmt: skip
-    named = with_cluster(in_files, {"a.log": "east", "b.log": "east", "c.log": "west"}).withColumn("version", F.lit(None).cast("string"))
+    clusters = {"a.log": "east", "b.log": "east", "c.log": "west"}
+    few = unknown_rows(pa.Table.from_pylist(rows, schema=UNKNOWN_SCHEMA), 64)
+    assert same_rows(with_unknown_id(unknown_in_files(arrow(spark, rows, UNKNOWN_SCHEMA), 64)), few)
+    named = with_cluster(in_files, clusters).withColumn("version", F.lit(None).cast("string"))
+    assert same_rows(unknown_messages(named), unknown_sums(few, clusters))
     summed = {(row["cluster"], row["logger"]): row for row in unknown_messages(named).toArrow().to_pylist()}
     assert summed.keys() == {("east", "k"), ("east", None), ("west", "k")}
     east = summed["east", "k"]
     assert (east["count"], east["first_at"], east["last_at"]) == (3, at(3), at(9))
     assert (east["sample"], east["file"], east["line"], east["byte_offset"]) == ("a.log:20", "a.log", 21, 20)
     assert east["unknown_message_id"] == make_id("unknown", "east", "k", None, "x <*>")
+
+
+@pytest.mark.spark
+def test_few_unreadable_records_are_named_as_many(spark: SparkSession) -> None:
+    rows = [
+        {"file": file, "file_id": "i", "line": 1, "byte_offset": place, "byte_length": 9, "reason": "r", "text": "t"}
+        for file, place in (("a", 0), ("a", 9), ("b", 0))
+    ]
+    by_spark = rejected_records(with_cluster(arrow(spark, rows, REJECTED_SCHEMA), {"a": "east"}))
+    assert same_rows(by_spark, rejected_rows(pa.Table.from_pylist(rows, schema=REJECTED_SCHEMA), {"a": "east"}))
 
 
 @pytest.mark.spark
@@ -229,7 +257,12 @@ def test_groups_are_replayed_whole_and_in_order(spark: SparkSession) -> None:
     ]
     rows += [event("big", place, place, group="big 世界", file_time_max_at=at(place)) for place in range(25_000)]
     frame = with_cluster(arrow(spark, rows[::-1], EVENT_SCHEMA), {"a": "c", "b": "c", "c": "c", "big": "d"}).repartition(5)
-    found = rows_of("divergences", replayed(frame, told, 2)).toArrow().to_pylist()
+    ordered = in_order_of_groups(told)
+    found = rows_of("divergences", ordered.by_spark(frame, 2)).toArrow().to_pylist()
+    few = ordered.in_process(frame.toArrow(), len(found))
+    assert few is not None
+    assert sorted(map(repr, tagged_rows(few, "divergences", "table").to_pylist())) == sorted(map(repr, found))
+    assert ordered.in_process(frame.toArrow(), len(found) - 1) is None
     by_group: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in found:
         by_group.setdefault((row["cluster"], row["group"]), []).append(row)
