@@ -251,6 +251,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "rocketmq.stage.logged_after_us": Tolerance(2_000_000, "stamps of whole seconds; the rest assumed"),
     "rocketmq.stage.line_of_loss_us": Tolerance(1_300_000, "stamps of whole seconds; the rest assumed"),
     "rocketmq.stage.boot_us": Tolerance(8_000_000),
+    "rocketmq.topic_routes.one_poll_us": Tolerance(4_000_000),
     "rocketmq.timing.expiry_us": Tolerance(120_000_000, "ConsumerManager.java, CHANNEL_EXPIRED_TIMEOUT"),
     "rocketmq.timing.period_us": Tolerance(20_000_000, "RebalanceService.java, rocketmq.client.rebalance.waitInterval"),
     "rocketmq.timing.route_poll_us": Tolerance(30_000_000, "ClientConfig.java, pollNameServerInterval"),

@@ -423,6 +423,7 @@ CRASH_WITHOUT_FILE = Prior(0.8, "assumed: of closed connections of clients witho
 CONNECTION_WITHOUT_FILE = Prior(0.2, "assumed: the rest of them")
 NOT_ON_LIST = Prior(0.95, "the client's own line says that it is not on the list")
 ROUTE_DIFFERS = Prior(0.95, "the routes before and after show which brokers came or went")
+ROUTE_OF_TWO_ACTS = Prior(0.8, "assumed: the routes show which brokers came or went, and two acts would show the same")
 OWNER_IS_LOGGED = Prior(0.97, "all clients that could own the queue have a file")
 OWNER_IS_UNSEEN = Prior(0.75, "about the accuracy of windows of clients without a file in the labelled RocketMQ corpora; no count kept")
 OWNER_IN_QUARREL = Prior(0.4, "assumed: its strategy is a guess because others differ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from models import weights
 from models.clear_names import clear
@@ -19,7 +20,7 @@ from models.rocketmq.object_text import RETRY, queue_name
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind, difference
 from models.rocketmq.observations.client_processes import LAST_LINES_US, ClientProcess
-from models.rocketmq.observations.topic_routes import Routes
+from models.rocketmq.observations.topic_routes import RouteChange, Routes
 from models.rocketmq.rocketmq_stage import Group
 from models.rocketmq.strategies import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.timing import NOTIFIED_US, PERIOD_US
@@ -109,13 +110,23 @@ class Judge:
                 return Verdict("consumer_start", weights.RUN_AS_LOG_BEGINS.value, alternatives=others)
             return Verdict("consumer_start", weights.RUN_AT_START.value, offenders)
         earlier_at = self._run_before(run, None, self._trigger(run)[1])
-        client_list = self._primary()
-        listed_count = len(client_list.versions[client_list.index_at(earlier_at + SLACK_US)])
-        enough = run.queues is None or run.queues >= max(run.clients or 0, listed_count)  # otherwise an earlier share may have been empty
-        if not run.refused and (enough or (routed is not None and routed > earlier_at - 2 * SLACK_US)):
+        enough = run.queues is None or run.queues >= max(run.clients or 0, self._listed_before(earlier_at))
+        is_new = routed is not None and routed > earlier_at - 2 * SLACK_US  # no earlier run had it, to be refused or given nothing
+        if is_new or (enough and not run.refused):
             others = {"consumer_start": weights.START_BESIDE_LATE_ROUTE.value}
             return Verdict("topic_route_appeared", weights.ROUTE_CAME_LATE.value, alternatives=others)
         return None
+
+    def _listed_before(self, at: int) -> int:
+        """Most clients that a list held about a time.
+
+        A restarted broker's list is short, and another broker's may have been used.
+        """
+        return max(
+            len(version)
+            for known in self.group.lists.values()
+            for version in known.versions[known.index_at(at - LOOK_BACK_US) : known.index_at(at + SLACK_US) + 1]
+        )
 
     # -- differences to the previous run ---------------------------------------------------------------------------
 
@@ -131,7 +142,7 @@ class Judge:
         earlier = seen_before if before is not None and before.asked_at >= earlier_at - SLACK_US else None
         client_list = self._primary()
         if earlier is None:
-            earlier = client_list.versions[client_list.index_at(earlier_at + SLACK_US)]
+            earlier = self._used_before(run, before, client_list, earlier_at + SLACK_US)
         came: set[str] = set()
         went: set[str] = set()
         if seen is not None:
@@ -142,9 +153,12 @@ class Judge:
         routed = [change for change in seen_routes if not change.is_first and change.before != change.after]  # else addresses alone
         queues_differ = before is not None and run.queues != before.queues
         if routed and (queues_differ or not (came or went)) and not (routed[-1].at < earlier_at and (came or went)):
-            verdict = _route_verdict(routed[-1].before, routed[-1].after, [change.event for change in routed if change.event is not None])
+            verdict = self._route_verdict(run, routed)
             if came or went:
-                verdict.alternatives = {self.members(run.at, came, went, client_list).cause: weights.MEMBERS_BESIDE_ROUTE.value}
+                members = self.members(run.at, came, went, client_list)
+                if members.cause == verdict.cause:
+                    return replace(members, confidence=verdict.confidence, alternatives=verdict.alternatives)
+                verdict.alternatives = {members.cause: weights.MEMBERS_BESIDE_ROUTE.value}
                 verdict.confidence = weights.ROUTE_BESIDE_MEMBERS.value
             return verdict
         if not came and not went:
@@ -152,6 +166,27 @@ class Judge:
         if came or went:
             return self.members(run.at, came, went, client_list)
         return self._fallback(run, before)
+
+    def _route_verdict(self, run: AllocationRun, routed: Sequence[RouteChange]) -> Verdict:
+        """The verdict on a route that differs.
+
+        A broker that had been up all along came because the topic was created there, as retry topics are by heartbeats.
+        """
+        last = routed[-1]
+        lines = [change.event for change in routed if change.event is not None]
+        gained, lost = last.after.keys() - last.before.keys(), last.before.keys() - last.after.keys()
+        returned = {broker for broker in gained if self.routes.has_returned(broker, last, run.life.begun_at)}
+        known = {broker for broker in gained - returned if self.routes.is_known_beside(run.topic, broker, last.at)}
+        created = "topic_route_appeared" if run.topic.startswith(RETRY) else "queue_count_change"
+        if returned:
+            return _of_two("broker_up", "broker_down" if lost else None, lines)
+        if lost:
+            return _of_two("broker_down", created if gained else None, lines)
+        if not gained:
+            return _of_two("queue_count_change", None, lines)
+        if gained == known:
+            return _of_two(created, None, lines)
+        return _of_two("broker_up", created, lines) if created == "queue_count_change" else _of_two(created, "broker_up", lines)
 
     def _fallback(self, run: AllocationRun, before: AllocationRun | None) -> Verdict:
         if before is None:
@@ -243,6 +278,22 @@ class Judge:
         return Verdict("consumer_list_partial", weights.NOT_ON_LIST.value, missing, evidence=[run.not_listed] if run.not_listed else [])
 
     # -- which list a run used -------------------------------------------------------------------------------------
+
+    def _used_before(self, run: AllocationRun, before: AllocationRun | None, client_list: ClientList, at: int) -> tuple[str, ...]:
+        """The list that the run before used.
+
+        One that yields the share of this run would have changed it then. A restarted broker's list lacks who asks: no run
+        uses it, unless its own line says so.
+        """
+        versions, index, who = client_list.versions, client_list.index_at(at), run.life.client_id
+        if run.refused or (before is not None and before.not_listed is not None):
+            return versions[index]
+        while index > 0 and client_list.has_restarted(client_list.starts[index]):
+            version = versions[index]
+            if who in version and not (len(version) == run.clients and self._gives(run, version)):
+                break
+            index -= 1
+        return versions[index]
 
     def _trigger(self, run: AllocationRun) -> tuple[str, int]:
         """Trigger of a run and its time."""
@@ -390,9 +441,9 @@ _RANK = {
 }
 
 
-def _route_verdict(before: dict[str, int], after: dict[str, int], lines: list[Event]) -> Verdict:
-    if after.keys() - before.keys():
-        return Verdict("broker_up", weights.ROUTE_DIFFERS.value, evidence=lines)
-    if before.keys() - after.keys():
-        return Verdict("broker_down", weights.ROUTE_DIFFERS.value, evidence=lines)
-    return Verdict("queue_count_change", weights.ROUTE_DIFFERS.value, evidence=lines)
+def _of_two(cause: str, other: str | None, lines: list[Event]) -> Verdict:
+    """What the routes show, less surely if another act would show the same."""
+    if other is None:
+        return Verdict(cause, weights.ROUTE_DIFFERS.value, evidence=lines)
+    sure = weights.ROUTE_OF_TWO_ACTS.value
+    return Verdict(cause, sure, alternatives={other: round(1 - sure, 3)}, evidence=lines)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 from models.rocketmq.object_text import RETRY, addresses_in, configured_in, route_in
+from models.tolerances import whole
 
 Reads = dict[str, int]
 """Number of readable queues by broker."""
@@ -24,11 +25,17 @@ Queues are listed one by one, so memory is the limit. Brokers create 4 to 16 by 
 BrokerConfig.defaultTopicQueueNums), and operators some dozens; a line may state any number.
 """
 
+ONE_POLL_US = whole("rocketmq.topic_routes.one_poll_us")
+"""Maximum time in which a client reads the routes of all its topics."""
+
 SOLE = ""
 """Stands for a broker without a known name.
 
 It is used if a topic has only one broker.
 """
+
+
+_CAME_OR_WENT = frozenset({"RocketBrokerStarted", "RocketBrokerStopping", "RocketBrokerRegistered", "RocketBrokerLost"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,18 @@ class QueueCountExcess:
 
 
 @dataclass(slots=True)
+class _BrokerPresence:
+    """A broker in the routes of all topics."""
+
+    lost_at: int | None = None  # first time that a route lost it
+    topics: dict[str, int] = field(default_factory=dict)  # first time by topic
+    gains: dict[str, list[RouteChange]] = field(default_factory=lambda: defaultdict(list))  # by log
+
+
+_NEVER_SEEN = _BrokerPresence()
+
+
+@dataclass(slots=True)
 class Routes:
     """Routes of a cluster's topics over time."""
 
@@ -70,11 +89,13 @@ class Routes:
     _homes: dict[str, str] = field(default_factory=dict)  # broker by log
     _names: dict[str, str] = field(default_factory=dict)
     _over_time: dict[str, list[tuple[int, Reads]]] = field(default_factory=dict)
+    _presences: dict[str, _BrokerPresence] = field(default_factory=dict)
     _known: dict[str, Reads] = field(default_factory=dict)  # by text, because all clients log the same routes
 
     def take_event(self, event: Event, at: int) -> None:
         """Take an event about routes from a client, broker or name server."""
         self._over_time.clear()
+        self._presences.clear()
         if event.name == "RocketRouteChanged":
             before, after = str(event.fields.get("route_before")), str(event.fields.get("route"))
             self._names.update(addresses_in(after))
@@ -137,6 +158,40 @@ class Routes:
     def first_seen(self, file: str, topic: str, begin: int) -> int | None:
         """Time at which a client first had a route of a topic."""
         return min((change.at for change in self._by_file.get((file, topic), ()) if change.at >= begin and change.after), default=None)
+
+    def has_returned(self, broker: str, gained: RouteChange, since: int) -> bool:
+        """Whether a broker that a route gained had been away.
+
+        `since` is the client's start: servers that registered before it say nothing about what it saw.
+        """
+        presence = self._presence_of(broker)
+        if presence.lost_at is not None and presence.lost_at <= gained.at:
+            return True
+        beside = presence.gains.get(gained.file, ())
+        if any(change is not gained and abs(change.at - gained.at) <= ONE_POLL_US for change in beside):
+            return True
+        return any(since < at <= gained.at and self.broker_of(event) == broker for at, event in self.lines if event.name in _CAME_OR_WENT)
+
+    def is_known_beside(self, topic: str, broker: str, at: int) -> bool:
+        """Whether another topic had a broker before a time."""
+        return any(first < at for other, first in self._presence_of(broker).topics.items() if other != topic)
+
+    def _presence_of(self, broker: str) -> _BrokerPresence:
+        if not self._presences:
+            for topic, changes in self.changes.items():
+                for change in changes:
+                    self._note_presences(topic, change)
+        return self._presences.get(broker, _NEVER_SEEN)
+
+    def _note_presences(self, topic: str, change: RouteChange) -> None:
+        for name in change.before.keys() | change.after.keys():
+            presence = self._presences.setdefault(name, _BrokerPresence())
+            if name not in change.after:
+                presence.lost_at = change.at if presence.lost_at is None else min(presence.lost_at, change.at)
+                continue
+            presence.topics[topic] = min(presence.topics.get(topic, change.at), change.at)
+            if name not in change.before and not change.is_first:
+                presence.gains[change.file].append(change)
 
     def over_time(self, topic: str) -> list[tuple[int, Reads]]:
         """Readable queues of a topic over time."""

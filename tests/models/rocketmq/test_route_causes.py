@@ -1,0 +1,124 @@
+"""Causes told by routes and by a restarted broker's list: which broker came back, and where a topic was created."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.rocketmq.rocketmq_history import RocketHistory
+from tests.models.rocketmq.script import Logs, route, two_clients
+
+RETRY = "%RETRY%billing"
+
+
+def retry_share(logs: Logs, who: str, at: float, *, of: int, queues: int, broker: str = "broker-a") -> None:
+    text = f"rebalanced result changed, [MessageQueue [topic={RETRY}, brokerName={broker}, queueId=0]]"
+    counts = {"strategy": "AVG", "queue_count": queues, "client_count": of, "share_count": 1}
+    logs.say(who, at, "RocketQueueAdded", group="billing", topic=RETRY, partition=0, broker=broker)
+    logs.say(who, at + 0.01, "RocketShareChanged", text=text, group="billing", topic=RETRY, client_id=who, share=text, **counts)
+
+
+def rerouted(logs: Logs, at: float, topic: str, before: dict[str, int] | None, after: dict[str, int]) -> None:
+    former = "null" if before is None else route(**before)
+    logs.say("c1", at, "RocketRouteChanged", topic=topic, route_before=former, route=route(**after))
+
+
+def last_cause(history: RocketHistory, topic: str) -> tuple[str, bool, dict[str, float]]:
+    row = [each for each in history.allocation_changes if each.topic == topic][-1]
+    return row.cause, row.confidence > 0.9, row.alternatives
+
+
+def one_with_retry(*, orders: dict[str, int], retry: dict[str, int]) -> Logs:
+    logs = two_clients()
+    rerouted(logs, 11, "orders", {"a": 4}, orders)
+    rerouted(logs, 11, RETRY, None, retry)
+    retry_share(logs, "c1", 12, of=2, queues=sum(retry.values()), broker=f"broker-{min(retry)}")
+    return logs
+
+
+def test_a_retry_topic_that_comes_to_a_broker_that_was_up_was_created_there() -> None:
+    logs = one_with_retry(orders={"a": 4, "b": 4}, retry={"b": 1})
+    rerouted(logs, 40, RETRY, {"b": 1}, {"a": 1, "b": 1})
+    retry_share(logs, "c1", 41, of=2, queues=2)
+
+    assert last_cause(logs.history(), RETRY) == ("topic_route_appeared", True, {})
+
+
+def test_a_topic_that_an_administrator_extends_to_a_known_broker_has_more_queues() -> None:
+    logs = two_clients()
+    rerouted(logs, 11, "payments", None, {"a": 4, "b": 4})
+    rerouted(logs, 40, "orders", {"a": 4}, {"a": 4, "b": 4})
+    logs.share("c1", 41, add=[2], has=[0, 1, 2], of=2, queues=8)
+
+    assert last_cause(logs.history(), "orders") == ("queue_count_change", True, {})
+
+
+@pytest.mark.parametrize("sign", ["lost before", "all topics gain it", "its start"])
+def test_a_broker_that_was_away_came_back(sign: str) -> None:
+    logs = one_with_retry(orders={"a": 4, "b": 4}, retry={"a": 1})
+    if sign == "lost before":
+        rerouted(logs, 30, "orders", {"a": 4, "b": 4}, {"a": 4})
+    elif sign == "its start":
+        logs.say("other-broker", 35, "RocketBrokerStarted", broker="broker-b", address="10.0.0.2:10911")
+    else:
+        rerouted(logs, 40, "orders", {"a": 4}, {"a": 4, "b": 4})
+    rerouted(logs, 40, RETRY, {"a": 1}, {"a": 1, "b": 1})
+    retry_share(logs, "c1", 41, of=2, queues=2)
+
+    assert last_cause(logs.history(), RETRY) == ("broker_up", True, {})
+
+
+def test_a_retry_topic_that_leaves_a_dead_broker_for_one_that_was_up_has_lost_the_dead_one() -> None:
+    """The other broker had been up; the topic was created there meanwhile, which the client sees at the same poll."""
+    logs = one_with_retry(orders={"a": 4, "b": 4}, retry={"b": 1})
+    rerouted(logs, 40, RETRY, {"b": 1}, {"a": 1})
+    retry_share(logs, "c1", 41, of=2, queues=1)
+
+    cause, is_sure, others = last_cause(logs.history(), RETRY)
+    assert (cause, is_sure, list(others)) == ("broker_down", False, ["topic_route_appeared"])
+
+
+def test_nothing_tells_whether_a_broker_never_seen_before_is_new_to_the_cluster_or_to_the_topic() -> None:
+    logs = two_clients()
+    rerouted(logs, 40, "orders", {"a": 4}, {"a": 4, "b": 4})
+    logs.share("c1", 41, add=[2], has=[0, 1, 2], of=2, queues=8)
+
+    cause, is_sure, others = last_cause(logs.history(), "orders")
+    assert (cause, is_sure, list(others)) == ("broker_up", False, ["queue_count_change"])
+
+
+def restarted_broker() -> Logs:
+    """Its list has one of two clients for a while."""
+    logs = two_clients()
+    rerouted(logs, 10.2, RETRY, None, {"a": 1})
+    logs.say("broker", 50, "RocketBrokerStarted", broker="broker-a", address="10.0.0.1:10911")
+    logs.connect("c2", 51)
+    return logs
+
+
+def test_a_share_that_grows_because_a_restarted_broker_lacks_the_others_names_them() -> None:
+    """The run is woken by the client's own arrival in the list, which took nothing from it."""
+    logs = restarted_broker()
+    logs.notify("c2", 51.1)
+    logs.share("c2", 53, add=[0, 1], has=[0, 1, 2, 3], of=1)
+    (row,) = [each for each in logs.history().allocation_changes if each.topic == "orders"][-1:]
+
+    assert (row.cause, [each.client_id for each in row.offenders]) == ("consumer_list_partial", ["c1"])
+
+
+def test_the_first_share_of_a_topic_with_fewer_queues_than_clients_is_no_late_route() -> None:
+    logs = restarted_broker()
+    logs.say("c2", 10.4, "RocketRouteChanged", topic=RETRY, route_before="null", route=route(a=1))
+    logs.notify("c2", 51.1)
+    retry_share(logs, "c2", 53, of=1, queues=1)
+    (row,) = [each for each in logs.history().allocation_changes if each.topic == RETRY][-1:]
+
+    assert (row.cause, [each.client_id for each in row.offenders]) == ("consumer_list_partial", ["c1"])
+
+
+def test_a_share_that_waited_for_locks_but_came_with_its_route_is_that_routes() -> None:
+    logs = two_clients()
+    logs.say("c1", 30, "RocketRouteChanged", topic=RETRY, route_before="null", route=route(a=2))
+    logs.say("c1", 30.1, "RocketQueueRefused", group="billing", topic=RETRY, partition=1, broker="broker-a")
+    retry_share(logs, "c1", 30.2, of=2, queues=2)
+
+    assert last_cause(logs.history(), RETRY)[:2] == ("topic_route_appeared", True)
