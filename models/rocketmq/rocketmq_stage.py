@@ -25,6 +25,7 @@ from models.rocketmq.observations.pop_trouble import PopTrouble
 from models.rocketmq.observations.set_masters import SetMasters
 from models.rocketmq.observations.subscriptions import TopicTable
 from models.rocketmq.observations.topic_routes import Routes
+from models.rocketmq.timing import PERIOD_US
 from models.tolerances import whole
 from models.units import US_PER_SECOND
 
@@ -383,10 +384,15 @@ def _noticed(group: Group, at: int) -> int:
 
 
 def _lists_of_lives(groups: Iterable[Group]) -> None:
-    """Build lists from client processes for groups without broker files."""
+    """Build lists from client processes for groups without broker files.
+
+    Who starts in no file was there before all files.
+    """
     for group in groups:
-        steps = [(life.ran_at, True, life) for life in group.lives]
-        steps += [(life.unregistered_at, False, life) for life in group.lives if life.unregistered_at is not None]
+        earliest = min((life.begun_at for life in group.lives), default=0) - PERIOD_US
+        named = [life for life in group.lives if life.client_id]
+        steps = [(earliest if life.started_at is None else life.ran_at, True, life) for life in named]
+        steps += [(life.unregistered_at, False, life) for life in named if life.unregistered_at is not None]
         client_list = group.lists.setdefault("", ClientList(""))
         for at, begins, life in sorted(steps, key=lambda step: (step[0], step[1])):
             channel = f"{life.file} {life.begun_at}"

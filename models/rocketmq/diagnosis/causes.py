@@ -102,15 +102,19 @@ class Judge:
         border = LATE_ROUTE_US if run.topic.startswith(RETRY) else FIRST_US
         late = routed is not None and life.started_at is not None and routed > life.started_at + border
         offenders = {life.client_id: "consumer_start"}
+        if life.started_at is None and (run.removed or len(run.added) < len(run.share)):
+            return None  # its file begins later than its first share
         if late and not run.topic.startswith(RETRY) and run.topic not in life.topics:
             return Verdict("subscription_change", weights.TOPIC_AFTER_START.value, {life.client_id: "subscription_change"})
         if run.asked_at <= life.ran_at + FIRST_US and not late:
-            if life.started_at is None and run.asked_at <= life.begun_at + SLACK_US:
+            if life.started_at is None:
                 others = {"consumer_stop": weights.STOP_AS_LOG_BEGINS.value}
                 return Verdict("consumer_start", weights.RUN_AS_LOG_BEGINS.value, alternatives=others)
             return Verdict("consumer_start", weights.RUN_AT_START.value, offenders)
         earlier_at = self._run_before(run, None, self._trigger(run)[1])
-        enough = run.queues is None or run.queues >= max(run.clients or 0, self._listed_before(earlier_at))
+        if life.started_at is None and routed is None:
+            return None
+        enough = run.queues is None or run.queues >= max(self.group.clients_max, self._listed_before(earlier_at))
         is_new = routed is not None and routed > earlier_at - 2 * SLACK_US  # no earlier run had it, to be refused or given nothing
         if is_new or (enough and not run.refused):
             others = {"consumer_start": weights.START_BESIDE_LATE_ROUTE.value}
@@ -163,9 +167,10 @@ class Judge:
             return verdict
         if not came and not went:
             came, went = self._last_change(run, before, client_list, seen)
-        if came or went:
-            return self.members(run.at, came, went, client_list)
-        return self._fallback(run, before)
+        verdict = self.members(run.at, came, went, client_list) if came or went else self._fallback(run, before)
+        if verdict.offenders == {run.life.client_id: "consumer_start"} and run.asked_at > run.life.ran_at + FIRST_US:
+            return self._fallback(run, before)  # its own start is long over: the lists lack who came or went since
+        return verdict
 
     def _route_verdict(self, run: AllocationRun, routed: Sequence[RouteChange]) -> Verdict:
         """The verdict on a route that differs.
@@ -225,6 +230,7 @@ class Judge:
         counts: dict[str, int] = defaultdict(int)
         for cause in causes.values():
             counts[cause] += 1
+        unsure = [who for who in came if causes[who] == "consumer_start" and self._had_run_before(at, who, client_list)]
         ranked = sorted(counts, key=lambda cause: (_RANK.get(cause, 9), -counts[cause]))
         sure = (weights.LISTS_DIFFER_BY_ONE_CAUSE if len(counts) == 1 else weights.LISTS_DIFFER_BY_SEVERAL).value
         others = {cause: round((1 - sure) / (len(ranked) - 1), 3) for cause in ranked[1:]}
@@ -233,6 +239,9 @@ class Judge:
             crash, closed = weights.CRASH_WITHOUT_FILE.value, weights.CONNECTION_WITHOUT_FILE.value
             others = {cause: round(share * crash, 3) for cause, share in others.items()} | {"connection_lost": round(sure * closed, 3)}
             sure = round(sure * crash, 3)
+        if unsure and not others:
+            sure = weights.LISTS_DIFFER_BY_SEVERAL.value
+            others = {"consumer_resume": round(1 - sure, 3)}
         lines = [line for who in sorted(causes) if (line := _line_of(at, who, client_list, came=who in came)) is not None]
         return Verdict(ranked[0], sure, causes, alternatives=others, evidence=lines)
 
@@ -252,6 +261,14 @@ class Judge:
         if any(step.how is ListChangeKind.RESTARTED and step.at > was_listed_at for step in gone):
             return "broker_up"
         return "consumer_start" if gone[-1].how is ListChangeKind.UNREGISTERED else "consumer_resume"
+
+    def _had_run_before(self, at: int, who: str, client_list: ClientList) -> bool:
+        """Whether a client ran before its first known connection, or its file may hide that it did."""
+        joined = max((step.at for step in client_list.steps_of(who, at) if step.how is ListChangeKind.CONNECTED), default=at)
+        life = self.group.life_of(who, joined)
+        if life is None or not client_list.broker:
+            return False
+        return life.started_at is None or life.started_at < joined - FIRST_US
 
     def _departure_reason(self, at: int, who: str, client_list: ClientList) -> str:
         steps = [step for step in client_list.steps_of(who, at) if step.how is not ListChangeKind.CONNECTED]

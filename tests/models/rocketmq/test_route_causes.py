@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.rocketmq.rocketmq_history import RocketHistory
-from tests.models.rocketmq.script import Logs, route, two_clients
+from tests.models.rocketmq.script import SECOND, START, Logs, route, two_clients
 
 RETRY = "%RETRY%billing"
 
@@ -122,3 +122,35 @@ def test_a_share_that_waited_for_locks_but_came_with_its_route_is_that_routes() 
     retry_share(logs, "c1", 30.2, of=2, queues=2)
 
     assert last_cause(logs.history(), RETRY)[:2] == ("topic_route_appeared", True)
+
+
+def cut(logs: Logs, since: float, *files: str) -> Logs:
+    """The lines without what some files said before a time."""
+    return Logs([each for each in logs.events if each.place.file not in files or each.time_us >= START + since * SECOND])
+
+
+def crash_of_three(*, broker: bool) -> Logs:
+    logs = two_clients()
+    logs.crash("c2", 60)
+    logs.share("c1", 60.5, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    return logs if broker else logs.without("broker")
+
+
+@pytest.mark.parametrize("broker", [True, False])
+@pytest.mark.parametrize("hidden", [("c1",), ("c2",), ("c1", "c2"), ("c1", "c2", "broker")])
+def test_files_that_begin_in_the_middle_of_lives_start_nobody_surely(hidden: tuple[str, ...], *, broker: bool) -> None:
+    found = cut(crash_of_three(broker=broker), 50, *hidden).history(120).allocation_changes[-1]
+
+    assert (found.cause == "consumer_crash") is (broker and "broker" not in hidden) or found.confidence < 0.9
+    assert "" not in [each.client_id for each in found.offenders]
+
+
+@pytest.mark.parametrize("sole", ["c1", "c2"])
+def test_one_client_alone_never_blames_its_own_start_for_a_change_long_after(sole: str) -> None:
+    logs = crash_of_three(broker=False)
+    rerouted(logs, 10.2, RETRY, None, {"a": 1})
+    logs.say("c2", 10.4, "RocketRouteChanged", topic=RETRY, route_before="null", route=route(a=1))
+    retry_share(logs, sole, 61, of=1, queues=1)
+    alone = Logs([each for each in logs.events if each.place.file == sole])
+
+    assert not last_cause(alone.history(120), RETRY)[1]
