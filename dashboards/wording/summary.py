@@ -127,6 +127,9 @@ def _leaderless(outages: Sequence[Outage]) -> str:
     longest = max((item.seconds for item in outages if item.seconds is not None), default=None)
     text = f"{counted(len(partitions), 'partition')} had no leader"
     text += f", for up to {duration(longest)}" if longest is not None else ""
+    earlier = len({(item.cluster, item.topic, item.partition) for item in outages if item.offline_at is None})
+    if earlier:
+        text += ", since before these lines begin" if earlier == len(partitions) else f"; {earlier} of them since before these lines begin"
     return text + (f"; {len(still)} of them still {'has' if len(still) == 1 else 'have'} none when the logs end." if still else ".")
 
 

@@ -282,7 +282,7 @@ class OutageFacts:
     """Partitions that had no leader.
 
     `brokers` are those that went, `directory_brokers` those that only lost a directory. `longest_seconds` is None while an
-    outage lasts.
+    outage lasts, and 0 if all of them began before the logs.
     """
 
     brokers: tuple[str, ...]
@@ -292,6 +292,7 @@ class OutageFacts:
     at_risk_count: int
     coordinator_count: int
     consequences: LossConsequences = LossConsequences()
+    is_begun_earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)

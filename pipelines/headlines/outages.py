@@ -25,12 +25,19 @@ def outage(facts: OutageFacts) -> str:
     """Lost brokers, partitions without leader, and consequences."""
     [*named] = facts.partitions
     subject = _replica_name(named[0]) if len(named) == 1 else f"{len(named)} partitions"
-    lasted = "still open" if facts.longest_seconds is None else f"up to {duration(facts.longest_seconds)}"
-    vacant = "at once with another leader" if facts.longest_seconds == 0 else f"without leader, {lasted}"
-    clauses = [": ".join([*_what_went(facts), f"{subject} {vacant}"])]
+    clauses = [": ".join([*_what_went(facts), f"{subject} {_vacant(facts)}"])]
     clauses += [f"{_elected_uncleanly(facts)}, so that acknowledged records may be lost"] if facts.at_risk_count else []
     clauses += [f"{facts.coordinator_count} of them held coordinators"] if facts.coordinator_count else []
     return "; ".join([*clauses, *_what_followed(facts.consequences)])
+
+
+def _vacant(facts: OutageFacts) -> str:
+    """How long there was no leader."""
+    if facts.longest_seconds == 0 and not facts.is_begun_earlier:
+        return "at once with another leader"
+    lasted = "still open" if facts.longest_seconds is None else f"up to {duration(facts.longest_seconds)}"
+    lengths = [] if facts.longest_seconds == 0 else [lasted]
+    return ", ".join(["without leader", *lengths, *(["begun before these lines"] if facts.is_begun_earlier else [])])
 
 
 def _elected_uncleanly(facts: OutageFacts) -> str:

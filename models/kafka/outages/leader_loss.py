@@ -37,6 +37,8 @@ class LeaderLoss:
     """
 
     began_at: int
+    is_begun_earlier: bool
+    """Whether it began before the logs, or unseen in them: then `began_at` is its last moment."""
     ended_at: int | None
     cause: str
     ended_by: str
@@ -69,7 +71,7 @@ def vacancies(leaderships: Sequence[Leadership]) -> Iterator[Vacancy]:
         if leadership.leader == NO_LEADER:
             leaderless.append(leadership)
             continue
-        if leaderless and not _is_momentary(leaderless, leadership) and not _begins_unseen(leaderless, leadership):
+        if leaderless and not _is_momentary(leaderless, leadership) and not _is_unsure(leaderless, leadership):
             yield Vacancy(before, leaderless, leadership)
         elif before is not None and not leaderless and _is_unclean_move(before, leadership):
             yield Vacancy(before, [_moment_without_leader(leadership)], leadership)
@@ -98,12 +100,19 @@ def _is_momentary(leaderless: list[Leadership], after: Leadership) -> bool:
     return all(leadership.is_guessed for leadership in leaderless) and after.at - leaderless[0].at < MOMENT_US
 
 
-def _begins_unseen(leaderless: list[Leadership], after: Leadership) -> bool:
-    """Whether only the new leader's line shows the vacancy.
+def _is_unsure(leaderless: list[Leadership], after: Leadership) -> bool:
+    """Whether only the new leader's own line shows the vacancy.
 
-    It then lies before the logs begin. An unclean leader counts even so, since records may be lost.
+    A controller's line counts, though the vacancy then began before the logs. An unclean leader counts, since records may
+    be lost.
     """
-    return not after.is_unclean and all(not leadership.has_time and leadership.at >= after.at for leadership in leaderless)
+    told = any(leadership.source is LeadershipSource.DECIDED for leadership in leaderless)
+    return not after.is_unclean and not told and begins_unseen(leaderless, after)
+
+
+def begins_unseen(leaderless: list[Leadership], after: Leadership | None) -> bool:
+    """Whether no line shows when a vacancy began, only that it ended."""
+    return after is not None and all(not leadership.has_time and leadership.at >= after.at for leadership in leaderless)
 
 
 # -- one vacancy ---------------------------------------------------------------------------------------------
@@ -127,6 +136,7 @@ def leader_loss(history: PartitionHistory, stage: PartitionStage, vacancy: Vacan
     quorum_losses = stage.controllers.missing(began_at, ended_at) if cause == "unknown" and isr else []
     return LeaderLoss(
         began_at=began_at,
+        is_begun_earlier=departure is None and begins_unseen(leaderless, after),
         ended_at=ended_at,
         cause="no_controller" if quorum_losses else cause,
         ended_by=_ended_by(replicas, isr, leader, after),
@@ -205,6 +215,8 @@ def _absences(
     absences = [absence for node in nodes if (absence := brokers.gone_at(node, at + MOMENT_US)) is not None]
     if departure is not None and all(absence.node != departure.node for absence in absences):
         absences.append(departure)
+    if not nodes and not absences:  # no line names the replicas: who has just gone was one of them
+        absences = [absence for absence in brokers.all() if absence.down_at is not None and 0 <= at - absence.down_at <= TAKEN_OVER_US]
     return absences
 
 
@@ -242,6 +254,8 @@ def _silent_voters(quorum_losses: Iterable[Event]) -> Iterator[str]:
 def _ended_by(replicas: Nodes, isr: Nodes, leader: str | None, after: Leadership | None) -> str:
     if after is None:
         return "open"
+    if leader is None and after.is_unclean:
+        return "unclean_election"
     if after.leader == (leader if leader is not None else isr[0] if len(isr) == 1 else None):
         return "replica_returned"
     if after.leader in isr:

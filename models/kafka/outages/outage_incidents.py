@@ -243,7 +243,7 @@ def outage_episodes(outages: Iterable[PartitionOutage], gap_seconds: float) -> I
 def _incident(rows: list[PartitionOutage]) -> Incident[OutageFacts]:
     first = rows[0]
     is_open = any(row.online_at is None for row in rows)
-    lengths = [(row.online_at - _began(row)) / US_PER_SECOND for row in rows if row.online_at is not None]
+    lengths = [(row.online_at - row.offline_at) / US_PER_SECOND for row in rows if row.online_at is not None and row.offline_at is not None]
     critical = is_open or any(length >= BRIEF_SECONDS for length in lengths) or any(row.at_risk for row in rows)
     return Incident(
         cluster=first.cluster,
@@ -258,7 +258,7 @@ def _incident(rows: list[PartitionOutage]) -> Incident[OutageFacts]:
         stopped_seconds=round(_covered(rows), 6),
         root_cause=_root_cause(rows).value,
         worst_offender=None,
-        headline=_outage_facts(rows, None if is_open else max(lengths)),
+        headline=_outage_facts(rows, None if is_open else max(lengths, default=0.0)),
         rebalance_ids=[],
         outage_ids=[row.outage_id for row in rows],
     )
@@ -293,6 +293,7 @@ def _outage_facts(rows: Sequence[PartitionOutage], longest: float | None) -> Out
         longest_seconds=longest,
         at_risk_count=sum(bool(row.at_risk) for row in rows),
         coordinator_count=sum(row.topic == OFFSETS_TOPIC for row in rows),
+        is_begun_earlier=any(row.offline_at is None for row in rows),
     )
 
 

@@ -164,6 +164,10 @@ class Brokers:
                 return absence
         return None
 
+    def has_gone_between(self, after: int, before: int) -> bool:
+        """Whether any broker went in the interval [after, before]."""
+        return any(absence.down_at is not None and after <= absence.down_at <= before for absence in self.all())
+
     def last_return(self, node: str, after: int, before: int) -> int | None:
         """Latest return of a broker in the interval [after, before], if any."""
         returns = [absence.up_at for absence in self.absences.get(node, ()) if absence.up_at is not None]

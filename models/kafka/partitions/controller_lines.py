@@ -13,6 +13,7 @@ from models.kafka.partitions.event_fields import named_nodes, nodes_field, parti
 from models.kafka.partitions.leaderships import (
     history_of,
     note_unclean_setting,
+    record_earlier_vacancy,
     record_leadership,
     record_offline,
     record_previous_leadership,
@@ -45,6 +46,8 @@ def process_state_change(state: PartitionState, event: Event) -> None:
         state.note_holders(history, word_field(event, "removed"))
     if leader is not None:
         record_previous_leadership(state, history, event)
+        if word_field(event, "from_state") == OFFLINE:
+            record_earlier_vacancy(state, history, event)
         record_leadership(state, history, event, leader, LeadershipSource.DECIDED, has_time=True, isr=isr)
     elif to_state == OFFLINE:
         record_offline(state, history, event)

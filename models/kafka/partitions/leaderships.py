@@ -62,6 +62,18 @@ def record_previous_leadership(state: PartitionState, history: PartitionHistory,
         history.take_isr(isr, event.time_us, event, before=isr)
 
 
+def record_earlier_vacancy(state: PartitionState, history: PartitionHistory, event: Event) -> None:
+    """Record that a partition was offline before the first line about it.
+
+    From 2.6 on no file shows how a partition went offline: if a broker went at the same time, it was for a moment only.
+    """
+    if history.current is not None or state.brokers.has_gone_between(event.time_us - MOMENT_US, event.time_us):
+        return
+    epoch = number_field(event, "leader_epoch")
+    before = None if epoch is None else epoch - 1
+    state.enter_leadership(history, Leadership(before, NO_LEADER, event.time_us, LeadershipSource.DECIDED, has_time=False), event)
+
+
 def _vacant_since(state: PartitionState, isr: Nodes, until: int) -> int:
     """Time at which the last in-sync replica went, else `until`."""
     absences = [state.brokers.absent_at(node, until) for node in isr]

@@ -352,7 +352,7 @@ def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
     shown = clock.time if one_day else clock.stamp
     many_clusters = len({item.cluster for item in items}) > 1
     columns = [
-        Column(f"from ({clock.zone_name})", [shown(item.offline_at) for item in items]),
+        Column(f"from ({clock.zone_name})", [shown(item.offline_at) if item.offline_at is not None else "earlier" for item in items]),
         Column("to", [shown(item.online_at) if item.online_at is not None else "" for item in items], rank=4),
         Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=7, least=16),
         Column("partition", [f"{item.topic}-{item.partition}" for item in items], least=20),

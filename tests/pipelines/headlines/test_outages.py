@@ -26,6 +26,9 @@ TOLD: dict[HeadlineFacts, str] = {
         "broker 2 went and a log directory of brokers 3, 4 failed: a-0 without leader, up to 40 s"
     ),
     replace(ONE, longest_seconds=None): "broker 2 went: a-0 without leader, still open",
+    replace(ONE, brokers=(), longest_seconds=0.0): "a-0 at once with another leader",
+    replace(ONE, brokers=(), longest_seconds=0.0, is_begun_earlier=True): "a-0 without leader, begun before these lines",
+    replace(TWO, is_begun_earlier=True): "broker 2 went: 2 partitions without leader, up to 40 s, begun before these lines",
     replace(TWO, at_risk_count=1, coordinator_count=2, consequences=LossConsequences(2, 1)): (
         "broker 2 went: 2 partitions without leader, up to 40 s; 1 of the new leaders was not in sync, "
         "so that acknowledged records may be lost; 2 of them held coordinators; "
