@@ -170,7 +170,21 @@ class Judge:
         verdict = self.members(run.at, came, went, client_list) if came or went else self._fallback(run, before)
         if verdict.offenders == {run.life.client_id: "consumer_start"} and run.asked_at > run.life.ran_at + FIRST_US:
             return self._fallback(run, before)  # its own start is long over: the lists lack who came or went since
+        if not client_list.broker and verdict.confidence > weights.LISTS_DIFFER_BY_SEVERAL.value:
+            return self._without_brokers(run, verdict, client_list)
         return verdict
+
+    @staticmethod
+    def _without_brokers(run: AllocationRun, verdict: Verdict, client_list: ClientList) -> Verdict:
+        """The verdict by clients' own starts and stops.
+
+        No line of theirs tells of a crash, so that what came long before a run may not be what changed it.
+        """
+        steps = [step.at for who in verdict.offenders for step in client_list.steps_of(who, run.at)]
+        if not verdict.offenders or (steps and run.asked_at - max(steps) <= LOOK_BACK_US):
+            return verdict
+        sure = weights.LISTS_DIFFER_BY_SEVERAL.value
+        return replace(verdict, confidence=sure, alternatives={"consumer_crash": round(1 - sure, 3)})
 
     def _route_verdict(self, run: AllocationRun, routed: Sequence[RouteChange]) -> Verdict:
         """The verdict on a route that differs.

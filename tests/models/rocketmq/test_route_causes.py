@@ -154,3 +154,14 @@ def test_one_client_alone_never_blames_its_own_start_for_a_change_long_after(sol
     alone = Logs([each for each in logs.events if each.place.file == sole])
 
     assert not last_cause(alone.history(120), RETRY)[1]
+
+
+def test_without_brokers_an_old_start_is_no_sure_cause_of_a_later_change() -> None:
+    """The third took no share as it started; no client's file says that the second died."""
+    logs = two_clients()
+    logs.start("c3", 20)
+    logs.crash("c2", 60)
+    logs.share("c1", 60.5, add=[2], drop=[0], has=[1, 2], of=2)
+    found = logs.without("broker").history(120).allocation_changes[-1]
+
+    assert (found.client_id, found.confidence < 0.9) == ("c1", True)
