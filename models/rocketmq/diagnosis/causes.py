@@ -168,11 +168,17 @@ class Judge:
         if not came and not went:
             came, went = self._last_change(run, before, client_list, seen)
         verdict = self.members(run.at, came, went, client_list) if came or went else self._fallback(run, before)
-        if verdict.offenders == {run.life.client_id: "consumer_start"} and run.asked_at > run.life.ran_at + FIRST_US:
-            return self._fallback(run, before)  # its own start is long over: the lists lack who came or went since
+        if verdict.offenders == {run.life.client_id: "consumer_start"} and self._is_start_over(run, client_list):
+            return self._fallback(run, before)  # the lists lack who came or went since
         if not client_list.broker and verdict.confidence > weights.LISTS_DIFFER_BY_SEVERAL.value:
             return self._without_brokers(run, verdict, client_list)
         return verdict
+
+    @staticmethod
+    def _is_start_over(run: AllocationRun, client_list: ClientList) -> bool:
+        """Whether a client had long started, and no other process came with its id since."""
+        over_at = run.life.ran_at + FIRST_US
+        return run.asked_at > over_at and all(step.at <= over_at for step in client_list.steps_of(run.life.client_id, run.at))
 
     @staticmethod
     def _without_brokers(run: AllocationRun, verdict: Verdict, client_list: ClientList) -> Verdict:

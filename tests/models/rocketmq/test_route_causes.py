@@ -165,3 +165,20 @@ def test_without_brokers_an_old_start_is_no_sure_cause_of_a_later_change() -> No
     found = logs.without("broker").history(120).allocation_changes[-1]
 
     assert (found.client_id, found.confidence < 0.9) == ("c1", True)
+
+
+def test_another_process_with_a_clients_own_id_is_surely_what_started() -> None:
+    """The starts of both stand under one name, and only the second is near the change."""
+    logs = Logs()
+    logs.start("c1", 0)
+    logs.share("c1", 0.3, add=[0, 1, 2, 3], has=[0, 1, 2, 3], of=1)
+    seen = round((START / SECOND + 60) * 1000)
+    logs.say("other", 59.9, "RocketConsumerStarting", group="billing", model="CLUSTERING")
+    logs.say("other", 59.9, "RocketClientCreated", client_id="c1")
+    logs.say("other", 60, "RocketConsumerStarted", group="billing")
+    logs.say("broker", 60, "RocketConsumerConnected", group="billing", client_id="c1", remote="/c1:2", seen_ms=seen, model="C")
+    logs.notify("c1", 60.1)
+    logs.share("c1", 60.3, drop=[2, 3], has=[0, 1], of=2)
+    found = logs.history(120).allocation_changes[-1]
+
+    assert (found.cause, [each.client_id for each in found.offenders], found.confidence > 0.9) == ("consumer_start", ["c1"], True)
