@@ -38,7 +38,7 @@ class LeaderLoss:
 
     began_at: int
     is_begun_earlier: bool
-    """Whether it began before the logs, or unseen in them: then `began_at` is its last moment."""
+    """Whether it began unseen; then `began_at` is its last moment."""
     ended_at: int | None
     cause: str
     ended_by: str

@@ -176,7 +176,7 @@ class Judge:
 
     @staticmethod
     def _is_start_over(run: AllocationRun, client_list: ClientList) -> bool:
-        """Whether a client had long started, and no other process came with its id since."""
+        """Whether a client started long ago, as the only one of its id."""
         over_at = run.life.ran_at + FIRST_US
         return run.asked_at > over_at and all(step.at <= over_at for step in client_list.steps_of(run.life.client_id, run.at))
 
@@ -283,7 +283,7 @@ class Judge:
         return "consumer_start" if gone[-1].how is ListChangeKind.UNREGISTERED else "consumer_resume"
 
     def _had_run_before(self, at: int, who: str, client_list: ClientList) -> bool:
-        """Whether a client ran before its first known connection, or its file may hide that it did."""
+        """Whether a client may have run before its first known connection."""
         joined = max((step.at for step in client_list.steps_of(who, at) if step.how is ListChangeKind.CONNECTED), default=at)
         life = self.group.life_of(who, joined)
         if life is None or not client_list.broker:
