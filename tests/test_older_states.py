@@ -82,8 +82,10 @@ def test_names_of_before_stand_for_classes_of_today(older: dict[str, Any]) -> No
 
 
 def _become(stage: Any, other: Any) -> None:
+    if isinstance(other, GroupStage):
+        other.rows.final = stage.rows.final  # those rows are written by then
     for name in type(other).__slots__:
-        if name != "final":  # those rows are written by then
+        if name != "final":  # as are those of partitions
             setattr(stage, name, getattr(other, name))
 
 
@@ -105,7 +107,9 @@ def held(kind: Any, seen: set[type]) -> Iterator[type]:
 
 FACTS = [*vars(headline_facts).values(), *vars(fault_facts).values()]
 OF_FINAL_ROWS = {each.__qualname__ for each in FACTS if is_dataclass(each)} | {"Outages"}
-NOT_WRITTEN = {"ClusterFacts", "PartitionStage"} | OF_FINAL_ROWS
+PARTS = {"ActionTimeline", "EpisodeRows", "LastingConditions", "MemberLogs", "UnrankedRebalances"}
+"""What a group stage holds its state in, written field by field."""
+NOT_WRITTEN = {"ClusterFacts", "PartitionStage"} | OF_FINAL_ROWS | PARTS
 """What reading is given again, what is written field by field, and rows that are final, with the facts of headlines."""
 
 

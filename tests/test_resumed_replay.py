@@ -11,7 +11,7 @@ import pytest
 from models.events import Event, LogPosition, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups import group_stage as replay
+from models.kafka.groups import bounds
 from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.state_codec import UnreadableState
@@ -30,9 +30,9 @@ class Interrupted(GroupStage):
     def feed(self, event: Event) -> None:
         if event.order_us > self._now and self.draw.random() < 0.2:
             resumed = GroupStage.resumed(self.cluster, self.group, self.facts, self.state(), self.limits)
+            resumed.rows.final = self.rows.final  # those rows are written by then
             for name in GroupStage.__slots__:
-                if name != "final":  # those rows are written by then
-                    setattr(self, name, getattr(resumed, name))
+                setattr(self, name, getattr(resumed, name))
             Interrupted.times += 1
         super().feed(event)
 
@@ -76,7 +76,7 @@ def test_rows_that_leave_while_a_group_is_replayed_are_those_of_its_end(tmp_path
                 left.append(rows)
                 yield rows
 
-    monkeypatch.setattr(replay, "DRAIN_BATCH_ROWS", 1)
+    monkeypatch.setattr(bounds, "DRAIN_BATCH_ROWS", 1)
     monkeypatch.setattr(stages, "GroupStage", Leaving)
     parts = everything(analyze([str(tmp_path)], options))
     assert left

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.groups import group_stage as replay
-from models.kafka.groups.group_stage import UNRANKED_WINDOWS_MAX, GroupStage
+from models.kafka.groups import bounds
+from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import Rebalance
 from tests.replaying import replay_group
@@ -141,7 +141,7 @@ def all_rows(history: GroupHistory) -> list[tuple[str, object]]:
     return [(table.name, row) for table in fields(history) for row in getattr(history, table.name)]
 
 
-LONGEST = pytest.mark.parametrize("longest", [replay.EPISODE_MAX, 2])
+LONGEST = pytest.mark.parametrize("longest", [bounds.EPISODE_MAX, 2])
 """All of this holds wherever episodes end."""
 
 
@@ -149,7 +149,7 @@ LONGEST = pytest.mark.parametrize("longest", [replay.EPISODE_MAX, 2])
 @settings(max_examples=60, deadline=None)
 @given(stories() | modern_stories() | migrations() | processes())
 def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, events: list[Event]) -> None:
-    with mock.patch.object(replay, "EPISODE_MAX", longest):
+    with mock.patch.object(bounds, "EPISODE_MAX", longest):
         whole = all_rows(replay_group("c", "g", events, FACTS))
         for count in range(1, len(events)):
             following = events[count].order_us
@@ -162,7 +162,7 @@ def test_what_comes_later_than_a_row_says_does_not_change_it(longest: int, event
 @settings(max_examples=60, deadline=None)
 @given(stories() | modern_stories() | migrations() | processes())
 def test_a_resumed_replay_gives_the_rows_that_were_not_final_when_its_state_was_taken(longest: int, events: list[Event]) -> None:
-    with mock.patch.object(replay, "EPISODE_MAX", longest):
+    with mock.patch.object(bounds, "EPISODE_MAX", longest):
         whole = all_rows(replay_group("c", "g", events, FACTS))
         for count in range(1, len(events)):
             upto = events[count].order_us - 1
@@ -216,23 +216,23 @@ def test_what_is_held_is_bounded_in_a_storm_without_end() -> None:
     for generation in range(1, 81):
         for event in rebalance(generation * 5, generation, f"m-{generation % 3}", "1"):
             stage.feed(event)
-    assert len(stage.open.rebalances) == 80 - UNRANKED_WINDOWS_MAX
+    assert len(stage.rows.open.rebalances) == 80 - bounds.UNRANKED_WINDOWS_MAX
     assert len(stage.close().rebalances) == 80
 
 
 def test_an_episode_without_end_is_told_as_several(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [event for generation in range(1, 251) for event in rebalance(generation * 5, generation, f"m-{generation % 3}", "1")]
     one = replay_group("c", "g", events, FACTS)
-    monkeypatch.setattr(replay, "EPISODE_MAX", 100)
+    monkeypatch.setattr(bounds, "EPISODE_MAX", 100)
     stage = GroupStage("c", "g", FACTS)
-    monkeypatch.setattr(replay, "DRAIN_BATCH_ROWS", 100)
+    monkeypatch.setattr(bounds, "DRAIN_BATCH_ROWS", 100)
     several = GroupHistory()
     for event in events:
         stage.feed(event)
         for left in stage.drain_final():
             several.take(left)
-        assert len(stage.open.rebalances) < 100
-        assert not stage.final.rebalances
+        assert len(stage.rows.open.rebalances) < 100
+        assert not stage.rows.final.rebalances
         assert stage.row_count < 1_000
     assert len(several.rebalances) == 100
     several.take(stage.close())
@@ -249,14 +249,14 @@ def test_an_episode_of_many_members_is_told_as_several(monkeypatch: pytest.Monke
     events = [event for generation in range(1, 101) for event in crowded(generation * 60, generation, members=10)]
     one = replay_group("c", "g", events, FACTS)
     assert [each.rebalance_count for each in one.incidents] == [100]
-    monkeypatch.setattr(replay, "EPISODE_MEMBERS_MAX", 200)
+    monkeypatch.setattr(bounds, "EPISODE_MEMBERS_MAX", 200)
     stage, several = GroupStage("c", "g", FACTS), GroupHistory()
     for event in events:
         stage.feed(event)
-        assert len(stage.open.rebalance_members) < 200
+        assert len(stage.rows.open.rebalance_members) < 200
         for left in stage.drain_final():
             several.take(left)
-        assert not stage.final.rebalance_members
+        assert not stage.rows.final.rebalance_members
     assert len(several.rebalance_members) > 600
     several.take(stage.close())
     assert sorted(each.rebalance_count for each in several.incidents) == [5, 19, 19, 19, 19, 19]
@@ -301,7 +301,7 @@ def test_an_epoch_is_not_final_while_a_member_is_on_its_way() -> None:
 def test_what_is_held_of_epochs_without_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     events = sorted(epochs(3_000, 20), key=lambda event: event.order_us)
     one = replay_group("c", "g", events[:3_000], FACTS)
-    monkeypatch.setattr(replay, "EPISODE_MAX", 100)
+    monkeypatch.setattr(bounds, "EPISODE_MAX", 100)
     assert len(one.incidents) == 1
     stage = GroupStage("c", "g", FACTS)
     held = sizes = 0
@@ -334,7 +334,7 @@ def test_clients_that_are_gone_are_told_of_and_forgotten() -> None:
             stage.feed(event)
         stage.advance_to((second + 2_000) * US)
         sizes.append(len(stage.state()))
-        held = (stage.roster.members, stage.roster._current, stage.client_states._lanes, stage.clients._ids, stage.skews.bounds)
+        held = (stage.roster.members, stage.roster._current, stage.logs.states._lanes, stage.logs.clients._ids, stage.timeline.skews.bounds)
         assert all(len(each) < 40 for each in held)
         assert len(stage.knowledge.settings) == len(stage.knowledge.topics) < 40
     assert sizes[-1] < 1.2 * sizes[40]
@@ -368,22 +368,22 @@ def test_epochs_that_wait_hold_who_came_and_went_and_not_all_that_are_there() ->
     for event in events:
         stage.feed(event)
         if event.name == "GroupEpochBumped":
-            sizes.append(len(stage.state()) if len(stage.modern.windows) in {10, 300} else 0)
+            sizes.append(len(stage.state()) if len(stage.rebalances.modern.windows) in {10, 300} else 0)
     small, large = (size for size in sizes if size)
     assert large < small + 290 * 1_500  # with all of 500 members each would be five times as large
-    assert stage.modern.named() == {each.member_id for each in joins}
+    assert stage.rebalances.modern.named() == {each.member_id for each in joins}
     assert [row.members_after for row in stage.close().rebalances[-3:]] == [496, 495, 494]
 
 
 def test_deeds_of_a_group_without_a_known_rebalance_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "ACTIONS_MAX", 300)
-    monkeypatch.setattr(replay, "ACTIONS_HELD_MAX", 100)
+    monkeypatch.setattr(bounds, "ACTIONS_MAX", 300)
+    monkeypatch.setattr(bounds, "ACTIONS_HELD_MAX", 100)
     stage = GroupStage("c", "g", FACTS)
     for second in range(1_000):
         told = line("ClientCommitFailed", second, error="it has no coordinator")
         stage.feed(dataclasses.replace(told, witness=Witness.CLIENT, client_id="c-1"))
-        assert len(stage.actions) <= 300
-    assert stage.actions[-1].event.at_us == 999 * US
+        assert len(stage.timeline.actions) <= 300
+    assert stage.timeline.actions[-1].event.at_us == 999 * US
 
 
 @pytest.mark.parametrize("known", [[], epoch(0, 1, set(), "m-1", witnessed=True)])
@@ -396,15 +396,15 @@ def test_what_is_held_of_clients_whose_coordinator_is_silent_is_bounded(known: l
         return [dataclasses.replace(row, final_at=None) for row in replay_group("c", "g", states(), FACTS).client_states]
 
     whole = told()
-    monkeypatch.setattr(replay, "STRETCHES_MAX", 100)
+    monkeypatch.setattr(bounds, "STRETCHES_MAX", 100)
     assert told() == whole
     stage = GroupStage("c", "g", FACTS)
     left = 0
     for event in states():
         stage.feed(event)
         left += sum(len(rows.client_states) for rows in stage.drain_final())
-        assert len(stage.modern.reconciliations.spans) < 250
-        assert stage.client_states.unwritten_count < 1_000
+        assert len(stage.rebalances.modern.reconciliations.spans) < 250
+        assert stage.logs.states.unwritten_count < 1_000
     assert left + len(stage.close().client_states) == len(whole)
 
 
@@ -453,7 +453,7 @@ def test_the_leaves_of_a_large_group_that_is_closed_are_found_at_once() -> None:
 
 
 def test_clocks_that_go_back_do_not_make_rows_final_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "EPISODE_MAX", 2)
+    monkeypatch.setattr(bounds, "EPISODE_MAX", 2)
     early = [dataclasses.replace(event, at_us=(event.at_us or 0) - 3_600 * US) for event in rebalance(10_060, 2, "m-2", "1")]
     events = [*rebalance(10_000, 1, "m-1", "1"), *early]
     final = {row.final_at for row in replay_group("c", "g", events, FACTS).rebalances}

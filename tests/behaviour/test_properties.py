@@ -169,5 +169,5 @@ def test_a_rebalance_is_not_judged_before_its_end_however_much_is_held(monkeypat
     joins = [line("MemberAdded", 1_000_000 + number, number, member_id=MEMBERS[2]) for number in range(2, 9)]
     ends = line("GenerationStarted", 3_000_000, 9, generation=2, fields={"member_count": 2})
     expected = replay([starts, *joins, ends])
-    monkeypatch.setattr("models.kafka.groups.group_stage.ACTIONS_HELD_MAX", 3)
+    monkeypatch.setattr("models.kafka.groups.bounds.ACTIONS_HELD_MAX", 3)
     assert replay([starts, *joins, ends]) == expected

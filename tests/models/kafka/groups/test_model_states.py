@@ -90,7 +90,7 @@ def test_a_replay_that_goes_on_from_a_state_writes_the_same_rows(cut: int) -> No
     for each in lines[:cut]:
         stage.feed(each)
     stage.advance_to(lines[cut].order_us)
-    before, stage.final = stage.final, GroupHistory()
+    before, stage.rows.final = stage.rows.final, GroupHistory()
     resumed = GroupStage.resumed("c", GROUP, facts, stage.state(), limits)
     for each in lines[cut:]:
         resumed.feed(each)

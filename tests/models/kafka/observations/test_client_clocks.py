@@ -148,7 +148,7 @@ def test_lines_of_clients_are_put_right_once_their_clocks_are_known(ahead: float
         whole.feed(event)
         interrupted = GroupStage.resumed("c", "g", ClusterFacts("c"), interrupted.state())
         interrupted.feed(event)
-        behind = behind or bool(interrupted._behind)
+        behind = behind or bool(interrupted.timeline.behind)
     rows = whole.close()
     assert behind
     assert interrupted.close() == rows

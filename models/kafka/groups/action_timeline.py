@@ -1,0 +1,89 @@
+"""Members' actions in order of time, on the coordinator's clock.
+
+Each log has a clock of its own. Its difference to the coordinator's gets known while lines come, so actions that are held are
+put right before causes are ranked by them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass, field, replace
+
+from models.events import Event, Witness
+from models.kafka.observations.actions import MemberAction
+from models.kafka.observations.client_clocks import Skews
+from models.kafka.observations.client_ids import log_of
+
+
+@dataclass(slots=True)
+class ActionTimeline:
+    """Holds actions that rebalances may ask for, and clocks of logs."""
+
+    actions: list[MemberAction] = field(default_factory=list)
+    skews: Skews = field(default_factory=Skews)
+    skew_of_log: dict[str, int] = field(default_factory=dict)
+    behind: dict[str, int] = field(default_factory=dict)
+    """Differences by which held actions were put right, of logs with another one by now."""
+
+    def feed_clocks(self, event: Event) -> None:
+        """Learn from one event by how much clocks differ."""
+        for log, node in self.skews.feed(event):
+            self.behind.setdefault(log, self.skew_of_log.get(log, 0))
+            self.skew_of_log[log] = self.skews.bounds[log, node].skew
+
+    def skew_of(self, event: Event) -> int:
+        """Difference of the clock that an event was logged by."""
+        return self.skew_of_log.get(log_of(event.place.file), 0) if event.witness is Witness.CLIENT else 0
+
+    def on_coordinators_clock(self, action: MemberAction) -> MemberAction:
+        """An action at the time that held actions of its log have."""
+        if action.event.witness is not Witness.CLIENT:
+            return action
+        log = log_of(action.event.place.file)
+        skew = self.behind.get(log, self.skew_of_log.get(log, 0))
+        return replace(action, at=action.at - skew) if skew else action
+
+    def add(self, action: MemberAction) -> None:
+        """Put an action into its place."""
+        held = self.actions
+        if not held or held[-1].at <= action.at:  # as nearly all: a search costs more
+            held.append(action)
+        else:
+            insort(held, action, key=lambda a: a.at)
+
+    def set_clocks(self) -> None:
+        """Correct held actions by each log's known clock difference."""
+        if not self.behind:
+            return
+        shifts = {log: self.skew_of_log[log] - skew for log, skew in self.behind.items()}
+        self.behind = {}
+        for index, action in enumerate(self.actions):
+            shift = shifts.get(log_of(action.event.place.file)) if action.event.witness is Witness.CLIENT else None
+            if shift:
+                self.actions[index] = replace(action, at=action.at - shift)
+        self.actions.sort(key=lambda action: action.at)
+
+    def logs(self) -> set[str]:
+        """Logs that held actions come from."""
+        return {log_of(action.event.place.file) for action in self.actions}
+
+    def forget_until(self, at: int) -> None:
+        """Drop actions up to a time, that one included."""
+        drop = next((index for index, action in enumerate(self.actions) if action.at > at), len(self.actions))
+        del self.actions[:drop]
+
+    def forget_before(self, at: int) -> None:
+        """Drop actions before a time."""
+        del self.actions[: bisect_left(self.actions, at, key=lambda action: action.at)]
+
+    def keep_last(self, count: int) -> None:
+        """Drop all but so many actions."""
+        self.set_clocks()
+        del self.actions[:-count]
+
+    def forget_logs(self, logs: set[str]) -> None:
+        """Discard the clocks of logs that have been silent for long."""
+        self.skews.forget_logs(logs)
+        self.set_clocks()
+        for log in logs:
+            self.skew_of_log.pop(log, None)

@@ -1,0 +1,50 @@
+"""Rows of one group, of its open episode and final ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from models.kafka.groups import bounds
+from models.kafka.verdicts.history import GroupHistory
+
+
+@dataclass(slots=True)
+class EpisodeRows:
+    """Holds rows until they are final, and then until they are drained."""
+
+    open: GroupHistory = field(default_factory=GroupHistory)
+    """Ranked rebalances of an episode that may still go on."""
+    final: GroupHistory = field(default_factory=GroupHistory)
+    """Rows that nothing later changes."""
+    over_at: int = 0
+    """The latest end of the rebalances in `open`."""
+
+    @property
+    def count(self) -> int:
+        """Number of rows of rebalances and members that are not final."""
+        return len(self.open.rebalances) + len(self.open.rebalance_members)
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether the episode is too long to be held."""
+        return len(self.open.rebalances) >= bounds.EPISODE_MAX or len(self.open.rebalance_members) >= bounds.EPISODE_MEMBERS_MAX
+
+    def note_end(self) -> None:
+        """Note when the rebalance that was added last is over."""
+        self.over_at = max(self.over_at, self.open.rebalances[-1].over_at)
+
+    def take(self) -> GroupHistory:
+        """Remove and return the rows of the episode."""
+        rows, self.open, self.over_at = self.open, GroupHistory(), 0
+        return rows
+
+    def drain(self) -> Iterator[GroupHistory]:
+        """Yield final rows once many have gathered."""
+        final = self.final
+        if (
+            len(final.rebalances) + len(final.client_states) + len(final.group_states) >= bounds.DRAIN_BATCH_ROWS
+            or len(final.rebalance_members) >= bounds.EPISODE_MEMBERS_MAX
+        ):
+            self.final = GroupHistory()
+            yield final
