@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from models.events import text_field
 from models.incidents.fault_facts import MessageTrouble
 from models.rocketmq.diagnosis.standing_faults import StandingFault
@@ -42,15 +45,18 @@ _LASTING = frozenset({"expired", "untold"})
 def pop_faults(group: Group, end: int) -> list[StandingFault]:
     """Faults of a group's gRPC clients, by time."""
     trouble = group.trouble
-    for who, stretch in ((who, span) for (kind, who), stretches in trouble.stretches.items() if kind == LITE_LOST for span in stretches):
-        stretch.ended_at = min((at for at in trouble.subscribed.get(who, ()) if at > stretch.last_at), default=None)
     faults = [
         _fault(kind, who, stretch, end)
         for (kind, who), stretches in trouble.stretches.items()
-        for stretch in stretches
+        for stretch in (_until_subscribed(each, trouble.subscribed.get(who, ())) if kind == LITE_LOST else each for each in stretches)
         if _is_harmful(kind, stretch, end) and (kind != LITE_LOST or _goes_on(group, who, stretch.began_at))
     ]
     return sorted(faults, key=lambda fault: (fault.started_at, fault.kind, fault.members))
+
+
+def _until_subscribed(stretch: Stretch, subscribed: Iterable[int]) -> Stretch:
+    """A stretch that ends as its client subscribes again."""
+    return replace(stretch, ended_at=min((at for at in subscribed if at > stretch.last_at), default=None))
 
 
 def _is_harmful(kind: str, stretch: Stretch, end: int) -> bool:
