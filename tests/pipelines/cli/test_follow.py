@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions
 from pipelines.cli.answers.news import sources
-from pipelines.cli.answers.news.changes import BEGAN, CHANGED, FINISHED, News, Newsroom
+from pipelines.cli.answers.news.changes import News, NewsKind, Newsroom
 from pipelines.cli.answers.news.followed_source import FollowedSource
 from pipelines.cli.answers.news.sentences import news_object
 from pipelines.cli.answers.news.sources import FollowedFiles
@@ -74,7 +74,7 @@ def adding(log: Path, data: bytes) -> Any:
 
 
 def verdicts(found: list[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    return {row.rebalance_id: (row.cause, row.outcome, row.generation_after) for kind, row in found if kind != BEGAN}
+    return {row.rebalance_id: (row.cause, row.outcome, row.generation_after) for kind, row in found if kind != NewsKind.BEGAN}
 
 
 def pieces(data: bytes, count: int) -> Iterator[bytes]:
@@ -93,8 +93,8 @@ def test_pieces_tell_what_the_whole_file_tells(tmp_path: Path, count: int) -> No
 
     assert verdicts(found) == verdicts(whole)
     assert len(verdicts(found)) == 4
-    assert [kind for kind, _ in found].count(BEGAN) == 4
-    assert [kind for kind, _ in found].count(FINISHED) == 4
+    assert [kind for kind, _ in found].count(NewsKind.BEGAN) == 4
+    assert [kind for kind, _ in found].count(NewsKind.FINISHED) == 4
 
 
 def test_a_rotated_and_an_emptied_file_go_on(tmp_path: Path) -> None:
@@ -121,23 +121,23 @@ def test_a_client_log_that_comes_later_changes_the_verdict(tmp_path: Path) -> No
     (tmp_path / "server.log").write_bytes(SERVER_LOG)
     (tmp_path / "main.log").write_bytes(CLIENT_LOG.split(b"\n")[0] + b"\n")
     found = told_of(tmp_path, [adding(tmp_path / "main.log", CLIENT_LOG.partition(b"\n")[2])])
-    [changed] = [row for kind, row in found if kind == CHANGED and row.generation_before == 1]
+    [changed] = [row for kind, row in found if kind == NewsKind.CHANGED and row.generation_before == 1]
     assert changed.cause == "poll_timeout"
 
 
 def test_only_what_ends_after_a_time_is_told(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_bytes(SERVER_LOG)
-    ends = sorted(row.ended_at for kind, row in told_of(log, []) if kind == FINISHED)
-    assert [row.ended_at for kind, row in told_of(log, [], since=ends[-1]) if kind == FINISHED] == ends[-1:]
+    ends = sorted(row.ended_at for kind, row in told_of(log, []) if kind == NewsKind.FINISHED)
+    assert [row.ended_at for kind, row in told_of(log, [], since=ends[-1]) if kind == NewsKind.FINISHED] == ends[-1:]
     assert told_of(log, [], groups=["other*"]) == []
 
 
 ROWS: list[tuple[list[list[tuple[str, str, str]]], list[list[str]]]] = [
-    ([[("a", "open", "unknown")], [("a", "stable", "member_join")]], [[BEGAN], [FINISHED]]),
-    ([[("a", "stable", "member_join")], [("a", "stable", "member_join")]], [[BEGAN, FINISHED], []]),
-    ([[("a", "stable", "member_join")], [("a", "stable", "poll_timeout")]], [[BEGAN, FINISHED], [CHANGED]]),
-    ([[("a", "stable", "member_join")], [("a", "open", "member_join")]], [[BEGAN, FINISHED], [CHANGED]]),
+    ([[("a", "open", "unknown")], [("a", "stable", "member_join")]], [[NewsKind.BEGAN], [NewsKind.FINISHED]]),
+    ([[("a", "stable", "member_join")], [("a", "stable", "member_join")]], [[NewsKind.BEGAN, NewsKind.FINISHED], []]),
+    ([[("a", "stable", "member_join")], [("a", "stable", "poll_timeout")]], [[NewsKind.BEGAN, NewsKind.FINISHED], [NewsKind.CHANGED]]),
+    ([[("a", "stable", "member_join")], [("a", "open", "member_join")]], [[NewsKind.BEGAN, NewsKind.FINISHED], [NewsKind.CHANGED]]),
 ]
 
 
@@ -169,8 +169,9 @@ def test_a_pipe_is_followed_to_its_end(cli: Cli, monkeypatch: pytest.MonkeyPatch
     objects = [json.loads(line) for line in piped("analyze", "--follow", "--jsonl")]
     for each in objects:
         schema.validate(each)
-    assert [each["event"] for each in objects] == [BEGAN, FINISHED] * 4
-    assert piped("events", "--rebalances", "--follow") == [line for line in piped("analyze", "--follow", "--jsonl") if FINISHED in line]
+    assert [each["event"] for each in objects] == [NewsKind.BEGAN, NewsKind.FINISHED] * 4
+    followed = piped("analyze", "--follow", "--jsonl")
+    assert piped("events", "--rebalances", "--follow") == [line for line in followed if NewsKind.FINISHED in line]
 
 
 def test_events_of_rebalances_are_those_that_ended(cli: Cli) -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from dashboards.view.row_access import column
 
-BEGAN, FINISHED, CHANGED = "rebalance_began", "rebalance_finished", "verdict_changed"
-"""Kinds of news, in the order in which they come."""
+
+class NewsKind(StrEnum):
+    """What is new about a rebalance, in the order in which it comes."""
+
+    BEGAN = "rebalance_began"
+    FINISHED = "rebalance_finished"
+    CHANGED = "verdict_changed"
+
 
 REMEMBERED_MAX = 100_000
 """Rebalances whose news are remembered, the latest ones."""
@@ -22,7 +29,7 @@ _VERDICT = ("cause", "root_cause", "outcome")
 class News:
     """Something new about a rebalance; `row` is its present row."""
 
-    kind: str
+    kind: NewsKind
     row: Any
 
 
@@ -43,12 +50,13 @@ class Newsroom:
             key = self._key(row)
             verdict = None if is_open(row) else tuple(column(row, name) for name in _VERDICT)
             if key not in self._verdicts:
-                yield News(BEGAN, row)
+                yield News(NewsKind.BEGAN, row)
                 if verdict is not None:
-                    yield News(FINISHED, row)
+                    yield News(NewsKind.FINISHED, row)
             elif verdict != self._verdicts[key]:
                 # What was finished and is open again was only believed to be finished.
-                yield News(FINISHED if self._verdicts[key] is None and verdict is not None else CHANGED, row)
+                finished = self._verdicts[key] is None and verdict is not None
+                yield News(NewsKind.FINISHED if finished else NewsKind.CHANGED, row)
             self._note(key, verdict)
 
     def _key(self, row: Any) -> str:

@@ -10,19 +10,20 @@ from dashboards.wording import story
 from dashboards.wording.durations import duration
 from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.units import Clock, counted, lasted, listed, share
+from pipelines.cli.answers.news.changes import NewsKind
 from pipelines.cli.json_schema.rebalance_event import OF_ROW, SCHEMA_ID
 
 _EVIDENCE_CHARACTERS = 500
 
 
-def news_object(kind: str, row: Any) -> dict[str, Any]:
+def news_object(kind: NewsKind, row: Any) -> dict[str, Any]:
     """The event as described by `groupscope schema events/rebalances`."""
     from pipelines.schema.tables import TABLES, json_ready
 
     item, ready = rebalance(row), json_ready(TABLES["rebalances"], row)
     return {
         "schema": SCHEMA_ID,
-        "event": kind,
+        "event": kind.value,
         **{name: ready[name] for name in OF_ROW},
         "stopped_seconds": round(item.stopped_seconds, 6),
         "held_up_seconds": round(item.held_up_seconds, 6),
@@ -33,22 +34,22 @@ def news_object(kind: str, row: Any) -> dict[str, Any]:
     }
 
 
-def news_line(kind: str, row: Any, clock: Clock) -> str:
+def news_line(kind: NewsKind, row: Any, clock: Clock) -> str:
     """One line with the time of the log."""
     item = rebalance(row)
-    at = item.started_at if kind == "rebalance_began" or item.ended_at is None else item.ended_at
+    at = item.started_at if kind is NewsKind.BEGAN or item.ended_at is None else item.ended_at
     return visible(f"{clock.stamp(at)} {sentence(kind, item)}")
 
 
-def sentence(kind: str, item: Rebalance) -> str:
+def sentence(kind: NewsKind, item: Rebalance) -> str:
     """The news in one sentence, without the time."""
     name = f"{item.group}{f' {item.topic}' if item.topic else ''}{f' {item.generations}' if item.generations else ''}"
     sure = share(item.confidence)
-    if kind == "rebalance_began":
+    if kind is NewsKind.BEGAN:
         return f"{name}: a rebalance begins; {story.act(item)} ({sure})"
     waited = f"; waited for {listed([person.name for person in item.blockers])}" if item.blockers else ""
     members = "" if item.members_after is None else f", {counted(item.members_after, 'member')}"
     stopped = f", {duration(item.stopped_seconds)} stopped" if item.stopped_seconds else ""
-    begun = "now taken for" if kind == "verdict_changed" else "took"
-    length = item.cause_title.lower() if kind == "verdict_changed" else lasted(item.duration_seconds, item.at_least_seconds)
+    begun = "now taken for" if kind is NewsKind.CHANGED else "took"
+    length = item.cause_title.lower() if kind is NewsKind.CHANGED else lasted(item.duration_seconds, item.at_least_seconds)
     return f"{name}: {begun} {length}{stopped}, {story.outcome(item)}{members}; {story.act(item)} ({sure}){waited}"
