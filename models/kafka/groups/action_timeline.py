@@ -23,7 +23,7 @@ class ActionTimeline:
     skews: Skews = field(default_factory=Skews)
     skew_of_log: dict[str, int] = field(default_factory=dict)
     behind: dict[str, int] = field(default_factory=dict)
-    """Differences by which held actions were put right, of logs with another one by now."""
+    """Former differences of logs, by which their actions were corrected."""
 
     def feed_clocks(self, event: Event) -> None:
         """Learn from one event by how much clocks differ."""
@@ -77,7 +77,7 @@ class ActionTimeline:
         del self.actions[: bisect_left(self.actions, at, key=lambda action: action.at)]
 
     def keep_last(self, count: int) -> None:
-        """Drop all but so many actions."""
+        """Drop all but the last actions."""
         self.set_clocks()
         del self.actions[:-count]
 

@@ -75,7 +75,7 @@ _CHECKPOINT: Mapping[str, str] = {
     "_judged_at": "rebalances.due_at",
     "_now": "_now",
 }
-"""State of a stage that a checkpoint holds, by the name that it is stored under, which stays.
+"""Places in a stage by the names in its checkpoint, which stay.
 
 All but the names, the facts and the limits, which it is given, and rows that are final.
 """

@@ -25,7 +25,7 @@ class MemberLogs:
         return {key for key in self.states.silent_clients(before) if key[0] not in but_of}
 
     def forget(self, clients: set[tuple[str, str]]) -> set[str]:
-        """Discard clients; return the logs of which none is left."""
+        """Discard clients; return the logs without any other client."""
         logs = self.states.forget(clients)
         self.authors.forget(logs)
         self.clients.forget(clients)

@@ -1,4 +1,4 @@
-"""Rebalances of a group that wait until their causes are ranked, and when each is due.
+"""Rebalances whose causes are not ranked yet, and their due times.
 
 They come from the coordinator's lines (`classic`, and `modern` for the newer protocols), and where no coordinator logs them from
 requests and members' logs (`requests`, `windows`).
