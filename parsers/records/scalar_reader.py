@@ -143,7 +143,7 @@ class RecordReader:
             self.reject(place, BAD_TIME, text)
         elif match is not None:
             match = self.catalogue.with_exception(match, text.partition("\n")[2])
-            self.recognise(place, header.level, header.logger, header.thread, text, at, odd, match, is_cut=not header.is_whole)
+            self.recognise(place, header, text, (at, odd), match)
         else:
             self._unmatched(place, header, text, at)
 
@@ -202,7 +202,7 @@ class RecordReader:
     def _keep_excerpt(self, excerpt: Excerpt, text: str, where: RecordSpan, stamp: bytes | None) -> None:
         header = excerpt.header
         at, odd = self._time(header, stamp)
-        self.recognise(where, header.level, header.logger, header.thread, text, at, odd, excerpt.match, is_cut=not header.is_whole)
+        self.recognise(where, header, text, (at, odd), excerpt.match)
 
     def _is_quoted(self, excerpt: Excerpt) -> bool:
         """Return True if a record only quotes an earlier one."""
@@ -379,7 +379,7 @@ class RecordReader:
         if place.is_cut:
             self.reject(place, f"longer than {self.context.max_record_bytes} bytes", text)
         elif (error := program_error(self.catalogue, text)) is not None:
-            self.recognise(place, header.level, header.logger, header.thread, text, at, is_odd=False, match=error, is_cut=False)
+            self.recognise(place, header._replace(is_whole=True), text, (at, False), error)
         elif self.catalogue.shows_unknown(header.logger, header.level, header.message, self.context.format.layout_name):
             self.note_unknown(place, header.level, header.logger, header.message, text, at)
         elif not header.is_whole and "\n" not in text:
@@ -391,21 +391,12 @@ class RecordReader:
         elif not self.counts.recognised and openings_of(self.catalogue).has_rare_words(header.message):
             self.counts.hint(place.line)
 
-    def recognise(
-        self,
-        place: RecordSpan,
-        level: str | None,
-        logger: str | None,
-        thread: str | None,
-        text: str,
-        at: int | None,
-        is_odd: bool,
-        match: Match,
-        *,
-        is_cut: bool,
-    ) -> None:
-        """Keep an event, unless it is added to an open run."""
-        rows = self.events
+    def recognise(self, place: RecordSpan, header: Header, text: str, time: tuple[int | None, bool], match: Match) -> None:
+        """Keep an event, unless it is added to an open run.
+
+        `time` is what `_time` gives: UTC microseconds, and whether the local time is ambiguous there.
+        """
+        rows, (at, is_odd) = self.events, time
         fields = canonical_json(match.fields)  # before any counting, because it may raise
         in_run = self.folder is not None and self.folder.swallow(len(rows.line), at, place.offset, match.event, match.columns, match.fields)
         self.counts.recognised += 1
@@ -419,12 +410,12 @@ class RecordReader:
         rows.length.append(place.length)
         rows.at.append(at)
         rows.odd_time.append(is_odd)
-        rows.level.append(level)
-        rows.logger.append(logger)
-        rows.thread.append(thread)
+        rows.level.append(header.level)
+        rows.logger.append(header.logger)
+        rows.thread.append(header.thread)
         rows.match.append(match)
         rows.text.append(text)
-        rows.cut.append(is_cut or place.is_cut)
+        rows.cut.append(not header.is_whole or place.is_cut)
 
     def add_batch(self, batch: pa.RecordBatch, length: int) -> None:
         """Add events that were read as columns.
