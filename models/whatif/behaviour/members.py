@@ -22,6 +22,25 @@ class Kind(StrEnum):
     """The application does not poll; heartbeats go on."""
 
 
+class ActKind(StrEnum):
+    """What a member does, or what befalls it, at a time."""
+
+    START = "start"
+    CONTACT = "contact"
+    COMMIT = "commit"
+    CLOSE = "close"
+    KILL = "kill"
+    PAUSE = "held"
+    """The process stands still for a stretch."""
+    BUSY = "busy"
+    """The application does not poll for a stretch."""
+    NUDGE = "nudge"
+    """The leader joins again, for a reason outside the members' lives."""
+
+
+_OF_STRETCH = {Kind.PAUSE: ActKind.PAUSE, Kind.BUSY: ActKind.BUSY}
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A time in which a process is held or busy.
@@ -97,7 +116,7 @@ class Behaviour:
     def acts(self) -> Iterator[Act]:
         """All actions in order of time."""
         made = (act for member in self.members.values() for act in _acts_of(member))
-        nudged = (Act(nudge.at_ms, "nudge", nudge.member or "") for nudge in self.nudges)
+        nudged = (Act(nudge.at_ms, ActKind.NUDGE, nudge.member or "") for nudge in self.nudges)
         yield from sorted([*made, *nudged], key=lambda act: act.at_ms)
 
 
@@ -106,7 +125,7 @@ class Act:
     """An action of a member at a time; `lasts_ms` of stretches."""
 
     at_ms: int
-    kind: str  # start, contact, commit, close, kill, held, busy, nudge
+    kind: ActKind
     member: str
     lasts_ms: int = 0
 
@@ -117,15 +136,15 @@ FOREVER_MS = whole("whatif.members.forever_ms")
 
 def _acts_of(member: Member) -> Iterable[Act]:
     for life in member.lives:
-        yield Act(life.start_ms, "start", member.name)
+        yield Act(life.start_ms, ActKind.START, member.name)
         for stretch in life.stretches:
             from_ms = yield from _contact(member, stretch.heard_ms, stretch.from_ms)
             lasts_ms = FOREVER_MS if stretch.until_ms is None else stretch.until_ms - from_ms
             if lasts_ms > 0:
-                yield Act(from_ms, stretch.kind.value, member.name, lasts_ms)
+                yield Act(from_ms, _OF_STRETCH[stretch.kind], member.name, lasts_ms)
         if life.end_ms is not None:
             end_ms = yield from _contact(member, life.heard_ms, life.end_ms)
-            yield Act(end_ms, "close" if life.is_orderly else "kill", member.name)
+            yield Act(end_ms, ActKind.CLOSE if life.is_orderly else ActKind.KILL, member.name)
 
 
 def _contact(member: Member, heard_ms: int | None, usual_ms: int) -> Generator[Act, None, int]:
@@ -135,5 +154,5 @@ def _contact(member: Member, heard_ms: int | None, usual_ms: int) -> Generator[A
     """
     if heard_ms is None:
         return usual_ms
-    yield Act(heard_ms, "contact", member.name)
+    yield Act(heard_ms, ActKind.CONTACT, member.name)
     return heard_ms + 1

@@ -12,7 +12,7 @@ from models.kafka.coordinator.runtime.version_policy import policy_for
 from models.kafka.simulation.client import Phase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
 from models.tolerances import whole
-from models.whatif.behaviour.members import Act, Behaviour
+from models.whatif.behaviour.members import Act, ActKind, Behaviour
 from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, nothing
 from models.whatif.runs.courses import Course, Rest, SharedCourse
 from models.whatif.runs.recurrences import Recurrence
@@ -32,7 +32,7 @@ come before it is found to be over, and hear of that one interval later.
 LOOK_MS = whole("whatif.run.look_ms")
 """Time between two looks whether a group is quiet."""
 AT_REST = frozenset({State.STABLE, State.EMPTY, State.DEAD, GroupState.STABLE, GroupState.EMPTY})
-SILENCES = frozenset({"held", "kill", "close"})
+SILENCES = frozenset({ActKind.PAUSE, ActKind.KILL, ActKind.CLOSE})
 """Acts after which a member sends nothing.
 
 One with a group.instance.id does not even leave.
@@ -118,9 +118,9 @@ def _led(act: Act, lead_ms: int) -> Act:
 
     It has to poll before, and one that was held has to hear that it was missed.
     """
-    if act.kind == "start":
+    if act.kind is ActKind.START:
         return replace(act, at_ms=act.at_ms - lead_ms)
-    return replace(act, lasts_ms=max(1, act.lasts_ms - lead_ms - TRAVEL_MS)) if act.kind == "held" else act
+    return replace(act, lasts_ms=max(1, act.lasts_ms - lead_ms - TRAVEL_MS)) if act.kind is ActKind.PAUSE else act
 
 
 UUID_LENGTH = 37
@@ -167,7 +167,7 @@ class Run:
         lead_ms = self.settings.poll_ms // 2 + TRAVEL_MS
         acts = [_led(act, lead_ms) for act in self.behaviour.acts()]
         if self.settings.commit_ms:
-            acts += [replace(act, at_ms=act.at_ms - self.settings.commit_ms, kind="commit") for act in acts if act.kind in SILENCES]
+            acts += [replace(act, at_ms=act.at_ms - self.settings.commit_ms, kind=ActKind.COMMIT) for act in acts if act.kind in SILENCES]
         acts.sort(key=lambda act: act.at_ms)
         if not acts:
             return Course([], [], [])
@@ -248,29 +248,34 @@ class Run:
     # -- actions -----------------------------------------------------------------------------------------------
 
     def _perform(self, act: Act) -> None:
-        if act.kind == "nudge":
+        if act.kind is ActKind.NUDGE:
             self._nudge()
             return
         client = self.clients.get(act.member)
-        if act.kind == "start":
+        if act.kind is ActKind.START:
             if client is None:
                 client = self.clients[act.member] = self._client(act.member)
             elif client.runs:
                 client.kill()
             client.start()
         elif client is not None and client.runs:
-            if act.kind == "contact":
+            self._perform_of(client, act)
+
+    def _perform_of(self, client: AnyMember, act: Act) -> None:
+        """Let a running client do what an act says."""
+        match act.kind:
+            case ActKind.CONTACT:
                 client.contact()
-            elif act.kind == "commit":
+            case ActKind.COMMIT:
                 client.commit_soon(self.settings.commit_ms)
                 self._look_ms = max(self._look_ms, self.world.now_ms + self.settings.commit_ms)
-            elif act.kind == "close":
+            case ActKind.CLOSE:
                 client.close()
-            elif act.kind == "kill":
+            case ActKind.KILL:
                 client.kill()
-            elif act.kind == "held":
+            case ActKind.PAUSE:
                 client.pause(act.lasts_ms)
-            else:
+            case _:
                 client.poll_slowly(act.lasts_ms)
 
     def _client(self, name: str) -> AnyMember:
