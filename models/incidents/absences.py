@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from models.rows import Person, Rebalance, RebalanceMember
+from models.rows import MemberSession, Person, Rebalance, RebalanceMember
 from models.units import US_PER_MS, US_PER_SECOND
 
 _WENT = {
@@ -96,7 +96,7 @@ def membership_changes(index: int, row: Rebalance, parts: Sequence[RebalanceMemb
                 yield MembershipChange(index, "gone", "leave", actor, part.session_before, at, row)
 
 
-def actor_of(person: Person | RebalanceMember) -> str:
+def actor_of(person: Person | RebalanceMember | MemberSession) -> str:
     """One name for a member over its processes."""
     return person.instance_id or person.client_id or person.member_id or "?"
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from models.downtime import stopped_seconds
+from models.incidents.absences import actor_of
 from models.rows import Rebalance
 from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour, Life, Member
-from models.whatif.behaviour.tenures import actor_of
 from models.whatif.comparison import Change
 from models.whatif.outlook import WhatIfResult
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from models.incidents.absences import actor_of
 from models.incidents.person_reasons import (
     AWAITED_LAST,
     EVICTED,
@@ -80,11 +81,6 @@ class Tenure:
     """Rebalance in which it went."""
     late: list[tuple[int, int | None]] = field(default_factory=list)
     """Join phases that waited for it: begin of the phase and its own return."""
-
-
-def actor_of(person: Person | RebalanceMember | MemberSession) -> str:
-    """One name for a member over its processes."""
-    return person.instance_id or person.client_id or person.member_id or "?"
 
 
 class Roll:
