@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from models.events import Event
+from models.events import Event, int_field
 from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import ApartFacts, LastDeliveryFacts, SharePartitionFacts, TopologyFacts
@@ -133,7 +133,7 @@ class StandingConditions:
         place = f"topic id {event.fields.get('topic_id')}, partition {event.partition}"
         if event.fields.get("error") == REFUSED:
             self._troubled(event, place, "refused")
-        elif int(str(event.fields.get("deliveries") or 0)) >= DELIVERIES_MAX:
+        elif (int_field(event, "deliveries") or 0) >= DELIVERIES_MAX:
             self._record(event, place)
 
     def _search(self, event: Event, client: str) -> None:

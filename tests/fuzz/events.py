@@ -18,6 +18,7 @@ from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.kafka.verdicts.history import GroupHistory
 from models.rocketmq.event_partitions import ROCKET_EVENTS, EventParts
 from models.rocketmq.rocketmq_history import RocketHistory, history_of
+from parsers.catalogue.slots import NARROWER, SPANS_MS
 from pipelines.analysis.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, rows_by_table
 from pipelines.schema.row_conversion import to_batch
 from tests.fuzz.lines import Tally
@@ -50,6 +51,13 @@ values: st.SearchStrategy[Any] = st.one_of(
     st.just("subVersion=" + "9" * 40),
 )
 """Possible JSON values of fields, within the bounds of the parsers' types."""
+_SPANS = values.map(lambda value: value % SPANS_MS.stop if isinstance(value, (int, float)) and not isinstance(value, bool) else value)
+
+
+def values_of(name: str) -> st.SearchStrategy[Any]:
+    """Possible values of one field."""
+    return _SPANS if NARROWER.get(name) == "span_ms" else values
+
 
 _COLUMNS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("node", "member_id", "client_id", "instance_id", "topic"), st.none() | names),
@@ -69,7 +77,7 @@ def sequences(draw: st.DrawFn, kind: str) -> list[Event]:
         at += step
         kinds = EVENTS[name]
         columns = {each: draw(_COLUMNS[each]) for each in sorted(kinds.fields & COMMON_FIELDS)}
-        fields = {each: draw(values) for each in sorted(kinds.fields - COMMON_FIELDS) if draw(st.booleans())}
+        fields = {each: draw(values_of(each)) for each in sorted(kinds.fields - COMMON_FIELDS) if draw(st.booleans())}
         text = draw(st.sampled_from([name, _QUEUES % 1, _QUEUES % ("9" * 5_000), "subVersion=" + "9" * 40, "subVersion=5"]))
         place = LogPosition(f"{number % 3}.log", number + 1, 100 * number)
         made.append(Event(name, at if timed else None, at, place, kinds.witness, "", text, fields=fields, **columns))
