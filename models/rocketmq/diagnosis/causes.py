@@ -108,8 +108,7 @@ class Judge:
             return Verdict("subscription_change", weights.TOPIC_AFTER_START.value, {life.client_id: "subscription_change"})
         if run.asked_at <= life.ran_at + FIRST_US and not late:
             if life.started_at is None:
-                others = {"consumer_stop": weights.STOP_AS_LOG_BEGINS.value}
-                return Verdict("consumer_start", weights.RUN_AS_LOG_BEGINS.value, alternatives=others)
+                return _as_file_begins()
             return Verdict("consumer_start", weights.RUN_AT_START.value, offenders)
         earlier_at = self._run_before(run, None, self._trigger(run)[1])
         if life.started_at is None and routed is None:
@@ -168,8 +167,11 @@ class Judge:
         if not came and not went:
             came, went = self._last_change(run, before, client_list, seen)
         verdict = self.members(run.at, came, went, client_list) if came or went else self._fallback(run, before)
-        if verdict.offenders == {run.life.client_id: "consumer_start"} and self._is_start_over(run, client_list):
-            return self._fallback(run, before)  # the lists lack who came or went since
+        if verdict.offenders == {run.life.client_id: "consumer_start"}:
+            if before is None and run.life.started_at is None:
+                return _as_file_begins()
+            if self._is_start_over(run, client_list):
+                return self._fallback(run, before)  # the lists lack who came or went since
         if not client_list.broker and verdict.confidence > weights.LISTS_DIFFER_BY_SEVERAL.value:
             return self._without_brokers(run, verdict, client_list)
         return verdict
@@ -476,6 +478,12 @@ _RANK = {
         )
     )
 }
+
+
+def _as_file_begins() -> Verdict:
+    """What the first run in a file shows that may begin after its client did."""
+    others = {"consumer_stop": weights.STOP_AS_LOG_BEGINS.value}
+    return Verdict("consumer_start", weights.RUN_AS_LOG_BEGINS.value, alternatives=others)
 
 
 def _of_two(cause: str, other: str | None, lines: list[Event]) -> Verdict:
