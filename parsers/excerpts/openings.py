@@ -27,8 +27,6 @@ _LARGE_BYTES = 1 << 22
 _TELLING_WORDS = 24
 """Characters of fixed words that say which product wrote them."""
 
-_NEWLINE = 10
-
 THREAD = "[thrd:"
 """Mark that stands within other prefixes, too, so that no record ends before it."""
 
@@ -91,17 +89,16 @@ class Openings:
         hits = self._search.find_matches_as_indexes(text, overlapping=True)
         return sorted({start for number, start, _ in hits if number < count and not _is_in_word(text, start)})
 
-    def byte_places(self, data: Buffer, *, is_telling: bool = False, is_joined: bool = False) -> tuple[Ints, Ints]:
+    def byte_places(self, data: Buffer, *, is_telling: bool = False) -> tuple[Ints, Ints]:
         """Byte positions of prefixes, and of messages without one.
 
-        With `is_telling`, without those that are seldom read. Errors that programs report begin a record only in lines where
-        nothing else does: what other lines of a chunk hold must not count. So in lines that are `is_joined`, they begin none.
+        With `is_telling`, without those that are seldom read. Errors that programs report begin a record only where nothing else does.
         """
         count, last = self._heads, len(self._texts) - 1
         search = self._bytes if len(data) < _LARGE_BYTES else self._bytes_for_long
         hits = search.find_matches_as_indexes(data, overlapping=True)
         hits = [hit for hit in hits if hit[0] != last] if is_telling else hits
-        hits = [hit for hit in hits if hit[0] not in self._errors] if is_joined else self._without_errors_inside(data, hits)
+        hits = [hit for hit in hits if hit[0] not in self._errors] or hits
         prefixes = [start for number, start, _ in hits if number < count or number in self._errors]
         plain = [
             start
@@ -112,18 +109,6 @@ class Openings:
             and not (number in self._leads and self._is_led(data, number, start))
         ]
         return np.unique(np.array(prefixes, dtype=np.int64)), np.unique(np.array(plain, dtype=np.int64))
-
-    def _without_errors_inside(self, data: Buffer, hits: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        """Hits without errors in lines that other hits are in."""
-        errors = [hit for hit in hits if hit[0] in self._errors]
-        if not errors:
-            return hits
-        starts = np.array([start for number, start, _ in hits if number not in self._errors], dtype=np.int64)
-        breaks = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE)
-        lines_of_others = np.searchsorted(breaks, starts)
-        is_inside = np.isin(np.searchsorted(breaks, [start for _, start, _ in errors]), lines_of_others)
-        inside = {hit for hit, is_in in zip(errors, is_inside.tolist(), strict=True) if is_in}
-        return [hit for hit in hits if hit not in inside]
 
     def _is_led(self, data: Buffer, number: int, start: int) -> bool:
         """Return True for words within a text that is passed over."""

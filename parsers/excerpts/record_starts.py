@@ -118,7 +118,7 @@ def _places_without(data: bytes, left_out: Ints, openings: Openings) -> tuple[In
     text = np.frombuffer(data, dtype=np.uint8)[kept].tobytes().replace(b"\n", b" ")
     removed = np.flatnonzero(~kept)
     removed -= np.arange(len(removed))
-    prefixes, plain = (places + np.searchsorted(removed, places, side="right") for places in openings.byte_places(text, is_joined=True))
+    prefixes, plain = (places + np.searchsorted(removed, places, side="right") for places in openings.byte_places(text))
     return prefixes, plain
 
 

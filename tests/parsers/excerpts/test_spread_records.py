@@ -124,19 +124,3 @@ def test_what_stands_behind_half_of_the_lines_does_not_hide_them(tmp_path: Path)
     lines = [f"2029-02-18 18:41:5{number}.862  INFO 4711 --- [ main] {CLIENT} : {message}" for number, message in enumerate(SAID)]
     rows = read_bytes(tmp_path, "\n".join([*lines[:2], f"{lines[2]}…"]).encode()).rows()
     assert [row["message"] for row in rows] == MESSAGES
-
-
-REPORTED = "worker saw kafka server: The provided member is not known in the current generation."
-
-
-@pytest.mark.parametrize("other", ["Successfully joined group stock with generation 7", REPORTED.replace("worker", "driver")])
-def test_errors_that_programs_report_without_times_are_read_whatever_else_a_chunk_holds(tmp_path: Path, other: str) -> None:
-    lines = [line for row in range(40) for line in (f"row {row} handled", REPORTED if row % 3 == 0 else "", other if row % 16 == 7 else "")]
-    path = tmp_path / "app.log"
-    path.write_text("".join(f"{line}\n" for line in lines if line))
-    told, data = one_source(path).format, path.read_bytes()
-    whole = [event for each in in_pieces(data, told, len(data)) for event in each.events.to_pylist()]
-
-    assert len(whole) == 14 + 3
-    for size in (90, 400, 1000):
-        assert [event for each in in_pieces(data, told, size) for event in each.events.to_pylist()] == whole
