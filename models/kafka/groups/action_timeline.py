@@ -45,11 +45,11 @@ class ActionTimeline:
 
     def add(self, action: MemberAction) -> None:
         """Put an action into its place."""
-        held = self.actions
-        if not held or held[-1].at <= action.at:  # as nearly all: a search costs more
-            held.append(action)
+        kept = self.actions
+        if not kept or kept[-1].at <= action.at:  # as nearly all: a search costs more
+            kept.append(action)
         else:
-            insort(held, action, key=lambda a: a.at)
+            insort(kept, action, key=lambda a: a.at)
 
     def set_clocks(self) -> None:
         """Correct held actions by each log's known clock difference."""

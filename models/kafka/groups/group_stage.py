@@ -176,8 +176,8 @@ class GroupStage:
         if self.states is not None:
             self.states.feed(event, self.facts.versions.get(event.place.file))
         self._feed_conditions(event)
-        found = (*actions_in(event), *self.logs.clients.feed(event, self.knowledge.shared))
-        actions = [self.timeline.on_coordinators_clock(action) for action in found]
+        logged = (*actions_in(event), *self.logs.clients.feed(event, self.knowledge.shared))
+        actions = [self.timeline.on_coordinators_clock(action) for action in logged]
         self._add_actions(actions)
         self._feed_windows(event, actions)
         self._enforce_limits()

@@ -106,8 +106,8 @@ def _is_unsure(leaderless: list[Leadership], after: Leadership) -> bool:
     A controller's line counts, though the vacancy then began before the logs. An unclean leader counts, since records may
     be lost.
     """
-    told = any(leadership.source is LeadershipSource.DECIDED for leadership in leaderless)
-    return not after.is_unclean and not told and begins_unseen(leaderless, after)
+    is_decided = any(leadership.source is LeadershipSource.DECIDED for leadership in leaderless)
+    return not after.is_unclean and not is_decided and begins_unseen(leaderless, after)
 
 
 def begins_unseen(leaderless: list[Leadership], after: Leadership | None) -> bool:

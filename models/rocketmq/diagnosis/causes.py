@@ -481,7 +481,7 @@ _RANK = {
 
 
 def _as_file_begins() -> Verdict:
-    """What the first run in a file shows that may begin after its client did."""
+    """The verdict on the first run in a file without the client's start."""
     others = {"consumer_stop": weights.STOP_AS_LOG_BEGINS.value}
     return Verdict("consumer_start", weights.RUN_AS_LOG_BEGINS.value, alternatives=others)
 

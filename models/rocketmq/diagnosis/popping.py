@@ -48,7 +48,8 @@ def pop_faults(group: Group, end: int) -> list[StandingFault]:
     faults = [
         _fault(kind, who, stretch, end)
         for (kind, who), stretches in trouble.stretches.items()
-        for stretch in (_until_subscribed(each, trouble.subscribed.get(who, ())) if kind == LITE_LOST else each for each in stretches)
+        for logged in stretches
+        for stretch in [_until_subscribed(logged, trouble.subscribed.get(who, ())) if kind == LITE_LOST else logged]
         if _is_harmful(kind, stretch, end) and (kind != LITE_LOST or _goes_on(group, who, stretch.began_at))
     ]
     return sorted(faults, key=lambda fault: (fault.started_at, fault.kind, fault.members))
