@@ -168,7 +168,7 @@ class GroupStage:
         self._now = max(self._now, event.order_us)
         event = self.logs.authors.name(event, self.roster)
         self.event_count += 1
-        if self.rebalances.begins_anew(event):
+        if self._begins_anew(event):
             self._end_of_life()
         self._feed_coordinator(event)
         self.timeline.feed_clocks(event)
@@ -181,6 +181,12 @@ class GroupStage:
         self._add_actions(actions)
         self._feed_windows(event, actions)
         self._enforce_limits()
+
+    def _begins_anew(self, event: Event) -> bool:
+        """Return True if an event shows that the group was made anew."""
+        if event.name == "ClientJoined" and event.generation:
+            return self.rebalances.windows.begins_anew(event.generation)
+        return event.name == "GroupDied"
 
     def _feed_coordinator(self, event: Event) -> None:
         """Take what a line shows of the coordinator's state."""
@@ -360,9 +366,8 @@ class GroupStage:
             self.timeline.forget_until(window.previous_joined_at)
         if window.generation_before is not None:
             self.knowledge.forget_generations(window.generation_before - 1)
-        needed_from = self.rebalances.needed_from(window)
-        if needed_from is not None:
-            self.impact.forget(needed_from)
+        if window.started_at is not None:
+            self.impact.forget(self.rebalances.needed_from(window.started_at))
 
     # -- letting go ------------------------------------------------------------------------------------------
 

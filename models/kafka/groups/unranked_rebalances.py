@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from models.events import Event
 from models.kafka.groups import bounds
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindows
@@ -96,18 +95,10 @@ class UnrankedRebalances:
         index, windows = self.ranked_count, self.classic.windows
         return Neighbours(windows[index], windows[index - 1] if index else None, windows[index + 1] if index + 1 < len(windows) else None)
 
-    def begins_anew(self, event: Event) -> bool:
-        """Whether an event shows that the group was made anew."""
-        if event.name == "ClientJoined" and event.generation:
-            return self.windows.begins_anew(event.generation)
-        return event.name == "GroupDied"
-
-    def needed_from(self, window: RebalanceWindow) -> int | None:
-        """Time from which on impact counts after a window is ranked."""
-        if window.started_at is None:
-            return None
+    def needed_from(self, started_at: int) -> int:
+        """Time from which on impact counts after a rebalance is ranked."""
         waiting = self.modern.waiting
-        return min(window.started_at, waiting.began if waiting else window.started_at)
+        return min(started_at, waiting.began if waiting else started_at)
 
     def drop_ranked(self) -> None:
         """Drop ranked windows but the last, which the next one follows."""
