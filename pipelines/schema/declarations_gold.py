@@ -251,7 +251,7 @@ GOLD = [
         "Times in which a partition had no leader.",
         required("topic", TEXT, "Topic."),
         required("partition", PARTITION, "Partition.", least=0),
-        Column("offline_at", INSTANT, "When the controller decided that there is no leader."),
+        Column("offline_at", INSTANT, "When the controller decided that there is no leader; null if that was before the logs."),
         Column("online_at", INSTANT, "When a leader was elected; null while open."),
         required("cause", TEXT, "Why there was no leader.", words.OUTAGE_CAUSES),
         required("ended_by", TEXT, "How it ended.", words.OUTAGE_ENDS),

@@ -96,7 +96,7 @@ def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Author, repla
     version, folder = log.version() + 1, _folder(log)
     if folder is None or version % _CHECKPOINT_INTERVAL == 0 or not _is_as_created(log, table) or not _are_allowed(table, rows):
         return False
-    if author.application is not None and (log.transaction_version(author.application) or -1) >= author.number:
+    if _is_applied(log, author):
         return True
     sizes = _sizes(log) if replaced else {}
     if not sizes.keys() >= set(replaced):
@@ -117,6 +117,12 @@ def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Author, repla
             with suppress(OSError):
                 file.unlink()
     return True
+
+
+def _is_applied(log: DeltaTable, author: Author) -> bool:
+    """Return True if the table has this transaction already."""
+    number = None if author.application is None else log.transaction_version(author.application)
+    return number is not None and number >= author.number
 
 
 def _folder(log: DeltaTable) -> Path | None:

@@ -271,13 +271,17 @@ class Runs:
             "owner": Owner.this_process(run.host).text(),
         }
         table = pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema())
-        for _ in range(_TRIES):
-            with suppress(WarehouseBusy):
-                if not self._warehouse.commit(self._warehouse.log(RUNS), RUNS, cast_to_schema(TABLES[RUNS], table), Author(run.run_id)):
-                    break
-                return
+        if self._append_directly(run.run_id, cast_to_schema(TABLES[RUNS], table)):
+            return
         frame = self._warehouse.spark.createDataFrame(table)
         frame.coalesce(1).write.format("delta").mode("append").option("userMetadata", run.run_id).save(self._path)
+
+    def _append_directly(self, run_id: str, rows: pa.Table) -> bool:
+        """Add an entry without Spark; return False if that can't be."""
+        for _ in range(_TRIES):
+            with suppress(WarehouseBusy):  # another process was first, and the entry follows its own
+                return self._warehouse.commit(self._warehouse.log(RUNS), RUNS, rows, Author(run_id))
+        return False
 
     def _first_of(self, run_ids: list[str]) -> str:
         """The run that was registered first."""
