@@ -57,7 +57,6 @@ REPLAY = (
     "pipelines.transforms.clusters",
     "pipelines.transforms.outage_replay",
     "pipelines.transforms.consumed_topics",
-    "pipelines.transforms.few_records",
     "pipelines.transforms.group_replay",
     "pipelines.transforms.sightings",
     "pipelines.transforms.replay_checkpoints",

@@ -25,4 +25,11 @@ def with_cluster(rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
     return joined.select(cluster, *[name for name in rows.columns if name != "cluster"])
 
 
+def with_clusters(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    """Add the same column to rows in the driver."""
+    clusters = [names.get(file, DEFAULT_CLUSTER) for file in rows["file"].to_pylist()]
+    plain = rows.drop_columns(["cluster"]) if "cluster" in rows.column_names else rows
+    return plain.append_column("cluster", pa.array(clusters, pa.string()))
+
+
 _NAMES = pa.schema([("_named_file", pa.string()), ("_named_cluster", pa.string())])

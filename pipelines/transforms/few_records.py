@@ -1,7 +1,7 @@
 """From a few parsed records to rows, in this process.
 
-The same rows as `events`, `clusters`, `unknown_messages` and `rejected_records` make with Spark, whose queries take seconds
-however few the records are.
+The same rows as `events`, `unknown_messages` and `rejected_records` make with Spark, whose queries take seconds however
+few the records are.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from models.ids import make_id
-from pipelines.analysis.cluster_naming import DEFAULT_CLUSTER
 from pipelines.schema.row_conversion import micros
 from pipelines.schema.tables import without_run
 from pipelines.transforms.events import Parts, times_before
+from pipelines.transforms.ids import with_ids
 
 
-def event_rows(events: pa.Table, parts: Parts, before: Mapping[str, int], names: Mapping[str, str]) -> pa.Table:
-    """Events with their cluster and the greatest time so far in the file."""
+def event_rows(events: pa.Table, parts: Parts, before: Mapping[str, int]) -> pa.Table:
+    """Events with the greatest time so far in the file."""
     unit = math.gcd(*(part["part_offset"] for reports in parts.values() for part in reports))
     reached = {
         (file, number): at for path, reports in parts.items() for file, number, at in times_before(path, reports, before.get(path), unit)
@@ -33,13 +32,12 @@ def event_rows(events: pa.Table, parts: Parts, before: Mapping[str, int], names:
     index = events.schema.get_field_index("file_time_max_at")
     field = events.schema.field(index)
     rows = events.set_column(index, field, pa.array(latest, pa.int64()).cast(field.type))
-    return _named(rows, names).select(without_run("events").names)
+    return rows.select(without_run("events").names)
 
 
-def rejected_rows(rejected: pa.Table, names: Mapping[str, str]) -> pa.Table:
-    """Unreadable records with their cluster and id."""
-    rows = _named(rejected, names)
-    return _with_id(rows, "rejected_record_id", "rejected", ["cluster", "file", "byte_offset"]).select(
+def rejected_rows(rejected: pa.Table) -> pa.Table:
+    """Unreadable records with their id."""
+    return with_ids(rejected, "rejected_record_id", "rejected", ["cluster", "file", "byte_offset"]).select(
         without_run("rejected_records").names
     )
 
@@ -64,40 +62,6 @@ def unknown_rows(unknown: pa.Table, block_bytes: int) -> pa.Table:
     ]
     schema = without_run("unknown_in_files")
     plain = pa.schema([field for field in schema if field.name != "unknown_in_file_id"])
-    return _with_id(
+    return with_ids(
         pa.Table.from_pylist(rows, schema=plain), "unknown_in_file_id", "unknown_in_file", ["file", "block_number", "logger", "template"]
     ).select(schema.names)
-
-
-def unknown_sums(in_files: pa.Table, clusters: Mapping[str, str]) -> pa.Table:
-    """Counts of `unknown_in_files` summed up by cluster, logger and masked template.
-
-    Files without a cluster are left out. The sample is the first record of the first file, by path.
-    """
-    summed: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in in_files.to_pylist():
-        if row["file"] not in clusters:
-            continue
-        row["cluster"] = clusters[row["file"]]
-        before = summed.setdefault((row["cluster"], row["template"], row["logger"]), row)
-        if before is not row:
-            first = min(before, row, key=lambda row: (row["file"].encode(), row["byte_offset"]))
-            known = [[part[name] for part in (before, row) if part[name] is not None] for name in ("first_at", "last_at")]
-            times = {"first_at": min(known[0], default=None), "last_at": max(known[1], default=None)}
-            summed[row["cluster"], row["template"], row["logger"]] = first | times | {"count": before["count"] + row["count"]}
-    schema = without_run("unknown_messages")
-    plain = pa.schema([field for field in schema if field.name != "unknown_message_id"])
-    rows = pa.Table.from_pylist(list(summed.values()), schema=plain)
-    return _with_id(rows, "unknown_message_id", "unknown", ["cluster", "logger", "version", "template"]).select(schema.names)
-
-
-def _named(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
-    """Rows with the cluster of their file."""
-    clusters = [names.get(file, DEFAULT_CLUSTER) for file in rows["file"].to_pylist()]
-    plain = rows.drop_columns(["cluster"]) if "cluster" in rows.column_names else rows
-    return plain.append_column("cluster", pa.array(clusters, pa.string()))
-
-
-def _with_id(rows: pa.Table, name: str, kind: str, key: list[str]) -> pa.Table:
-    values = zip(*(rows[column].to_pylist() for column in key), strict=True)
-    return rows.append_column(name, pa.array([make_id(kind, *parts) for parts in values], pa.string()))

@@ -16,7 +16,16 @@ def with_id(rows: DataFrame, name: str, kind: str, key: Sequence[str]) -> DataFr
 
     def add(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            values = zip(*(batch[column].to_pylist() for column in key), strict=True)
-            yield batch.append_column(name, pa.array([make_id(kind, *parts) for parts in values], pa.string()))
+            yield batch.append_column(name, _ids(batch, kind, key))
 
     return rows.mapInArrow(add, StructType([*rows.schema.fields, StructField(name, StringType())]))
+
+
+def with_ids(rows: pa.Table, name: str, kind: str, key: Sequence[str]) -> pa.Table:
+    """Add the same column to rows in the driver."""
+    return rows.append_column(name, _ids(rows, kind, key))
+
+
+def _ids(rows: pa.RecordBatch | pa.Table, kind: str, key: Sequence[str]) -> pa.Array:
+    values = zip(*(rows[column].to_pylist() for column in key), strict=True)
+    return pa.array([make_id(kind, *parts) for parts in values], pa.string())

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.transforms.ids import with_id
+from pipelines.schema.tables import without_run
+from pipelines.transforms.ids import with_id, with_ids
 
 
 def unknown_in_files(unknown: DataFrame, block_bytes: int) -> DataFrame:
@@ -51,3 +56,25 @@ def unknown_messages(in_files: DataFrame) -> DataFrame:
     return with_id(
         summed.select("*", "first.*").drop("first"), "unknown_message_id", "unknown", ["cluster", "logger", "version", "template"]
     )
+
+
+def unknown_sums(in_files: pa.Table, clusters: Mapping[str, str]) -> pa.Table:
+    """Counts of `unknown_in_files` summed up by cluster, logger and masked template.
+
+    Files without a cluster are left out. The sample is the first record of the first file, by path.
+    """
+    summed: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in in_files.to_pylist():
+        if row["file"] not in clusters:
+            continue
+        row["cluster"] = clusters[row["file"]]
+        before = summed.setdefault((row["cluster"], row["template"], row["logger"]), row)
+        if before is not row:
+            first = min(before, row, key=lambda row: (row["file"].encode(), row["byte_offset"]))
+            known = [[part[name] for part in (before, row) if part[name] is not None] for name in ("first_at", "last_at")]
+            times = {"first_at": min(known[0], default=None), "last_at": max(known[1], default=None)}
+            summed[row["cluster"], row["template"], row["logger"]] = first | times | {"count": before["count"] + row["count"]}
+    schema = without_run("unknown_messages")
+    plain = pa.schema([field for field in schema if field.name != "unknown_message_id"])
+    rows = pa.Table.from_pylist(list(summed.values()), schema=plain)
+    return with_ids(rows, "unknown_message_id", "unknown", ["cluster", "logger", "version", "template"]).select(schema.names)

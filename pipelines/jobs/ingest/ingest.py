@@ -39,7 +39,7 @@ from pipelines.jobs.registry.resume_states import (
     without_start,
 )
 from pipelines.schema.tables import without_run
-from pipelines.transforms.clusters import with_cluster
+from pipelines.transforms.clusters import with_cluster, with_clusters
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.few_records import event_rows, rejected_rows, unknown_rows
 from pipelines.transforms.read.kept_records import CarriedContent, kept_rows
@@ -249,8 +249,8 @@ class _Ingest:
             before = places.before(self.states)
             rows = {
                 "unknown_in_files": unknown_rows(records.arrow("unknown"), self.block_bytes),
-                "rejected_records": rejected_rows(records.arrow("rejected"), names),
-                "events": event_rows(records.arrow("events"), self.reading.parts, before, names),
+                "rejected_records": rejected_rows(with_clusters(records.arrow("rejected"), names)),
+                "events": event_rows(with_clusters(records.arrow("events"), names), self.reading.parts, before),
             }
         else:
             rows = self._frames(places, names)

@@ -38,7 +38,6 @@ from pipelines.jobs.replay.table_rows import TableRows, by_table, local_tables
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import without_run
 from pipelines.spark.caching import persist_on_disk
-from pipelines.transforms.few_records import unknown_sums
 from pipelines.transforms.group_replay import (
     GroupReplay,
     OrderedReplay,
@@ -56,7 +55,7 @@ from pipelines.transforms.replay_checkpoints import (
     CheckpointSeal,
     prepend_checkpoints,
 )
-from pipelines.transforms.unknown_messages import unknown_messages
+from pipelines.transforms.unknown_messages import unknown_messages, unknown_sums
 from pipelines.versions import fingerprint_of
 from pipelines.warehouse import arrow_diff
 from pipelines.warehouse.predicates import NAMES_MAX, Scope, among, equals, first_among, is_empty, is_null, nothing

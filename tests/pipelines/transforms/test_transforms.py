@@ -20,15 +20,15 @@ from parsers.reading.resume import Start
 from parsers.schema import EVENT_SCHEMA, REJECTED_SCHEMA, UNKNOWN_SCHEMA
 from pipelines.analysis.client_sightings import events_without_group_in, sightings_in
 from pipelines.schema.tables import without_run
-from pipelines.transforms.clusters import with_cluster
+from pipelines.transforms.clusters import with_cluster, with_clusters
 from pipelines.transforms.events import in_file_order
-from pipelines.transforms.few_records import event_rows, rejected_rows, unknown_rows, unknown_sums
+from pipelines.transforms.few_records import event_rows, rejected_rows, unknown_rows
 from pipelines.transforms.group_replay import cut_at_keys, in_order_of_groups, rows_of
 from pipelines.transforms.read import line_counts
 from pipelines.transforms.read.records import tagged_rows
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.sightings import sightings_of_all
-from pipelines.transforms.unknown_messages import unknown_in_files, unknown_messages, with_unknown_id
+from pipelines.transforms.unknown_messages import unknown_in_files, unknown_messages, unknown_sums, with_unknown_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,7 +99,9 @@ def test_order_within_a_file_never_goes_back(spark: SparkSession) -> None:
     }
     assert len(found) == len(rows)
     assert ordered.columns == frame.columns
-    few = event_rows(pa.Table.from_pylist(rows[::-1], schema=EVENT_SCHEMA), reports, {"c": micros(at(1.0))}, {"a": "east", "c": "west"})
+    few = event_rows(
+        with_clusters(pa.Table.from_pylist(rows[::-1], schema=EVENT_SCHEMA), {"a": "east", "c": "west"}), reports, {"c": micros(at(1.0))}
+    )
     assert few.column_names == without_run("events").names
     assert same_rows(with_cluster(ordered, {"a": "east", "c": "west"}), few)
 
@@ -178,7 +180,7 @@ def test_few_unreadable_records_are_named_as_many(spark: SparkSession) -> None:
         for file, place in (("a", 0), ("a", 9), ("b", 0))
     ]
     by_spark = rejected_records(with_cluster(arrow(spark, rows, REJECTED_SCHEMA), {"a": "east"}))
-    assert same_rows(by_spark, rejected_rows(pa.Table.from_pylist(rows, schema=REJECTED_SCHEMA), {"a": "east"}))
+    assert same_rows(by_spark, rejected_rows(with_clusters(pa.Table.from_pylist(rows, schema=REJECTED_SCHEMA), {"a": "east"})))
 
 
 @pytest.mark.spark
