@@ -18,6 +18,10 @@ class ClusterHint:
     ids: tuple[str, ...] = ()
 
 
+HINT_COLUMNS = ("path", "cluster_option", "cluster_ids")
+"""Columns of `log_files` that make a hint."""
+
+
 @dataclass(slots=True)
 class ClusterNames:
     """Names of clusters, by the listed path of a file."""

@@ -12,7 +12,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from parsers.sources.files import printable
 from pipelines import exit_codes as codes
 from pipelines.errors import CannotWrite, ConcurrentWrite, GateFailed, NothingReadable
 from pipelines.import_guard import check_packages
-from pipelines.jobs.ingest.file_rows import FileRow, bytes_of
+from pipelines.jobs.ingest.file_rows import FileRows, bytes_of, clusters_of
 from pipelines.jobs.ingest.inspection_cache import load_inspections, store_inspections
 from pipelines.jobs.registry.entries import RUNS, PublishedRun, RunEntry
 from pipelines.jobs.registry.failures import closed_on_error, disk_named, shown
@@ -127,7 +127,7 @@ def _new_bytes(options: RunOptions, discovery: Discovery, read: ReadOptions, ent
         unchanged = nothing_new(options.warehouse, discovery, file_options, entry, options.stale_after, oldest)
     if isinstance(unchanged, int):
         return unchanged
-    note_files(outcome, unchanged.files, entry.inputs, [])
+    note_files(outcome, unchanged.files, unchanged.present, entry.inputs, [])
     outcome.table_versions = dict(unchanged.before.table_versions)
     outcome.was_skipped = True
     record_idle_run(options.warehouse, entry, unchanged, outcome.exit_code, outcome.counts, outcome.timings)
@@ -139,14 +139,16 @@ def _oldest(options: RunOptions, entry: RunEntry) -> int | None:
     return None if options.retention is None else (entry.started_at - options.retention - EPOCH) // timedelta(microseconds=1)
 
 
-def note_files(outcome: RunOutcome, files: list[FileRow], inputs: Sequence[str], read: Sequence[str]) -> None:
-    """Note counts of this input's files, and whether any content was refused."""
-    outcome.files = files
-    outcome.counts |= {"files": len(files), "files_read": len(read)}
-    for name in ("records", "recognised", "unknown", "rejected"):
-        outcome.counts[name] = sum(row[name] for row in files)
-    refused = any(row["status"] in ("rejected", "truncated") or row["rejected"] for row in files)
-    if refused or any(row["status"] != "ok" and row["path"] in set(inputs) for row in files):
+def note_files(outcome: RunOutcome, files: FileRows, present: Collection[str], inputs: Sequence[str], read: Sequence[str]) -> None:
+    """Note counts of the present files, and whether any content was refused."""
+    sums = dict.fromkeys(("records", "recognised", "unknown", "rejected"), 0)
+    named, is_refused = set(inputs), False
+    for path, status, *counts in files.columns("path", "status", *sums):
+        if path in present:
+            sums = {name: total + count for (name, total), count in zip(sums.items(), counts, strict=True)}
+            is_refused |= status in ("rejected", "truncated") or (status != "ok" and path in named)
+    outcome.counts |= {"files": len(present), "files_read": len(read), **sums}
+    if is_refused or sums["rejected"]:
         outcome.exit_code = codes.SOME_REJECTED
 
 
@@ -311,12 +313,12 @@ class _Job:
         self.outcome.warnings += [f"{name}: {why}" for name, why in sorted(ingested.missed.items())]
         if forget:
             self.register.scrub(self.entry)
-        note_files(self.outcome, ingested.files, self.entry.inputs, ingested.read)
+        note_files(self.outcome, ingested.known, ingested.present, self.entry.inputs, ingested.read)
         self.outcome.changes |= ingested.changes
         if settled and not any(ingested.changes.values()):
             return
         if not settled:
-            ingested.touched.whole |= {row["cluster"] for row in ingested.known}
+            ingested.touched.whole |= clusters_of(ingested.known)
         results: list[Result] = []
         try:
             with _timed(self.outcome, "check_silver"):
@@ -381,7 +383,7 @@ class _Job:
         rows = {name: self.warehouse.read_frame(name, among("file", changed)) for name in tables}
         return {"log_files": self.warehouse.read_frame("log_files"), **rows}
 
-    def _replay_and_write(self, files: list[FileRow], touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
+    def _replay_and_write(self, files: FileRows, touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
         from pipelines.jobs.registry.resume_states import CLUSTER, cluster_states
         from pipelines.jobs.replay.replay import ReplayOptions, replay

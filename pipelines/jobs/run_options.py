@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from models.incidents.incidents import Limits
 from parsers.reading.reader import ReadOptions
@@ -66,7 +66,6 @@ class RunOutcome:
     table_versions: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
-    files: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     troubles: list[Exception] = field(default_factory=list)
     """Errors outside the run that did not prevent its publication."""

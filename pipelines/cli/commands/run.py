@@ -318,7 +318,7 @@ def _show(outcome: RunOutcome, place: str, *, verbose: bool) -> None:
 
     console = screen()
     if outcome.was_skipped:
-        screens.say(console, f"{place} is up to date: nothing is new in {counted(len(outcome.files), 'file')}.")
+        screens.say(console, f"{place} is up to date: nothing is new in {counted(outcome.counts['files'], 'file')}.")
         return
     changed = {table: change for table, change in sorted(outcome.changes.items()) if change}
     rows = sum(change.inserted + change.updated + change.deleted for change in changed.values())

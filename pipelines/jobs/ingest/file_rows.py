@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +12,9 @@ from parsers.reading.resume import Start
 from parsers.sources import filesystems as places
 from pipelines.analysis.log_file_rows import options_id
 from pipelines.errors import NeedsRebuild
-from pipelines.jobs.ingest.read_plan import Plan, known_files, plan
-from pipelines.schema.row_conversion import micros
+from pipelines.jobs.ingest.read_plan import KNOWN_COLUMNS, Plan, known_files, plan
+from pipelines.jobs.overlay import Overlay
+from pipelines.schema.tables import without_run
 
 FileRow = dict[str, Any]
 _STALE_NAMED = 3
@@ -21,28 +22,62 @@ _STALE_NAMED = 3
 _PACKED = 16
 """Estimated compression ratio of logs."""
 
+_TIMES = ("first_at", "last_at")
+_INSTANT = pa.timestamp("us", "UTC")
+_ROWS_AT_ONCE = 4_096
+
 
 def bytes_of(sources: Iterable[tuple[SourceFile, Start | None]]) -> int:
     """Estimate the bytes to read from these files and starts."""
     return sum((source.size_bytes - (start.offset if start else 0)) * (1 if source.is_plain else _PACKED) for source, start in sources)
 
 
-def stored_files(table: pa.Table) -> dict[str, FileRow]:
-    """Rows of `log_files` by path, with times in microseconds.
+class FileRows(Overlay[FileRow]):
+    """Rows of `log_files` by path, with times in microseconds."""
 
-    Equal texts are one object, because a driver may hold many files.
-    """
-    names = [name for name in table.column_names if name != "run_id"]
-    texts: dict[Any, Any] = {}
-    columns = []
-    for name in names:
-        values = micros(table[name]) if name in ("first_at", "last_at") else table[name].to_pylist()
-        columns.append([texts.setdefault(value, value) for value in values] if pa.types.is_string(table[name].type) else values)
-    return {row["path"]: row for values in zip(*columns, strict=True) if (row := dict(zip(names, values, strict=True)))}
+    __slots__ = ("_table",)
+
+    def __init__(self, table: pa.Table | None = None) -> None:
+        """Without a table there are no stored rows."""
+        rows = without_run("log_files").empty_table() if table is None else table.drop_columns(["run_id"]).combine_chunks()
+        for name in _TIMES:
+            rows = rows.set_column(rows.column_names.index(name), name, rows[name].cast(_INSTANT).cast(pa.int64()))
+        self._table = rows
+        super().__init__(rows["path"].to_pylist(), self._row)
+
+    def _row(self, place: int) -> FileRow:
+        row: FileRow = self._table.slice(place, 1).to_pylist()[0]
+        return row
+
+    def copy(self) -> FileRows:
+        other = super().copy()
+        other._table = self._table
+        return other
+
+    def columns(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Values of some columns, row by row."""
+        for start in range(0, self._table.num_rows, _ROWS_AT_ONCE):
+            part = self._table.slice(start, _ROWS_AT_ONCE)
+            places = range(start, start + part.num_rows)
+            for place, path, *values in zip(places, part["path"].to_pylist(), *(part[name].to_pylist() for name in names), strict=True):
+                if self.unchanged.get(path) == place:
+                    yield tuple(values)
+        for row in self.changed.values():
+            yield tuple(row[name] for name in names)
+
+    def rows(self) -> Iterator[FileRow]:
+        """All rows, one after another."""
+        names = self._table.column_names
+        return (dict(zip(names, values, strict=True)) for values in self.columns(*names))
+
+
+def clusters_of(files: FileRows) -> set[str]:
+    """Clusters that have files."""
+    return {cluster for (cluster,) in files.columns("cluster")}
 
 
 def plan_of(
-    stored: Mapping[str, FileRow],
+    stored: FileRows,
     states: Mapping[str, str],
     discovery: Discovery,
     file_options: Mapping[str, FileOptions],
@@ -57,7 +92,7 @@ def plan_of(
     of known files would be different now.
     """
     todo = plan(
-        known_files(stored.values(), states),
+        known_files(stored.columns(*KNOWN_COLUMNS), states),
         discovery.files,
         discovery.skipped,
         lambda source: options_id(file_options[source.name]),
@@ -74,9 +109,10 @@ def plan_of(
     return todo
 
 
-def _expired(stored: Mapping[str, FileRow], todo: Plan, discovery: Discovery, oldest: int) -> set[str]:
+def _expired(stored: FileRows, todo: Plan, discovery: Discovery, oldest: int) -> set[str]:
     """Paths of old content that no rebuild could read again."""
     present_files = {source.name for source in discovery.files} | {skip.name for skip in discovery.skipped}
     present_files |= {*todo.known.values(), *todo.renamed, *todo.renamed.values(), *todo.unread}
-    old = [path for path, row in stored.items() if row["file_id"] and row["last_at"] is not None and row["last_at"] < oldest]
+    rows = stored.columns("path", "file_id", "last_at")
+    old = [path for path, file_id, last_at in rows if file_id and last_at is not None and last_at < oldest]
     return {path for path in old if path not in present_files and not places.holds(path)}

@@ -16,7 +16,7 @@ import pyarrow as pa
 from parsers.reading.reader import Discovery, FileOptions
 from pipelines.analysis.log_file_rows import refused_row
 from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
-from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
+from pipelines.jobs.ingest.file_rows import FileRows, bytes_of, plan_of
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, PublishedRun, RunEntry, published_from
 from pipelines.jobs.registry.lease import busy_message, holds
@@ -36,11 +36,12 @@ VERDICTS = ("assume", "limits", "redact")
 class NothingChanged:
     """The tables already match the files.
 
-    `files` are the rows of `log_files` for this input.
+    `files` are the rows of `log_files`, `present` the paths of those of this input.
     """
 
     before: PublishedRun
-    files: list[FileRow]
+    files: FileRows
+    present: set[str]
 
 
 def nothing_new(
@@ -117,34 +118,30 @@ def _nothing_new(
     logs = {name: open_table(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
     if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
         return None
-    stored = stored_files(table_of(logs["log_files"]))
+    stored = FileRows(table_of(logs["log_files"]))
     states = stored_states(table_of(logs["state_snapshots"], list(STATE_COLUMNS), filters=[("kind", "=", FILE)]))
     todo = plan_of(stored, states, discovery, file_options, oldest=oldest)
-    files = _files_as_stored(todo, stored, discovery, file_options)
-    if files is None:
+    present = _files_as_stored(todo, stored, discovery, file_options)
+    if present is None:
         return bytes_of(todo.read)
     run.run_number = 1 + max(row["run_number"] for row in rows)
-    return NothingChanged(before, files)
+    return NothingChanged(before, stored, present)
 
 
-def _files_as_stored(
-    todo: Plan, stored: Mapping[str, FileRow], discovery: Discovery, file_options: Mapping[str, FileOptions]
-) -> list[FileRow] | None:
-    """Rows of this input's files if all files are unchanged, else None."""
+def _files_as_stored(todo: Plan, stored: FileRows, discovery: Discovery, file_options: Mapping[str, FileOptions]) -> set[str] | None:
+    """Paths of this input's files if all files are unchanged, else None."""
     if not todo.is_empty:
         return None
-    stored_rows = [stored[todo.known[source.name]] for source in discovery.files]
-    for source, row in zip(discovery.files, stored_rows, strict=True):
-        if row["path"] == source.name and row["cluster_option"] != file_options[source.name].cluster:
+    options = dict(stored.columns("path", "cluster_option"))
+    for source in discovery.files:
+        if todo.known[source.name] == source.name and options[source.name] != file_options[source.name].cluster:
             return None
-    for skip in discovery.skipped:
-        if skip.name in todo.unread:
-            continue
+    refused = [skip for skip in discovery.skipped if skip.name not in todo.unread]
+    for skip in refused:
         row = stored.get(skip.name, {})
         if any(row.get(name) != value for name, value in refused_row(skip).items() if name not in ("cluster", "run_id")):
             return None
-        stored_rows.append(row)
-    return stored_rows
+    return {todo.known[source.name] for source in discovery.files} | {skip.name for skip in refused}
 
 
 def record_idle_run(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,12 +21,12 @@ from parsers.reading.reader import Discovery, FileOptions, ReadOptions, SourceFi
 from parsers.reading.resume import Start
 from parsers.sources.content_checkpoints import checkpoint_parts
 from parsers.sources.filesystems import ahead, map_concurrently
-from pipelines.analysis.cluster_naming import ClusterNames
+from pipelines.analysis.cluster_naming import HINT_COLUMNS, ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.log_file_rows import log_file_row, refused_row
-from pipelines.analysis.stages import name_files
-from pipelines.jobs.ingest.file_rows import FileRow, bytes_of, plan_of, stored_files
+from pipelines.jobs.ingest.file_rows import FileRow, FileRows, bytes_of, clusters_of, plan_of
 from pipelines.jobs.ingest.read_batch import Reading, Sources, read
 from pipelines.jobs.ingest.read_plan import Plan
+from pipelines.jobs.overlay import Overlay
 from pipelines.jobs.registry.resume_states import (
     FILE,
     STATE_COLUMNS,
@@ -50,6 +50,8 @@ from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.spark_diff import Watch
 from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
+
+Values = TypeVar("Values", bound=Overlay[Any])
 
 _BEFORE_ALL = -1
 
@@ -98,12 +100,12 @@ class ChangedScope:
 class IngestResult:
     """The result of an ingest.
 
-    `known` are all rows of `log_files` afterwards, `files` those of this input. `scopes` are the rows that may have
-    changed, by table, and `ledger` the paths with changed rows in `log_files`.
+    `known` are all rows of `log_files` afterwards, `present` the paths of those of this input. `scopes` are the rows that
+    may have changed, by table, and `ledger` the paths with changed rows in `log_files`.
     """
 
-    known: list[FileRow] = field(default_factory=list)
-    files: list[FileRow] = field(default_factory=list)
+    known: FileRows = field(default_factory=FileRows)
+    present: set[str] = field(default_factory=set)
     touched: ChangedScope = field(default_factory=ChangedScope)
     read: list[str] = field(default_factory=list)
     changes: dict[str, RowChanges] = field(default_factory=dict)
@@ -128,7 +130,7 @@ def ingest(
 
     `forget` removes content that no input has; with `oldest` only if it is older.
     """
-    stored = stored_files(warehouse.read_arrow("log_files"))
+    stored = FileRows(warehouse.read_arrow("log_files"))
     file_options = options.of_files(discovery.files)
     states = stored_states(warehouse.read_arrow("state_snapshots", scopes.equals("kind", FILE), STATE_COLUMNS))
 
@@ -147,7 +149,7 @@ def ingest(
         done = _Ingest(warehouse, reading, file_options, stamp, block_bytes, stored, states).do()
         done.missed = reading.missed
         if forget:
-            done.touched.whole |= {row["cluster"] for row in stored.values()}
+            done.touched.whole |= clusters_of(stored)
         return done
     finally:
         if reading.records is not None:
@@ -161,9 +163,9 @@ class _Ingest:
     file_options: Mapping[str, FileOptions]
     stamp: WriteStamp
     block_bytes: int
-    stored: dict[str, FileRow]
-    states: dict[str, str]
-    files: dict[str, FileRow] = field(default_factory=dict)
+    stored: FileRows
+    states: Overlay[str]
+    files: FileRows = field(default_factory=FileRows)
     names: ClusterNames = field(default_factory=ClusterNames)
     done: IngestResult = field(default_factory=IngestResult)
 
@@ -178,29 +180,30 @@ class _Ingest:
     def do(self) -> IngestResult:
         done, todo = self.done, self.todo
         fresh, states = self._read_reports()
-        self.files = self._after(fresh)
-        self.names = name_files(self.files.values())
-        done.known = list(self.files.values())
+        done.known = self.files = self._after(fresh)
+        self.names = name_clusters(ClusterHint(path, option, tuple(ids or ())) for path, option, ids in self.files.columns(*HINT_COLUMNS))
+        for path, cluster in list(self.files.columns("path", "cluster")):
+            if cluster != self.names.cluster_of(path):
+                self.files[path] = self.files[path] | {"cluster": self.names.cluster_of(path)}
         done.read = [source.name for source, _ in todo.read]
         places = _Places(todo, self.stored, self.files)
         if places.any:
             self._replace_records(places)
         self._replace_states(states)
         self._replace_files()
-        present_files = {todo.known.get(source.name, source.name) for source in self.discovery.files} | {
-            skip.name for skip in self.discovery.skipped
-        }
-        done.files = [row for path, row in self.files.items() if path in present_files]
+        present = {todo.known.get(source.name, source.name) for source in self.discovery.files}
+        done.present = (present | {skip.name for skip in self.discovery.skipped}) & self.files.keys()
         return done
 
-    def _read_reports(self) -> tuple[dict[str, FileRow], dict[str, str]]:
+    def _read_reports(self) -> tuple[dict[str, FileRow], Overlay[str]]:
         """Rows of `log_files` for the files read, and texts of all files' states afterwards."""
         todo = self.todo
-        states = {todo.renamed.get(path, path): state for path, state in self.states.items() if path not in todo.gone}
+        states = moved(self.states, todo)
         for source in self.discovery.files:
             if not source.is_plain and source.name in states:  # the path may have belonged to an uncompressed file before
                 left = without_start(parse_state(states.pop(source.name)))
-                states |= {source.name: state_text(left)} if left is not None else {}
+                if left is not None:
+                    states[source.name] = state_text(left)
         former = {new: old for old, new in todo.renamed.items()}
         texts = {source.name: self.states.get(former.get(source.name, source.name)) for source, _ in todo.read}
         before = {name: parse_state(text) if text is not None else None for name, text in texts.items()}
@@ -224,19 +227,20 @@ class _Ingest:
                 states[source.name] = text
         return rows, states
 
-    def _after(self, fresh: Mapping[str, FileRow]) -> dict[str, FileRow]:
+    def _after(self, fresh: Mapping[str, FileRow]) -> FileRows:
         """All rows of `log_files` by path after this run, not yet with clusters."""
         todo = self.todo
-        stored_rows = {path: row for path, row in self.stored.items() if path not in todo.gone}
-        files = {path: dict(row) for path, row in stored_rows.items() if not row["file_id"]}
-        for path, row in stored_rows.items():
-            if row["file_id"]:
-                name = todo.renamed.get(path, path)
-                files[name] = row | {"path": name, "size_bytes": todo.sizes.get(name, row["size_bytes"])}
-        refused = {skip.name: refused_row(skip) for skip in self.discovery.skipped if skip.name not in todo.unread}
-        files |= refused | dict(fresh)
-        for path in todo.known.keys() & files.keys():
-            files[path]["cluster_option"] = self.file_options[path].cluster
+        files = moved(self.stored, todo)
+        for new in todo.renamed.values():
+            files[new] = files[new] | {"path": new}
+        for path, size in todo.sizes.items():
+            files[path] = files[path] | {"size_bytes": size}
+        files.update({skip.name: refused_row(skip) for skip in self.discovery.skipped if skip.name not in todo.unread})
+        files.update(fresh)
+        options = {path: self.file_options[path].cluster for path in todo.known.keys() & files.keys()}
+        for path, option in list(files.columns("path", "cluster_option")):
+            if path in options and option != options[path]:
+                files[path] = files[path] | {"cluster_option": options[path]}
         return files
 
     def _replace_records(self, places: _Places) -> None:
@@ -256,10 +260,10 @@ class _Ingest:
             rows = self._frames(places, names)
         touched = self.done.touched
         if warehouse.is_empty("events"):
-            touched.whole |= {row["cluster"] for row in self.files.values()}
+            touched.whole |= clusters_of(self.files)
         touched.whole |= places.other_clusters
         # Facts of a cluster are removed with the last of its files.
-        touched.whole |= {row["cluster"] for row in self.stored.values()} - {row["cluster"] for row in self.files.values()}
+        touched.whole |= clusters_of(self.stored) - clusters_of(self.files)
         for table, wanted in rows.items():
             unit, position = (self.block_bytes, "block_number") if table == "unknown_in_files" else (1, "byte_offset")
             scope = self.done.scopes[table] = places.scope(position, unit)
@@ -301,12 +305,12 @@ class _Ingest:
         for cluster, group, event, at in changed:
             self.done.touched.note(cluster, group, event, at)
 
-    def _replace_states(self, states: Mapping[str, str]) -> None:
-        clusters = {path: row["cluster"] for path, row in self.stored.items()}
+    def _replace_states(self, states: Overlay[str]) -> None:
+        clusters = dict(self.stored.columns("path", "cluster"))
         changed = {
-            path: text
-            for path, text in states.items()
-            if self.states.get(path) != text or clusters.get(path) != self.files[path]["cluster"]
+            path: states[path]
+            for path, cluster in self.files.columns("path", "cluster")
+            if path in states and (clusters.get(path) != cluster or (path in states.changed and self.states.get(path) != states[path]))
         }
         gone = self.states.keys() - states.keys()
         if changed or gone:
@@ -317,7 +321,7 @@ class _Ingest:
 
     def _replace_files(self) -> None:
         files, stored = self.files, self.stored
-        changed = [row for path, row in files.items() if stored.get(path) != row]
+        changed = [row for path, row in files.changed.items() if stored.get(path) != row]
         gone = stored.keys() - files.keys()
         self.done.changes["log_files"] = RowChanges()
         if changed or gone:
@@ -327,13 +331,23 @@ class _Ingest:
             self.done.changes["log_files"] = self.warehouse.replace("log_files", rows, self.stamp, scope)
 
 
+def moved(values: Values, todo: Plan) -> Values:
+    """Values by path after the plan: some gone, some under new names."""
+    after = values.copy()
+    for path in todo.gone & after.keys():
+        del after[path]
+    taken = {new: after.pop(old) for old, new in todo.renamed.items() if old in after}
+    after.update(taken)
+    return after
+
+
 class _Places:
     """The stored rows affected by a plan.
 
     `kept` rows stay under some path; all others in the scope are replaced.
     """
 
-    def __init__(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
+    def __init__(self, todo: Plan, stored: FileRows, files: FileRows) -> None:
         self.kept: list[CarriedContent] = []
         self.tails: dict[str, int] = {}
         self.starts: dict[str, tuple[str, Start]] = {}
@@ -347,9 +361,9 @@ class _Places:
                 self._keep(stored, old, new)
         self._place_changed(todo, stored, files)
         self.paths = self._files | self.tails.keys()
-        self.clusters = {row["cluster"] for part in (stored, files) for path, row in part.items() if path in self.paths}
+        self.clusters = {cluster for part in (stored, files) for path, cluster in part.columns("path", "cluster") if path in self.paths}
 
-    def _place_tails(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
+    def _place_tails(self, todo: Plan, stored: FileRows, files: FileRows) -> None:
         """Set the start of files that are read from a position on."""
         former = {new: old for old, new in todo.renamed.items()}
         for source, start in todo.read:
@@ -362,26 +376,28 @@ class _Places:
             else:
                 self._keep(stored, old, source.name, start.offset)
 
-    def _place_changed(self, todo: Plan, stored: Mapping[str, FileRow], files: Mapping[str, FileRow]) -> None:
+    def _place_changed(self, todo: Plan, stored: FileRows, files: FileRows) -> None:
         """Files that belong to another cluster or node than before."""
         read = {source.name for source, _ in todo.read}
-        for path, row in stored.items():
+        after = {path: (cluster, node) for path, cluster, node in files.columns("path", "cluster", "node")}
+        for path, file_id, *before in stored.columns("path", "file_id", "cluster", "node"):
             new = todo.renamed.get(path, path)
-            if path in todo.gone or new not in files or not row["file_id"]:
+            if path in todo.gone or new not in after or not file_id:
                 continue
             # A change of a file's cluster or node affects all of its records.
-            if row["cluster"] != files[new]["cluster"]:
-                self.other_clusters |= {row["cluster"], files[new]["cluster"]}
+            (cluster, node), (cluster_after, node_after) = before, after[new]
+            if cluster != cluster_after:
+                self.other_clusters |= {cluster, cluster_after}
                 if new == path and path not in read:
                     self._keep(stored, path, path)
-            elif row["node"] != files[new]["node"]:
-                self.other_clusters.add(row["cluster"])
+            elif node != node_after:
+                self.other_clusters.add(cluster)
 
-    def _keep(self, stored: Mapping[str, FileRow], old: str, new: str, upto: int | None = None) -> None:
+    def _keep(self, stored: FileRows, old: str, new: str, upto: int | None = None) -> None:
         content = stored[old]["file_id"]
         self.kept.append(CarriedContent(old, content, new, upto))
         # A killed run may have renamed the rows already, unless they belong to other content with the same beginning.
-        if stored.get(new, {}).get("file_id") != content:
+        if new not in stored or stored[new]["file_id"] != content:
             self.kept.append(CarriedContent(new, content, new, upto))
         self._files |= {old, new}
 
@@ -389,7 +405,7 @@ class _Places:
     def any(self) -> bool:
         return bool(self._files or self.tails)
 
-    def before(self, states: Mapping[str, str]) -> dict[str, int]:
+    def before(self, states: Overlay[str]) -> dict[str, int]:
         """Greatest time in the earlier part of each file, if it has one."""
         times = {path: parse_state(states[old])["report"]["last_at"] for path, (old, _) in self.starts.items()}
         return {path: at for path, at in times.items() if at is not None}

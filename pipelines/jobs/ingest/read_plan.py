@@ -20,7 +20,7 @@ from parsers.sources import filesystems
 from parsers.sources.compression import READ_ERROR
 from parsers.sources.content_checkpoints import Checkpoint, head_hashes, length_if_begins_as
 from parsers.sources.files import IDENTITY_BYTES, UNREADABLE, SkippedFile, content_length
-from pipelines.jobs.registry.resume_states import parse_state
+from pipelines.jobs.registry.resume_states import State, parse_state
 
 _LITTLE_BYTES = 16 << 20
 
@@ -29,8 +29,8 @@ _LITTLE_BYTES = 16 << 20
 class KnownFile:
     """Content read by an earlier run.
 
-    `start` is where reading can continue. `is_cut` is True if reading ended early by an error of the store or of the
-    enclosing archive, which may be gone now.
+    `is_cut` is True if reading ended early by an error of the store or of the enclosing archive, which may be gone now.
+    `states` are texts by path; few files are compared by their state, so it is parsed when needed.
     """
 
     path: str
@@ -38,13 +38,26 @@ class KnownFile:
     size_bytes: int
     bytes_read: int
     options_id: str | None
-    start: Start | None = None
-    checkpoints: tuple[Checkpoint, ...] = ()
     is_cut: bool = False
     content_bytes: int | None = None
     """End of the content before trailing zero bytes, as in a preallocated file."""
     zeros: int = 0
     """Number of leading zero bytes, as in `SourceFile`."""
+    states: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def start(self) -> Start | None:
+        """Where reading can continue."""
+        state = self._state()
+        return Start(state["offset"], state["line"]) if state.get("offset") else None
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Hashes at some places of the content."""
+        return tuple((at, digest) for at, digest in self._state().get("checkpoints", ()))
+
+    def _state(self) -> State:
+        return parse_state(self.states.get(self.path, "{}"))
 
     @property
     def end(self) -> int:
@@ -284,16 +297,17 @@ def _length_if_same(file: KnownFile, source: SourceFile, *, reads_anew: bool = F
     return content_end(source, source.size_bytes) if hollow else length
 
 
-def known_files(rows: Iterable[Mapping[str, Any]], states: Mapping[str, str]) -> list[KnownFile]:
-    """Known content from rows of `log_files`, and texts of states by path."""
-    return [_known(row, parse_state(states.get(row["path"], "{}"))) for row in rows if row["file_id"]]
+KNOWN_COLUMNS = ("path", "file_id", "size_bytes", "bytes_read", "options_id", "status", "reason")
+"""Columns of `log_files` that `known_files` takes."""
 
 
-def _known(row: Mapping[str, Any], state: Mapping[str, Any]) -> KnownFile:
-    start = Start(state["offset"], state["line"]) if state.get("offset") else None
-    checkpoints = tuple((at, digest) for at, digest in state.get("checkpoints", ()))
-    cut = row["status"] != "ok" and (row["reason"] or "").startswith(READ_ERROR)
-    sizes = (row["size_bytes"] or 0, row["bytes_read"] or 0)
-    return KnownFile(
-        row["path"], row["file_id"], *sizes, row["options_id"], start, checkpoints, cut, state.get("end"), state.get("zeros", 0)
-    )
+def known_files(rows: Iterable[Sequence[Any]], states: Mapping[str, str]) -> list[KnownFile]:
+    """Known content from values of `KNOWN_COLUMNS`, and texts of states by path."""
+    return [_known(row, states) for row in rows if row[1]]
+
+
+def _known(row: Sequence[Any], states: Mapping[str, str]) -> KnownFile:
+    path, file_id, size_bytes, bytes_read, options_id, status, reason = row
+    state = parse_state(states.get(path, "{}"))
+    is_cut = status != "ok" and (reason or "").startswith(READ_ERROR)
+    return KnownFile(path, file_id, size_bytes or 0, bytes_read or 0, options_id, is_cut, state.get("end"), state.get("zeros", 0), states)

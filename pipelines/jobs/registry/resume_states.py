@@ -16,6 +16,7 @@ from parsers.reading.file_reports import join_parts
 from parsers.reading.reader import SourceFile
 from parsers.reading.resume import Start, content_end, is_whole_at
 from parsers.sources.content_checkpoints import Checkpoint, checkpoints
+from pipelines.jobs.overlay import Overlay
 from pipelines.schema.tables import without_run
 from pipelines.versions import catalogue_version, model_version
 
@@ -27,12 +28,17 @@ Part = Mapping[str, Any]
 STATE_COLUMNS = ("subject", "state")
 
 
-def stored_states(rows: pa.Table) -> dict[str, str]:
+def stored_states(rows: pa.Table) -> Overlay[str]:
     """Texts of states by subject, from these columns of the table.
 
     There may be many files, and few of them are read again: `parse_state` reads a text where it is needed.
     """
-    return dict(zip(*(rows[name].to_pylist() for name in STATE_COLUMNS), strict=True))
+    texts = rows["state"]
+
+    def text(place: int) -> str:
+        return str(texts[place].as_py())
+
+    return Overlay(rows["subject"].to_pylist(), text)
 
 
 def parse_state(text: str) -> State:

@@ -8,7 +8,7 @@ by then stay. The rules are in `pipelines.transforms`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -27,7 +27,7 @@ from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from parsers.redaction.pseudonyms import Redaction
 from pipelines.analysis.stages import LAYOUT_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
-from pipelines.jobs.ingest.file_rows import FileRow
+from pipelines.jobs.ingest.file_rows import FileRow, FileRows
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.registry.resume_states import CLUSTER, State, state_rows, state_text
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of, with_partitions
@@ -111,15 +111,19 @@ class ReplayResult:
     """Messages about clusters whose facts could not be learned."""
 
 
+_FILE_COLUMNS = ("cluster", "file_id", "path", "node", "kind", "system", "last_at")
+"""Columns of `log_files` that a replay needs."""
+
+
 @contextmanager
 def replay(
-    warehouse: Warehouse, files: Iterable[FileRow], touched: ChangedScope, states: Mapping[str, State], options: ReplayOptions
+    warehouse: Warehouse, files: FileRows, touched: ChangedScope, states: Mapping[str, State], options: ReplayOptions
 ) -> Iterator[ReplayResult]:
     """Replay the changes. The rows are cached until the caller is done.
 
     `files` are all rows of `log_files`, `states` the inputs of the clusters' stored verdicts.
     """
-    work = _Replay(warehouse, list(files), touched, dict(states), options)
+    work = _Replay(warehouse, files, touched, dict(states), options)
     try:
         yield work.do()
     finally:
@@ -130,7 +134,7 @@ def replay(
 @dataclass(slots=True)
 class _Replay:
     warehouse: Warehouse
-    files: list[FileRow]
+    files: FileRows
     touched: ChangedScope
     states: dict[str, State]
     options: ReplayOptions
@@ -151,7 +155,8 @@ class _Replay:
 
     def do(self) -> ReplayResult:
         clusters = self.touched.clusters
-        rows = [row for row in self.files if row["cluster"] in clusters and row["file_id"]]
+        values = self.files.columns(*_FILE_COLUMNS)
+        rows = [dict(zip(_FILE_COLUMNS, row, strict=True)) for row in values if row[0] in clusters and row[1]]
         facts = facts_of(self.warehouse, clusters, rows, self.options.assume, self.failures)
         fingerprints = {cluster: fingerprint_of(_without_end(facts_of_cluster)) for cluster, facts_of_cluster in facts.items()}
         changed = {cluster for cluster in facts if self.states.get(cluster, {}).get("facts") != fingerprints[cluster]}

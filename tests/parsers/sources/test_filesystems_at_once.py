@@ -13,6 +13,7 @@ from parsers.reading.reader import Discovery, ReadOptions, find_files
 from parsers.sources import filesystems as places
 from parsers.sources.content_checkpoints import checkpoints
 from pipelines.jobs.ingest.read_plan import KnownFile, plan
+from pipelines.jobs.registry.resume_states import state_text
 
 LINE = "[2024-05-01 13:00:0%d,000] INFO [GroupCoordinator 1]: Starting up. (kafka.coordinator.group.GroupCoordinator)\n"
 FILES = 3
@@ -67,7 +68,14 @@ def test_files_of_a_store_are_looked_into_together(store: Slow, tmp_path: Path) 
 def test_files_that_have_grown_are_compared_together(store: Slow) -> None:
     before = found().files
     known = [
-        KnownFile(each.name, each.file_id, each.size_bytes, each.size_bytes, "", None, tuple(checkpoints(each, each.size_bytes)))
+        KnownFile(
+            each.name,
+            each.file_id,
+            each.size_bytes,
+            each.size_bytes,
+            "",
+            states={each.name: state_text({"checkpoints": list(checkpoints(each, each.size_bytes))})},
+        )
         for each in before
     ]
     for each in before:

@@ -13,7 +13,7 @@ import pytest
 
 from parsers.reading.reader import ReadOptions, find_files
 from pipelines.analysis.log_file_rows import options_id
-from pipelines.jobs.ingest.file_rows import plan_of
+from pipelines.jobs.ingest.file_rows import FileRows, plan_of
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.operations.alerts import AlertOptions, send_new
 from tests.conftest import LONG
@@ -41,7 +41,9 @@ def row(path: Path, last_at: int | None) -> dict[str, Any]:
 
 def planned(stored: dict[str, dict[str, Any]], here: Path, oldest: int | None = None) -> Plan:
     found = find_files([str(here)])
-    return plan_of(stored, {}, found, ReadOptions().of_files(found.files), oldest=oldest)
+    rows = FileRows()
+    rows.update(stored)
+    return plan_of(rows, {}, found, ReadOptions().of_files(found.files), oldest=oldest)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from parsers.sources import filesystems as places
 from parsers.sources.content_checkpoints import checkpoints
 from parsers.sources.inspection import Inspection
 from pipelines.jobs.ingest.read_batch import Sources, read
-from pipelines.jobs.ingest.read_plan import KnownFile, Plan, known_files, plan
+from pipelines.jobs.ingest.read_plan import KNOWN_COLUMNS, KnownFile, Plan, known_files, plan
 from pipelines.jobs.registry.resume_states import state_text
 
 BLOCK = 8192
@@ -109,7 +109,8 @@ class Ledger:
         for path, file in self.files.items():
             if path not in todo.gone:
                 name = todo.renamed.get(path, path)
-                files[name] = replace(file, path=name, size_bytes=todo.sizes.get(name, file.size_bytes))
+                size = todo.sizes.get(name, file.size_bytes)
+                files[name] = replace(file, path=name, size_bytes=size, states={name: file.states[path]})
         rows = {todo.renamed.get(path, path): dict(held) for path, held in self.rows.items() if path not in todo.gone}
         assert len(files) == len(self.files) - len(todo.gone)
         for part in reading.records.files if reading.records is not None else ():
@@ -125,7 +126,7 @@ class Ledger:
             places = checkpoints(source, end) if source.is_plain else part.report["checkpoints"]
             state = {"checkpoints": places} | ({"offset": last.offset, "line": last.line} if last else {})
             state |= ({"end": end} if end < length else {}) | {"zeros": source.zeros}
-            [files[source.name]] = known_files([row], {source.name: state_text(state)})
+            [files[source.name]] = known_files([[row[name] for name in KNOWN_COLUMNS]], {source.name: state_text(state)})
         self.files, self.rows = files, rows
         return reading.missed
 
