@@ -48,11 +48,15 @@ def groupscope(*arguments: object) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def published(warehouse: Path) -> dict[str, int]:
-    """Version of each table in the last published run."""
+def published(warehouse: Path | str, options: dict[str, str] | None = None) -> dict[str, int]:
+    """Version of each table in the last published run.
+
+    `options` are those of an object store.
+    """
     from deltalake import DeltaTable
 
-    runs = DeltaTable(str(warehouse / TABLES["runs"].path)).to_pyarrow_table(columns=["run_number", "status", "table_versions"]).to_pylist()
+    table = DeltaTable(f"{warehouse}/{TABLES['runs'].path}", storage_options=options)
+    runs = table.to_pyarrow_table(columns=["run_number", "status", "table_versions"]).to_pylist()
     last = max((run for run in runs if run["status"] == "published"), key=lambda run: run["run_number"])
     return dict(last["table_versions"])
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.crash_points import crash_point
 from pipelines.schema.tables import Column, Table
 from pipelines.warehouse.arrow_diff import Key, cast_to_schema, drop_keys, restricted
 from pipelines.warehouse.arrow_files import files_of
@@ -106,6 +107,7 @@ def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Author, repla
     try:
         if rows.num_rows:
             pq.write_table(rows, file, compression="snappy", store_schema=False)
+            crash_point(f"within {table.name}")
         put_commit(folder, version, _actions(log, table, rows, author, file, {name: sizes[name] for name in replaced}))
         is_committed = True
     except FileExistsError:

@@ -11,17 +11,19 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote, urlencode, urlsplit
 
 import pytest
 from pyarrow import fs
 
+from tests.cluster.http_proxy import Request, proxy
 from tests.servers import free_port, serving
 
 S3PROXY, HADOOP_AWS = "org.gaul:s3proxy:3.1.0", "org.apache.hadoop:hadoop-aws:3.5.0"
 AZURITE, HADOOP_AZURE = "azurite@3.37.0", "org.apache.hadoop:hadoop-azure:3.5.0"
-FAKE_GCS = "github.com/fsouza/fake-gcs-server@v1.56.1"
+FAKE_GCS, HADOOP_GCP = "github.com/fsouza/fake-gcs-server@v1.56.1", "org.apache.hadoop:hadoop-gcp:3.5.0"
 MINI_HDFS, JUNIT = "org.apache.hadoop:hadoop-client-minicluster:3.5.0", "org.junit.jupiter:junit-jupiter-api:5.13.4"
 # Spark lacks these for s3a: hadoop-aws, and the SDK in one jar.
 SDK = "hadoop-aws,bundle,analyticsaccelerator-s3,wildfly-openssl"
@@ -55,8 +57,8 @@ class ObjectStore:
 
     logs: str
     """URI of the logs."""
-    lake: str | None
-    """URI of warehouses; None where the server does not take what delta-rs writes."""
+    lake: str
+    """URI of warehouses."""
     settings: Mapping[str, str]
     artifact: str | None = None
     """Maven artifact of Spark's driver; None where Spark has it."""
@@ -113,27 +115,32 @@ def azure(folder: Path, sample: Path) -> Iterator[ObjectStore]:
 
 @contextlib.contextmanager
 def google(folder: Path, sample: Path) -> Iterator[ObjectStore]:
-    """Server of Google Cloud Storage's interface, which refuses uploads as delta-rs sends them."""
+    """Server of Google Cloud Storage's interface."""
     program = _go(FAKE_GCS, folder / "gcs")
-    port = free_port()
+    server, port = free_port(), free_port()
     shutil.copytree(sample, folder / "seed" / "logs" / "kafka")
-    command = [
-        str(program),
-        "-scheme",
-        "http",
-        "-host",
-        "127.0.0.1",
-        "-port",
-        str(port),
-        "-backend",
-        "memory",
-        "-data",
-        str(folder / "seed"),
-    ]
-    with serving(command, port, folder / "gcs.log", wait_seconds=WAIT_SECONDS):
-        settings = {"storage.root.url": f"http://127.0.0.1:{port}/", "auth.type": "UNAUTHENTICATED", "project.id": "local"}
+    (folder / "seed" / "lake").mkdir()
+    address = f"127.0.0.1:{port}"
+    options = {"scheme": "http", "host": "127.0.0.1", "port": str(server), "backend": "memory", "data": str(folder / "seed")}
+    options |= {"public-host": address, "external-url": f"http://{address}"}
+    command = [str(program), *(part for name, value in options.items() for part in (f"-{name}", value))]
+    with serving(command, server, folder / "gcs.log", wait_seconds=WAIT_SECONDS), proxy(port, server, as_json_upload):
+        settings = {"storage.root.url": f"http://{address}/", "auth.type": "UNAUTHENTICATED", "project.id": "local"}
         of_hadoop = {f"spark.hadoop.fs.gs.{name}": value for name, value in settings.items()}
-        yield ObjectStore("gs://logs/kafka", None, of_hadoop)
+        yield ObjectStore("gs://logs/kafka", "gs://lake/groupscope", of_hadoop, HADOOP_GCP)
+
+
+def as_json_upload(request: Request) -> Request:
+    """An upload of the XML interface as one of the JSON interface, the only one that fake-gcs-server has.
+
+    delta-rs uses the XML interface.
+    """
+    bucket, _, name = urlsplit(request.path).path.lstrip("/").partition("/")
+    if request.method != "PUT" or not name or bucket in {"storage", "upload"}:
+        return request
+    generation = next((value for header, value in request.headers.items() if header.lower() == "x-goog-if-generation-match"), None)
+    query = {"uploadType": "media", "name": unquote(name)} | ({} if generation is None else {"ifGenerationMatch": generation})
+    return replace(request, method="POST", path=f"/upload/storage/v1/b/{bucket}/o?{urlencode(query)}")
 
 
 @contextlib.contextmanager

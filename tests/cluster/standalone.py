@@ -161,11 +161,18 @@ def submit(made: Cluster, environment: Path, place: Path, *options: str) -> subp
     )
 
 
-def kill_executor(made: Cluster, process: subprocess.Popen[str]) -> int:
-    """Kill an executor of a running job after it started; return its id."""
+def kill_executor(made: Cluster, process: subprocess.Popen[str], pause_seconds: float = 0.0) -> int | None:
+    """Kill an executor of a running job some time after it started; return its id.
+
+    None if the job ended before.
+    """
     while process.poll() is None:
         for executor in made.reading():
-            os.kill(executor, signal.SIGKILL)
-            return executor
+            time.sleep(pause_seconds)
+            if process.poll() is not None:
+                return None
+            with contextlib.suppress(ProcessLookupError):  # Spark may have ended it
+                os.kill(executor, signal.SIGKILL)
+                return executor
         time.sleep(0.05)
     raise RuntimeError(f"the job ended before it had an executor: {process.communicate()[1][-4000:]}")

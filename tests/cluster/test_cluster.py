@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.standalone import cluster, kill_executor, pack_environment, submit
 from tests.crash.loop import OF_RUNS
+from tests.crash.lost_executors import write_logs
 from tests.pipelines.site import Site
 
 pytestmark = [
@@ -19,10 +19,10 @@ pytestmark = [
 ]
 
 
-def test_a_cluster_gives_the_rows_of_one_machine_although_it_loses_an_executor(samples: Path, tmp_path: Path) -> None:
+def test_a_cluster_gives_the_rows_of_one_machine_although_it_loses_an_executor(tmp_path: Path) -> None:
     here, there = Site(tmp_path / "here"), Site(tmp_path / "there")
     for site in (here, there):
-        shutil.copytree(samples / "kafka" / "1.1.1" / "poll-timeout", site.logs)
+        write_logs(site.logs)
     with cluster(tmp_path / "cluster") as made:
         process = submit(made, pack_environment(tmp_path), there.place, "--input", "logs", "--warehouse", "warehouse", "--json")
         killed = kill_executor(made, process)

@@ -1,11 +1,14 @@
 """Kills runs of the job and compares the tables after the next one: `python -m tests.crash`.
 
-    --seeds N        places at which the log is cut (default 5); every named point is tried with each
-    --first N        the first of these seeds (default 0, with which the kills at random times and the pairs are, too)
+    --seeds N        places at which the log is cut (default 5), with odd ones also rotated; every named point is tried with each
+    --first N        the first of these seeds (default 0)
     --points TEXT    only points that hold this text
-    --random N       kills at random times (default 100)
+    --random N       kills at random times (default 100): a third anywhere, a third after the first table, a third after the last
     --concurrent N   pairs of runs started at once (default 20)
-    --connect        runs are clients of one server of Spark Connect, which goes on when they are killed
+    --full-disk N    runs whose disk is too small (default 0); needs root, which mounts disks in memory
+    --failing-store N  runs on an object store that fails 5 % of the requests (default 0)
+    --executors N    runs on a standalone cluster that lose executors at random times (default 0)
+    --connect        killed runs are clients of one server of Spark Connect, which goes on when they are killed
 
 Every line is one case; it ends with 1 where the tables of any differ. All of it takes hours where each run starts a JVM, and
 a fraction of that with --connect.
@@ -18,28 +21,31 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from tests.crash import loop
+from tests.crash import full_disk, loop
 from tests.crash.started import Starter, alone, clients
 
-Case = tuple[str, list[str]]
+Case = tuple[str, list[str], str]
+"""What was done, what is wrong, and under what it is counted."""
 
 
 def main() -> int:
     """Run the requested cases; return the number of differences."""
     asked = _arguments()
-    failed = done = 0
+    failed, counted = 0, Counter[str]()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, _starter(asked, Path(folder)) as start:
-        for name, wrong in _cases(asked, Path(folder), start):
-            done += 1
+    with tempfile.TemporaryDirectory() as folder:
+        for name, wrong, kind in _all_cases(asked, Path(folder)):
+            counted[kind] += 1
             failed += bool(wrong)
             sys.stdout.write(f"{name}: {'; '.join(wrong) or 'equal'}\n")
             sys.stdout.flush()
-    sys.stdout.write(f"{done} cases, {failed} differ, {time.monotonic() - began:.0f} s\n")
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counted.items()))
+    sys.stdout.write(f"{counted.total()} cases ({kinds}), {failed} differ, {time.monotonic() - began:.0f} s\n")
     return 1 if failed else 0
 
 
@@ -50,6 +56,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--points", default="")
     parser.add_argument("--random", type=int, default=100)
     parser.add_argument("--concurrent", type=int, default=20)
+    parser.add_argument("--full-disk", type=int, default=0)
+    parser.add_argument("--failing-store", type=int, default=0)
+    parser.add_argument("--executors", type=int, default=0)
     parser.add_argument("--connect", action="store_true")
     return parser.parse_args()
 
@@ -58,22 +67,43 @@ def _starter(asked: argparse.Namespace, folder: Path) -> AbstractContextManager[
     return clients(folder) if asked.connect else nullcontext(alone)
 
 
+def _all_cases(asked: argparse.Namespace, folder: Path) -> Iterator[Case]:
+    if asked.seeds or asked.random or asked.concurrent or asked.full_disk:
+        with _starter(asked, folder) as start:
+            yield from _cases(asked, folder, start)
+    if asked.failing_store:
+        from tests.crash import failing_store
+
+        for name, wrong in failing_store.cases(folder / "store", asked.failing_store):
+            yield name, wrong, "on a store that fails"
+    if asked.executors:
+        from tests.crash import lost_executors
+
+        for name, wrong in lost_executors.cases(folder / "cluster", asked.executors):
+            yield name, wrong, "with lost executors"
+
+
 def _cases(asked: argparse.Namespace, folder: Path, start: Starter) -> Iterator[Case]:
     places = loop.in_place(folder)
-    for seed in range(asked.first, asked.first + max(asked.seeds, 1)):
+    seeds = max(asked.seeds, 1)
+    for number, seed in enumerate(range(asked.first, asked.first + seeds)):
         stage = loop.Stage.make(folder / f"seed-{seed}", seed, start)
-        began = time.monotonic()
-        named = loop.points(stage, next(places))
-        length = time.monotonic() - began
-        if seed == 0:
-            draw = random.Random(0)  # noqa: S311 - the same cases each time
-            for pause in (draw.choice([0.0, 0.0, draw.uniform(0, length)]) for _ in range(asked.concurrent)):
-                yield f"two at once, {pause:.2f} s apart", loop.two_at_once(stage, next(places), pause)
-            for seconds in (draw.uniform(0, length) for _ in range(asked.random)):
-                yield f"killed after {seconds:.2f} s", loop.killed_after(stage, next(places), seconds)
+        whole = loop.course(stage, next(places))
+        draw = random.Random(seed)  # noqa: S311 - the same cases each time
+        for pause in (draw.choice([0.0, 0.0, draw.uniform(0, whole.length)]) for _ in range(number, asked.concurrent, seeds)):
+            yield f"two at once, {pause:.2f} s apart", loop.two_at_once(stage, next(places), pause), "pairs at once"
+        for kill in range(number, asked.random, seeds):
+            since = (None, whole.tables[0], whole.tables[-1])[kill // seeds % 3]
+            seconds = draw.uniform(0, whole.length - (0 if since is None else whole.seconds[since]))
+            done = loop.killed_after(stage, whole, next(places), seconds, since)
+            yield f"killed {seconds:.2f} s after {since or 'its start'}", list(done.wrong), f"killed {done.moment.value}"
+        for disk in range(number, asked.full_disk, seeds):
+            said, wrong = full_disk.filled(stage, next(places), draw, is_first=disk // seeds % 2 == 0)
+            yield said, wrong, "on a full disk"
         if asked.seeds:
-            for point in (point for point in named if asked.points in point):
-                yield f"seed {seed}, killed {point}", loop.killed_at(stage, next(places), point)
+            for point in (point for point in whole.seconds if asked.points in point):
+                done = loop.killed_at(stage, whole, next(places), point)
+                yield f"seed {seed}, killed {point}", list(done.wrong), f"killed {done.moment.value}"
 
 
 if __name__ == "__main__":

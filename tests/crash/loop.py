@@ -1,7 +1,8 @@
 """Killed runs, each followed by another: the tables must show no trace.
 
 Processes are real, and so is the kill: SIGKILL of the driver at a named point of the run (`pipelines.crash_points`) or
-at a random time. The killed run reads a log that ends within a line; then the log is completed.
+at a random time. The log of the first run ends within a line; until the killed one it has grown and, with odd seeds,
+been rotated.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from pipelines.crash_points import CRASH_AT, TRACE
@@ -26,6 +28,17 @@ LOG = Path("broker-1") / "server.log"
 BUSY = 6
 # Subjects of gates and times of checkpoints depend on when runs took place.
 OF_RUNS = ("quality_results", "group_snapshots", "cluster_snapshots")
+_NOT_OF_DATA = ("entry", "quality_results", "published")
+_LOOK_AGAIN_SECONDS = 0.005
+
+
+class Moment(Enum):
+    """When a run was killed, by the tables that it had committed."""
+
+    BEFORE_TABLES = "before the first table"
+    AMONG_TABLES = "after the first table"
+    AFTER_TABLES = "after the last table"
+    ENDED = "after its end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +54,13 @@ class Stage:
         cut, whole = Site(place / "cut"), Site(place / "whole")
         for site in (cut, whole):
             shutil.copytree(SAMPLE, site.logs)
-        text = (SAMPLE / LOG).read_bytes()
-        (cut.logs / LOG).write_bytes(text[: random.Random(seed).randrange(len(text) // 4, len(text) - 200)])  # noqa: S311
+        text, draw = (SAMPLE / LOG).read_bytes(), random.Random(seed)  # noqa: S311 - the same logs each time
+        end = draw.randrange(len(text) // 4, len(text) - 200)
+        (cut.logs / LOG).write_bytes(text[:end])
+        if seed % 2:
+            rotated = text.index(b"\n", draw.randrange(end, len(text) - 1)) + 1
+            (whole.logs / f"{LOG}.1").write_bytes(text[:rotated])
+            (whole.logs / LOG).write_bytes(text[rotated:])
         for site in (cut, whole):
             code, said = start(site, {}).ended()
             if code not in (GOOD, SOME_REJECTED):  # the truncated last line is rejected
@@ -53,8 +71,12 @@ class Stage:
         """A warehouse of the truncated log, with the whole log beside it."""
         site = Site(place)
         shutil.copytree(self.cut.place, place)
-        shutil.copy(self.whole.logs / LOG, site.logs / LOG)
+        self.grow(site)
         return site
+
+    def grow(self, site: Site) -> None:
+        """Complete the logs."""
+        shutil.copytree(self.whole.logs, site.logs, dirs_exist_ok=True)
 
     def differences(self, site: Site) -> list[str]:
         """Tables with rows that differ from those of an undisturbed run."""
@@ -62,35 +84,83 @@ class Stage:
         return [name for name in wanted if name not in OF_RUNS and found[name] != wanted[name]]
 
 
-def points(stage: Stage, place: Path) -> list[str]:
-    """The named points reached by a run, in order."""
-    site = stage.begin(place)
-    trace = place / "trace"
-    code, said = stage.start(site, {TRACE: str(trace)}).ended()
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Points that an undisturbed run reaches, in order, with the seconds from its start to each."""
+
+    seconds: dict[str, float]
+    length: float
+    tables: Sequence[str] = field(init=False)
+    """Points after commits of tables with data."""
+
+    def __post_init__(self) -> None:
+        after = [point for point in self.seconds if point.startswith("after ") and not point.endswith(_NOT_OF_DATA)]
+        object.__setattr__(self, "tables", after)
+
+    def moment(self, reached: Sequence[str]) -> Moment:
+        """When a run that reached these points was killed."""
+        if "after published" in reached:
+            return Moment.ENDED
+        if set(self.tables) <= set(reached):
+            return Moment.AFTER_TABLES
+        return Moment.AMONG_TABLES if set(self.tables) & set(reached) else Moment.BEFORE_TABLES
+
+
+def course(stage: Stage, place: Path) -> Course:
+    """Run undisturbed, and note when each named point is reached."""
+    site, began = stage.begin(place), time.monotonic()
+    seconds: dict[str, float] = {}
+    run = stage.start(site, _traced(site))
+    while not run.wait(_LOOK_AGAIN_SECONDS):
+        for point in _reached(site):
+            seconds.setdefault(point, time.monotonic() - began)
+    length = time.monotonic() - began
+    code, said = run.ended()
     if code:
         raise SystemExit(f"the run failed with {code}: {said[-4000:]}")
-    return list(dict.fromkeys(trace.read_text(encoding="utf-8").split("\n")[:-1]))
+    return Course({point: seconds.get(point, length) for point in _reached(site)}, length)
 
 
-def killed_at(stage: Stage, place: Path, point: str) -> list[str]:
-    """Kill a run at a point and run again; return the differences."""
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """When a run was killed, and what is wrong after the next one."""
+
+    moment: Moment
+    wrong: Sequence[str]
+
+
+def killed_at(stage: Stage, whole: Course, place: Path, point: str) -> Kill:
+    """Kill a run at a point and run again."""
     site = stage.begin(place)
-    code, said = stage.start(site, {CRASH_AT: point}).ended()
+    code, said = stage.start(site, {CRASH_AT: point, **_traced(site)}).ended()
     wrong = [] if code == -signal.SIGKILL else [f"the run was not killed: {code} {said[-500:]}"]
-    return wrong + _again(stage, site)
+    return Kill(whole.moment(_reached(site)), wrong + again(stage, site))
 
 
-def killed_after(stage: Stage, place: Path, seconds: float) -> list[str]:
-    """Kill a run after some time if it is still alive."""
+def killed_after(stage: Stage, whole: Course, place: Path, seconds: float, since: str | None = None) -> Kill:
+    """Kill a run some time after its start, or after it reached a point, if it is still alive, and run again."""
     site = stage.begin(place)
-    run = stage.start(site, {})
+    run = stage.start(site, _traced(site))
+    while since is not None and since not in _reached(site) and not run.wait(_LOOK_AGAIN_SECONDS):
+        pass
     if not run.wait(seconds):
         run.kill()
         run.ended()
-    return _again(stage, site)
+    return Kill(whole.moment(_reached(site)), again(stage, site))
 
 
-def _again(stage: Stage, site: Site) -> list[str]:
+def _traced(site: Site) -> dict[str, str]:
+    return {TRACE: str(site.place / "trace")}
+
+
+def _reached(site: Site) -> list[str]:
+    """Points reached by the traced run so far."""
+    trace = site.place / "trace"
+    return list(dict.fromkeys(trace.read_text(encoding="utf-8").split("\n")[:-1])) if trace.exists() else []
+
+
+def again(stage: Stage, site: Site) -> list[str]:
+    """Run once more; return what is wrong then."""
     code, said = stage.start(site, {}).ended()
     return ([] if code == 0 else [f"the run after it ended with {code}: {said[-2000:]}"]) + stage.differences(site)
 

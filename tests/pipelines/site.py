@@ -64,8 +64,17 @@ class Site:
 
     def content(self) -> dict[str, list[str]]:
         """Rows of every published table, without the runs that wrote them."""
-        return {name: self._lines(name, version) for name, version in published(self.warehouse).items() if name != "quality_results"}
+        return content(self.warehouse)
 
-    def _lines(self, name: str, version: int) -> list[str]:
-        rows = self.table(name, version)
-        return sorted(json.dumps({**row, "run_id": None}, default=str, sort_keys=True) for row in rows)
+
+def content(warehouse: Path | str, options: dict[str, str] | None = None) -> dict[str, list[str]]:
+    """Rows of every published table as text, without the runs that wrote them.
+
+    `options` are those of an object store.
+    """
+    versions = {name: version for name, version in published(warehouse, options).items() if name != "quality_results"}
+    tables = {name: DeltaTable(f"{warehouse}/{TABLES[name].path}", version, storage_options=options) for name, version in versions.items()}
+    return {
+        name: sorted(json.dumps({**row, "run_id": None}, default=str, sort_keys=True) for row in table.to_pyarrow_table().to_pylist())
+        for name, table in tables.items()
+    }
