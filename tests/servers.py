@@ -6,7 +6,7 @@ import contextlib
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 
@@ -34,12 +34,18 @@ def serving(
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path, seconds: float) -> None:
+    if not wait_until_listening(port, seconds, lambda: process.poll() is None):
+        raise RuntimeError(f"the server did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
+
+
+def wait_until_listening(port: int, seconds: float, is_alive: Callable[[], bool] = lambda: True) -> bool:
+    """Wait until a server listens on a port; False on timeout or if it is dead."""
     until = time.monotonic() + seconds
-    while time.monotonic() < until and process.poll() is None:
+    while time.monotonic() < until and is_alive():
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
+            return True
         time.sleep(0.1)
-    raise RuntimeError(f"the server did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
+    return False
 
 
 def end(processes: Iterable[subprocess.Popen[bytes]], patience_seconds: float = 20) -> None:

@@ -6,6 +6,7 @@ profiles, roles of the machine.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -219,12 +220,17 @@ def _delta_azure(place: str, settings: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+_GOOGLE = "https://storage.googleapis.com"
+
+
 def _delta_gs(_: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    options = {"google_skip_signature": "true"} if settings.get("anonymous") else {}
-    if "endpoint_override" in settings:
-        options["google_base_url"] = f"{settings['scheme']}://{settings['endpoint_override']}"
-        options["allow_http"] = str(settings["scheme"] == "http").lower()
-    return options
+    has_endpoint = "endpoint_override" in settings
+    url = f"{settings['scheme']}://{settings['endpoint_override']}" if has_endpoint else _GOOGLE
+    options = {"allow_http": str(settings["scheme"] == "http").lower()} if has_endpoint else {}
+    if settings.get("anonymous"):  # unlike `google_skip_signature`, an account without OAuth may write too
+        account = {"gcs_base_url": url, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+        return options | {"google_service_account_key": json.dumps(account)}
+    return options | ({"google_base_url": url} if has_endpoint else {})
 
 
 _DELTA_ENDPOINTS = {"s3": _delta_s3, "azure": _delta_azure, "gs": _delta_gs}

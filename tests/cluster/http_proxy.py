@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
+import multiprocessing
 import random
 import socket
 import threading
+import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.servers import wait_until_listening
+
+_COUNTS, _WAIT_SECONDS = "/-/faults", 60.0
 _OF_ONE_CONNECTION = frozenset({"connection", "keep-alive", "transfer-encoding"})
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 
@@ -38,69 +44,98 @@ class Request:
     body: bytes
 
 
-Change = Callable[[Request], Request]
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a request, with its whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Translation:
+    """What a proxy changes: nothing, here."""
+
+    def request(self, request: Request) -> Request:
+        """The request that the server gets."""
+        return request
+
+    def answer(self, request: Request, answer: Answer) -> Answer:  # noqa: ARG002 - others need the request
+        """The answer that the client gets to its request."""
+        return answer
 
 
 @dataclass(slots=True)
 class Faults:
     """Random faults of a share of all requests, counted by kind."""
 
-    share: float
+    share: float = 0.0
     seed: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    _draw: random.Random = field(init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __post_init__(self) -> None:
-        self._draw = random.Random(self.seed)  # noqa: S311 - the same faults each time
+
+@contextlib.contextmanager
+def proxy(port: int, target: int, translation: Translation | None = None, faults: Faults | None = None) -> Iterator[None]:
+    """Serve on a port of this machine what another one serves.
+
+    In a process of its own, because a client in this one may hold Python's lock while it waits.
+    """
+    process = multiprocessing.get_context("spawn").Process(
+        target=_serve, args=(port, target, translation or Translation(), faults or Faults())
+    )
+    process.start()
+    try:
+        wait_until_listening(port, _WAIT_SECONDS)
+        yield
+        if faults is not None:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{_COUNTS}") as answer:
+                faults.counts.update(json.load(answer))
+    finally:
+        process.kill()
+        process.join()
+
+
+def _serve(port: int, target: int, translation: Translation, faults: Faults) -> None:
+    members = {"target": target, "translation": translation, "draw": _Draw(faults)}
+    ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), members)).serve_forever()
+
+
+class _Draw:
+    def __init__(self, faults: Faults) -> None:
+        self.counts = Counter[str]()
+        self._share, self._lock = faults.share, threading.Lock()
+        self._random = random.Random(faults.seed)  # noqa: S311 - the same faults each time
 
     def next(self) -> Fault | None:
         """Draw whether the next request meets a fault."""
         with self._lock:
-            fault = self._draw.choice(list(Fault)) if self._draw.random() < self.share else None
+            fault = self._random.choice(list(Fault)) if self._random.random() < self._share else None
             self.counts[fault.value if fault is not None else "passed"] += 1
             return fault
-
-
-@contextlib.contextmanager
-def proxy(port: int, target: int, change: Change | None = None, faults: Faults | None = None) -> Iterator[None]:
-    """Serve on a port of this machine what another one serves."""
-    handler = type(
-        "Handler", (_Handler,), {"target": target, "change": staticmethod(change or _unchanged), "faults": faults or Faults(0.0)}
-    )
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def _unchanged(request: Request) -> Request:
-    return request
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     target: int
-    change: Change
-    faults: Faults
+    translation: Translation
+    draw: _Draw
 
     def _pass_on(self) -> None:
+        if self.path == _COUNTS:
+            self._answer(Answer(200, {}, json.dumps(self.draw.counts).encode()))
+            return
         request = Request(self.command, self.path, dict(self.headers.items()), self._body())
-        fault = self.faults.next()
+        fault = self.draw.next()
         if fault is Fault.CUT:
             self._cut()
         elif fault is Fault.REFUSED:
-            self._answer(503, {"Content-Type": "application/xml"}, _SLOW_DOWN)
+            self._answer(Answer(503, {"Content-Type": "application/xml"}, _SLOW_DOWN))
         else:
-            status, headers, body = self._ask(type(self).change(request))
+            answer = self._ask(self.translation.request(request))
             if fault is Fault.UNANSWERED:
                 self._cut()
             else:
-                self._answer(status, headers, body)
+                self._answer(self.translation.answer(request, answer))
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_PATCH = _pass_on
 
@@ -115,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             pass
         return b"".join(parts)
 
-    def _ask(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
+    def _ask(self, request: Request) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=60)
         with contextlib.closing(connection):
             headers = {name: value for name, value in request.headers.items() if name.lower() not in {*_OF_ONE_CONNECTION, "expect"}}
@@ -126,18 +161,19 @@ class _Handler(BaseHTTPRequestHandler):
                 connection.putheader(name, value)
             connection.endheaders(request.body or None)
             answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read()
+            return Answer(answer.status, dict(answer.getheaders()), answer.read())
 
-    def _answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        self.send_response_only(status)
-        for name, value in headers.items():
-            if name.lower() not in {*_OF_ONE_CONNECTION, *(() if self.command == "HEAD" else ("content-length",))}:
+    def _answer(self, answer: Answer) -> None:
+        is_head = self.command == "HEAD"
+        self.send_response_only(answer.status)
+        for name, value in answer.headers.items():
+            if name.lower() not in {*_OF_ONE_CONNECTION, *(() if is_head else ("content-length",))}:
                 self.send_header(name, value)
-        if self.command != "HEAD" and status not in {204, 304}:
-            self.send_header("Content-Length", str(len(body)))
+        if not is_head and answer.status not in {204, 304}:
+            self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        if not is_head:
+            self.wfile.write(answer.body)
 
     def _cut(self) -> None:
         self.close_connection = True

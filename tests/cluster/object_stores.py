@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import unquote, urlencode, urlsplit
 
 import pytest
 from pyarrow import fs
 
-from tests.cluster.http_proxy import Request, proxy
+from tests.cluster.http_proxy import Answer, Request, Translation, proxy
 from tests.servers import free_port, serving
 
 S3PROXY, HADOOP_AWS = "org.gaul:s3proxy:3.1.0", "org.apache.hadoop:hadoop-aws:3.5.0"
@@ -124,23 +126,41 @@ def google(folder: Path, sample: Path) -> Iterator[ObjectStore]:
     options = {"scheme": "http", "host": "127.0.0.1", "port": str(server), "backend": "memory", "data": str(folder / "seed")}
     options |= {"public-host": address, "external-url": f"http://{address}"}
     command = [str(program), *(part for name, value in options.items() for part in (f"-{name}", value))]
-    with serving(command, server, folder / "gcs.log", wait_seconds=WAIT_SECONDS), proxy(port, server, as_json_upload):
+    with serving(command, server, folder / "gcs.log", wait_seconds=WAIT_SECONDS), proxy(port, server, JsonUploads()):
         settings = {"storage.root.url": f"http://{address}/", "auth.type": "UNAUTHENTICATED", "project.id": "local"}
         of_hadoop = {f"spark.hadoop.fs.gs.{name}": value for name, value in settings.items()}
         yield ObjectStore("gs://logs/kafka", "gs://lake/groupscope", of_hadoop, HADOOP_GCP)
 
 
-def as_json_upload(request: Request) -> Request:
-    """An upload of the XML interface as one of the JSON interface, the only one that fake-gcs-server has.
+class JsonUploads(Translation):
+    """Uploads of the XML interface as those of the JSON interface, the only ones that fake-gcs-server has.
 
     delta-rs uses the XML interface.
     """
-    bucket, _, name = urlsplit(request.path).path.lstrip("/").partition("/")
-    if request.method != "PUT" or not name or bucket in {"storage", "upload"}:
-        return request
-    generation = next((value for header, value in request.headers.items() if header.lower() == "x-goog-if-generation-match"), None)
-    query = {"uploadType": "media", "name": unquote(name)} | ({} if generation is None else {"ifGenerationMatch": generation})
-    return replace(request, method="POST", path=f"/upload/storage/v1/b/{bucket}/o?{urlencode(query)}")
+
+    def request(self, request: Request) -> Request:
+        """An upload, if it is one, as the other interface wants it."""
+        if not self._is_upload(request):
+            return request
+        bucket, name = self._target(request)
+        generation = next((value for header, value in request.headers.items() if header.lower() == "x-goog-if-generation-match"), None)
+        query = {"uploadType": "media", "name": name} | ({} if generation is None else {"ifGenerationMatch": generation})
+        return replace(request, method="POST", path=f"/upload/storage/v1/b/{bucket}/o?{urlencode(query)}")
+
+    def answer(self, request: Request, answer: Answer) -> Answer:
+        """The answer to an upload, with headers for the fields of its JSON."""
+        if not self._is_upload(request) or answer.status != HTTPStatus.OK:
+            return answer
+        fields = json.loads(answer.body)
+        return replace(answer, headers={**answer.headers, "ETag": fields["etag"], "x-goog-generation": str(fields["generation"])})
+
+    def _is_upload(self, request: Request) -> bool:
+        bucket, name = self._target(request)
+        return request.method == "PUT" and bool(name) and bucket not in {"storage", "upload"}
+
+    def _target(self, request: Request) -> tuple[str, str]:
+        bucket, _, name = unquote(urlsplit(request.path).path).lstrip("/").partition("/")
+        return bucket, name
 
 
 @contextlib.contextmanager

@@ -98,11 +98,13 @@ def test_a_google_server_of_ones_own_is_asked_without_an_account() -> None:
 
     assert seen == {"anonymous": True, "endpoint_override": "127.0.0.1:4443", "scheme": "http"}
     assert patience.total_seconds() < 60
-    assert stores.delta_options("gs://logs/kafka") == {
-        "google_skip_signature": "true",
-        "google_base_url": "http://127.0.0.1:4443",
-        "allow_http": "true",
+    options = stores.delta_options("gs://logs/kafka")
+    account = json.loads(options.pop("google_service_account_key"))
+    assert {name: account[name] for name in ("gcs_base_url", "disable_oauth")} == {
+        "gcs_base_url": "http://127.0.0.1:4443",
+        "disable_oauth": True,
     }
+    assert options == {"allow_http": "true"}
     assert not stores.untranslated(settings, ["gs://logs/kafka"])
 
 
