@@ -25,7 +25,7 @@ from tests.servers import free_port, serving
 
 S3PROXY, HADOOP_AWS = "org.gaul:s3proxy:3.1.0", "org.apache.hadoop:hadoop-aws:3.5.0"
 AZURITE, HADOOP_AZURE = "azurite@3.37.0", "org.apache.hadoop:hadoop-azure:3.5.0"
-FAKE_GCS, HADOOP_GCP = "github.com/fsouza/fake-gcs-server@v1.56.1", "org.apache.hadoop:hadoop-gcp:3.5.0"
+FAKE_GCS, GCS_CONNECTOR = "github.com/fsouza/fake-gcs-server@v1.56.1", "com.google.cloud.bigdataoss:gcs-connector:3.1.3:shaded"
 MINI_HDFS, JUNIT = "org.apache.hadoop:hadoop-client-minicluster:3.5.0", "org.junit.jupiter:junit-jupiter-api:5.13.4"
 # Spark lacks these for s3a: hadoop-aws, and the SDK in one jar.
 SDK = "hadoop-aws,bundle,analyticsaccelerator-s3,wildfly-openssl"
@@ -34,19 +34,21 @@ AZURE_ACCOUNT, AZURE_KEY = "local", base64.b64encode(b"local-secret-local-secret
 WAIT_SECONDS = 60.0
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>local</groupId><artifactId>jars</artifactId><version>1</version>
-<dependencies><dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency></dependencies></project>"""
+<dependencies><dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency></dependencies></project>"""
 
 
 def jars_of(artifact: str, folder: Path, only: str = "") -> list[Path]:
-    """An artifact with its dependencies, fetched and cached by Maven.
+    """An artifact, fetched and cached by Maven, with its dependencies unless it has them inside and says so (`:shaded`).
 
     Skips the test if Maven fails.
     """
     if shutil.which("mvn") is None:
         pytest.skip("no Maven")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pom.xml").write_text(_POM.format(*artifact.split(":")), encoding="utf-8")
-    chosen = [f"-DincludeArtifactIds={only}"] if only else []
+    *place, classifier = [*artifact.split(":"), ""][:4]
+    classified = f"<classifier>{classifier}</classifier>" if classifier else ""
+    (folder / "pom.xml").write_text(_POM.format(*place, classified), encoding="utf-8")
+    chosen = [f"-DincludeArtifactIds={only}"] if only else ["-DexcludeTransitive=true"] if classifier else []
     command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder / 'jars'}", *chosen]
     if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
         pytest.skip(f"{artifact} can't be fetched")
@@ -127,9 +129,18 @@ def google(folder: Path, sample: Path) -> Iterator[ObjectStore]:
     options |= {"public-host": address, "external-url": f"http://{address}"}
     command = [str(program), *(part for name, value in options.items() for part in (f"-{name}", value))]
     with serving(command, server, folder / "gcs.log", wait_seconds=WAIT_SECONDS), proxy(port, server, JsonUploads()):
-        settings = {"storage.root.url": f"http://{address}/", "auth.type": "UNAUTHENTICATED", "project.id": "local"}
+        settings = {
+            "impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+            "storage.root.url": f"http://{address}/",
+            "auth.type": "UNAUTHENTICATED",
+            "project.id": "local",
+            # Hadoop 3.5 has defaults with units, and another interface for reading ranges.
+            "block.size": str(64 << 20),
+            "inputstream.inplace.seek.limit": str(8 << 20),
+        }
         of_hadoop = {f"spark.hadoop.fs.gs.{name}": value for name, value in settings.items()}
-        yield ObjectStore("gs://logs/kafka", "gs://lake/groupscope", of_hadoop, HADOOP_GCP)
+        of_hadoop["spark.hadoop.parquet.hadoop.vectored.io.enabled"] = "false"
+        yield ObjectStore("gs://logs/kafka", "gs://lake/groupscope", of_hadoop, GCS_CONNECTOR)
 
 
 class JsonUploads(Translation):

@@ -98,7 +98,7 @@ def _cases(asked: argparse.Namespace, folder: Path, start: Starter) -> Iterator[
             done = loop.killed_after(stage, whole, next(places), seconds, since)
             yield f"killed {seconds:.2f} s after {since or 'its start'}", list(done.wrong), f"killed {done.moment.value}"
         for disk in range(number, asked.full_disk, seeds):
-            said, wrong = full_disk.filled(stage, next(places), draw, is_first=disk // seeds % 2 == 0)
+            said, wrong = full_disk.filled(stage, whole, next(places), draw, is_first=disk // seeds % 2 == 0)
             yield said, wrong, "on a full disk"
         if asked.seeds:
             for point in (point for point in whole.seconds if asked.points in point):

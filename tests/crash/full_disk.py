@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.exit_codes import CANNOT_WRITE, GOOD
-from tests.crash.loop import Stage, again
+from tests.crash.loop import Course, Stage, again, bytes_below
 from tests.pipelines.site import Site
 
 _ROOM_BYTES = 512 << 20
@@ -31,18 +31,13 @@ def _mount(place: Path, size_bytes: int, option: str = "") -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"{option}size={size_bytes // 1024}k", "tmpfs", str(place)], check=True)
 
 
-def bytes_below(place: Path) -> int:
-    """Bytes that files take on a disk."""
-    return sum(path.stat().st_blocks * 512 for path in place.rglob("*"))
-
-
-def filled(stage: Stage, place: Path, draw: random.Random, *, is_first: bool) -> tuple[str, list[str]]:
+def filled(stage: Stage, whole: Course, place: Path, draw: random.Random, *, is_first: bool) -> tuple[str, list[str]]:
     """Run with too little room for the tables, then again with enough.
 
     The first run of a warehouse, or the one after the log has grown. Returns the room and what is wrong afterwards.
     """
     kept = 0 if is_first else bytes_below(stage.cut.warehouse)
-    room = draw.randrange(4096, bytes_below(stage.whole.warehouse) - kept // 2)
+    room = draw.randrange(4096, bytes_below(stage.whole.warehouse) if is_first else whole.grown_bytes)
     site = Site(place)
     with small_disk(site.warehouse, kept + room):
         shutil.copytree(stage.whole.logs, site.logs)

@@ -86,10 +86,12 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Points that an undisturbed run reaches, in order, with the seconds from its start to each."""
+    """An undisturbed run: the points that it reaches in order, with the seconds from its start to each."""
 
     seconds: dict[str, float]
     length: float
+    grown_bytes: int
+    """Bytes that the warehouse takes more than before."""
     tables: Sequence[str] = field(init=False)
     """Points after commits of tables with data."""
 
@@ -118,7 +120,13 @@ def course(stage: Stage, place: Path) -> Course:
     code, said = run.ended()
     if code:
         raise SystemExit(f"the run failed with {code}: {said[-4000:]}")
-    return Course({point: seconds.get(point, length) for point in _reached(site)}, length)
+    grown = bytes_below(site.warehouse) - bytes_below(stage.cut.warehouse)
+    return Course({point: seconds.get(point, length) for point in _reached(site)}, length, grown)
+
+
+def bytes_below(place: Path) -> int:
+    """Bytes that files take on a disk."""
+    return sum(path.stat().st_blocks * 512 for path in place.rglob("*"))
 
 
 @dataclass(frozen=True, slots=True)
