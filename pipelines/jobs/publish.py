@@ -25,11 +25,11 @@ def publish(warehouse: Warehouse, rows: ReplayResult, stamp: WriteStamp) -> dict
     """Replace the replayed rows table by table, and record the states of clusters."""
 
     def replaced(name: str) -> RowChanges:
-        return warehouse.replace(name, rows.local.get(name, rows.frames[name]), stamp, rows.scopes[name], count=rows.counts[name])
+        return warehouse.replace(name, rows.tables[name], stamp, rows.scopes[name], count=rows.counts[name])
 
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
-        writes = {name: pool.submit(replaced, name) for name in rows.frames}
+        writes = {name: pool.submit(replaced, name) for name in rows.tables}
         for write in wait(writes.values(), return_when=FIRST_EXCEPTION).done:
             write.result()
     finally:  # if one write failed or the run is interrupted, the others need not begin

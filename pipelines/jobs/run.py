@@ -40,6 +40,7 @@ from pipelines.versions import catalogue_version, model_version, product_version
 from pipelines.warehouse.damage import set_damaged_aside
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from pipelines.jobs.ingest.ingest import ChangedScope, IngestResult
@@ -358,30 +359,40 @@ class _Job:
     def _check_silver(self, results: list[Result], ingested: IngestResult, *, covers_all: bool) -> None:
         """The gate between silver and gold, for changed rows, or all with `covers_all`."""
         from pipelines.quality.gate import run_gate, stop_if_failed
-        from pipelines.warehouse import arrow_diff
 
-        spark, frames, counts = self.warehouse.spark, {}, {}
+        tables: dict[str, DataFrame | pa.Table] = {}
+        counts: dict[str, int] = {}
         for name in ("log_files", "rejected_records", "unknown_in_files", "events"):
             if not covers_all and name not in ingested.scopes:
                 continue
             scope = None if covers_all else ingested.scopes[name]
             local_rows = self.warehouse.local_rows(name, scope)
-            frames[name] = self.warehouse.read_frame(name, scope) if local_rows is None else arrow_diff.to_frame(spark, local_rows)
-            counts[name] = frames[name].count() if local_rows is None else local_rows.num_rows
-        if not frames:
+            if local_rows is None:
+                frame = self.warehouse.read_frame(name, scope)
+                tables[name], counts[name] = frame, frame.count()
+            else:
+                tables[name], counts[name] = local_rows, local_rows.num_rows
+        if not tables:
             return
         self.checker.result()
         whole = {} if covers_all else self._whole(ingested.ledger)
-        results += run_gate("silver", frames, counts, self.options.thresholds, whole, self.seen)
+        results += run_gate("silver", tables, counts, self.options.thresholds, whole, self._pages(), self.warehouse.spark)
         stop_if_failed(results)
 
-    def _whole(self, changed: set[str]) -> dict[str, DataFrame]:
+    def _pages(self) -> list[Validation] | None:
+        """Where validations are collected, if pages are wanted of them."""
+        return None if self.options.data_docs is None else self.seen
+
+    def _whole(self, changed: set[str]) -> dict[str, DataFrame | pa.Table]:
         """The ledger, and all rows of the files with a changed row in it."""
         from pipelines.warehouse.predicates import among
 
-        tables = ("rejected_records", "unknown_in_files", "events") if changed else ()
-        rows = {name: self.warehouse.read_frame(name, among("file", changed)) for name in tables}
-        return {"log_files": self.warehouse.read_frame("log_files"), **rows}
+        scopes = dict.fromkeys(("rejected_records", "unknown_in_files", "events") if changed else (), among("file", changed))
+        whole: dict[str, DataFrame | pa.Table] = {}
+        for name, scope in {"log_files": None, **scopes}.items():
+            local_rows = self.warehouse.local_rows(name, scope)
+            whole[name] = self.warehouse.read_frame(name, scope) if local_rows is None else local_rows
+        return whole
 
     def _replay_and_write(self, files: FileRows, touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
@@ -423,9 +434,9 @@ class _Job:
         """The gate before publication, for the rows to be written."""
         from pipelines.quality.gate import run_gate, stop_if_failed
 
-        if rows.frames:
+        if rows.tables:
             self.checker.result()
-            results += run_gate("gold", rows.frames, rows.counts, self.options.thresholds, rows.whole, self.seen)
+            results += run_gate("gold", rows.tables, rows.counts, self.options.thresholds, rows.whole, self._pages(), self.warehouse.spark)
             stop_if_failed(results)
 
     def _record(self, results: list[Result], stamp: WriteStamp) -> None:

@@ -19,6 +19,7 @@ from pipelines.schema.tables import Table
 
 _OTHERS = re.compile(r"\bgroupscope_(\w+)")
 CRITICAL, WARNING = "critical", "warning"
+_IN_SET, _TRUE = "ExpectColumnValuesToBeInSet", {"value_set": [True]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Check:
     """One expectation.
 
     `kind` names a class of Great Expectations, `arguments` are those of the class. `name` is unique within a table and
-    does not change with thresholds. If `holds` is given, the expectation is about a column with this SQL expression.
+    does not change with thresholds. If `holds` is given, the expectation is about a column with this SQL expression. Rules
+    have a `condition` that no row may meet.
     """
 
     name: str
@@ -35,6 +37,14 @@ class Check:
     column: str | None = None
     severity: str = CRITICAL
     holds: str | None = None
+    condition: str | None = None
+
+    @property
+    def as_column(self) -> Check:
+        """The same rule about a column, if it is one that queries other tables."""
+        if self.condition is None or self.holds is not None:
+            return self
+        return dataclasses.replace(self, kind=_IN_SET, arguments=_TRUE, holds=_holds(self.condition))
 
     @property
     def others(self) -> frozenset[str]:
@@ -79,7 +89,7 @@ def _declared(table: Table) -> Iterator[Check]:
             yield Check(f"{column.name} is never null", "ExpectColumnValuesToNotBeNull", {"column": column.name}, column.name)
         if column.values:
             arguments = {"column": column.name, "value_set": list(column.values)}
-            yield Check(f"{column.name} is one of the words for it", "ExpectColumnValuesToBeInSet", arguments, column.name)
+            yield Check(f"{column.name} is one of the words for it", _IN_SET, arguments, column.name)
         if column.least is not None or column.greatest is not None:
             bounds = {"column": column.name, "min_value": column.least, "max_value": column.greatest}
             yield Check(f"{column.name} is within its range", "ExpectColumnValuesToBeBetween", bounds, column.name)
@@ -108,5 +118,9 @@ def _rule(name: str, condition: str, severity: str = CRITICAL) -> Check:
     """
     if "SELECT" in condition:
         query = f"SELECT * FROM {{batch}} WHERE {condition}"  # noqa: S608 - the condition comes from our own data
-        return Check(name, "UnexpectedRowsExpectation", {"unexpected_rows_query": query}, severity=severity)
-    return Check(name, "ExpectColumnValuesToBeInSet", {"value_set": [True]}, severity=severity, holds=f"coalesce(NOT ({condition}), true)")
+        return Check(name, "UnexpectedRowsExpectation", {"unexpected_rows_query": query}, severity=severity, condition=condition)
+    return Check(name, _IN_SET, _TRUE, severity=severity, holds=_holds(condition), condition=condition)
+
+
+def _holds(condition: str) -> str:
+    return f"coalesce(NOT ({condition}), true)"

@@ -2,8 +2,9 @@
 
 Great Expectations validates each table once, which counts the failures of all checks. Only failed checks are repeated,
 for samples of the failing rows. The library takes seconds to import, so it is imported when needed. It runs several
-Spark queries for each table, however small, which would double the duration of a gate. So one query fetches the few
-rows with the results of their rules, and the library validates them in this process.
+Spark queries for each table, however small, which would double the duration of a gate. So it validates few rows in this
+process: where all tables are in the driver, DuckDB computes the results of their rules; else one query of Spark fetches
+them. Failures are always shown by Spark.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from models.ids import make_id
 from pipelines.errors import GateFailed
 from pipelines.quality.checks import CRITICAL, Check, checks_of
+from pipelines.quality.local_rules import VIEW, LocalTables, held_by_rule
 from pipelines.schema.tables import TABLES, Table
 from pipelines.warehouse import arrow_diff
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 SAMPLE_ROWS = 5
 """Number of sample rows for a failed check."""
@@ -40,7 +44,9 @@ _QUICK = {"result_format": "BOOLEAN_ONLY"}
 # Queries return their rows only with the format COMPLETE (200 at most); for other checks it would return all rows.
 _QUERY = "UnexpectedRowsExpectation"
 _DETAILS = ("SUMMARY", "COMPLETE")
-_NOT_NULL = "ExpectColumnValuesToNotBeNull"
+_NOT_NULL, _IN_SET = "ExpectColumnValuesToNotBeNull", "ExpectColumnValuesToBeInSet"
+_UNIQUE = ("ExpectColumnValuesToBeUnique", "ExpectCompoundColumnsToBeUnique")
+_VALUE = "value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,32 +108,97 @@ class Validation:
 
 def run_gate(
     gate: str,
-    frames: Mapping[str, DataFrame],
+    tables: Mapping[str, DataFrame | pa.Table],
     counts: Mapping[str, int],
     limits: Mapping[str, float] | None = None,
-    whole: Mapping[str, DataFrame] | None = None,
+    whole: Mapping[str, DataFrame | pa.Table] | None = None,
     seen: list[Validation] | None = None,
+    spark: SparkSession | None = None,
 ) -> list[Result]:
-    """Check each frame by the suite of its table.
+    """Check each table by its suite.
 
-    `counts` are the frames' rows; a frame without rows passes. Rules may compare tables: each table is available as the
-    view `groupscope_<table>`. If a frame holds part of its table, `whole` has everything that rules of other tables may
-    need; a table missing in the gate is empty. `seen` collects the library's results for pages.
+    `counts` are the tables' rows; a table without rows passes. Rules may compare tables: each is available as the view
+    `groupscope_<table>`. If only part of a table is checked, `whole` has everything that rules of other tables may need; a
+    table missing in the gate is empty. `seen` collects the library's results for pages. `spark` is needed for Arrow tables.
     """
-    views = {**frames, **(whole or {})}
-    for name in {other for table in frames for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
-        views[name] = arrow_diff.to_frame(next(iter(frames.values())).sparkSession, TABLES[name].arrow_schema().empty_table())
-    for name, frame in views.items():
-        frame.createOrReplaceTempView(f"groupscope_{name}")
+    views = {**tables, **(whole or {})}
+    for name in {other for table in tables for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
+        views[name] = TABLES[name].arrow_schema().empty_table()
+    passed = _passed_in_process(gate, tables, views, limits, seen) if sum(counts.values()) <= arrow_diff.LOCAL_ROWS_MAX else None
+    if passed is not None:
+        return passed
+    session = spark or next(rows.sparkSession for rows in views.values() if not isinstance(rows, pa.Table))
+    frames = {name: arrow_diff.to_frame(session, rows) if isinstance(rows, pa.Table) else rows for name, rows in views.items()}
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(VIEW.format(name))
     try:
+        checked = {name: arrow_diff.to_frame(session, rows) if isinstance(rows, pa.Table) else rows for name, rows in tables.items()}
         return [
             result
-            for name, frame in frames.items()
+            for name, frame in checked.items()
             for result in _checked(TABLES[name], gate, frame, counts[name], limits, [] if seen is None else seen)
         ]
     finally:
-        for name, frame in views.items():
-            frame.sparkSession.catalog.dropTempView(f"groupscope_{name}")
+        for name in frames:
+            session.catalog.dropTempView(VIEW.format(name))
+
+
+def _passed_in_process(
+    gate: str,
+    tables: Mapping[str, DataFrame | pa.Table],
+    views: Mapping[str, DataFrame | pa.Table],
+    limits: Mapping[str, float] | None,
+    seen: list[Validation] | None,
+) -> list[Result] | None:
+    """Check tables in the driver; None if some are elsewhere, or if any check fails."""
+    local_views = {name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}
+    local_tables = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
+    if len(local_views) + len(local_tables) < len(views) + len(tables):
+        return None
+    checks = {name: checks_of(TABLES[name], limits) for name in local_tables}
+    with LocalTables(local_views) as known:
+        if not all_hold({name: rows for name, rows in local_tables.items() if rows.num_rows}, known, checks):
+            return None
+        if seen is not None:
+            for name, rows in local_tables.items():
+                validated = _validated_in_process(TABLES[name], known, rows, checks[name]) if rows.num_rows else None
+                seen.append(Validation(gate, name, validated, {_rule_column(check): check.name for check in checks[name]}))
+    return [Result(name, gate, check, True, rows.num_rows, 0) for name, rows in local_tables.items() for check in checks[name]]
+
+
+def all_hold(tables: Mapping[str, pa.Table], known: LocalTables, checks: Mapping[str, Sequence[Check]]) -> bool:
+    """Validate all checks of all tables together, by kind.
+
+    The library takes 20 ms for each expectation, and there are hundreds.
+    """
+    import pandas as pd
+
+    values: dict[str, list[pd.Series[Any]]] = {}
+    for name, rows in tables.items():
+        as_columns = [check.as_column for check in checks[name]]
+        required = [check.arguments["column"] for check in as_columns if check.kind == _NOT_NULL]
+        unique = [_looked_at(check) for check in as_columns if check.kind in _UNIQUE]
+        rules = {_rule_column(check): check.holds for check in map(held_by_rule, as_columns) if check.holds}
+        frame = known.frame(rows, [], required, rules)
+        values.setdefault(_NOT_NULL, []).extend(frame[column] for column in required)
+        values.setdefault(_IN_SET, []).extend(frame[column] for column in rules)
+        values.setdefault(_UNIQUE[0], []).extend(known.keys(name, rows, columns) for columns in unique)
+    for kind, columns in values.items():
+        expected = Check(kind, kind, {"column": _VALUE, **({"value_set": [True]} if kind == _IN_SET else {})})
+        frame = pd.concat(columns, ignore_index=True).to_frame(_VALUE)
+        if not _ask("all", frame, [expected], _QUICK)[0].success:
+            return False
+    return True
+
+
+def _validated_in_process(table: Table, known: LocalTables, rows: pa.Table, checks: list[Check]) -> Any:
+    """The library's result for rows in the driver, check by check."""
+    as_columns = [check.as_column for check in checks]
+    kinds = _kinds_by_column([check for check in as_columns if not check.holds])
+    presence = [name for name, of_column in kinds.items() if of_column == {_NOT_NULL}]
+    rules = {_rule_column(check): check.holds for check in as_columns if check.holds}
+    frame = known.frame(rows, [name for name in kinds if name not in presence], presence, rules)
+    return _ask(table.name, frame, as_columns, _QUICK)[0]
 
 
 def _checked(
@@ -183,8 +254,8 @@ def _validate(table: Table, gate: str, frame: DataFrame, count: int, checks: lis
     frame = _with_rules(frame, checks)
     arrow_checks = [check for check in checks if check.kind != _QUERY] if count <= arrow_diff.LOCAL_ROWS_MAX else []
     chosen_checks = [check for check in checks if check.kind == _QUERY] if arrow_checks else checks
-    result_sets = [_ask(table, _brought(frame, arrow_checks), arrow_checks, _QUICK)] if arrow_checks else []
-    result_sets += [_ask(table, frame, chosen_checks, _QUICK)] if chosen_checks else []
+    result_sets = [_ask(table.name, _brought(frame, arrow_checks), arrow_checks, _QUICK)] if arrow_checks else []
+    result_sets += [_ask(table.name, frame, chosen_checks, _QUICK)] if chosen_checks else []
     answers = {name: answer for _, results in result_sets for name, answer in results.items()}
     failed = [check for check in checks if not answers[check.name].success]
     details = {name: answer for form in _DETAILS for name, answer in _sample_failures(table, frame, failed, form).items()}
@@ -216,17 +287,21 @@ def _brought(frame: DataFrame, checks: list[Check]) -> pd.DataFrame:
     """Fetch the columns needed by these checks to this process."""
     from pyspark.sql import functions as F
 
-    wanted_columns: dict[str, set[str]] = {}
-    for check in checks:
-        for name in _looked_at(check):
-            wanted_columns.setdefault(name, set()).add(check.kind)
-
     def wanted(name: str, kinds: set[str]) -> Column:
         # Texts may be long, and most checks only need to know whether they are null.
         return F.when(F.col(name).isNotNull(), True) if kinds == {_NOT_NULL} else _comparable(frame, name)
 
-    columns = (wanted(name, kinds).alias(name) for name, kinds in wanted_columns.items())
+    columns = (wanted(name, kinds).alias(name) for name, kinds in _kinds_by_column(checks).items())
     return frame.select(*columns).toArrow().to_pandas(integer_object_nulls=True)
+
+
+def _kinds_by_column(checks: Iterable[Check]) -> dict[str, set[str]]:
+    """Kinds of checks by the column that they look at."""
+    kinds: dict[str, set[str]] = {}
+    for check in checks:
+        for name in _looked_at(check):
+            kinds.setdefault(name, set()).add(check.kind)
+    return kinds
 
 
 def _looked_at(check: Check) -> list[str]:
@@ -267,10 +342,10 @@ def _expectation(library: Any, check: Check) -> Any:
 def _sample_failures(table: Table, frame: DataFrame, failed: list[Check], form: str) -> dict[str, Any]:
     checks = [check for check in failed if (check.kind == _QUERY) == (form == "COMPLETE")]
     details = {"result_format": form, "partial_unexpected_count": SAMPLE_ROWS, "unexpected_index_column_names": list(table.key)}
-    return _ask(table, frame, checks, details)[1] if checks else {}
+    return _ask(table.name, frame, checks, details)[1] if checks else {}
 
 
-def _ask(table: Table, frame: DataFrame | pd.DataFrame, checks: list[Check], result_format: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _ask(name: str, frame: DataFrame | pd.DataFrame, checks: list[Check], result_format: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Validate; return the library's result, and its answers by name of check.
 
     An exception inside a check is a bug and is raised.
@@ -279,18 +354,18 @@ def _ask(table: Table, frame: DataFrame | pd.DataFrame, checks: list[Check], res
     source = library.spark if hasattr(frame, "sparkSession") else library.pandas
     if source is library.spark:
         source.get_execution_engine().spark = frame.sparkSession  # the engine keeps the first session, which may be dead
-    asset = source.add_dataframe_asset(name=f"{table.name}-{len(source.assets)}")
+    asset = source.add_dataframe_asset(name=f"{name}-{len(source.assets)}")
     try:
         batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
         wanted = [_expectation(library.expectations, check) for check in checks]
-        validated = batch.validate(library.suite(name=table.name, expectations=wanted), result_format=result_format)
+        validated = batch.validate(library.suite(name=name, expectations=wanted), result_format=result_format)
     finally:
         source.delete_asset(asset.name)
     answers = {answer.expectation_config.meta["name"]: answer for answer in validated.results}
-    for name, answer in answers.items():
+    for check, answer in answers.items():
         raised = _exception(answer.exception_info)
         if raised:
-            raise RuntimeError(f"{table.name}: {name}: {raised}")
+            raise RuntimeError(f"{name}: {check}: {raised}")
     return validated, answers
 
 

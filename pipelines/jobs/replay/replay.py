@@ -87,9 +87,8 @@ class ReplayResult:
     `states` are those of clusters, as rows.
     """
 
-    frames: Mapping[str, DataFrame]
-    local: Mapping[str, pa.Table]
-    """Rows in the driver, for tables with few of them."""
+    tables: Mapping[str, DataFrame | pa.Table]
+    """Rows, in the driver for tables with few of them."""
     counts: Mapping[str, int]
     scopes: Mapping[str, Scope]
     states: pa.Table
@@ -99,7 +98,7 @@ class ReplayResult:
     """Number of groups replayed separately, without those of whole clusters."""
     resumed: int
     """Number of groups resumed from a checkpoint."""
-    whole: Mapping[str, DataFrame] = field(default_factory=dict)
+    whole: Mapping[str, DataFrame | pa.Table] = field(default_factory=dict)
     """Rebalances after the run, including stored ones named by replayed rows."""
     snapshots: Mapping[str, tuple[DataFrame | pa.Table, Scope]] = field(default_factory=dict)
     """New checkpoints by table, and the stored ones they replace."""
@@ -181,16 +180,15 @@ class _Replay:
 
     def _replayed(self, states: pa.Table, gone: frozenset[str]) -> ReplayResult:
         spark = self.warehouse.spark
-        frames = {table: rows.frame(spark) for table, rows in self.rows.items()}
-        local = {table: rows.local for table, rows in self.rows.items() if rows.local is not None}
+        tables = {table: rows.frame(spark) if rows.local is None else rows.local for table, rows in self.rows.items()}
         counts = {table: rows.count for table, rows in self.rows.items()}
         ids = self._known_rebalances()
-        whole = {"rebalances": reduce(DataFrame.unionByName, ids)} if ids else {}
+        whole = {"rebalances": ids} if ids is not None else {}
         replayed, resumed = sum(map(len, self.groups.values())), len(self.snapshots.chosen)
         of_clusters = len(self.cluster_snapshots.chosen)
         unreadable, taken = self.snapshots.unreadable, self._taken()
         return ReplayResult(
-            frames, local, counts, self.scopes, states, gone, replayed, resumed, whole, taken, unreadable, of_clusters, self.failures
+            tables, counts, self.scopes, states, gone, replayed, resumed, whole, taken, unreadable, of_clusters, self.failures
         )
 
     def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, Scope]]:
@@ -291,15 +289,22 @@ class _Replay:
         """Stored rebalances of these clusters that were not replayed."""
         return among("cluster", self.touched.clusters) & ~self.scopes.get("rebalances", nothing())
 
-    def _known_rebalances(self) -> list[DataFrame]:
+    def _known_rebalances(self) -> DataFrame | pa.Table | None:
         """Ids of rebalances after the run: replayed ones, and stored ones that are named."""
-        column = "rebalance_id"
-        frames = [self.rows["rebalances"].frame(self.warehouse.spark).select(column)] if "rebalances" in self.rows else []
+        columns, spark = ("rebalance_id",), self.warehouse.spark
+        replayed = self.rows.get("rebalances")
+        parts: list[DataFrame | pa.Table] = []
+        if replayed is not None:
+            parts.append(replayed.frame(spark).select(*columns) if replayed.local is None else replayed.local.select(columns))
         if not self.warehouse.is_empty("rebalances"):
             named = self._named_rebalances()
-            stay = self._staying() if named is None else self._staying() & among(column, named)
-            frames.append(self.warehouse.read_frame("rebalances", stay, (column,)))
-        return frames
+            stay = self._staying() if named is None else self._staying() & among(columns[0], named)
+            local_rows = self.warehouse.local_rows("rebalances", stay, columns)
+            parts.append(self.warehouse.read_frame("rebalances", stay, columns) if local_rows is None else local_rows)
+        local_parts = [part for part in parts if isinstance(part, pa.Table)]
+        if len(local_parts) == len(parts):
+            return pa.concat_tables(local_parts) if parts else None
+        return reduce(DataFrame.unionByName, [arrow_diff.to_frame(spark, part) if isinstance(part, pa.Table) else part for part in parts])
 
     def _named_rebalances(self) -> set[str] | None:
         """Rebalances named by rows of other tables, None if there are many."""

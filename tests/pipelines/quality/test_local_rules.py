@@ -1,0 +1,126 @@
+"""Rules of suites on rows in this process: what Spark says of the same rows."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines.quality.checks import checked_tables, checks_of
+from pipelines.quality.gate import Validation, all_hold, run_gate
+from pipelines.quality.local_rules import VIEW, LocalTables
+from pipelines.schema.tables import TABLES, without_run
+from pipelines.warehouse import arrow_diff
+from tests.pipelines.quality.test_gate import BROKEN, GOOD, row
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 60
+PLACE = "place"
+WORDS = ("a", "b", "Stable Dead", "Empty", "PreparingRebalance", "Assigning", "rocketmq", "classic", "open", "no_owner", "owned")
+FIELDS = '{"count": 2, "last_at_us": 5}'
+START = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def value(kind: pa.DataType, draw: random.Random) -> Any:
+    """A random value of a type, so often equal to another that rules between tables find something."""
+    if draw.random() < 0.15:
+        return None
+    if pa.types.is_timestamp(kind):
+        return START + timedelta(seconds=draw.randrange(3))
+    if pa.types.is_boolean(kind):
+        return draw.random() < 0.5
+    if pa.types.is_integer(kind):
+        return draw.randrange(-1, 4)
+    if pa.types.is_floating(kind):
+        return draw.choice([-0.5, 0.0, 0.5, 0.95, 1.5, math.nan])
+    if pa.types.is_list(kind):
+        return [value(kind.value_type, draw) for _ in range(draw.randrange(3))]
+    if pa.types.is_map(kind):
+        return [(key, draw.choice([0.25, 0.75])) for key in WORDS[: draw.randrange(3)]]
+    if pa.types.is_struct(kind):
+        return {field.name: value(field.type, draw) for field in kind}
+    return draw.choice([*WORDS, FIELDS])
+
+
+@cache
+def rows_of(name: str) -> pa.Table:
+    draw = random.Random(name)  # noqa: S311 - the same rows each time
+    schema = pa.schema([field.remove_metadata() for field in without_run(name)])
+    columns = {field.name: [value(field.type, draw) for _ in range(ROWS)] for field in schema}
+    if "generation_before" in columns:
+        columns["cluster"] = columns["group"] = ["a"] * ROWS
+    return pa.table(columns, schema=schema).append_column(PLACE, pa.array(range(ROWS)))
+
+
+RULED = [name for name in checked_tables() if any(check.condition for check in checks_of(TABLES[name]))]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", RULED)
+def test_a_rule_says_the_same_of_each_row_in_both_engines(spark: SparkSession, name: str) -> None:
+    checks = [check for check in checks_of(TABLES[name]) if check.condition]
+    known = {table: rows_of(table) for table in {name, *(other for check in checks for other in check.others)}}
+    rules = {f"rule_{place}": check.as_column.holds or "" for place, check in enumerate(checks)}
+    with LocalTables(known) as local:
+        here = local.frame(known[name], [PLACE], [], rules)
+    for table, rows in known.items():
+        arrow_diff.to_frame(spark, rows).createOrReplaceTempView(VIEW.format(table))
+    for column, check in zip(rules, checks, strict=True):
+        condition = (check.condition or "").replace("{batch}", VIEW.format(name))
+        there = spark.sql(f"SELECT {PLACE} FROM {VIEW.format(name)} WHERE {condition}").collect()
+        assert set(here[PLACE][~here[column].astype(bool)]) == {row[PLACE] for row in there}, condition
+
+
+@pytest.mark.spark
+def test_tables_in_the_driver_pass_as_in_spark(spark: SparkSession) -> None:
+    tables = {name: TABLES[name].arrow_schema().empty_table().drop_columns(["run_id"]) for name in checked_tables()}
+    good = {column.name: None for column in TABLES["brokers"].columns if column.name != "run_id"}
+    good |= {"broker_id": "b", "cluster": "c", "system": "kafka", "broker": "1"}
+    tables["brokers"] = pa.Table.from_pylist([good], schema=tables["brokers"].schema)
+    counts = {name: rows.num_rows for name, rows in tables.items()}
+    frames = {name: arrow_diff.to_frame(spark, rows) for name, rows in tables.items()}
+    seen: list[Validation] = []
+    here, there = run_gate("gold", tables, counts, seen=seen, spark=spark), run_gate("gold", frames, counts)
+
+    assert here == there
+    assert [validation.table for validation in seen] == list(tables)
+
+
+def table_of(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=TABLES[name].arrow_schema()).drop_columns(["run_id"])
+
+
+BREAKS: list[list[dict[str, Any]]] = [
+    *([GOOD | change] for change, _ in BROKEN),
+    [GOOD | {"rebalance_id": "same"}, GOOD | {"rebalance_id": "same"}],
+    [GOOD | {"confidence": math.nan}],
+    [GOOD | {"confidence": -0.5}],
+    [GOOD | {"system": "strange"}],
+]
+
+
+@pytest.mark.parametrize("changes", BREAKS, ids=str)
+def test_one_broken_row_is_seen_in_this_process(changes: list[dict[str, Any]]) -> None:
+    checks = {"rebalances": checks_of(TABLES["rebalances"])}
+    good, broken = ([row(TABLES["rebalances"], **values) for values in rows] for rows in ([GOOD], changes))
+    for rows, expected in ((good, True), (broken, False)):
+        tables = {"rebalances": table_of("rebalances", rows)}
+        views = {"divergences": TABLES["divergences"].arrow_schema().empty_table(), **tables}
+        with LocalTables(views) as known:
+            assert all_hold(tables, known, checks) is expected
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["log_files", "rebalances"])
+def test_failures_of_tables_in_the_driver_are_shown_as_sparks_are(spark: SparkSession, name: str) -> None:
+    table = rows_of(name).slice(0, 12).drop_columns([PLACE])
+    frame = arrow_diff.to_frame(spark, table)
+
+    assert run_gate("gold", {name: table}, {name: 12}, spark=spark) == run_gate("gold", {name: frame}, {name: 12})
