@@ -1,0 +1,172 @@
+"""Members as requests show them, at the limits of their sessions."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.kafka.reconstruction import request_members
+from models.kafka.reconstruction.request_members import ASSUMED_SESSION_US, Membership, Peer, RequestSign
+from models.units import US_PER_MS
+from tests.models.kafka.reconstruction.lines import request
+
+NOW = 100_000_000
+SESSION_MS = 10_000
+SESSION_US = SESSION_MS * US_PER_MS
+HEARD = request("Heartbeat", NOW, member_id="a")
+SIGN = RequestSign(NOW, HEARD)
+
+
+def _joined(member_id: str, session_ms: int | None = SESSION_MS, instance_id: str | None = None) -> Membership:
+    membership = Membership()
+    membership.admit(member_id, request("JoinGroup", NOW, member_id=member_id, session_timeout_ms=session_ms, instance_id=instance_id), NOW)
+    return membership
+
+
+def test_a_new_generation_has_who_was_answered_or_a_member_before() -> None:
+    membership = _joined("a", instance_id="i")
+    membership.gone = {"a": SIGN}
+    answer = request("JoinGroup", NOW + 5, member_id="b", session_timeout_ms=20_000)
+
+    membership.start(["a", "b", "c"], [answer, request("JoinGroup", NOW + 5)], NOW + 6, is_complete=True)
+
+    assert list(membership.peers) == ["a", "b", "c"]
+    assert membership.peers["a"] == Peer(membership.peers["a"].heard, NOW + 6, SESSION_US, "i")
+    assert membership.peers["b"].session_us == 2 * SESSION_US
+    assert membership.peers["c"].session_us is None
+    assert membership.gone == {}
+    assert membership.is_complete
+    membership.start(["d"], [], NOW + 7, is_complete=False)
+    assert membership.peers == {}
+    assert not membership.is_complete
+
+
+def test_a_static_member_takes_the_place_of_its_former_self_only() -> None:
+    membership = _joined("a", instance_id="i")
+    membership.admit("b", request("JoinGroup", NOW, member_id="b", instance_id="j", session_timeout_ms=SESSION_MS), NOW)
+    membership.admit("c", request("JoinGroup", NOW, member_id="c", instance_id="i", session_timeout_ms=1_000), NOW)
+    membership.admit("c", request("JoinGroup", NOW, member_id="c", instance_id="i", session_timeout_ms=None), NOW)
+
+    assert sorted(membership.peers) == ["b", "c"]
+    assert membership.session_us == SESSION_US, "the longest that a request named"
+
+
+def test_members_without_an_instance_replace_nobody() -> None:
+    membership = _joined("a")
+    membership.admit("b", request("JoinGroup", NOW, member_id="b"), NOW)
+
+    assert sorted(membership.peers) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("at", "heard_at", "doubt_us"), [(NOW - 1, NOW, 7), (NOW, NOW, 0), (NOW + 1, NOW + 1, 0)])
+def test_a_later_request_ends_the_doubt(at: int, heard_at: int, doubt_us: int) -> None:
+    membership = _joined("a")
+    membership.peers["a"].doubt_us = 7
+
+    membership.hear(request("Heartbeat", at, member_id="a"), at)
+
+    assert (membership.peers["a"].heard_at, membership.peers["a"].doubt_us) == (heard_at, doubt_us)
+
+
+def test_who_is_heard_is_a_member_if_it_has_an_id() -> None:
+    membership = Membership()
+    membership.hear(request("Heartbeat", NOW), NOW)
+    membership.hear(request("Heartbeat", NOW, member_id="a", instance_id="i"), NOW)
+
+    assert membership.peers == {"a": Peer(membership.peers["a"].heard, NOW, None, "i")}
+
+
+def test_ids_are_handed_out_until_used_or_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_members, "HANDED_OUT_MAX", 2)
+    membership = Membership()
+    membership.hand_out(request("JoinGroup", NOW, session_timeout_ms=SESSION_MS), NOW)
+    assert membership.handed_out == {}
+    for member in ("a", "b"):
+        membership.hand_out(request("JoinGroup", NOW, member_id=member, session_timeout_ms=SESSION_MS), NOW)
+    assert sorted(membership.handed_out) == ["a", "b"]
+    assert membership.handed_out["a"].session_us == SESSION_US
+    membership.hand_out(request("JoinGroup", NOW, member_id="c"), NOW)
+
+    assert sorted(membership.handed_out) == ["b", "c"]
+    assert membership.handed_out["c"].session_us is None
+    membership.admit("b", request("JoinGroup", NOW, member_id="b"), NOW)
+    assert membership.leave("c", SIGN) is None
+    assert membership.handed_out == {}
+
+
+@pytest.mark.parametrize(
+    ("who", "member"), [("a", "a"), ("i", "a"), ("b", None), ("", None)], ids=["member id", "instance id", "stranger", "nobody"]
+)
+def test_a_member_leaves_by_either_name_once(who: str, member: str | None) -> None:
+    membership = _joined("a", instance_id="i")
+    membership.peers["b2"] = Peer(HEARD, NOW, None, "")
+
+    assert membership.leave(who, SIGN) == member
+    assert list(membership.gone) == ([member] if member else [])
+    assert membership.leave(who, SIGN) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "longest", "expected"), [(5, 7, 5), (None, 7, 7), (None, None, ASSUMED_SESSION_US)], ids=["own", "others'", "assumed"]
+)
+def test_a_session_is_its_own_or_the_longest_or_assumed(own: int | None, longest: int | None, expected: int) -> None:
+    assert Membership(session_us=longest).deadline(Peer(HEARD, NOW, own)) == NOW + expected
+
+
+@pytest.mark.parametrize(
+    ("earliest", "latest", "heard_at", "doubt_us"),
+    [
+        (NOW - 9, NOW, NOW, 0),
+        (NOW - 9, NOW + 1, NOW + 1, 1),
+        (NOW + 3, NOW + 10, NOW + 10, 7),
+        (NOW - 3, NOW + 10, NOW + 10, 10),
+    ],
+)
+def test_sessions_begin_anew_at_another_coordinator(earliest: int, latest: int, heard_at: int, doubt_us: int) -> None:
+    membership = _joined("a")
+    membership.gone = {"a": SIGN}
+
+    membership.begin_anew(earliest, latest)
+
+    assert membership.gone == {}
+    assert (membership.peers["a"].heard_at, membership.peers["a"].doubt_us) == (heard_at, doubt_us)
+
+
+@pytest.mark.parametrize(("after", "is_over"), [(SESSION_US - 1, False), (SESSION_US, True), (SESSION_US + 1, True)])
+def test_sessions_run_out_at_their_deadline(after: int, is_over: bool) -> None:
+    membership = _joined("a")
+    membership.is_complete = True
+    membership.hand_out(request("JoinGroup", NOW, member_id="b", session_timeout_ms=SESSION_MS), NOW)
+
+    assert [(member, sign.at, sign.doubt_us) for member, sign in membership.silent(NOW + after)] == (
+        [("a", NOW + SESSION_US, 0)] if is_over else []
+    )
+    assert [(member, sign.at) for member, sign in membership.unused(NOW + after)] == ([("b", NOW + SESSION_US)] if is_over else [])
+    assert membership.has_ended(NOW + after) is is_over
+    membership.gone = {"a": SIGN}
+    assert list(membership.silent(NOW + after)) == []
+
+
+@pytest.mark.parametrize(("after", "signs"), [(-6, []), (-5, [(-5, 0)]), (-1, [(-1, 4)]), (0, [(0, 5)]), (9, [(0, 5)])])
+def test_a_session_in_doubt_may_have_run_out_earlier(after: int, signs: list[tuple[int, int]]) -> None:
+    membership = _joined("a")
+    membership.peers["a"].doubt_us = 5
+    over = NOW + SESSION_US
+
+    assert [(sign.at - over, sign.doubt_us) for _, sign in membership.silent(over + after)] == signs
+
+
+def test_a_group_has_ended_if_all_are_known_and_gone_and_nobody_joins() -> None:
+    membership = _joined("a")
+    membership.admit("b", request("JoinGroup", NOW, member_id="b", session_timeout_ms=SESSION_MS), NOW)
+    membership.gone = {"a": SIGN}
+    assert not membership.has_ended(NOW), "some may be missing"
+    membership.is_complete = True
+    assert not membership.has_ended(NOW), "b is there"
+    membership.gone["b"] = SIGN
+    assert membership.has_ended(NOW)
+    membership.hand_out(request("JoinGroup", NOW, member_id="c", session_timeout_ms=SESSION_MS), NOW)
+    assert not membership.has_ended(NOW), "c is joining"
+    assert membership.has_ended(NOW + SESSION_US)
+    membership.empty()
+    assert not membership.has_ended(NOW + SESSION_US), "nobody was there"
+    assert membership.is_complete
