@@ -1,0 +1,516 @@
+"""Rebalances by members' own logs: each condition alone, and each limit met exactly."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.events import Event
+from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.roster import Roster
+from models.kafka.reconstruction import client_windows
+from models.kafka.reconstruction.client_windows import HOLD_US, NEAR_US, TOGETHER_US, ClientSight, ClientWindow, ClientWindows
+from tests.models.kafka.reconstruction.lines import client, line
+
+NOW = 1_000_000_000
+ROSTER = Roster()
+K = ActionKind
+
+
+def act(kind: ActionKind, at: int, who: str | None = "a", generation: int | None = None, **values: object) -> MemberAction:
+    why, event = values.pop("why", None), client("Note", NOW + at, **values)
+    return MemberAction(kind, NOW + at, who.upper() if who else None, who, None, why, generation, event)  # type: ignore[arg-type]
+
+
+def feed(windows: ClientWindows, *actions: MemberAction) -> ClientWindows:
+    for action in actions:
+        windows.feed(action.event, [action], ROSTER)
+    return windows
+
+
+def joined(*names: str, generation: int = 4, at: int = 0) -> ClientWindows:
+    """A group whose members joined a generation together, which has a window."""
+    windows = feed(ClientWindows(), *(act(K.JOINED, at, name, generation) for name in names))
+    list(windows.next_windows())
+    return windows
+
+
+def all_windows(windows: ClientWindows) -> list[ClientWindow]:
+    cut = []
+    while windows.due_at is not None:
+        cut += list(windows.next_windows())
+    return cut
+
+
+def shown(cut: list[ClientWindow]) -> list[tuple[int | None, str, int | None, int | None]]:
+    """Generation before, outcome, start and end of join phase, after `NOW`."""
+    return [
+        (window.generation_before, window.outcome, window.started.at - NOW if window.started else None, window.joined.at - NOW if window.joined else None)
+        for window in cut
+    ]
+
+
+# -- sights ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("left", "count", "nameless", "gone_at"),
+    [
+        ({"a": 5, "b": 7}, None, False, 7),
+        ({"a": 7, "b": 5}, 2, False, 7),
+        ({"a": 5, "b": 7}, 1, False, 7),
+        ({"a": 5, "b": 7}, 3, False, None),
+        ({"a": 5, "b": 7}, None, True, None),
+        ({"a": 5}, None, False, None),
+    ],
+)
+def test_all_have_gone_if_all_are_known_and_left(left: dict[str, int], count: int | None, nameless: bool, gone_at: int | None) -> None:
+    sight = ClientSight(4, act(K.JOINED, 0), NOW, members={"a": "A", "b": "B"}, member_count=count, left=left, has_nameless=nameless)
+
+    assert sight.gone_at == gone_at
+    sight.members, sight.left = {}, {}
+    assert sight.gone_at is None
+
+
+def test_a_window_begins_with_its_first_known_action() -> None:
+    first, second, third = act(K.JOIN, 1), act(K.JOINED, 2), act(K.SYNCED, 3)
+
+    assert ClientWindow(4, False, "stable", first, second, third).began == NOW + 1
+    assert ClientWindow(4, False, "stable", None, second, third).began == NOW + 2
+    assert ClientWindow(4, False, "stable", None, None, third).began == NOW + 3
+    assert ClientWindow(None, False, "open", None).began == 0
+    assert (ClientWindow(4, False, "open", None).generation, ClientWindow(None, False, "open", None).generation) == (5, None)
+
+
+@pytest.mark.parametrize(("generation", "gone", "expected"), [(3, False, True), (4, False, False), (5, False, False), (4, True, True), (3, True, True), (5, True, False)])  # fmt: skip
+def test_a_generation_that_goes_back_begins_a_new_life(generation: int, gone: bool, expected: bool) -> None:
+    windows = joined("a")
+    if gone:
+        feed(windows, act(K.LEAVE, 5))
+
+    assert windows.begins_anew(generation) is expected
+
+
+def test_no_new_life_begins_where_a_line_tells_of_the_old_one() -> None:
+    assert not ClientWindows().begins_anew(1)
+    windows = feed(joined("a", generation=3), act(K.JOINED, 9, "a", 4))
+    assert windows.begins_anew(2)
+    assert not windows.begins_anew(3), "both are of the present life"
+    windows.feed(line("GenerationStarted", NOW + 9, generation=4), [], ROSTER)
+    assert not windows.begins_anew(2)
+    windows = feed(ClientWindows(), act(K.JOINED, 0, "a"))
+    assert not windows.begins_anew(0)
+
+
+def test_an_ended_life_leaves_nothing() -> None:
+    windows = feed(joined("a"), act(K.JOINED, 9, "a", 5))
+    windows.feed(line("GenerationStarted", NOW + 9, generation=4), [], ROSTER)
+    windows._was_empty = True
+    windows.ended()
+
+    assert windows == ClientWindows(_is_told=True)
+
+
+# -- what is seen ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("after", "kept"), [(2 * NEAR_US, [3, 4]), (2 * NEAR_US + 1, [4])])
+def test_announced_generations_are_kept_for_some_time(after: int, kept: list[int]) -> None:
+    windows = ClientWindows()
+    windows.feed(line("GenerationStarted", NOW, generation=3), [], ROSTER)
+    windows.feed(line("GenerationStarted", NOW + after, generation=4), [], ROSTER)
+
+    assert list(windows._announced) == kept
+
+
+def test_announced_generations_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_windows, "ANNOUNCED_MAX", 2)
+    windows = ClientWindows()
+    for generation in (3, 4, 3, 5):
+        windows.feed(line("AssignmentReceived", NOW, generation=generation), [], ROSTER)
+        assert len(windows._announced) <= 2
+
+    assert list(windows._announced) == [3, 5]
+
+
+@pytest.mark.parametrize(("away", "announced"), [(NEAR_US, True), (-NEAR_US, True), (NEAR_US + 1, False), (-NEAR_US - 1, False)])
+def test_an_announcement_is_near(away: int, announced: bool) -> None:
+    windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4))
+    windows.feed(line("GenerationStarted", NOW + away, generation=4), [], ROSTER)
+    (window,) = windows.next_windows()
+
+    assert window.is_announced is announced
+    windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"))
+    windows.feed(line("GenerationStarted", NOW + away, generation=4), [], ROSTER)
+    assert bool(list(windows.next_windows())) is not announced
+
+
+def test_joins_and_assignments_of_one_generation_are_one_window() -> None:
+    windows = feed(
+        ClientWindows(), act(K.JOIN, 0), act(K.JOINED, 9, "a", 4, member_count=2), act(K.JOINED, 10, "b", 4), act(K.SYNCED, 12, "b", 4)
+    )
+
+    assert windows.due_at == NOW + 12 + HOLD_US + 1
+    (window,) = all_windows(windows)
+    assert shown([window]) == [(3, "stable", 0, 9)]
+    assert window.ended is not None
+    assert (window.ended.at - NOW, window.member_count, window.from_empty) == (12, 2, False)
+
+
+@pytest.mark.parametrize(("generation", "from_empty"), [(1, True), (2, False)])
+def test_the_first_generation_is_from_empty(generation: int, from_empty: bool) -> None:
+    (window,) = all_windows(feed(ClientWindows(), act(K.JOINED, 0, "a", generation)))
+
+    assert (window.from_empty, window.outcome) == (from_empty, "open")
+
+
+def test_what_was_asked_before_an_answer_with_the_same_generation_began_nothing() -> None:
+    windows = joined("a", "b")
+    feed(windows, act(K.REJOIN, 5, "b"), act(K.JOINED, 9, "b", 4), act(K.JOINED, 20, "a", 5))
+
+    assert shown(all_windows(windows)) == [(4, "open", 20, 20)]
+    windows = joined("a", "b")
+    feed(windows, act(K.REJOIN, 5, "b"), act(K.REJOIN, 10, "b"), act(K.JOINED, 9, "b", 4), act(K.JOINED, 20, "a", 5))
+    assert shown(all_windows(windows)) == [(4, "open", 10, 20)]
+
+
+def test_a_rejoin_takes_back_a_leave_and_keeps_the_id() -> None:
+    windows = feed(joined("a", "b"), act(K.LEAVE, 5, "a"))
+    newest = windows._newest
+    assert newest is not None
+    assert newest.left == {"a": NOW + 5}
+    again = act(K.JOINED, 9, "a", 4)
+    feed(windows, MemberAction(K.JOINED, again.at, None, "a", None, None, 4, again.event))
+    assert (newest.left, newest.members, newest.last_at) == ({}, {"a": "A", "b": "B"}, NOW + 9)
+
+
+@pytest.mark.parametrize(("after", "same"), [(TOGETHER_US, True), (TOGETHER_US + 1, False)])
+def test_members_that_name_no_generation_join_together(after: int, same: bool) -> None:
+    windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"), act(K.SYNCED, after, "b"))
+    assert len(windows._waiting) == (1 if same else 2)
+    windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"), act(K.JOINED, after, "b", 7))
+    assert [sight.generation for sight in windows._waiting] == ([7] if same else [None, 7])
+
+
+@pytest.mark.parametrize(("after", "windows"), [(NEAR_US, 1), (NEAR_US + 1, 2)])
+def test_where_others_name_generations_the_unnamed_are_of_them(after: int, windows: int) -> None:
+    assert len(feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, after, "b"))._waiting) == windows
+
+
+def test_a_member_that_began_again_is_in_another_generation() -> None:
+    windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"), act(K.REJOIN, 5, "a"), act(K.SYNCED, 9, "a"))
+    assert len(windows._waiting) == 2
+    windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"), act(K.SYNCED, 9, "a"))
+    assert len(windows._waiting) == 1
+    assert windows._waiting[0].last_at == NOW + 9
+
+
+@pytest.mark.parametrize(
+    ("who", "generation", "expected"), [("a", 4, [4]), ("a", None, [None]), (None, 4, []), (None, None, []), ("a", 0, []), ("a", 1, [1])]
+)
+def test_a_log_may_begin_between_a_join_and_its_assignment(who: str | None, generation: int | None, expected: list[int | None]) -> None:
+    windows = feed(ClientWindows(), act(K.SYNCED, 0, who, generation))
+
+    assert [sight.generation for sight in windows._waiting] == expected
+    assert all(sight.synced is not None for sight in windows._waiting)
+
+
+@pytest.mark.parametrize(("who", "generation", "synced"), [("a", 4, True), ("a", None, True), ("a", 5, False), ("c", 4, False)])
+def test_an_assignment_is_of_the_newest_generation(who: str, generation: int | None, synced: bool) -> None:
+    windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, 9, who, generation))
+
+    assert (windows._waiting[0].synced is not None) is synced
+    assert len(windows._waiting) == 1
+
+
+def test_the_first_assignment_counts() -> None:
+    windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, 9, "a"), act(K.SYNCED, 12, "a"))
+    synced = windows._waiting[0].synced
+
+    assert synced is not None
+    assert (synced.at, windows._waiting[0].last_at) == (NOW + 9, NOW + 12)
+
+
+def test_the_leaders_assignment_tells_the_count() -> None:
+    windows = joined("a")
+
+    def assign(generation: int, value: object) -> int | None:
+        windows.feed(client("AssignmentMade", NOW + 9, client_id="a", generation=generation, assignment=value, members=value), [], ROSTER)
+        newest = windows._newest
+        return newest.member_count if newest is not None else None
+
+    assert assign(9, "") is None
+    assert assign(4, "") is None
+
+
+def test_epochs_are_no_generations() -> None:
+    state = client("MemberState", NOW, client_id="c", to_state="STABLE")
+    windows = ClientWindows()
+    windows.feed(state, [], ROSTER)
+    feed(windows, act(K.SYNCED, 0, "a"), act(K.JOINED, 0, "a", 4))
+    assert [sight.of_epoch for sight in windows._waiting] == [True]
+    assert list(windows.next_windows()) == []
+    windows.feed(client("MemberState", NOW, client_id="c", to_state="UNSUBSCRIBED"), [], ROSTER)
+    feed(windows, act(K.JOINED, 9, "a", 5))
+    assert shown(list(windows.next_windows())) == [(4, "open", 9, 9)]
+
+
+# -- what begins a rebalance ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "opens"),
+    [
+        (act(K.JOIN, 5, "c"), True),
+        (act(K.REJOIN, 5, "a"), True),
+        (act(K.LEAVE, 5, "a"), True),
+        (act(K.LEAVE, 5, "c"), False),
+        (act(K.POLL_TIMEOUT, 5, "a"), True),
+        (act(K.REBALANCE_NOTICED, 5, "a"), True),
+        (act(K.WANTS_REJOIN, 5, "a", why="group is already rebalancing"), True),
+        (act(K.WANTS_REJOIN, 5, "a", why="other"), False),
+        (act(K.FENCED, 5, "a", why="UNKNOWN_MEMBER_ID"), True),
+        (act(K.FENCED, 5, "a", why="other"), False),
+        (act(K.SUBSCRIBE, 5, "a"), False),
+    ],
+)
+def test_some_actions_begin_a_rebalance(action: MemberAction, opens: bool) -> None:
+    windows = feed(joined("a", "b"), action)
+
+    assert bool(windows._openings) is opens
+    beginning = shown(all_windows(feed(windows, act(K.JOINED, 9, "b", 5))))[-1]
+    is_beginning = opens and action.kind is not K.FENCED
+    assert beginning == (4, "open", 5 if is_beginning else 9, 9)
+
+
+@pytest.mark.parametrize(("at", "begins"), [(0, False), (1, True), (9, True), (10, False)])
+def test_what_begins_a_generation_lies_between_two(at: int, begins: bool) -> None:
+    windows = joined("a", "b")
+    feed(windows, act(K.REJOIN, at, "b"), act(K.JOINED, 9, "a", 5))
+
+    assert shown(list(windows.next_windows())) == [(4, "open", at if begins else 9, 9)]
+    assert bool(windows._openings) is (at == 10)
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b")])
+def test_one_that_goes_before_a_gap_began_an_unseen_generation(names: tuple[str, ...]) -> None:
+    windows = feed(joined("a", "b"), act(K.REBALANCE_NOTICED, 3, "b"), act(K.JOINED, 9, "a", 6))
+    assert shown(list(windows.next_windows())) == [(5, "open", 3, 9)]
+    windows = feed(joined("a", "b"), act(K.LEAVE, 3, "b"), *(act(K.REJOIN, 5, name) for name in names[:1]), act(K.JOINED, 9, "a", 6))
+    cut = list(windows.next_windows())
+    assert shown(cut) == [(4, "superseded", 3, None), (5, "open", 5, 9)]
+    assert [window.skipped_from for window in cut] == [None, 4]
+
+
+@pytest.mark.parametrize(("generation", "skipped"), [(5, None), (6, 4)])
+def test_generations_between_two_were_skipped(generation: int, skipped: int | None) -> None:
+    (window,) = feed(joined("a"), act(K.JOINED, 9, "a", generation)).next_windows()
+
+    assert window.skipped_from == skipped
+
+
+def test_a_generation_without_an_assignment_before_the_next_was_superseded() -> None:
+    windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.JOINED, 9, "a", 5))
+
+    assert [window.outcome for window in all_windows(windows)] == ["superseded", "open"]
+
+
+def test_a_refused_join_began_nothing() -> None:
+    windows = feed(joined("a", "b"), act(K.REJOIN, 5, "b"), act(K.JOIN_FAILED, 6, "b"), act(K.JOINED, 9, "a", 5))
+    assert shown(list(windows.next_windows())) == [(4, "open", 9, 9)]
+    windows = feed(joined("a", "b"), act(K.JOIN, 5, "c"), act(K.JOIN_FAILED, 6, "c", why="MEMBER_ID_REQUIRED"), act(K.JOINED, 9, "a", 5))
+    assert shown(list(windows.next_windows())) == [(4, "open", 6, 9)]
+
+
+@pytest.mark.parametrize(("at", "kept"), [(-1, True), (0, True), (1, False)])
+def test_what_stood_before_the_last_join_was_not_refused(at: int, kept: bool) -> None:
+    windows = joined("a", "b")
+    windows._openings = {"b": [act(K.REJOIN, at, "b")]}
+    feed(windows, act(K.JOIN_FAILED, 6, "b"))
+
+    assert bool(windows._openings) is kept
+
+
+def test_requests_are_lost_with_the_coordinator_and_leaves_are_not() -> None:
+    windows = feed(joined("a", "b"), act(K.REJOIN, 5, "b"), act(K.LEAVE, 5, "a"), act(K.LOST_COORDINATOR, 6, "b"), act(K.LOST_COORDINATOR, 6, "a"))
+
+    assert {actor: [action.kind for action in actions] for actor, actions in windows._openings.items()} == {"a": [K.LEAVE]}
+
+
+@pytest.mark.parametrize(
+    ("cut_off", "in_touch", "counts"),
+    [((), (), True), (("b",), (), False), (("a",), (), False), (("a",), ("b",), True), (("b",), ("a",), False), (("c",), (), True)],
+)
+def test_a_leave_without_a_coordinator_reaches_nobody(cut_off: tuple[str, ...], in_touch: tuple[str, ...], counts: bool) -> None:
+    windows = feed(
+        joined("a", "b"), *(act(K.LOST_COORDINATOR, 1, name) for name in cut_off), *(act(K.START, 2, name) for name in in_touch)
+    )
+
+    assert bool(feed(windows, act(K.LEAVE, 5, "b"))._openings) is counts
+
+
+def test_a_coordinator_that_is_lost_and_found_is_found() -> None:
+    windows = feed(joined("a", "b"), act(K.START, 1, "b"), act(K.LOST_COORDINATOR, 2, "b"), act(K.START, 3, "b"))
+    assert feed(windows, act(K.LEAVE, 5, "b"))._openings
+    windows = feed(ClientWindows(), act(K.LOST_COORDINATOR, 2, "b"), act(K.LEAVE, 5, "b"))
+    assert not windows._openings
+    windows = feed(ClientWindows(), act(K.LOST_COORDINATOR, 2, "b"), act(K.JOIN, 5, "b"), act(K.LEAVE, 5, "c"))
+    assert list(windows._openings) == ["b", "c"]
+
+
+@pytest.mark.parametrize(("at", "left"), [(0, {}), (1, {"a": NOW + 1})])
+def test_who_leaves_was_in_the_newest_generation(at: int, left: dict[str, int]) -> None:
+    newest = feed(joined("a", "b"), act(K.LEAVE, at))._newest
+
+    assert newest is not None
+    assert newest.left == left
+
+
+def test_openings_are_kept_up_to_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_windows, "OPENINGS_MAX", 2)
+    monkeypatch.setattr(client_windows, "CLIENTS_MAX", 2)
+    windows = feed(ClientWindows(), *(act(K.REBALANCE_NOTICED, at, "a") for at in (1, 2, 3)))
+    assert [action.at - NOW for action in windows._openings["a"]] == [1, 2]
+    feed(windows, act(K.JOIN, 1, "b"))
+    assert list(windows._openings) == ["a", "b"]
+    feed(windows, act(K.JOIN, 1, "c"))
+    assert list(windows._openings) == ["b", "c"]
+
+
+# -- groups that went empty ----------------------------------------------------------------------------------------
+
+
+def test_a_group_whose_members_all_left_went_empty() -> None:
+    windows = feed(joined("a", "b"), act(K.LEAVE, 5, "a"), act(K.LEAVE, 9, "b"))
+
+    assert windows.due_at == NOW + 9 + HOLD_US + 1
+    (window,) = all_windows(windows)
+    assert shown([window]) == [(4, "empty", 5, 9)]
+    assert (window.member_count, window.ended) == (0, window.joined)
+    assert windows.due_at is None
+    assert windows._openings == {}
+    feed(windows, act(K.JOINED, 20, "a", 6))
+    (again,) = all_windows(windows)
+    assert (again.from_empty, again.skipped_from, again.generation_before) == (True, None, 5)
+
+
+@pytest.mark.parametrize(("at", "empty"), [(8, True), (9, True), (10, False)])
+def test_a_group_is_not_empty_if_somebody_joins_after(at: int, empty: bool) -> None:
+    windows = feed(joined("a"), act(K.LEAVE, 9, "a"), act(K.JOIN, at, "c"))
+
+    assert (windows.due_at is not None) is empty
+
+
+@pytest.mark.parametrize(("generation", "outcomes"), [(5, ["open"]), (6, ["empty", "open"])])
+def test_an_empty_generation_needs_a_number_between(generation: int, outcomes: list[str]) -> None:
+    windows = feed(joined("a"), act(K.LEAVE, 5, "a"), act(K.JOINED, 9, "a", generation))
+
+    assert [window.outcome for window in all_windows(windows)] == outcomes
+
+
+@pytest.mark.parametrize(("before", "empty"), [(NEAR_US, False), (NEAR_US + 1, True)])
+def test_strangers_may_have_been_members(before: int, empty: bool) -> None:
+    windows = ClientWindows()
+    stranger = client("JoinSent", NOW - before, client_id="x", member_id="X")
+    windows.feed(stranger, [], ROSTER)
+    feed(windows, act(K.JOINED, 0, "a", 4))
+    list(windows.next_windows())
+    feed(windows, act(K.LEAVE, 5, "a"))
+
+    assert (windows.due_at is not None) is empty
+    assert bool(list(windows._emptied(windows._last))) is empty
+
+
+def test_a_known_member_among_others_is_no_stranger() -> None:
+    def unjoined(windows: ClientWindows, member_id: str) -> bool:
+        windows.feed(client("JoinSent", NOW + 1, client_id="a", member_id=member_id), [], ROSTER)
+        return bool(windows._unjoined)
+
+    assert not unjoined(joined("a", "b"), "A")
+    assert unjoined(joined("a", "b"), "A2")
+    assert unjoined(joined("a"), "A"), "one alone may be awaited by others without logs"
+    windows = joined("a")
+    assert unjoined(windows, "A")
+    feed(windows, act(K.JOINED, 9, "a", 5))
+    assert windows._unjoined == {}
+
+
+@pytest.mark.parametrize(("kinds", "kept"), [((K.FENCED, K.FENCED), True), ((K.LEAVE, K.FENCED), False)])
+def test_after_members_were_removed_at_once_others_joined_before_all_heard(kinds: tuple[ActionKind, ...], kept: bool) -> None:
+    first, second = (act(kind, at, name, why="UNKNOWN_MEMBER_ID") for kind, at, name in zip(kinds, (5, 9), "ab", strict=True))
+    windows = feed(joined("a", "b"), first, act(K.REBALANCE_NOTICED, 5, "c"), act(K.REBALANCE_NOTICED, 4, "d"), second)
+    list(windows._emptied(windows._last))
+
+    assert windows._openings.get("c", []) == ([act(K.REBALANCE_NOTICED, 5, "c")] if kept else [])
+    assert "d" not in windows._openings
+
+
+def test_emptied_once() -> None:
+    windows = feed(joined("a"), act(K.LEAVE, 5, "a"))
+
+    assert len(list(windows._emptied(windows._last))) == 1
+    assert list(windows._emptied(windows._last)) == []
+    assert list(windows._emptied(None)) == []
+
+
+@pytest.mark.parametrize("generation", [4, 5, None])
+def test_what_the_coordinator_announced_is_left_to_it(generation: int | None) -> None:
+    windows = joined("a")
+    if generation == 4:
+        windows._last.is_announced = True  # type: ignore[union-attr]
+    windows.feed(line("GroupEmptied", NOW + 6, generation=generation), [], ROSTER)
+    feed(windows, act(K.LEAVE, 5, "a"))
+
+    assert bool(all_windows(windows)) is (generation is None)
+
+
+# -- the logs' end -------------------------------------------------------------------------------------------------
+
+
+def test_at_the_logs_end_a_rebalance_is_under_way() -> None:
+    assert list(joined("a", "b").open_window()) == []
+    windows = feed(joined("a", "b"), act(K.REBALANCE_NOTICED, 5, "b"))
+    assert shown(list(windows.open_window())) == [(4, "open", 5, None)]
+    windows._last.of_epoch = True  # type: ignore[union-attr]
+    assert list(windows.open_window()) == []
+
+
+def test_at_the_logs_end_a_group_may_be_empty_and_begun_anew() -> None:
+    windows = feed(joined("a"), act(K.LEAVE, 5, "a"), act(K.JOIN, 9, "c"))
+    cut = list(windows.open_window())
+    assert shown(cut) == [(4, "empty", 5, 5), (5, "open", 9, None)]
+    assert cut[1].from_empty
+    windows = feed(joined("a"), act(K.LEAVE, 5, "a"), act(K.REBALANCE_NOTICED, 9, "c"))
+    assert shown(list(windows.open_window())) == [(4, "empty", 5, 5)]
+    windows = feed(joined("a"), act(K.JOIN, 3, "c"), act(K.LEAVE, 5, "a"))
+    assert shown(list(windows.open_window())) == [(4, "open", 3, None)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "starts"),
+    [
+        ([act(K.JOIN, 0, "c")], []),
+        ([act(K.WANTS_REJOIN, 0, "c", why="group is already rebalancing")], [0]),
+        ([act(K.REBALANCE_NOTICED, 0, "c")], [0]),
+        ([act(K.LEAVE, 0, "c")], [0]),
+        ([act(K.LEAVE, 0, "c"), act(K.JOIN, HOLD_US, "c")], [0]),
+        ([act(K.LEAVE, 0, "c"), act(K.JOIN, HOLD_US + 1, "c")], [0, HOLD_US + 1]),
+        ([act(K.LEAVE, 0, "c"), act(K.JOIN, HOLD_US + 1, "d")], [0]),
+        ([act(K.LEAVE, 0, "c"), act(K.JOIN, 5, "c"), act(K.JOIN, HOLD_US + 9, "c")], [0]),
+        ([act(K.LEAVE, 0, "c"), act(K.REBALANCE_NOTICED, 5, "d"), act(K.REBALANCE_NOTICED, HOLD_US + 5, "d")], [0]),
+    ],
+)
+def test_rebalances_without_any_join_are_shown(actions: list[MemberAction], starts: list[int]) -> None:
+    windows = feed(ClientWindows(), *actions)
+
+    assert shown(list(windows.open_window())) == [(None, "open", at, None) for at in starts]
+    windows.of_epochs = True
+    assert list(windows.open_window()) == []
+
+
+def test_where_the_coordinator_tells_none_are_shown() -> None:
+    windows = ClientWindows()
+    windows.feed(line("GroupEmptied", NOW, generation=3), [], ROSTER)
+
+    assert list(feed(windows, act(K.LEAVE, 0, "c")).open_window()) == []
+
+
