@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from models.events import Event
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction import client_windows
@@ -44,7 +43,12 @@ def all_windows(windows: ClientWindows) -> list[ClientWindow]:
 def shown(cut: list[ClientWindow]) -> list[tuple[int | None, str, int | None, int | None]]:
     """Generation before, outcome, start and end of join phase, after `NOW`."""
     return [
-        (window.generation_before, window.outcome, window.started.at - NOW if window.started else None, window.joined.at - NOW if window.joined else None)
+        (
+            window.generation_before,
+            window.outcome,
+            window.started.at - NOW if window.started else None,
+            window.joined.at - NOW if window.joined else None,
+        )
         for window in cut
     ]
 
@@ -331,7 +335,9 @@ def test_what_stood_before_the_last_join_was_not_refused(at: int, kept: bool) ->
 
 
 def test_requests_are_lost_with_the_coordinator_and_leaves_are_not() -> None:
-    windows = feed(joined("a", "b"), act(K.REJOIN, 5, "b"), act(K.LEAVE, 5, "a"), act(K.LOST_COORDINATOR, 6, "b"), act(K.LOST_COORDINATOR, 6, "a"))
+    windows = feed(
+        joined("a", "b"), act(K.REJOIN, 5, "b"), act(K.LEAVE, 5, "a"), act(K.LOST_COORDINATOR, 6, "b"), act(K.LOST_COORDINATOR, 6, "a")
+    )
 
     assert {actor: [action.kind for action in actions] for actor, actions in windows._openings.items()} == {"a": [K.LEAVE]}
 
@@ -341,9 +347,7 @@ def test_requests_are_lost_with_the_coordinator_and_leaves_are_not() -> None:
     [((), (), True), (("b",), (), False), (("a",), (), False), (("a",), ("b",), True), (("b",), ("a",), False), (("c",), (), True)],
 )
 def test_a_leave_without_a_coordinator_reaches_nobody(cut_off: tuple[str, ...], in_touch: tuple[str, ...], counts: bool) -> None:
-    windows = feed(
-        joined("a", "b"), *(act(K.LOST_COORDINATOR, 1, name) for name in cut_off), *(act(K.START, 2, name) for name in in_touch)
-    )
+    windows = feed(joined("a", "b"), *(act(K.LOST_COORDINATOR, 1, name) for name in cut_off), *(act(K.START, 2, name) for name in in_touch))
 
     assert bool(feed(windows, act(K.LEAVE, 5, "b"))._openings) is counts
 
@@ -512,5 +516,3 @@ def test_where_the_coordinator_tells_none_are_shown() -> None:
     windows.feed(line("GroupEmptied", NOW, generation=3), [], ROSTER)
 
     assert list(feed(windows, act(K.LEAVE, 0, "c")).open_window()) == []
-
-

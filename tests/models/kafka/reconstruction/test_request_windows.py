@@ -382,7 +382,9 @@ def test_a_downgraded_group_goes_on_from_its_last_epoch(at: int, joined_at: int 
         (False, False, 8 - HOLD_US, [("AssignmentReceived", 9, 4)]),
     ],
 )
-def test_the_first_sync_shows_the_assignment(is_synced: bool, midway: bool, covered: int | None, expected: list[tuple[str, int, int]]) -> None:
+def test_the_first_sync_shows_the_assignment(
+    is_synced: bool, midway: bool, covered: int | None, expected: list[tuple[str, int, int]]
+) -> None:
     windows = group("a", "b")
     windows.is_synced, windows.begins_midway = is_synced, midway
     windows.covered_at = NOW + covered if covered is not None else None

@@ -523,7 +523,9 @@ def _asked(at: int, name: str = "ConsumerGroup") -> Event:
 def test_answers_show_the_steps_of_a_member(event: Event, epoch: int, before: int | None, states: list[tuple[str, int, int]]) -> None:
     answers = lines(group("a"), sign(SignKind.REACHED, 9, "a", epoch, event, heard_before=before))
 
-    assert [(str(step.fields["state"]).replace("STABLE", "stable"), step.fields["member_epoch"], step.time_us - NOW) for step in answers] == states
+    assert [
+        (str(step.fields["state"]).replace("STABLE", "stable"), step.fields["member_epoch"], step.time_us - NOW) for step in answers
+    ] == states
     assert {step.name for step in answers} <= {"ModernMemberMoved"}
 
 
@@ -573,9 +575,7 @@ def test_a_new_assignment_that_no_known_epoch_explains(at: int, epoch: int, late
 def test_what_became_of_partitions_shows_an_epoch(taken: list[str], given: list[str], shown: str) -> None:
     epochs = group("a", "b")
     epochs.owners.take("b", ["u-0"])
-    answers = lines(
-        epochs, sign(SignKind.REACHED, 9, "a", 5), moved(SignKind.TOOK, 10, "a", *taken), moved(SignKind.GAVE, 11, "b", *given)
-    )
+    answers = lines(epochs, sign(SignKind.REACHED, 9, "a", 5), moved(SignKind.TOOK, 10, "a", *taken), moved(SignKind.GAVE, 11, "b", *given))
 
     assert shown_by(answers) == [shown]
 
@@ -631,7 +631,10 @@ def test_a_member_is_robbed_that_gave_nothing_up(owner: str | None, given: bool,
 def test_a_first_assignment_is_of_the_first_of_several_epochs() -> None:
     epochs = group("a")
     epochs.turn = EpochTurn(sign(SignKind.TURNED, 5), GIVEN, [])
-    assert [(step.generation, step.fields["shown_by"]) for step in lines(epochs, sign(SignKind.REACHED, 9, "a", 6))] == [(5, GIVEN), (6, NOTHING)]
+    assert [(step.generation, step.fields["shown_by"]) for step in lines(epochs, sign(SignKind.REACHED, 9, "a", 6))] == [
+        (5, GIVEN),
+        (6, NOTHING),
+    ]
     epochs = group("a")
     epochs.turn = EpochTurn(sign(SignKind.TURNED, 5), GIVEN, [])
     assert [(step.generation, step.fields["shown_by"]) for step in lines(epochs, sign(SignKind.REACHED, 9, "a", 5))] == [(5, GIVEN)]
