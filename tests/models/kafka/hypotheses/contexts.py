@@ -1,0 +1,91 @@
+"""Contexts of single rebalances, with actions at exact times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from models.events import Event, Witness
+from models.kafka.cluster.facts import ClusterFacts
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.window import RebalanceContext
+from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.knowledge import GroupKnowledge
+from models.kafka.observations.roster import Member, Roster
+from models.kafka.reconstruction.classic_log import RebalanceWindow
+from tests.models.kafka.reconstruction.lines import line
+
+NOW = 10_000_000_000
+SECOND = 1_000_000
+PREVIOUS_JOINED, PREVIOUS_ENDED = NOW - 100 * SECOND, NOW - 99 * SECOND
+JOINED, ENDED = NOW + 3 * SECOND, NOW + 4 * SECOND
+WINDOW = frozenset(RebalanceWindow.__dataclass_fields__)
+CONTEXT = frozenset({"previous", "following", "group"})
+KNOWN = frozenset(GroupKnowledge.__dataclass_fields__)
+
+
+def act(
+    kind: ActionKind,
+    at: int = 0,
+    who: str | None = "a",
+    member: str | None = None,
+    witness: Witness = Witness.COORDINATOR,
+    why: str | None = None,
+    generation: int | None = None,
+    instance: str | None = None,
+    event: Event | None = None,
+    name: str = "Note",
+    **values: object,
+) -> MemberAction:
+    """An action of client `who`, whose member id is its name in capitals."""
+    member_id = member if member is not None else who.upper() if who else None
+    event = event or line(name, NOW + at, witness, "a.log", client_id=who, member_id=member_id, **values)
+    return MemberAction(kind, NOW + at, member_id or None, who, instance, why, generation, event)
+
+
+def by_client(kind: ActionKind, at: int = 0, who: str | None = "a", **values: object) -> MemberAction:
+    return act(kind, at, who, witness=Witness.CLIENT, **values)  # type: ignore[arg-type]
+
+
+def by_request(kind: ActionKind, at: int = 0, who: str | None = "a", **values: object) -> MemberAction:
+    return act(kind, at, who, witness=Witness.REQUEST, **values)  # type: ignore[arg-type]
+
+
+def started(at: int = 0, **values: object) -> Event:
+    return line("RebalanceStarted", NOW + at, node="1", generation=4, **values)
+
+
+def before(at: int = -100 * SECOND, **values: object) -> RebalanceWindow:
+    """The rebalance before, which ended a second after its join phase."""
+    window = RebalanceWindow(0, 3, State.STABLE, "1", generation_after=4, outcome="stable", ended_at=PREVIOUS_ENDED)
+    window.started = line("RebalanceStarted", NOW + at - SECOND, node="1", generation=3)
+    window.joined = line("GenerationStarted", NOW + at, node="1", generation=4)
+    for name, value in values.items():
+        setattr(window, name, value)
+    return window
+
+
+def context(
+    *actions: MemberAction,
+    first: Iterable[str] = ("a", "b"),
+    last: Iterable[str] = ("a", "b"),
+    members: Iterable[Member] = (),
+    facts: ClusterFacts | None = None,
+    **values: object,
+) -> RebalanceContext:
+    """A rebalance from generation 4, with members `first`, to 5, with members `last`."""
+    window = RebalanceWindow(0, 4, State.STABLE, "1", started=started(), generation_after=5, outcome="stable", ended_at=ENDED)
+    window.joined = line("GenerationStarted", JOINED, node="1", generation=5)
+    window.previous_joined_at, window.previous_ended_at = PREVIOUS_JOINED, PREVIOUS_ENDED
+    known = GroupKnowledge(generations={4: {name: name.upper() for name in first}, 5: {name: name.upper() for name in last}})
+    roster = Roster(members={member.member_id: member for member in members})
+    others: dict[str, object] = {"previous": before(), "following": None, "group": "orders"}
+    for name, value in values.items():
+        if name in WINDOW:
+            setattr(window, name, value)
+        elif name in KNOWN:
+            setattr(known, name, value)
+        else:
+            assert name in CONTEXT, name
+            others[name] = value
+    ordered = sorted(actions, key=lambda action: action.at)
+    return RebalanceContext(window, actions=ordered, roster=roster, facts=facts or ClusterFacts(), known=known, **others)  # type: ignore[arg-type]

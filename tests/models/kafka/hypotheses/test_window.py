@@ -1,0 +1,402 @@
+"""What is known of one rebalance: each condition alone, and each limit met exactly."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.events import Event, Witness
+from models.kafka.cluster.facts import ClusterFacts, NodeChange
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.window import RebalanceContext, evidence_events, is_logged_after_effect
+from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
+from models.kafka.observations.roster import Member
+from models.units import FOREVER
+from tests.models.kafka.hypotheses.contexts import (
+    ENDED,
+    JOINED,
+    NOW,
+    PREVIOUS_JOINED,
+    SECOND,
+    act,
+    before,
+    by_client,
+    by_request,
+    context,
+    started,
+)
+from tests.models.kafka.reconstruction.lines import line
+
+K = ActionKind
+PHASE = JOINED - NOW
+AFTER_PREVIOUS = PREVIOUS_JOINED - NOW
+
+
+def test_a_rebalance_starts_with_its_first_line() -> None:
+    assert context().start == NOW
+    assert context(started=None).start == JOINED
+    assert context(started=None, joined=None).start == ENDED
+    assert context(started=None, joined=None, ended_at=None).start == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ended_at", "joined_at", "expected"),
+    [
+        ("coordinator_lost", 20, 10, 20),
+        ("coordinator_lost", 10, 20, 20),
+        ("coordinator_lost", None, 10, 10),
+        ("stable", 20, 10, 10),
+        ("stable", 20, None, -FOREVER),
+        ("coordinator_lost", 20, None, 20),
+    ],
+)
+def test_a_phase_begins_as_the_last_one_ended(outcome: str, ended_at: int | None, joined_at: int | None, expected: int) -> None:
+    previous = before(outcome=outcome, ended_at=ended_at)
+
+    assert context(previous=previous, previous_joined_at=joined_at).join_phase_start == expected
+    assert context(previous=None, previous_joined_at=joined_at).join_phase_start == (joined_at if joined_at is not None else -FOREVER)
+
+
+def test_a_phase_ends_with_its_generation() -> None:
+    assert context().join_phase_end == JOINED
+    assert context(outcome="empty").join_phase_end == JOINED + STRAGGLER_US
+    assert context(joined=None).join_phase_end == ENDED
+    assert context(joined=None, ended_at=None).join_phase_end == FOREVER
+
+
+@pytest.mark.parametrize(("at", "inside"), [(AFTER_PREVIOUS, False), (AFTER_PREVIOUS + 1, True), (PHASE, True), (PHASE + 1, False)])
+def test_actions_of_a_rebalance_stand_between_two_phases(at: int, inside: bool) -> None:
+    assert bool(list(context(act(K.JOIN, at)).actions_of(K.JOIN, K.LEAVE))) is inside
+    assert list(context(act(K.JOIN, at)).actions_of(K.LEAVE)) == []
+    assert list(context(act(K.JOIN, at), act(K.LEAVE, at)).actions_of(K.LEAVE)) == ([act(K.LEAVE, at)] if inside else [])
+
+
+@pytest.mark.parametrize(
+    ("at", "next_at", "inside"),
+    [
+        (-CLOCK_TOLERANCE_US, None, False),
+        (1 - CLOCK_TOLERANCE_US, None, True),
+        (PHASE + LATE_LOGGING_US, None, True),
+        (PHASE + LATE_LOGGING_US + 1, None, False),
+        (PHASE + 9, PHASE + 9, False),
+        (PHASE + 9, PHASE + 10, True),
+    ],
+)
+def test_some_leaves_are_logged_after_their_effect(at: int, next_at: int | None, inside: bool) -> None:
+    leave = act(K.LEAVE, at, name="MemberLeft", session_timeout_ms=9)
+    following = context(started=started(next_at)).window if next_at is not None else None
+
+    assert is_logged_after_effect(leave)
+    assert not is_logged_after_effect(act(K.LEAVE, at, name="MemberLeft"))
+    assert not is_logged_after_effect(act(K.LEAVE, at, session_timeout_ms=9))
+    assert bool(list(context(leave, following=following).actions_of(K.LEAVE))) is inside
+
+
+@pytest.mark.parametrize(
+    ("action", "effective"),
+    [
+        (act(K.LEAVE), True),
+        (act(K.LEAVE, node="1"), True),
+        (act(K.LEAVE, node="2"), False),
+        (by_client(K.LEAVE, node="2"), True),
+        (act(K.LEAVE, -EFFECT_US), True),
+        (act(K.LEAVE, -EFFECT_US - 1), False),
+        (act(K.LEAVE, who="c"), True),
+        (by_client(K.LEAVE, who="c"), False),
+    ],
+)
+def test_a_departure_counts_that_the_coordinator_knew(action: MemberAction, effective: bool) -> None:
+    assert context(action).is_effective(action) is effective
+
+
+@pytest.mark.parametrize(("joined_at", "effective"), [(1, True), (2, False), (3, False)])
+def test_who_joined_meanwhile_may_leave(joined_at: int, effective: bool) -> None:
+    leave = by_client(K.LEAVE, 2, "c")
+
+    assert context(act(K.JOIN, joined_at, "c"), leave, last=("a", "b", "c")).is_effective(leave) is effective
+    assert context(leave, first=()).is_effective(leave)
+
+
+def test_members_of_both_generations() -> None:
+    assert context().members_before == {"a": "A", "b": "B"}
+    assert context(state_before=State.EMPTY).members_before == {}
+    assert context(generation_before=None).members_before == {}
+    assert context(generation_after=None).members_after == {}
+    assert [context(members_after=count).knows_all_after for count in (None, 0, 1, 2, 3)] == [False, False, False, True, False]
+    assert not context(members_after=0, last=()).knows_all_after
+
+
+# -- who is new ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "values", "new"),
+    [
+        (act(K.JOIN), {}, True),
+        (act(K.LEAVE), {}, False),
+        (by_request(K.REJOIN), {}, False),
+        (by_request(K.REJOIN, member=""), {}, False),
+        (by_request(K.REJOIN, member="X"), {}, True),
+        (by_request(K.REJOIN, member="X"), {"first": ()}, False),
+        (by_request(K.REJOIN, member="X"), {"first_generation": {"X": 4}}, False),
+        (by_request(K.REJOIN, member="X"), {"first_generation": {"X": 5}}, True),
+        (by_request(K.REJOIN, member="X"), {"first_generation": {"X": 4}, "state_before": State.EMPTY}, True),
+        (by_request(K.REJOIN, member="X"), {"first_generation": {"X": 4}, "generation_before": None}, False),
+    ],
+)
+def test_a_new_member_was_not_in_the_generation_before(action: MemberAction, values: dict[str, object], new: bool) -> None:
+    assert context(action, **values).is_new(action) is new  # type: ignore[arg-type]
+
+
+def _with_ids(last: str | None, **values: object) -> RebalanceContext:
+    return context(by_client(K.REJOIN), generations={4: {"a": "A"}, 5: {"a": last} if last else {}}, **values)  # type: ignore[arg-type]
+
+
+def test_a_client_with_another_id_is_new() -> None:
+    action = by_client(K.REJOIN)
+    assert _with_ids("A2").is_new(action)
+    assert not _with_ids("A").is_new(action)
+    assert not _with_ids(None).is_new(action)
+    assert not _with_ids("A2", shared={"a"}).is_new(action)
+    assert not _with_ids("A2").is_new(by_request(K.REJOIN))
+    assert not _with_ids("A2", members=[Member("A2", instance_id="i")]).is_new(action)
+    assert _with_ids("A2", members=[Member("A2")]).is_new(action)
+
+
+@pytest.mark.parametrize(
+    ("values", "at", "why", "new"),
+    [
+        ({"previous": None, "first": ()}, -5, "other", False),
+        ({"previous": None, "first": ()}, -5, "MEMBER_ID_REQUIRED", True),
+        ({"previous": None, "first": ()}, 0, "MEMBER_ID_REQUIRED", True),
+        ({"previous": None, "first": ()}, 1, "MEMBER_ID_REQUIRED", False),
+        ({"first": ()}, 1, "other", True),
+    ],
+)
+def test_a_client_had_its_id_before_its_log_begins(values: dict[str, object], at: int, why: str, new: bool) -> None:
+    action = by_client(K.REJOIN, member="X")
+    rebalance = context(action, by_client(K.JOIN_FAILED, at, why=why), first_generation={"X": 5}, **values)  # type: ignore[arg-type]
+
+    assert rebalance.is_new(action) is new
+    other = context(action, by_client(K.JOIN_FAILED, -5, "b", why="MEMBER_ID_REQUIRED"), first_generation={"X": 5}, previous=None, first=())
+    assert not other.is_new(action)
+
+
+@pytest.mark.parametrize(
+    ("generations", "kind", "missed"),
+    [
+        ({3: {"a": "A"}, 4: {}}, K.REJOIN, True),
+        ({3: {"a": "A", "b": "B"}, 4: {}}, K.REJOIN, False),
+        ({3: {"a": "A", "b": "B"}, 4: {"b": "B"}}, K.REJOIN, True),
+        ({3: {"a": "A", "b": "B"}, 4: {}}, K.LEAVE, True),
+        ({4: {"a": "A"}}, K.REJOIN, False),
+        ({5: {"a": "A"}}, K.REJOIN, False),
+        ({}, K.REJOIN, False),
+    ],
+)
+def test_a_member_missed_the_generation_before(generations: dict[int, dict[str, str]], kind: ActionKind, missed: bool) -> None:
+    action = by_client(kind)
+    assert context(action, generations=generations, tell_joins={"a"}).has_missed_generation(action) is missed
+    assert not context(action, generations=generations).has_missed_generation(action)
+    assert not context(action, generations=generations, tell_joins={"a"}, generation_before=None).has_missed_generation(action)
+    told = context(action, act(K.EXPIRE), generations=generations, tell_joins={"a"})
+    assert not told.has_missed_generation(action)
+    of_others = context(action, act(K.EXPIRE, who="b"), generations=generations, tell_joins={"a"})
+    assert of_others.has_missed_generation(action) is missed
+    by_clients = context(action, act(K.EXPIRE), generations=generations, tell_joins={"a"}, witness=Witness.CLIENT)
+    assert by_clients.has_missed_generation(action) is missed
+    if missed:
+        assert context(action, generations=generations, tell_joins={"a"}).is_new(action) is (kind is K.REJOIN)
+
+
+# -- joiners ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("actions", "values", "joiners"),
+    [
+        ([act(K.JOIN, 0, "c"), act(K.JOIN, 5, "c")], {}, {"c": 0}),
+        ([act(K.JOIN, 0, None)], {}, {}),
+        ([act(K.REJOIN, 0, "a")], {}, {}),
+        ([act(K.JOIN, 0, "c")], {"members_after": 2}, {}),
+        ([act(K.JOIN, 0, "c")], {"members_after": 3}, {"c": 0}),
+        ([act(K.JOIN, 0, "b")], {"members_after": 2}, {"b": 0}),
+        ([by_client(K.JOIN, 0, "c", why="MEMBER_ID_REQUIRED"), act(K.ID_EXPIRED, 5, "c")], {}, {}),
+        ([by_client(K.JOIN, 0, "c"), act(K.ID_EXPIRED, 5, "c")], {}, {"c": 0}),
+        ([act(K.JOIN, 0, "c", instance="i")], {}, {"c": 0}),
+        ([act(K.JOIN, -EFFECT_US, "c", instance="i")], {}, {"c": -EFFECT_US}),
+        ([act(K.JOIN, -EFFECT_US - 1, "c", instance="i")], {}, {}),
+        ([act(K.JOIN, -EFFECT_US - 1, "c")], {}, {"c": -EFFECT_US - 1}),
+        ([act(K.JOIN, 0, "c", instance="i"), act(K.JOINED, 0, "c", generation=4)], {}, {}),
+        ([act(K.JOIN, 0, "c", instance="i"), act(K.JOINED, 5, "c", generation=5)], {}, {"c": 0}),
+        ([act(K.JOIN, 5, "c", instance="i"), act(K.JOINED, 4, "c", generation=4)], {}, {"c": 5}),
+        ([act(K.JOIN, 0, "c", instance="i"), act(K.LEAVE, 5, "c", generation=4)], {}, {"c": 0}),
+        ([act(K.JOIN, 0, "c"), act(K.JOINED, 0, "c", generation=6)], {}, {}),
+        ([act(K.JOIN, 0, "c"), act(K.JOINED, 5, "c", generation=5)], {}, {"c": 0}),
+        ([act(K.JOIN, 0, "c"), act(K.JOINED, 5, "c")], {}, {"c": 0}),
+        ([act(K.JOIN, 0, "c"), act(K.LEAVE, 5, "c", generation=6)], {}, {"c": 0}),
+        ([act(K.JOIN, 0, "c"), act(K.JOINED, 5, "c", generation=6)], {"shared": {"c"}}, {"c": 0}),
+        ([act(K.JOIN, 0, "c"), act(K.JOINED, 5, "c", generation=6)], {"last": ("c",)}, {"c": 0}),
+        ([act(K.JOIN, 0, "c"), act(K.JOINED, 5, "c", generation=6)], {"generation_after": None}, {"c": 0}),
+    ],
+)
+def test_joiners_are_the_first_joins_of_new_members(actions: list[MemberAction], values: dict[str, object], joiners: dict[str, int]) -> None:
+    rebalance = context(*actions, **values)  # type: ignore[arg-type]
+
+    assert {actor: action.at - NOW for actor, action in rebalance.joiners.items()} == joiners
+
+
+@pytest.mark.parametrize(("away", "late"), [(0, True), (CLOCK_TOLERANCE_US - 1, True), (CLOCK_TOLERANCE_US, False), (-1, False)])
+def test_who_asked_as_the_last_phase_ended_came_too_late(away: int, late: bool) -> None:
+    at = AFTER_PREVIOUS - away
+    asked, answered = act(K.JOIN, at, "c"), act(K.JOINED, 5, "c", generation=5)
+
+    assert bool(context(asked, answered).late_joiners) is late
+    assert context(asked, act(K.JOINED, 5, "c", generation=4)).late_joiners == []
+
+
+def _node(at: int, node: str, kind: str) -> NodeChange:
+    return NodeChange(NOW + at, node, kind, line("BrokerStarting", NOW + at, node=node))
+
+
+@pytest.mark.parametrize(
+    ("action", "others", "facts", "joins"),
+    [
+        (act(K.JOIN, 9, "c", node="1"), [], [], True),
+        (act(K.JOIN, 9, "c", node="2"), [], [], False),
+        (by_request(K.JOIN, 9, "c", node="2"), [], [], True),
+        (by_client(K.JOIN, 9, "c"), [by_client(K.START, 9, "c", node="2")], [], False),
+        (by_client(K.JOIN, 9, "c"), [by_client(K.START, 10, "c", node="2")], [], True),
+        (by_client(K.JOIN, 9, "c"), [by_client(K.START, 5, "c", node="2"), by_client(K.START, 6, "c", node="1")], [], True),
+        (by_client(K.JOIN, 9, "c"), [by_client(K.START, 5, "d", node="2")], [], True),
+        (act(K.JOIN, 9, "c"), [], [_node(5, "1", "starting")], False),
+        (act(K.JOIN, 9, "c"), [], [_node(5, "1", "stopped")], True),
+        (act(K.JOIN, 9, "c"), [], [_node(5, "2", "starting")], True),
+    ],
+)
+def test_after_a_coordinator_was_lost_joins_go_to_the_next(
+    action: MemberAction, others: list[MemberAction], facts: list[NodeChange], joins: bool
+) -> None:
+    known = ClusterFacts(node_changes=facts)
+
+    assert ("c" in context(action, *others, facts=known, outcome="coordinator_lost").joiners) is joins
+    assert "c" in context(action, *others, facts=known).joiners
+
+
+# -- unlogged changes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "gone"),
+    [
+        ({"tell_joins": {"a", "b"}}, ["b"]),
+        ({"tell_joins": {"a"}}, []),
+        ({"members_after": 1}, ["b"]),
+        ({"members_after": 2}, []),
+        ({"last": (), "tell_joins": {"b"}}, []),
+        ({"last": (), "tell_joins": {"b"}, "outcome": "empty"}, ["b"]),
+        ({"started": None, "tell_joins": {"b"}}, ["b"]),
+        ({"started": None, "joined": None, "tell_joins": {"b"}}, []),
+    ],
+)
+def test_members_that_are_missing_left_unlogged(values: dict[str, object], gone: list[str]) -> None:
+    departures = context(**{"last": ("a",)} | values).inferred_departures  # type: ignore[arg-type]
+
+    assert [departure.client_id for departure in departures] == gone
+    assert {(departure.kind, departure.member_id) for departure in departures} <= {(K.LEAVE, "B")}
+    assert context(act(K.LEAVE, PHASE, "b"), **{"last": ("a",)} | values).inferred_departures == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "new"),
+    [
+        ({"clients": {"c"}}, ["c"]),
+        ({"clients": {"b"}}, []),
+        ({"clients": {"c"}, "shared": {"c"}}, []),
+        ({"shared": set()}, []),
+        ({"clients": {"c"}, "first": ()}, []),
+        ({"clients": {"c"}, "joined": None}, ["c"]),
+        ({"clients": {"c"}, "joined": None, "started": None}, []),
+    ],
+)
+def test_members_that_are_new_appeared(values: dict[str, object], new: list[str]) -> None:
+    last = {"last": ("a", "b", "c")}
+
+    assert [arrival.client_id for arrival in context(**last | values).appeared] == new  # type: ignore[arg-type]
+    assert context(act(K.JOIN, 0, "c"), **last | values).appeared == []  # type: ignore[arg-type]
+
+
+# -- first actions -------------------------------------------------------------------------------------------------
+
+
+def test_the_first_line_of_each_member_counts_unless_the_coordinator_has_one() -> None:
+    first, second, certain = by_client(K.LEAVE, 1), by_client(K.LEAVE, 2), act(K.LEAVE, 3)
+    rebalance = context(first, second, act(K.LEAVE, 3, None))
+    assert rebalance.first_by_actor(K.LEAVE) == {"a": first}
+    assert rebalance.first_by_actor(K.LEAVE) is rebalance.first_by_actor(K.LEAVE)
+    assert context(first, certain, act(K.LEAVE, 4)).first_by_actor(K.LEAVE) == {"a": certain}
+    assert context(by_client(K.LEAVE, 0, "c")).departed == {}
+    assert list(context(by_client(K.LEAVE, 0, "c")).first_by_actor(K.LEAVE)) == ["c"]
+
+
+@pytest.mark.parametrize(("after", "counts"), [(1, False), (EFFECT_US, False), (EFFECT_US + 1, True)])
+def test_a_leave_that_the_coordinator_dates_later_is_not_of_this_rebalance(after: int, counts: bool) -> None:
+    own, later = by_client(K.LEAVE, PHASE), act(K.LEAVE, PHASE + after)
+    assert ("a" in context(own, later).first_by_actor(K.LEAVE)) is counts
+    assert "a" in context(own, act(K.LEAVE, PHASE + after, "b")).first_by_actor(K.LEAVE)
+    assert "a" in context(own, act(K.EXPIRE, PHASE + after)).first_by_actor(K.LEAVE)
+    assert "a" in context(own, by_client(K.LEAVE, PHASE + after)).first_by_actor(K.LEAVE)
+    assert "a" in context(act(K.LEAVE, PHASE), later).first_by_actor(K.LEAVE)
+
+
+def test_a_leave_long_before_that_of_the_coordinator_is_another() -> None:
+    assert "a" in context(by_client(K.LEAVE, PHASE + 5 - EFFECT_US), act(K.LEAVE, PHASE + 6)).first_by_actor(K.LEAVE)
+    assert "a" not in context(by_client(K.LEAVE, PHASE + 6 - EFFECT_US), act(K.LEAVE, PHASE + 6)).first_by_actor(K.LEAVE)
+
+
+def test_actions_since_a_time_and_with_one_in_front() -> None:
+    first, second, third = act(K.JOIN, 1), act(K.JOIN, 2, "b"), act(K.JOIN, 3)
+    rebalance = context(first, second, third)
+
+    assert rebalance.since(NOW + 1) == [second, third]
+    assert rebalance.trigger_first(third, [first, second]) == [third, second]
+    assert rebalance.trigger_first(None, [first, second]) == [first, second]
+    assert rebalance.all_of(K.LEAVE) == ()
+    assert rebalance.all_of(K.JOIN) == [first, second, third]
+
+
+def test_names_that_several_have() -> None:
+    rebalance = context(shared={"a"}, clients={"a"})
+
+    assert [rebalance.is_ambiguous(actor) for actor in ("a", "b", None, "consumer-1")] == [True, False, False, True]
+    assert [rebalance.has_client_log(actor) for actor in ("a", "b", None)] == [True, False, False]
+
+
+# -- reasons -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reason_id", "kind"), [("new_member", K.JOIN), ("leave", K.LEAVE), ("heartbeat_expiration", K.EXPIRE), ("leader_rejoin", K.REJOIN)]
+)
+def test_a_reason_names_a_member(reason_id: str, kind: ActionKind) -> None:
+    event = started(reason_id=reason_id, reason="words", reason_member_id="A", reason_instance_id="i", client_reason="why")
+    rebalance = context(started=event)
+    action = rebalance.reason_action(event)
+
+    assert action is not None
+    assert (action.kind, action.at, action.member_id, action.instance_id, action.why) == (kind, NOW, "A", "i", "why")
+    assert (rebalance.reason_id, rebalance.reason) == (reason_id, "words")
+    assert rebalance.reason_action(started(reason_id=reason_id)) is None
+    listed = rebalance.reason_actions(K.SYNC_MISSED, started(reason_members=["A", "B"]))
+    assert [(each.kind, each.member_id, each.at) for each in listed] == [(K.SYNC_MISSED, "A", NOW), (K.SYNC_MISSED, "B", NOW)]
+    unseen = context(started=None)
+    assert (unseen.reason_id, unseen.reason) == (None, None)
+
+
+def test_evidence_stands_in_order_once() -> None:
+    extra: Event = line("MembersNotRejoined", NOW + 2 * SECOND)
+    rebalance = context(extra=[extra])
+    action = act(K.JOIN, 1)
+    events = evidence_events(rebalance, [action, action])
+
+    assert [event.time_us - NOW for event in events] == [0, 1, 2 * SECOND, PHASE]
