@@ -1,0 +1,245 @@
+"""What triggered a rebalance: each condition alone, and each limit met exactly."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.causes import Cause
+from models.events import Witness
+from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
+from models.kafka.hypotheses.ranking import EXPIRY_LAG_US, HEARD_US, Ranking, find_trigger, rank, trigger_text
+from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
+from tests.models.kafka.hypotheses.contexts import NOW, act, by_client, by_request, context, started
+
+K = ActionKind
+TOLD = "group is already rebalancing"
+
+
+@pytest.mark.parametrize(
+    ("action", "triggers"),
+    [
+        (act(K.EXPIRE, -EXPIRY_LAG_US), True),
+        (act(K.EXPIRE, -EXPIRY_LAG_US - 1), False),
+        (act(K.EXPIRE, 0), True),
+        (act(K.EXPIRE, 1), False),
+        (act(K.JOIN, CLOCK_TOLERANCE_US, "c"), True),
+        (act(K.JOIN, CLOCK_TOLERANCE_US + 1, "c"), False),
+        (act(K.JOIN, -PROMPT_US, "c"), True),
+        (act(K.JOIN, -2 * EXPIRY_LAG_US, "c"), True),
+        (act(K.JOIN, -2 * EXPIRY_LAG_US - 1, "c"), False),
+        (act(K.REJOIN, -PROMPT_US), True),
+        (act(K.REJOIN, -PROMPT_US - 1), False),
+        (act(K.LEAVE, 0), True),
+        (act(K.LEAVE, 0, "c"), False),
+        (act(K.REPLACE, 0, "c"), True),
+        (act(K.SUBSCRIBE, 0), False),
+        (act(K.JOIN, 0), True),
+        (by_client(K.JOIN, 0, member=""), True),
+        (act(K.JOIN, 0, instance="i"), True),
+    ],
+)
+def test_some_action_right_before_triggers_a_rebalance(action: MemberAction, triggers: bool) -> None:
+    assert find_trigger(context(action)) == (action if triggers else None)
+
+
+def test_the_earliest_prompt_request_counts_or_the_last_late_one() -> None:
+    early, late = act(K.JOIN, -PROMPT_US - 9, "c"), act(K.JOIN, -PROMPT_US - 5, "d")
+    first, second = act(K.JOIN, -9, "e"), act(K.JOIN, -5, "f")
+    assert find_trigger(context(early, late, first, second)) == first
+    assert find_trigger(context(early, late)) == late
+    assert find_trigger(context(early, act(K.EXPIRE, -1), first)) == act(K.EXPIRE, -1)
+    assert find_trigger(context(act(K.LEAVE, 0, "c"), first=())) == act(K.LEAVE, 0, "c")
+
+
+@pytest.mark.parametrize(
+    ("told", "triggers"),
+    [
+        ([by_client(K.REBALANCE_NOTICED, -5)], False),
+        ([by_client(K.WANTS_REJOIN, -5, why=TOLD)], False),
+        ([by_client(K.WANTS_REJOIN, -5, why="own")], True),
+        ([by_client(K.WANTS_REJOIN, -6, why="own"), by_client(K.REBALANCE_NOTICED, -5)], True),
+        ([by_client(K.REBALANCE_NOTICED, -5, "b")], True),
+        ([by_client(K.REBALANCE_NOTICED, 0)], False),
+        ([by_client(K.REBALANCE_NOTICED, 1)], True),
+        ([by_client(K.REBALANCE_NOTICED, -6), by_client(K.JOINED, -5)], True),
+        ([by_client(K.REBALANCE_NOTICED, -5), by_client(K.JOINED, -5)], False),
+        ([by_client(K.REBALANCE_NOTICED, -6), by_client(K.JOINED, -5, "b")], False),
+        ([by_client(K.REBALANCE_NOTICED, -6), by_client(K.JOINED, 0)], False),
+        ([by_client(K.SYNC_FAILED, -5, why="REBALANCE_IN_PROGRESS")], False),
+        ([by_client(K.SYNC_FAILED, -5, why="other")], True),
+    ],
+)
+def test_who_was_told_to_rejoin_triggers_nothing(told: list[MemberAction], triggers: bool) -> None:
+    rejoin = by_request(K.REJOIN)
+
+    assert (find_trigger(context(*told, rejoin)) is not None) is triggers
+
+
+@pytest.mark.parametrize(
+    ("joined", "generation_after", "triggers"),
+    [
+        (act(K.JOINED, -5, generation=5), 5, False),
+        (act(K.JOINED, -5, generation=4), 5, True),
+        (act(K.JOINED, 0, generation=5), 5, True),
+        (act(K.JOINED, -5, "b", generation=5), 5, True),
+        (act(K.JOINED, -5, generation=None), None, True),
+    ],
+)
+def test_who_had_joined_the_next_generation_triggers_nothing(joined: MemberAction, generation_after: int | None, triggers: bool) -> None:
+    assert (find_trigger(context(joined, by_request(K.REJOIN), generation_after=generation_after)) is not None) is triggers
+
+
+@pytest.mark.parametrize(
+    ("values", "actions", "triggers"),
+    [
+        ({}, [], True),
+        ({"last": ("a",), "tell_joins": {"b"}}, [], False),
+        ({}, [act(K.LEAVE, 5, "b")], False),
+        ({"last": ("a", "b", "c"), "clients": {"c"}}, [], False),
+        ({"last": ("a",), "tell_joins": {"b"}}, [by_client(K.WANTS_REJOIN, 0, why="own")], True),
+        ({"last": ("a",), "tell_joins": {"b"}}, [by_client(K.WANTS_REJOIN, 0, "c", why="own")], False),
+    ],
+)
+def test_a_member_without_a_reason_follows_others(values: dict[str, object], actions: list[MemberAction], triggers: bool) -> None:
+    rejoin = by_request(K.REJOIN)
+    rebalance = context(*actions, rejoin, witness=Witness.CLIENT, **values)  # type: ignore[arg-type]
+    assert (find_trigger(rebalance) == rejoin) is triggers
+    assert find_trigger(context(*actions, rejoin, **values)) == rejoin  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("action", "others", "triggers"),
+    [
+        (by_request(K.JOIN, -5, "c", error_code=27), [], False),
+        (by_request(K.JOIN, -5, "c", error_code=0), [], True),
+        (by_request(K.JOIN, -5, "c", error_code=79), [], True),
+        (by_request(K.JOIN, 0, "c", error_code=27), [], True),
+        (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -4, "c")], False),
+        (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -5, "c")], False),
+        (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -6, "c")], True),
+        (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -1, "c")], False),
+        (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, 0, "c")], True),
+        (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -4, "d")], True),
+        (by_client(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -4, "c", why="MEMBER_ID_REQUIRED")], True),
+        (act(K.JOIN, -5, "c"), [by_client(K.JOIN_FAILED, -4, "c")], True),
+        (act(K.JOIN, -5, "c", instance="i"), [act(K.JOINED, -4, "c", generation=4)], False),
+        (act(K.JOIN, -5, "c"), [act(K.JOINED, -4, "c", generation=4)], True),
+    ],
+)
+def test_a_join_that_was_refused_or_answered_at_once_triggers_nothing(action: MemberAction, others: list[MemberAction], triggers: bool) -> None:
+    assert find_trigger(context(action, *others)) == (action if triggers else None)
+
+
+@pytest.mark.parametrize(("away", "same"), [(CLOCK_TOLERANCE_US, True), (CLOCK_TOLERANCE_US + 1, False)])
+def test_the_request_log_tells_the_same_action(away: int, same: bool) -> None:
+    first = by_client(K.JOIN, -CLOCK_TOLERANCE_US, "c")
+    request = by_request(K.JOIN, -CLOCK_TOLERANCE_US + away, "c")
+
+    assert find_trigger(context(first, request)) == (request if same else first)
+    assert find_trigger(context(first, by_request(K.JOIN, 0, "d"))) == first
+    certain = act(K.JOIN, -CLOCK_TOLERANCE_US, "c")
+    assert find_trigger(context(certain, request)) == certain
+
+
+def test_a_member_that_missed_a_generation_leaves_in_vain() -> None:
+    leave = by_client(K.LEAVE, 0)
+    known = {"generations": {3: {"a": "A"}, 4: {"a": "A", "b": "B"}}, "tell_joins": {"a"}}
+
+    assert find_trigger(context(leave, **known)) == leave  # type: ignore[arg-type]
+    assert find_trigger(context(leave, **known | {"generations": {3: {"a": "A"}, 4: {"b": "B"}}})) is None  # type: ignore[arg-type]
+
+
+# -- others without a log ------------------------------------------------------------------------------------------
+
+
+def rivals(*actions: MemberAction, **values: object) -> set[Cause]:
+    ranking = rank(context(*actions, **{"witness": Witness.CLIENT, "clients": {"a", "b"}} | values))  # type: ignore[arg-type]
+    return {hypothesis.cause for hypothesis in ranking.hypotheses if hypothesis.settled_by == "server.log at INFO" and not hypothesis.actions}
+
+
+@pytest.mark.parametrize(
+    ("values", "unseen"),
+    [
+        ({}, True),
+        ({"witness": Witness.COORDINATOR}, False),
+        ({"generation_before": None}, False),
+        ({"state_before": State.EMPTY}, False),
+        ({"members_after": 2, "members_before": 2}, False),
+        ({"members_after": 2, "members_before": 3}, True),
+        ({"members_after": 3, "members_before": 2}, True),
+    ],
+)
+def test_others_may_have_begun_it_unless_all_are_known(values: dict[str, object], unseen: bool) -> None:
+    rejoin = by_client(K.REJOIN, 0)
+
+    assert (Cause.MEMBER_LEAVE in rivals(rejoin, **values)) is unseen
+
+
+@pytest.mark.parametrize(
+    ("others_act", "clients", "unseen"), [(False, {"a", "b"}, False), (True, {"a", "b"}, True), (False, {"a"}, True)]
+)
+def test_who_leaves_began_it_unless_others_act(others_act: bool, clients: set[str], unseen: bool) -> None:
+    assert bool(rivals(by_client(K.LEAVE, 0), others_act=others_act, clients=clients, last=("b",))) is unseen
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "late"), [(HEARD_US, HEARD_US + 9, False), (HEARD_US + 1, HEARD_US + 9, True), (HEARD_US + 1, None, False)]
+)
+def test_a_leave_that_others_hear_of_late_reached_nobody(first: int, second: int | None, late: bool) -> None:
+    notices = [by_client(K.REBALANCE_NOTICED, first, "b")]
+    notices += [by_client(K.WANTS_REJOIN, second, "c", why=TOLD)] if second is not None else []
+    values = {"members_after": 2, "members_before": 3, "first": ("a", "b", "c"), "last": ("b", "c"), "clients": {"a", "b", "c"}}
+
+    assert bool(rivals(by_client(K.LEAVE, 0), *notices, joined=None, ended_at=None, **values)) is late
+
+
+# -- ranks ---------------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_add_up_to_one_at_most() -> None:
+    for rebalance in (context(), context(act(K.JOIN, 0, "c")), context(started=None), context(state_before=None), context(outcome="empty")):
+        ranking = rank(rebalance)
+        shares = [hypothesis.probability for hypothesis in ranking.hypotheses]
+        assert shares == sorted(shares, reverse=True)
+        assert sum(shares) <= 1 + 1e-9
+        assert min(shares) > 0
+
+
+def test_a_reason_decides() -> None:
+    ranking = rank(context(act(K.LEAVE, 0, "b"), started=started(reason_id="static_member_update", reason_member_id="A")))
+
+    assert ranking.best.cause is Cause.STATIC_MEMBER_REPLACED
+    assert ranking.trigger is not None
+    assert ranking.trigger.member_id == "A"
+
+
+# -- texts ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_text_of_a_trigger() -> None:
+    def text(action: MemberAction | None, *actions: MemberAction, **values: object) -> str | None:
+        return trigger_text(context(*actions, **values), Ranking([Hypothesis(Cause.UNKNOWN, 1.0)], action))  # type: ignore[arg-type]
+
+    assert text(None, started=started(reason="words")) == "words"
+    assert text(None) is None
+    assert text(act(K.JOIN, reason="asked")) == "asked"
+    assert text(act(K.JOIN, text="x" * 300)) == "x" * 300
+    assert text(act(K.JOIN, text="x" * 301)) == "x" * 300
+    assert text(act(K.JOIN)) is None
+    wish = by_client(K.WANTS_REJOIN, -5, why="own")
+    assert text(act(K.REJOIN, text="line"), wish, witness=Witness.CLIENT) == "client reason: own"
+    assert text(act(K.REJOIN, text="line"), wish) == "line"
+    assert text(act(K.JOIN, text="line"), wish, witness=Witness.CLIENT) == "line"
+    assert text(act(K.REJOIN, who="b", text="line"), wish, witness=Witness.CLIENT) == "line"
+    later = by_client(K.WANTS_REJOIN, -3, why="later")
+    assert text(act(K.WANTS_REJOIN), wish, later, witness=Witness.CLIENT) == "client reason: later"
+
+
+@pytest.mark.parametrize(("at", "counts"), [(-LOOK_BACK_US, False), (1 - LOOK_BACK_US, True), (1, True), (2, False)])
+def test_a_wish_stands_before_its_request(at: int, counts: bool) -> None:
+    wish = by_client(K.WANTS_REJOIN, at, why="own")
+    ranking = Ranking([Hypothesis(Cause.UNKNOWN, 1.0)], act(K.REJOIN, text="line"))
+
+    assert (trigger_text(context(wish, witness=Witness.CLIENT, previous_joined_at=NOW - 2 * LOOK_BACK_US), ranking) != "line") is counts
