@@ -82,10 +82,10 @@ def context(
     for name, value in values.items():
         if name in WINDOW:
             setattr(window, name, value)
-        elif name in KNOWN:
+        if name in KNOWN:
             setattr(known, name, value)
-        else:
-            assert name in CONTEXT, name
+        if name in CONTEXT:
             others[name] = value
+        assert name in WINDOW | KNOWN | CONTEXT, name
     ordered = sorted(actions, key=lambda action: action.at)
     return RebalanceContext(window, actions=ordered, roster=roster, facts=facts or ClusterFacts(), known=known, **others)  # type: ignore[arg-type]
