@@ -147,7 +147,9 @@ def test_a_leave_without_a_word() -> None:
     assert shares(kind_of_leave(context(act(K.JOIN, 1, "b")), "a", LEAVE)) == late(weights.POLLED_LATE)
 
 
-@pytest.mark.parametrize(("outcome", "count", "whole"), [("empty", 2, True), ("empty", 1, False), ("empty", None, False), ("stable", 2, False)])
+@pytest.mark.parametrize(
+    ("outcome", "count", "whole"), [("empty", 2, True), ("empty", 1, False), ("empty", None, False), ("stable", 2, False)]
+)
 def test_a_whole_group_left(outcome: str, count: int | None, whole: bool) -> None:
     assert has_whole_group_left(context(outcome=outcome, members_before=count)) is whole
 

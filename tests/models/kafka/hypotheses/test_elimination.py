@@ -126,7 +126,9 @@ def test_an_initial_delay_shows_a_new_group(lasted: int, values: dict[str, objec
     assert (shares(hypotheses) == of(weights.ONE_INITIAL_DELAY)) is is_initial
     assert not is_initial or (who(hypotheses, Cause.NEW_GROUP) == ["c"] and sum(len(each.actions) for each in hypotheses) == 1)
     heard = by_client(K.REBALANCE_NOTICED, 5)
-    assert shares(eliminate(first, heard, **{"state_before": None, "first": (), "last": ()} | joined(lasted) | values)) != of(weights.ONE_INITIAL_DELAY)
+    assert shares(eliminate(first, heard, **{"state_before": None, "first": (), "last": ()} | joined(lasted) | values)) != of(
+        weights.ONE_INITIAL_DELAY
+    )
 
 
 # -- members' logs alone -------------------------------------------------------------------------------------------
@@ -449,7 +451,12 @@ def test_members_lose_their_coordinator_instead_of_an_assignment(
 
 @pytest.mark.parametrize(
     ("lag", "just"),
-    [(STORE_TIMEOUT_US - 1, False), (STORE_TIMEOUT_US, True), (STORE_TIMEOUT_US + STORE_SLACK_US, True), (STORE_TIMEOUT_US + STORE_SLACK_US + 1, False)],
+    [
+        (STORE_TIMEOUT_US - 1, False),
+        (STORE_TIMEOUT_US, True),
+        (STORE_TIMEOUT_US + STORE_SLACK_US, True),
+        (STORE_TIMEOUT_US + STORE_SLACK_US + 1, False),
+    ],
 )
 def test_a_write_is_given_up_after_a_timeout(lag: int, just: bool) -> None:
     previous = before(ended_at=NOW - lag)

@@ -14,7 +14,17 @@ from models.kafka.observations.roster import Member, Roster
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_windows import EpochChange, EpochWindow
-from models.kafka.reconstruction.unlogged_epochs import GIVEN, NEW_PARTITIONS, NOTHING, NOTICED, REQUESTS, STUCK, TAKEN, TOPICS_EXIST, UNHEARD
+from models.kafka.reconstruction.unlogged_epochs import (
+    GIVEN,
+    NEW_PARTITIONS,
+    NOTHING,
+    NOTICED,
+    REQUESTS,
+    STUCK,
+    TAKEN,
+    TOPICS_EXIST,
+    UNHEARD,
+)
 from tests.models.kafka.reconstruction.lines import line
 
 NOW = 10_000_000_000
@@ -104,7 +114,9 @@ def test_what_shows_an_unseen_epoch(shown: str | None, weight: weights.Shares) -
         (Cause.UNKNOWN, NOTICED, Witness.CLIENT, {}, weights.REMOVED_AS_IT_HEARD),
     ],
 )
-def test_why_an_inferred_epoch_rose(cause: Cause, reason: str, by: Witness, values: dict[str, object], weight: weights.Shares | None) -> None:
+def test_why_an_inferred_epoch_rose(
+    cause: Cause, reason: str, by: Witness, values: dict[str, object], weight: weights.Shares | None
+) -> None:
     verdict = judge(change(cause, reason, by), witness=Witness.CLIENT, **values)  # type: ignore[arg-type]
 
     assert all_of(verdict) == (of(weight) if weight else {cause.value: round(weights.EPOCH_TOLD.value, 6)})

@@ -117,12 +117,20 @@ def test_a_known_member_that_joins_by_members_logs_returned() -> None:
 
 @pytest.mark.parametrize(
     ("assignors", "instance", "other"),
-    [({4: "range", 5: "sticky"}, "i", True), ({4: "range", 5: "range"}, "i", False), ({4: "range", 5: "sticky"}, None, False), ({4: "range"}, "i", False), ({5: "range"}, "i", False)],
+    [
+        ({4: "range", 5: "sticky"}, "i", True),
+        ({4: "range", 5: "range"}, "i", False),
+        ({4: "range", 5: "sticky"}, None, False),
+        ({4: "range"}, "i", False),
+        ({5: "range"}, "i", False),
+    ],
 )
 def test_a_static_member_may_choose_another_assignor(assignors: dict[int, str], instance: str | None, other: bool) -> None:
     arrivals = [act(K.JOIN, instance=instance)]
 
-    assert returned_unseen(context(assignors=assignors), arrivals) is (weights.RETURNED_WITH_ANOTHER_ASSIGNOR if other else weights.RETURNED_UNSEEN)
+    assert returned_unseen(context(assignors=assignors), arrivals) is (
+        weights.RETURNED_WITH_ANOTHER_ASSIGNOR if other else weights.RETURNED_UNSEEN
+    )
     assert returned_unseen(context(**{"last": ("a",)} | joined(60 * SECOND)), arrivals) is weights.RETURNED_BEFORE_EVICTION  # type: ignore[arg-type]
 
 
@@ -259,7 +267,10 @@ def rejoin(*actions: MemberAction, action: MemberAction | None = REJOIN, **value
     ("why", "expected"),
     [
         ("need to revoke partitions [x]", {Cause.COOPERATIVE_FOLLOWUP: weights.FOLLOWUP_TOLD.value}),
-        ("cached metadata has changed", {Cause.METADATA_CHANGE: weights.METADATA_TOLD.value, Cause.SUBSCRIPTION_CHANGE: 1 - weights.METADATA_TOLD.value}),
+        (
+            "cached metadata has changed",
+            {Cause.METADATA_CHANGE: weights.METADATA_TOLD.value, Cause.SUBSCRIPTION_CHANGE: 1 - weights.METADATA_TOLD.value},
+        ),
         ("connect worker requested rejoin", weights.CONNECT_REJOIN.of),
         ("words of its own", {Cause.UNKNOWN: weights.OWN_REASON.value}),
         ("not provided", weights.REJOINED_UNTOLD.of),
@@ -286,7 +297,9 @@ def test_a_reason_tells_why_a_member_rejoins(why: str | None, expected: dict[Cau
 )
 def test_the_members_log_tells_why_it_rejoins(at: int, who: str, counts: bool) -> None:
     wish = by_client(K.WANTS_REJOIN, at, who, why="words of its own")
-    assert (shares(rejoin(wish, previous_joined_at=NOW - 2 * LOOK_BACK_US)) == {Cause.UNKNOWN: round(weights.OWN_REASON.value, 6)}) is counts
+    assert (
+        shares(rejoin(wish, previous_joined_at=NOW - 2 * LOOK_BACK_US)) == {Cause.UNKNOWN: round(weights.OWN_REASON.value, 6)}
+    ) is counts
 
 
 def test_all_that_revoke_are_named() -> None:
@@ -384,7 +397,14 @@ def test_libraries_plan_when_they_rejoin(name: str, lag: int, reason: str | None
 
 @pytest.mark.parametrize(
     ("at", "who", "subscribed"),
-    [(0, "a", True), (CLOCK_TOLERANCE_US, "a", True), (CLOCK_TOLERANCE_US + 1, "a", False), (PREVIOUS_ENDED - NOW, "a", False), (PREVIOUS_ENDED - NOW + 1, "a", True), (0, "b", False)],
+    [
+        (0, "a", True),
+        (CLOCK_TOLERANCE_US, "a", True),
+        (CLOCK_TOLERANCE_US + 1, "a", False),
+        (PREVIOUS_ENDED - NOW, "a", False),
+        (PREVIOUS_ENDED - NOW + 1, "a", True),
+        (0, "b", False),
+    ],
 )
 def test_a_member_subscribed_since_the_last_rebalance(at: int, who: str, subscribed: bool) -> None:
     weight = weights.SUBSCRIBED.value

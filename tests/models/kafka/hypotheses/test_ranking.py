@@ -128,7 +128,9 @@ def test_a_member_without_a_reason_follows_others(values: dict[str, object], act
         (act(K.JOIN, -5, "c"), [act(K.JOINED, -4, "c", generation=4)], True),
     ],
 )
-def test_a_join_that_was_refused_or_answered_at_once_triggers_nothing(action: MemberAction, others: list[MemberAction], triggers: bool) -> None:
+def test_a_join_that_was_refused_or_answered_at_once_triggers_nothing(
+    action: MemberAction, others: list[MemberAction], triggers: bool
+) -> None:
     assert find_trigger(context(action, *others)) == (action if triggers else None)
 
 
@@ -156,7 +158,9 @@ def test_a_member_that_missed_a_generation_leaves_in_vain() -> None:
 
 def rivals(*actions: MemberAction, **values: object) -> set[Cause]:
     ranking = rank(context(*actions, **{"witness": Witness.CLIENT, "clients": {"a", "b"}} | values))  # type: ignore[arg-type]
-    return {hypothesis.cause for hypothesis in ranking.hypotheses if hypothesis.settled_by == "server.log at INFO" and not hypothesis.actions}
+    return {
+        hypothesis.cause for hypothesis in ranking.hypotheses if hypothesis.settled_by == "server.log at INFO" and not hypothesis.actions
+    }
 
 
 @pytest.mark.parametrize(
@@ -177,9 +181,7 @@ def test_others_may_have_begun_it_unless_all_are_known(values: dict[str, object]
     assert (Cause.MEMBER_LEAVE in rivals(rejoin, **values)) is unseen
 
 
-@pytest.mark.parametrize(
-    ("others_act", "clients", "unseen"), [(False, {"a", "b"}, False), (True, {"a", "b"}, True), (False, {"a"}, True)]
-)
+@pytest.mark.parametrize(("others_act", "clients", "unseen"), [(False, {"a", "b"}, False), (True, {"a", "b"}, True), (False, {"a"}, True)])
 def test_who_leaves_began_it_unless_others_act(others_act: bool, clients: set[str], unseen: bool) -> None:
     assert bool(rivals(by_client(K.LEAVE, 0), others_act=others_act, clients=clients, last=("b",))) is unseen
 

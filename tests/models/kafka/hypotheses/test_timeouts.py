@@ -183,7 +183,9 @@ def test_the_last_one_that_was_missing_may_have_ended_it(actions: list[MemberAct
     assert (phase_deadline_us(context(*actions, **{"last": ("a",)} | ended(6 * SECOND) | values)) is not None) is ends  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("after", "evicted"), [(0, False), (1, True), (SESSION_US - ECHO_SLACK_US - 1, True), (SESSION_US - ECHO_SLACK_US, False)])
+@pytest.mark.parametrize(
+    ("after", "evicted"), [(0, False), (1, True), (SESSION_US - ECHO_SLACK_US - 1, True), (SESSION_US - ECHO_SLACK_US, False)]
+)
 def test_who_expires_within_a_session_was_evicted(after: int, evicted: bool) -> None:
     expiry = act(K.EXPIRE, 40 * SECOND + after, "b")
     values = {"members": [B], "last": ("a",)}
@@ -244,7 +246,10 @@ def test_late_polls_have_a_rhythm(lag: int, rhythm: int) -> None:
 
     assert poll_rhythm(context(members=[A], previous=previous)) == rhythm
     assert poll_rhythm(context(previous=previous)) == rhythm, "60 s is usual"
-    assert poll_rhythm(context(members=[A], previous=previous, lags=[60 * SECOND, 63 * SECOND, 63 * SECOND + 1, 60 * SECOND - 1])) == 2 * rhythm
+    assert (
+        poll_rhythm(context(members=[A], previous=previous, lags=[60 * SECOND, 63 * SECOND, 63 * SECOND + 1, 60 * SECOND - 1]))
+        == 2 * rhythm
+    )
     assert poll_rhythm(context(members=[A], previous=before(outcome="superseded", ended_at=NOW - lag))) == 0
     assert poll_rhythm(context(members=[A], previous=None)) == 0
 
@@ -326,7 +331,9 @@ def test_timeouts_are_the_members_own_or_others() -> None:
     assert max_poll_interval_ms(context(settings={"x": {"max_poll_interval_ms": 5}}), other, "x") == 5
     assert max_poll_interval_ms(context(facts=ClusterFacts(rebalance_timeout_ms=9)), other, "x") == 9
     capped = line("SettingCapped", NOW, effective=77)
-    facts = ClusterFacts(capped={("orders", "group.session.timeout.ms"): capped, ("x", "session.timeout.ms"): line("SettingCapped", NOW, effective=1)})
+    facts = ClusterFacts(
+        capped={("orders", "group.session.timeout.ms"): capped, ("x", "session.timeout.ms"): line("SettingCapped", NOW, effective=1)}
+    )
     assert session_timeout_ms(context(members=[A], facts=facts), act(K.LEAVE), "a") == 77
 
 
@@ -339,7 +346,9 @@ def test_few_others_are_searched() -> None:
 # -- measurements ------------------------------------------------------------------------------------------------
 
 
-def numbers(cause: Cause, *actions: MemberAction, gone_at: dict[str, int] | None = None, others: tuple[MemberAction, ...] = (), **values: object) -> dict[str, float]:
+def numbers(
+    cause: Cause, *actions: MemberAction, gone_at: dict[str, int] | None = None, others: tuple[MemberAction, ...] = (), **values: object
+) -> dict[str, float]:
     measured = numbers_of(context(*actions, *others, **values), cause, list(actions), gone_at or {})  # type: ignore[arg-type]
     return {name: value for name, value in measured.items() if name.endswith(("after_ms", "silent_ms", "absent_ms"))}
 
@@ -366,7 +375,10 @@ def test_measurements_of_each_cause() -> None:
     assert numbers(Cause.MEMBER_JOIN, act(K.JOIN, 0), gone_at={"a": NOW}) == {"absent_ms": 0}
 
 
-@pytest.mark.parametrize(("away", "ms"), [(-NOTICED_US, 67_000 + NOTICED_US // US_PER_MS), (NOTICED_US, 67_000 - NOTICED_US // US_PER_MS), (-NOTICED_US - 1, 67_000)])
+@pytest.mark.parametrize(
+    ("away", "ms"),
+    [(-NOTICED_US, 67_000 + NOTICED_US // US_PER_MS), (NOTICED_US, 67_000 - NOTICED_US // US_PER_MS), (-NOTICED_US - 1, 67_000)],
+)
 def test_the_clients_own_line_dates_a_late_poll(away: int, ms: int) -> None:
     others = (by_client(K.POLL_TIMEOUT, away), by_client(K.POLL_TIMEOUT, away, "b"), act(K.JOIN, 7 * SECOND))
     assert numbers(Cause.POLL_TIMEOUT, act(K.LEAVE), others=others, members=[A]) == {"polled_after_ms": ms}
@@ -382,7 +394,9 @@ def test_the_clients_own_line_dates_a_late_poll(away: int, ms: int) -> None:
         (0, True, False, True),
     ],
 )
-def test_an_interval_that_is_longer_than_the_membership_is_not_in_force(seen: int | None, joined: bool, known: bool, in_force: bool) -> None:
+def test_an_interval_that_is_longer_than_the_membership_is_not_in_force(
+    seen: int | None, joined: bool, known: bool, in_force: bool
+) -> None:
     member = Member("A", "a", rebalance_timeout_ms=60_000, first_seen_at=NOW + seen if seen is not None else None)
     leave = act(K.LEAVE, member="A" if known else "Z")
     values = {"members": [member], "first_generation": {"A": 3} if joined else {}}

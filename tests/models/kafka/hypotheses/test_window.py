@@ -240,7 +240,9 @@ def test_a_member_missed_the_generation_before(generations: dict[int, dict[str, 
         ([act(K.JOIN, 0, "c"), act(K.JOINED, 5, "c", generation=6)], {"generation_after": None}, {"c": 0}),
     ],
 )
-def test_joiners_are_the_first_joins_of_new_members(actions: list[MemberAction], values: dict[str, object], joiners: dict[str, int]) -> None:
+def test_joiners_are_the_first_joins_of_new_members(
+    actions: list[MemberAction], values: dict[str, object], joiners: dict[str, int]
+) -> None:
     rebalance = context(*actions, **values)  # type: ignore[arg-type]
 
     assert {actor: action.at - NOW for actor, action in rebalance.joiners.items()} == joiners

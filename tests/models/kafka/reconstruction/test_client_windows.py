@@ -85,7 +85,10 @@ def test_a_window_begins_with_its_first_known_action() -> None:
     assert (ClientWindow(4, False, "open", None).generation, ClientWindow(None, False, "open", None).generation) == (5, None)
 
 
-@pytest.mark.parametrize(("generation", "gone", "expected"), [(3, False, True), (4, False, False), (5, False, False), (4, True, True), (3, True, True), (5, True, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("generation", "gone", "expected"),
+    [(3, False, True), (4, False, False), (5, False, False), (4, True, True), (3, True, True), (5, True, False)],
+)
 def test_a_generation_that_goes_back_begins_a_new_life(generation: int, gone: bool, expected: bool) -> None:
     windows = joined("a")
     if gone:

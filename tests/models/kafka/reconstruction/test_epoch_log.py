@@ -100,7 +100,10 @@ def test_a_bump_that_is_told_twice_is_one_or_was_not_written() -> None:
     assert group.members == {"a": "ac", "b": "bc"}
 
 
-@pytest.mark.parametrize(("epoch", "witness", "windows"), [(1, Witness.COORDINATOR, 2), (1, Witness.CLIENT, 3), (None, Witness.COORDINATOR, 2), (3, Witness.COORDINATOR, 3)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("epoch", "witness", "windows"),
+    [(1, Witness.COORDINATOR, 2), (1, Witness.CLIENT, 3), (None, Witness.COORDINATOR, 2), (3, Witness.COORDINATOR, 3)],
+)
 def test_a_lower_epoch_is_late_or_of_another_group(epoch: int | None, witness: Witness, windows: int) -> None:
     group = replay(*PAIR)
     group.feed(line("GroupEpochBumped", NOW + 9, witness, generation=epoch))

@@ -198,7 +198,12 @@ def test_the_leader_is_awaited_at_the_logs_end(after: int, leader: str | None, p
 
 @pytest.mark.parametrize(
     ("outcome", "reason", "named"),
-    [("superseded", "pending_sync_expiration", True), ("stable", "pending_sync_expiration", False), ("superseded", "leave", False), ("superseded", None, False)],
+    [
+        ("superseded", "pending_sync_expiration", True),
+        ("stable", "pending_sync_expiration", False),
+        ("superseded", "leave", False),
+        ("superseded", None, False),
+    ],
 )
 def test_who_never_synced_is_named_by_the_next_rebalance(outcome: str, reason: str | None, named: bool) -> None:
     event = started(9, reason_id=reason, reason_members=["A", "B"])

@@ -6,7 +6,16 @@ import pytest
 
 from models.causes import Cause
 from models.events import Witness
-from models.incidents.person_reasons import EVICTED, EXPIRED_MEANWHILE, GHOST, HEARD_OF_NOTHING, LATE, NEVER_SYNCED, REJOINED_LAST, SYNCED_LATE
+from models.incidents.person_reasons import (
+    EVICTED,
+    EXPIRED_MEANWHILE,
+    GHOST,
+    HEARD_OF_NOTHING,
+    LATE,
+    NEVER_SYNCED,
+    REJOINED_LAST,
+    SYNCED_LATE,
+)
 from models.kafka.cluster.expiry_bursts import LOAD_US, TOGETHER_US, ExpiryBurst
 from models.kafka.cluster.facts import ClusterFacts, Load
 from models.kafka.hypotheses.timeouts import MOVED_US
@@ -331,5 +340,3 @@ def test_a_process_hears_that_its_session_ended(actions: list[MemberAction], pau
     told = by_client(K.EXPIRE, name="ClientGenerationReset")
 
     assert (root(*actions, action=told) == "client_pause") is paused
-
-
