@@ -76,3 +76,12 @@ def test_a_partition_is_new_behind_all_that_a_topic_had() -> None:
     assert owners.is_new("orders-2")
     assert not owners.is_new("orders-1")
     assert not owners.is_new("bills-2"), "bills-0 may belong to others, and so may those behind bills-1"
+
+
+def test_a_number_has_as_many_digits_as_an_int32() -> None:
+    owners = PartitionOwners()
+    owners.take("a", ["orders-0", "bills-0"])
+
+    assert owners.is_new("orders-" + "9" * partition_owners.DIGITS_MAX)
+    assert not owners.is_new("bills-" + "9" * (partition_owners.DIGITS_MAX + 1))
+    assert not owners.is_new("bills-x")
