@@ -150,7 +150,10 @@ def _passed_in_process(
     limits: Mapping[str, float] | None,
     seen: list[Validation] | None,
 ) -> list[Result] | None:
-    """Check tables in the driver; None if some are elsewhere, or if any check fails."""
+    """Check tables in the driver.
+
+    None if some are elsewhere, or if any check fails.
+    """
     local_views = {name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}
     local_tables = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
     if len(local_views) + len(local_tables) < len(views) + len(tables):

@@ -37,7 +37,7 @@ class LocalTables:
             self._connection.register(VIEW.format(name), rows)
 
     def frame(self, rows: pa.Table, columns: Iterable[str], presence: Iterable[str], rules: Mapping[str, str]) -> pd.DataFrame:
-        """Columns of rows of a table, whether others have a value, and the results of rules.
+        """Columns of rows, presence of others, and results of rules.
 
         `rules` are SQL expressions by the name of their column. Values of `presence` are True or null, because texts may
         be long.
@@ -46,18 +46,18 @@ class LocalTables:
         chosen = [_comparable(column, rows.schema.field(column).type) for column in columns]
         chosen += [f'CASE WHEN "{column}" IS NOT NULL THEN true END AS "{column}"' for column in presence]
         chosen += [f'({translated(rule.replace(_BATCH, _CHECKED))}) AS "{column}"' for column, rule in rules.items()]
-        found: pa.Table = self._connection.sql(f"SELECT {', '.join(chosen)} FROM {_CHECKED}").arrow().read_all()  # noqa: S608 - our own names
-        frame: pd.DataFrame = found.to_pandas(integer_object_nulls=True)
+        answer: pa.Table = self._connection.sql(f"SELECT {', '.join(chosen)} FROM {_CHECKED}").arrow().read_all()  # noqa: S608 - our own names
+        frame: pd.DataFrame = answer.to_pandas(integer_object_nulls=True)
         return frame
 
     def keys(self, name: str, rows: pa.Table, columns: Sequence[str]) -> pd.Series[Any]:
-        """Keys of rows as texts that no other table has, null where a key of one column is."""
+        """Keys of rows as texts, unique to their table; null without any value."""
         self._connection.register(_CHECKED, rows)
         quoted = [f'"{column}"' for column in columns]
         has_any = " OR ".join(f"{column} IS NOT NULL" for column in quoted)
         key = f"CASE WHEN {has_any} THEN {_text(name)} || json_array({', '.join(quoted)})::VARCHAR END"
-        found: pa.Table = self._connection.sql(f"SELECT {key} AS key FROM {_CHECKED}").arrow().read_all()  # noqa: S608 - our own names
-        keys: pd.Series[Any] = found["key"].to_pandas()
+        answer: pa.Table = self._connection.sql(f"SELECT {key} AS key FROM {_CHECKED}").arrow().read_all()  # noqa: S608 - our own names
+        keys: pd.Series[Any] = answer["key"].to_pandas()
         return keys
 
     def __enter__(self) -> Self:
@@ -68,7 +68,10 @@ class LocalTables:
 
 
 def held_by_rule(check: Check) -> Check:
-    """A check of words or ranges as a rule, as the library understands them: null is no value."""
+    """A check of words or ranges as a rule.
+
+    Null is no value, as for the library.
+    """
     if check.holds or "column" not in check.arguments:
         return check
     column = f"`{check.arguments['column']}`"
