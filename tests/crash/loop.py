@@ -126,7 +126,7 @@ def course(stage: Stage, place: Path) -> Course:
 
 def bytes_below(place: Path) -> int:
     """Bytes that files take on a disk."""
-    return sum(path.stat().st_blocks * 512 for path in place.rglob("*"))
+    return sum(path.stat().st_blocks * 512 for path in place.rglob("*") if path.is_file())
 
 
 @dataclass(frozen=True, slots=True)
