@@ -106,12 +106,16 @@ class Validation:
     rules: Mapping[str, str]
 
 
+Rows = Mapping[str, "DataFrame | pa.Table"]
+"""Rows by table, in Spark or in the driver."""
+
+
 def run_gate(
     gate: str,
-    tables: Mapping[str, DataFrame | pa.Table],
+    tables: Rows,
     counts: Mapping[str, int],
     limits: Mapping[str, float] | None = None,
-    whole: Mapping[str, DataFrame | pa.Table] | None = None,
+    whole: Rows | None = None,
     seen: list[Validation] | None = None,
     spark: SparkSession | None = None,
 ) -> list[Result]:
@@ -124,49 +128,65 @@ def run_gate(
     views = {**tables, **(whole or {})}
     for name in {other for table in tables for check in checks_of(TABLES[table], limits) for other in check.others} - views.keys():
         views[name] = TABLES[name].arrow_schema().empty_table()
-    passed = _passed_in_process(gate, tables, views, limits, seen) if sum(counts.values()) <= arrow_diff.LOCAL_ROWS_MAX else None
-    if passed is not None:
-        return passed
-    session = spark or next(rows.sparkSession for rows in views.values() if not isinstance(rows, pa.Table))
-    frames = {name: arrow_diff.to_frame(session, rows) if isinstance(rows, pa.Table) else rows for name, rows in views.items()}
-    for name, frame in frames.items():
-        frame.createOrReplaceTempView(VIEW.format(name))
-    try:
-        checked = {name: arrow_diff.to_frame(session, rows) if isinstance(rows, pa.Table) else rows for name, rows in tables.items()}
-        return [
-            result
-            for name, frame in checked.items()
-            for result in _checked(TABLES[name], gate, frame, counts[name], limits, [] if seen is None else seen)
-        ]
-    finally:
-        for name in frames:
-            session.catalog.dropTempView(VIEW.format(name))
+    passed = _passed_in_process(tables, views, limits) if sum(counts.values()) <= arrow_diff.LOCAL_ROWS_MAX else frozenset()
+    pages: list[Validation] = [] if seen is None else seen
+    rest = {name: rows for name, rows in tables.items() if name not in passed}
+    by_table = {name: [Result(name, gate, check, True, counts[name], 0) for check in checks_of(TABLES[name], limits)] for name in passed}
+    if seen is not None:
+        pages += _pages_of_passed(gate, {name: tables[name] for name in tables if name in passed}, views, limits)
+    if rest:
+        session = spark or next(rows.sparkSession for rows in views.values() if not isinstance(rows, pa.Table))
+        by_table |= _checked_by_spark(gate, rest, counts, limits, views, pages, session)
+    return [result for name in tables for result in by_table[name]]
 
 
-def _passed_in_process(
+def _checked_by_spark(
     gate: str,
-    tables: Mapping[str, DataFrame | pa.Table],
-    views: Mapping[str, DataFrame | pa.Table],
+    tables: Rows,
+    counts: Mapping[str, int],
     limits: Mapping[str, float] | None,
-    seen: list[Validation] | None,
-) -> list[Result] | None:
-    """Check tables in the driver.
+    views: Rows,
+    pages: list[Validation],
+    spark: SparkSession,
+) -> dict[str, list[Result]]:
+    """Results of tables, for whose rules all are views."""
 
-    None if some are elsewhere, or if any check fails.
-    """
+    def as_frame(rows: DataFrame | pa.Table) -> DataFrame:
+        return arrow_diff.to_frame(spark, rows) if isinstance(rows, pa.Table) else rows
+
+    for name, rows in views.items():
+        as_frame(rows).createOrReplaceTempView(VIEW.format(name))
+    try:
+        return {name: _checked(TABLES[name], gate, as_frame(rows), counts[name], limits, pages) for name, rows in tables.items()}
+    finally:
+        for name in views:
+            spark.catalog.dropTempView(VIEW.format(name))
+
+
+def _passed_in_process(tables: Rows, views: Rows, limits: Mapping[str, float] | None) -> frozenset[str]:
+    """Tables in the driver that pass; none if a table of the gate is elsewhere."""
     local_views = {name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}
     local_tables = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
     if len(local_views) + len(local_tables) < len(views) + len(tables):
-        return None
+        return frozenset()
     checks = {name: checks_of(TABLES[name], limits) for name in local_tables}
+    filled = {name: rows for name, rows in local_tables.items() if rows.num_rows}
     with LocalTables(local_views) as known:
-        if not all_hold({name: rows for name, rows in local_tables.items() if rows.num_rows}, known, checks):
-            return None
-        if seen is not None:
-            for name, rows in local_tables.items():
-                validated = _validated_in_process(TABLES[name], known, rows, checks[name]) if rows.num_rows else None
-                seen.append(Validation(gate, name, validated, {_rule_column(check): check.name for check in checks[name]}))
-    return [Result(name, gate, check, True, rows.num_rows, 0) for name, rows in local_tables.items() for check in checks[name]]
+        failed = (
+            set() if all_hold(filled, known, checks) else {name for name in filled if not all_hold({name: filled[name]}, known, checks)}
+        )
+    return frozenset(local_tables.keys() - failed)
+
+
+def _pages_of_passed(gate: str, tables: Rows, views: Rows, limits: Mapping[str, float] | None) -> list[Validation]:
+    """The library's results for tables in the driver, check by check."""
+    pages = []
+    with LocalTables({name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}) as known:
+        for name, rows in tables.items():
+            checks = checks_of(TABLES[name], limits)
+            validated = _validated_in_process(TABLES[name], known, rows, checks) if isinstance(rows, pa.Table) and rows.num_rows else None
+            pages.append(Validation(gate, name, validated, {_rule_column(check): check.name for check in checks if check.condition}))
+    return pages
 
 
 def all_hold(tables: Mapping[str, pa.Table], known: LocalTables, checks: Mapping[str, Sequence[Check]]) -> bool:
@@ -186,7 +206,7 @@ def all_hold(tables: Mapping[str, pa.Table], known: LocalTables, checks: Mapping
         values.setdefault(_NOT_NULL, []).extend(frame[column] for column in required)
         values.setdefault(_IN_SET, []).extend(frame[column] for column in rules)
         values.setdefault(_UNIQUE[0], []).extend(known.keys(name, rows, columns) for columns in unique)
-    for kind, columns in values.items():
+    for kind, columns in ((kind, columns) for kind, columns in values.items() if columns):
         expected = Check(kind, kind, {"column": _VALUE, **({"value_set": [True]} if kind == _IN_SET else {})})
         frame = pd.concat(columns, ignore_index=True).to_frame(_VALUE)
         if not _ask("all", frame, [expected], _QUICK)[0].success:

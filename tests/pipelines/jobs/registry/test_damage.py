@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ import pytest
 from pipelines.cli.main import main
 from pipelines.errors import CannotWrite, DamagedWarehouse
 from pipelines.schema.tables import TABLES
+from pipelines.warehouse import direct_commit
 from pipelines.warehouse.warehouse import Warehouse
 from tests.conftest import LONG
 from tests.pipelines.jobs.registry.test_full_disk import small_files
@@ -195,6 +197,10 @@ def test_tables_whose_making_stopped_half_way_are_made_anew(published: Site, tmp
     assert site.content() == published.content()
 
 
+def without_room(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_a_first_run_on_a_full_disk_is_completed_once_there_is_room(spark: Any, published: Site, tmp_path: Path) -> None:
     site = Site(tmp_path)
     shutil.copytree(published.logs, site.logs)
@@ -206,6 +212,7 @@ def test_a_first_run_on_a_full_disk_is_completed_once_there_is_room(spark: Any, 
 
         def on_a_full_disk(*given: Any) -> None:
             full.enter_context(small_files(spark.sparkContext._gateway.proc.pid, 10))
+            patch.setattr(direct_commit, "put_commit", without_room)
             create(*given)
 
         patch.setattr(Warehouse, "_create", on_a_full_disk)
