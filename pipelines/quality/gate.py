@@ -164,7 +164,10 @@ def _checked_by_spark(
 
 
 def _passed_in_process(tables: Rows, views: Rows, limits: Mapping[str, float] | None) -> frozenset[str]:
-    """Tables in the driver that pass; none if a table of the gate is elsewhere."""
+    """Tables in the driver that pass.
+
+    None do if a table of the gate is elsewhere.
+    """
     local_views = {name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}
     local_tables = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
     if len(local_views) + len(local_tables) < len(views) + len(tables):
