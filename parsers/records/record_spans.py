@@ -226,8 +226,7 @@ def _read_vectorised(
     wanted[other] = _hits(data, starts[other], ends[other], prefilter)
     left = wanted | long
     ordinary = wanted & ~long & (units.after - units.first == 1)
-    for line in units.orphans:
-        ordinary[np.searchsorted(units.first, line)] = False
+    ordinary &= ~np.isin(units.first, list(units.orphans))  # some may belong to the next chunk
     chosen = np.flatnonzero(ordinary)
     try:
         candidates = (

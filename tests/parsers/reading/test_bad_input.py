@@ -19,6 +19,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parsers.reading import reader
 from parsers.reading.file_reports import join_parts, report_row
 from tests.parsers.reading.source_files import Reading, find, read, read_bytes, read_source
 
@@ -108,6 +109,18 @@ def test_no_more_records_are_accounted_for_than_there_are(tmp_path: Path, name: 
     assert groups(reading) == wanted
     counts = reading.report.counts
     assert (counts.records, counts.recognised, counts.rejected) == (len(wanted) + refused, len(wanted), refused)
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 2, 90, 200, 400])
+def test_a_hole_before_the_last_lines_of_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
+    """A line without a header behind it waits for the next chunk."""
+    monkeypatch.setattr(reader, "_LOOKAHEAD_BYTES", 0)
+    before = START + line(1) + b"\x00" * 70_000
+    content = before + ORPHAN + line(2) + line(3)
+    whole, parts = (read_bytes(tmp_path, content, chunk_bytes=size) for size in (1 << 20, len(before) + len(ORPHAN) + beyond))
+
+    assert groups(parts) == groups(whole) == ["g-1", "g-2", "g-3"]
+    assert parts.rejected.equals(whole.rejected)
 
 
 def test_a_torn_line_is_no_groups(tmp_path: Path) -> None:
