@@ -48,10 +48,6 @@ class Overlay(MutableMapping[str, V]):
         if self._places.pop(key, None) is None:
             del self._changed[key]
 
-    def move(self, old: str, new: str) -> None:
-        """Give an unchanged value another key."""
-        self[new] = self.pop(old)
-
     def __contains__(self, key: object) -> bool:
         return key in self._changed or key in self._places
 

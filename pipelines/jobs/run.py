@@ -358,6 +358,8 @@ class _Job:
 
     def _check_silver(self, results: list[Result], ingested: IngestResult, *, covers_all: bool) -> None:
         """The gate between silver and gold, for changed rows, or all with `covers_all`."""
+        import pyarrow as pa
+
         from pipelines.quality.gate import run_gate, stop_if_failed
 
         tables: dict[str, DataFrame | pa.Table] = {}
@@ -366,12 +368,8 @@ class _Job:
             if not covers_all and name not in ingested.scopes:
                 continue
             scope = None if covers_all else ingested.scopes[name]
-            local_rows = self.warehouse.local_rows(name, scope)
-            if local_rows is None:
-                frame = self.warehouse.read_frame(name, scope)
-                tables[name], counts[name] = frame, frame.count()
-            else:
-                tables[name], counts[name] = local_rows, local_rows.num_rows
+            tables[name] = rows = self.warehouse.read_rows(name, scope)
+            counts[name] = rows.num_rows if isinstance(rows, pa.Table) else rows.count()
         if not tables:
             return
         self.checker.result()
@@ -388,11 +386,7 @@ class _Job:
         from pipelines.warehouse.predicates import among
 
         scopes = dict.fromkeys(("rejected_records", "unknown_in_files", "events") if changed else (), among("file", changed))
-        whole: dict[str, DataFrame | pa.Table] = {}
-        for name, scope in {"log_files": None, **scopes}.items():
-            local_rows = self.warehouse.local_rows(name, scope)
-            whole[name] = self.warehouse.read_frame(name, scope) if local_rows is None else local_rows
-        return whole
+        return {name: self.warehouse.read_rows(name, scope) for name, scope in {"log_files": None, **scopes}.items()}
 
     def _replay_and_write(self, files: FileRows, touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish

@@ -233,9 +233,13 @@ class Warehouse:
 
     def read_frame(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """Return current rows as a DataFrame; small sets skip Spark's log replay."""
+        rows = self.read_rows(name, scope, columns)
+        return arrow_diff.to_frame(self.spark, rows) if isinstance(rows, pa.Table) else rows
+
+    def read_rows(self, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> DataFrame | pa.Table:
+        """Return current rows, in the driver if they are few."""
         rows = self.local_rows(name, scope, columns)
-        wanted = columns or TABLES[name].column_names
-        return self._within(name, scope).select(*wanted) if rows is None else arrow_diff.to_frame(self.spark, rows)
+        return self._within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else rows
 
     def distinct(self, name: str, scope: Scope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return distinct values of columns in the current rows."""

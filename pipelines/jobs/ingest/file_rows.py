@@ -14,6 +14,7 @@ from pipelines.analysis.log_file_rows import options_id
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs.ingest.read_plan import KNOWN_COLUMNS, Plan, known_files, plan
 from pipelines.jobs.overlay import Overlay
+from pipelines.schema.row_conversion import micros
 from pipelines.schema.tables import without_run
 
 FileRow = dict[str, Any]
@@ -23,7 +24,6 @@ _PACKED = 16
 """Estimated compression ratio of logs."""
 
 _TIMES = ("first_at", "last_at")
-_INSTANT = pa.timestamp("us", "UTC")
 _ROWS_AT_ONCE = 4_096
 
 
@@ -41,7 +41,7 @@ class FileRows(Overlay[FileRow]):
         """Without a table there are no stored rows."""
         rows = without_run("log_files").empty_table() if table is None else table.drop_columns(["run_id"]).combine_chunks()
         for name in _TIMES:
-            rows = rows.set_column(rows.column_names.index(name), name, rows[name].cast(_INSTANT).cast(pa.int64()))
+            rows = rows.set_column(rows.column_names.index(name), name, pa.array(micros(rows[name]), pa.int64()))
         self._table = rows
         super().__init__(rows["path"].to_pylist(), self._row)
 
@@ -64,11 +64,6 @@ class FileRows(Overlay[FileRow]):
                     yield tuple(values)
         for row in self.changed.values():
             yield tuple(row[name] for name in names)
-
-    def rows(self) -> Iterator[FileRow]:
-        """All rows, one after another."""
-        names = self._table.column_names
-        return (dict(zip(names, values, strict=True)) for values in self.columns(*names))
 
 
 def clusters_of(files: FileRows) -> set[str]:

@@ -299,8 +299,7 @@ class _Replay:
         if not self.warehouse.is_empty("rebalances"):
             named = self._named_rebalances()
             stay = self._staying() if named is None else self._staying() & among(columns[0], named)
-            local_rows = self.warehouse.local_rows("rebalances", stay, columns)
-            parts.append(self.warehouse.read_frame("rebalances", stay, columns) if local_rows is None else local_rows)
+            parts.append(self.warehouse.read_rows("rebalances", stay, columns))
         local_parts = [part for part in parts if isinstance(part, pa.Table)]
         if len(local_parts) == len(parts):
             return pa.concat_tables(local_parts) if parts else None

@@ -59,12 +59,12 @@ def test_rows_of_files_are_those_of_the_table(count: int) -> None:
     wanted = {row["path"]: row for row in table.select(without_run("log_files").names).to_pylist()}
     for row in wanted.values():
         row["first_at"] = 1_767_225_600_000_000
-    assert {row["path"]: row for row in files.rows()} == wanted
+    assert dict(files) == wanted
     assert clusters_of(files) == {row["cluster"] for row in wanted.values()}
     changed: dict[str, Any] = {}
     for path in list(wanted)[::1000]:
         changed[path] = files[path] | {"cluster": "moved"}
         assert files[path] == wanted[path]
     files.update(changed)
-    assert {row["path"]: row for row in files.rows()} == wanted | changed
+    assert dict(files) == wanted | changed
     assert sorted(files.columns("path", "cluster")) == sorted((path, row["cluster"]) for path, row in (wanted | changed).items())
