@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -95,6 +96,7 @@ BY_KIND: dict[str, st.SearchStrategy[Any]] = {
 """What may stand in slots that hold no ids."""
 
 
+@cache
 def value_of(name: str, kind: str, ids: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     """Values that may stand in a slot."""
     members = st.builds(lambda owner, end: f"{owner}-{end}", ids, uuids)
@@ -109,10 +111,14 @@ def value_of(name: str, kind: str, ids: st.SearchStrategy[str]) -> st.SearchStra
     return ids
 
 
+IDS_WITH_WORDS = {id(pattern): id_with(fixed_words(pattern)) for pattern in PATTERNS}
+"""Ids that hold the words of a pattern, made once for all its events, since that takes longer than to draw them."""
+
+
 @st.composite
 def events_of(draw: st.DrawFn, pattern: Pattern, nasty: bool) -> dict[str, Any]:
     """Fields of an event that a wording can say."""
-    ids = id_with(fixed_words(pattern)) if nasty else plain_ids
+    ids = IDS_WITH_WORDS[id(pattern)] if nasty else plain_ids
     fields: dict[str, Any] = {}
     templates = [pattern.template]
     prefix = pattern.prefix
@@ -133,6 +139,7 @@ def events_of(draw: st.DrawFn, pattern: Pattern, nasty: bool) -> dict[str, Any]:
     return fields
 
 
+@cache
 def several(kind: str) -> st.SearchStrategy[dict[str, Any]]:
     """Fields of slots that give several."""
     if kind == "reason":
