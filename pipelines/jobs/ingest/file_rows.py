@@ -39,7 +39,7 @@ class FileRows(Overlay[FileRow]):
 
     def __init__(self, table: pa.Table | None = None) -> None:
         """Without a table there are no stored rows."""
-        rows = without_run("log_files").empty_table() if table is None else table.drop_columns(["run_id"]).combine_chunks()
+        rows = without_run("log_files").empty_table() if table is None else table.drop_columns(["run_id"])
         for name in _TIMES:
             rows = rows.set_column(rows.column_names.index(name), name, pa.array(micros(rows[name]), pa.int64()))
         self._table = rows

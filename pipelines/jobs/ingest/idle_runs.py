@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as pads
 
 from parsers.reading.reader import Discovery, FileOptions
 from pipelines.analysis.log_file_rows import refused_row
@@ -26,6 +27,7 @@ from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
 from pipelines.versions import fingerprint_of
 from pipelines.warehouse.arrow_files import table_of
+from pipelines.warehouse.mapped_rows import read_mapped
 
 _log = logging.getLogger(__name__)
 VERDICTS = ("assume", "limits", "redact")
@@ -118,8 +120,8 @@ def _nothing_new(
     logs = {name: open_table(f"{uri}/{TABLES[name].path}") for name in VERSIONED}
     if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
         return None
-    stored = FileRows(table_of(logs["log_files"]))
-    states = stored_states(table_of(logs["state_snapshots"], list(STATE_COLUMNS), filters=[("kind", "=", FILE)]))
+    stored = FileRows(read_mapped(logs["log_files"]))
+    states = stored_states(read_mapped(logs["state_snapshots"], STATE_COLUMNS, pads.field("kind") == FILE))
     todo = plan_of(stored, states, discovery, file_options, oldest=oldest)
     present = _files_as_stored(todo, stored, discovery, file_options)
     if present is None:

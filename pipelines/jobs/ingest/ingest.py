@@ -7,11 +7,13 @@ tables that already have the rows stay unchanged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -47,6 +49,7 @@ from pipelines.transforms.read.records import Records, parse_files
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 from pipelines.warehouse import predicates as scopes
+from pipelines.warehouse.mapped_rows import read_mapped
 from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.spark_diff import Watch
 from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
@@ -130,9 +133,9 @@ def ingest(
 
     `forget` removes content that no input has; with `oldest` only if it is older.
     """
-    stored = FileRows(warehouse.read_arrow("log_files"))
+    stored = FileRows(_lookup_rows(warehouse, "log_files"))
     file_options = options.of_files(discovery.files)
-    states = stored_states(warehouse.read_arrow("state_snapshots", scopes.equals("kind", FILE), STATE_COLUMNS))
+    states = stored_states(_lookup_rows(warehouse, "state_snapshots", scopes.equals("kind", FILE), STATE_COLUMNS))
 
     def plan(files: Discovery) -> Plan:
         todo = plan_of(stored, states, files, file_options, rebuild=rebuild, oldest=oldest)
@@ -154,6 +157,15 @@ def ingest(
     finally:
         if reading.records is not None:
             reading.records.release()
+
+
+def _lookup_rows(warehouse: Warehouse, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+    """Rows of which few are needed, in a file of the driver if they are many."""
+    log = warehouse.log(name)
+    if log is not None:
+        with suppress(DeltaError):  # delta-rs cannot read all that Spark can
+            return read_mapped(log, columns, None if scope is None else scope.arrow)
+    return warehouse.read_arrow(name, scope, columns)
 
 
 @dataclass(slots=True)
