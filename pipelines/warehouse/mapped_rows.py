@@ -54,4 +54,5 @@ def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
                 writer.write_batch(batch)
             first.clear()
         file.flush()
+        pa.default_memory_pool().release_unused()  # Arrow would keep what it has read
         return pa.ipc.open_file(pa.memory_map(file.name)).read_all()
