@@ -10,6 +10,7 @@ without any ignored text, is shown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 DETAILED = frozenset({"DEBUG", "TRACE"})
@@ -82,6 +83,7 @@ class GroupLoggers:
     def _speaks_of_groups(self, layout: str, message: str) -> bool:
         return any(word in message for word in self.words.get(layout, ())) and not any(text in message for text in self.passed_over)
 
+    @lru_cache(maxsize=4096)  # noqa: B019 - there is one object, as long as the process
     def _in_package(self, logger: str, segment: str) -> bool:
         *parts, name = logger.split(".")
         outer = name.partition("$")[0]

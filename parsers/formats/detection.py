@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Protocol
 
 from parsers.formats.envelopes import candidates, wrapper_named
-from parsers.formats.layouts import MESSAGES, AnyLayout, Vote, begins_record, layout_named, vote
+from parsers.formats.layout_votes import Vote, vote
+from parsers.formats.layouts import MESSAGES, AnyLayout, begins_record, layout_named
 from parsers.formats.pages import Unwrapped, Wrapper
 
 NO_HEADER = "no header"

@@ -6,7 +6,7 @@ A layout is data: a pattern in log4j's notation with samples. It compiles to exp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -407,6 +407,11 @@ def _millis(value: float) -> str:
 
 
 AnyLayout = Layout | JsonLayout
+ANY_PRODUCT = "any"
+"""Product of layouts that name no logger.
+
+They fit whatever has a time and a level.
+"""
 
 
 def load_yaml(text: str) -> Any:
@@ -430,71 +435,3 @@ def logfmt_layout() -> JsonLayout:
     """Records of keys and values, named as in JSON."""
     same = json_layout()
     return JsonLayout(LOGFMT, same.names, same.structured, pattern=LOGFMT, head=logfmt.HEAD)
-
-
-_UNDATED_SHARE = 0.2
-ANY_PRODUCT = "any"
-"""Product of layouts that name no logger.
-
-They fit whatever has a time and a level.
-"""
-# What a header counts in a layout without loggers, against 1 for one that lacks its end: so the few whole
-# lines decide on a log of wrapped or cut ones, and a message that happens to end like a logger does not decide on others.
-_ANY_SCORE = 1.2
-_JAVA_NAME = re.compile(r"(?:[\w$]+\.)+[\w$/]+|[A-Z][\w$]*", re.ASCII)
-
-
-class Vote(NamedTuple):
-    """Score of a layout for the first lines of a file."""
-
-    layout: AnyLayout | None
-    headers: int
-    score: float
-
-    @property
-    def is_sure(self) -> bool:
-        """True if the layout reads all parts of most headers."""
-        return self.layout is not None and self.layout.product != ANY_PRODUCT and 2 * self.score > self.headers * self.layout.fields
-
-
-def vote(lines: Iterable[str]) -> Vote:
-    """The layout that explains most of these lines.
-
-    Ties go to the one listed first.
-    """
-    kept = [line for line in lines if line]
-    best = Vote(None, 0, 0)
-    every: tuple[AnyLayout, ...] = (*layouts(), json_layout(), logfmt_layout())
-    for layout in every:
-        best = _better(layout, kept, best) or best
-    return best
-
-
-def _better(layout: AnyLayout, lines: Sequence[str], best: Vote) -> Vote | None:
-    """Score of a layout, if it is better than the best.
-
-    Gives up where the lines that are left can't make it better.
-    """
-    fields_score = _ANY_SCORE if layout.product == ANY_PRODUCT else layout.fields
-    headers, score = 0, 0.0
-    for left, line in zip(range(len(lines), 0, -1), lines, strict=True):
-        if score + fields_score * left <= best.score:
-            return None
-        header = layout.read(line)
-        if header is not None:
-            headers += 1
-            score += _worth(header, layout)
-    # A level at the start of a line is not enough to call a text a log.
-    is_undated = layout.date is None and layout.name not in DOCUMENTS and headers < _UNDATED_SHARE * len(lines)
-    return None if is_undated or score <= best.score else Vote(layout, headers, score)
-
-
-def _worth(header: Header, layout: AnyLayout) -> float:
-    if layout.product == ANY_PRODUCT:
-        return _ANY_SCORE
-    plausible = header.logger is None or _JAVA_NAME.fullmatch(header.logger) is not None
-    if isinstance(layout, Layout) and layout.threads is not None:
-        plausible = plausible and layout.threads.fullmatch(header.thread or "") is not None
-    elif isinstance(layout, Layout) and layout.loggers is not None:
-        plausible = layout.loggers.fullmatch(header.logger or "") is not None
-    return layout.fields if header.is_whole and plausible else 1

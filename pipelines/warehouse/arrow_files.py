@@ -6,13 +6,25 @@ the process dies with SIGABRT instead of its exit code.
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+
+from pipelines.scratch import scratch
+
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pyarrow.compute as pc
     from deltalake import DeltaTable
     from pyarrow.fs import FileSystem
+
+HELD_BYTES_MAX = 16 << 20
+"""Rows with more bytes are written to the file."""
+
+_BATCH_ROWS = 8_192
 
 
 def files_of(table: DeltaTable) -> FileSystem | None:
@@ -26,3 +38,39 @@ def files_of(table: DeltaTable) -> FileSystem | None:
 def table_of(table: DeltaTable, columns: list[str] | None = None, filters: list[tuple[str, str, Any]] | None = None) -> pa.Table:
     """Read all rows of a table."""
     return table.to_pyarrow_table(columns=columns, filters=filters, filesystem=files_of(table))
+
+
+def read_mapped(log: DeltaTable, columns: Sequence[str] | None = None, condition: pc.Expression | None = None) -> pa.Table:
+    """Rows of a table that meet a condition, in memory if they are few."""
+    dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+    scanner = dataset.scanner(
+        columns=None if columns is None else list(columns),
+        filter=condition,
+        batch_size=_BATCH_ROWS,
+        batch_readahead=2,
+        fragment_readahead=1,
+    )
+    return mapped(scanner.to_batches(), scanner.projected_schema)
+
+
+def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The rows of these batches, which the system reads from a file as needed.
+
+    It may drop them again. The file has no name any more when this returns, and goes with the table.
+    """
+    rest = iter(batches)
+    first: list[pa.RecordBatch] = []
+    for batch in rest:
+        first.append(batch)
+        if sum(part.nbytes for part in first) > HELD_BYTES_MAX:
+            break
+    else:
+        return pa.Table.from_batches(first, schema)
+    with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=scratch()) as file:
+        with pa.ipc.new_file(file, schema) as writer:
+            for batch in chain(first, rest):
+                writer.write_batch(batch)
+            first.clear()
+        file.flush()
+        pa.default_memory_pool().release_unused()  # Arrow would keep what it has read
+        return pa.ipc.open_file(pa.memory_map(file.name)).read_all()

@@ -26,8 +26,7 @@ from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
 from pipelines.versions import fingerprint_of
-from pipelines.warehouse.arrow_files import table_of
-from pipelines.warehouse.mapped_rows import read_mapped
+from pipelines.warehouse.arrow_files import read_mapped, table_of
 
 _log = logging.getLogger(__name__)
 VERDICTS = ("assume", "limits", "redact")

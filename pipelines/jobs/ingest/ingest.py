@@ -49,7 +49,7 @@ from pipelines.transforms.read.records import Records, parse_files
 from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.mapped_rows import read_mapped
+from pipelines.warehouse.arrow_files import read_mapped
 from pipelines.warehouse.predicates import Scope
 from pipelines.warehouse.spark_diff import Watch
 from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
@@ -160,7 +160,7 @@ def ingest(
 
 
 def _lookup_rows(warehouse: Warehouse, name: str, scope: Scope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-    """Rows of which few are needed, in a file of the driver if they are many."""
+    """Rows to look up, in a file of the driver if they are many."""
     log = warehouse.log(name)
     if log is not None:
         with suppress(DeltaError):  # delta-rs cannot read all that Spark can

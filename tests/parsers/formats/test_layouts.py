@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from parsers.formats.envelopes import regex_wrappers
-from parsers.formats.layouts import Header, compile_layout, json_layout, layouts, vote
+from parsers.formats.layout_votes import vote
+from parsers.formats.layouts import Header, compile_layout, json_layout, layouts
 from parsers.formats.timestamps import read_iso
 from tests.conftest import ROOT
 
@@ -111,3 +112,17 @@ def test_a_new_layout_is_a_line_of_data() -> None:
 def test_a_pattern_without_a_message_is_refused() -> None:
     with pytest.raises(ValueError, match="no %m"):
         compile_layout("mine", "%d %p %c")
+
+
+@pytest.mark.parametrize("start", range(0, len(LAYOUT_SAMPLES), 12))
+def test_the_layout_is_the_same_whichever_was_best_before(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also among lines of several layouts, which may be equally good."""
+    few = [sample["line"] for _, sample in LAYOUT_SAMPLES[start : start + 12]]
+    for lines in ([few[0]], few[:2], few[1:3] * 2, few):
+        votes = set()
+        for before in range(0, len(layouts()) + 2, 5):
+            monkeypatch.setattr("parsers.formats.layout_votes._last_best", [before])
+            best = vote(lines)
+            votes.add((best.layout and best.layout.name, best.headers, best.score))
+
+        assert len(votes) == 1

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from parsers.formats.layouts import logfmt_layout, vote
+from parsers.formats.layout_votes import vote
+from parsers.formats.layouts import logfmt_layout
 from parsers.formats.logfmt import logfmt_document
 
 QUEUE = "MessageQueue [topic=orders, brokerName=broker-a, queueId=1]"

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pipelines.warehouse import mapped_rows
-from pipelines.warehouse.mapped_rows import mapped, read_mapped
+from pipelines.warehouse import arrow_files
+from pipelines.warehouse.arrow_files import mapped, read_mapped
 
 ROWS = pa.table({"path": [f"logs/{number}" for number in range(20_000)], "size": range(20_000)})
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("bytes_max", [0, 1 << 18, 1 << 30], ids=["a file", "some before the file", "memory"])
 def test_rows_are_those_of_the_batches(bytes_max: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped_rows, "HELD_BYTES_MAX", bytes_max)
+    monkeypatch.setattr(arrow_files, "HELD_BYTES_MAX", bytes_max)
     before = pa.total_allocated_bytes()
     rows = mapped(iter(ROWS.to_batches(1_000)), ROWS.schema)
 
@@ -39,7 +39,7 @@ def test_no_rows_have_their_columns() -> None:
 
 @pytest.mark.parametrize("bytes_max", [0, 1 << 30])
 def test_columns_and_rows_of_a_delta_table(bytes_max: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped_rows, "HELD_BYTES_MAX", bytes_max)
+    monkeypatch.setattr(arrow_files, "HELD_BYTES_MAX", bytes_max)
     for part in (ROWS.slice(0, 9_000), ROWS.slice(9_000)):
         write_deltalake(folder / "table", part, mode="append")
     rows = read_mapped(DeltaTable(folder / "table"), ["size"], pc.field("path") == "logs/9001")
