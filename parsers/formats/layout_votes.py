@@ -1,4 +1,4 @@
-"""The layout of a file, elected by its first lines: each layout scores what it reads of them."""
+"""Election of a file's layout by its first lines: each layout scores what it reads."""
 
 from __future__ import annotations
 
