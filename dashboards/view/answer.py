@@ -387,6 +387,11 @@ class Divergence:
     observed: str
     evidence: tuple[Line, ...]
 
+    @property
+    def is_of_zones(self) -> bool:
+        """True if a client's log seems to be of another time zone than its coordinator's."""
+        return self.expected.startswith("the time zone of node")
+
 
 @dataclass(frozen=True, slots=True)
 class UnknownLine:

@@ -10,6 +10,8 @@ from dashboards.wording.durations import duration
 from dashboards.wording.units import Clock, counted
 from models.downtime import SHORTEST_SECONDS
 
+_LOGS_NAMED = 3
+
 CONTESTED_SECONDS = 60.0
 """Minimum time without exactly one owner for a queue to be a headline.
 
@@ -25,10 +27,23 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
         yield nothing_found(answer)
         if not totals.incidents:
             return
+    yield from _other_zones(answer)
     if answer.outages:
         yield _leaderless(answer.outages)
     yield from faults(answer)
     yield _attention(answer, repeated) if totals.attention else all_clear(answer)
+
+
+def _other_zones(answer: Answer) -> Iterator[str]:
+    """Warn that a client's log was read in a time zone that is not its own."""
+    logs = sorted({line.file for doubt in answer.doubts if doubt.is_of_zones for line in doubt.evidence[-1:]})
+    if logs:
+        more = f" and {len(logs) - _LOGS_NAMED} more" if len(logs) > _LOGS_NAMED else ""
+        yield (
+            f"{counted(len(logs), 'log')} {'seems' if len(logs) == 1 else 'seem'} to be read in a wrong time zone "
+            f"({', '.join(logs[:_LOGS_NAMED])}{more}): rebalances may be listed twice, and without what members say of them. "
+            "What was read names the likely zone; --log-tz sets it."
+        )
 
 
 def what_was_read(answer: Answer, clock: Clock) -> str:

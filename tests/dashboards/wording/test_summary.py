@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 
 from dashboards.answer.build import build_answer
-from dashboards.wording.summary import nothing_found
+from dashboards.wording.summary import nothing_found, summary_lines
+from dashboards.wording.units import Clock
+from parsers.reading.reader import ReadOptions
+from pipelines.analysis.in_process import AnalyzeOptions, analyze
+from tests.conftest import ROOT
 from tests.dashboards import made
 
 
@@ -67,3 +71,14 @@ def test_what_was_not_asked_for_is_not_said_to_be_missing() -> None:
     answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}))
 
     assert nothing_found(replace(answer, is_narrowed=True)).startswith("No rebalance and no outage is in what was asked for")
+
+
+@pytest.mark.parametrize(("zones", "count"), [((), 1), ((("*broker-1/*", "Europe/Berlin"),), 0), ((("*", "Europe/Berlin"),), 1)], ids=str)
+def test_a_log_in_a_wrong_time_zone_is_told_of_first(zones: tuple[tuple[str, str], ...], count: int) -> None:
+    """A broker's log says local times, its clients' logs UTC."""
+    logs = ROOT / "data_samples" / "kafka" / "3.9.1" / "frozen-process"
+    answer = build_answer(analyze([str(logs)], AnalyzeOptions(ReadOptions(log_tz=zones))))
+    said = [text for text in summary_lines(answer, Clock(), []) if "wrong time zone" in text]
+
+    assert len(said) == count
+    assert all(text.startswith("2 logs seem to be read") and "clients/main.log" in text for text in said)
