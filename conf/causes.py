@@ -26,7 +26,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class RecommendedAction:
     """One recommended action.
 
     `turn` is the change of the search over settings that shows whether it helps.
@@ -46,7 +46,7 @@ class CauseSign:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class CauseText:
     """Texts of a cause.
 
     `act` is a clause in which `{who}` stands for the members that acted.
@@ -63,7 +63,7 @@ class Cause:
     recognised: tuple[CauseSign, ...] = ()
     measured: tuple[str, ...] = ()
     """Sentences with `{who}` and names of measurements, most informative first."""
-    advice: tuple[Advice, ...] = ()
+    advice: tuple[RecommendedAction, ...] = ()
 
     def clause(self, who: str) -> str:
         """The clause with `who` filled in."""
@@ -71,20 +71,20 @@ class Cause:
 
 
 @cache
-def causes() -> Mapping[tuple[str, str], Cause]:
+def causes() -> Mapping[tuple[str, str], CauseText]:
     """All causes of rebalances, by system and id."""
     return {(entry.system, entry.id): entry for entry in map(_cause, _document()["causes"])}
 
 
 @cache
-def outage_causes() -> Mapping[str, Cause]:
+def outage_causes() -> Mapping[str, CauseText]:
     """All causes of partition outages, by id."""
     entries = ({"system": "kafka", "family": "broker", "recognised": [], **raw} for raw in _document()["outages"])
     return {entry.id: entry for entry in map(_cause, entries)}
 
 
 @cache
-def waits() -> Mapping[str, Cause]:
+def waits() -> Mapping[str, CauseText]:
     """Advice about a wait for a member, by the cause behind it."""
     return {
         entry.id: entry
@@ -93,20 +93,20 @@ def waits() -> Mapping[str, Cause]:
 
 
 @cache
-def outage_ends() -> Mapping[str, Cause]:
+def outage_ends() -> Mapping[str, CauseText]:
     """Ends of partition outages that need advice of their own, by id."""
     entries = ({"system": "kafka", "family": "broker", "recognised": [], **raw} for raw in _document()["outage_ends"])
     return {entry.id: entry for entry in map(_cause, entries)}
 
 
 @cache
-def incident_kinds() -> Mapping[str, Cause]:
+def incident_kinds() -> Mapping[str, CauseText]:
     """Kinds of incidents with texts and advice of their own."""
     entries = ({"system": "kafka", "family": "timeout", **raw} for raw in _document()["kinds"])
     return {entry.id: entry for entry in map(_cause, entries)}
 
 
-def cause(system: str, cause_id: str | None) -> Cause:
+def cause(system: str, cause_id: str | None) -> CauseText:
     """Return the entry of a cause, else that of `unknown`.
 
     The fallback allows reading tables of a newer version.
@@ -116,13 +116,13 @@ def cause(system: str, cause_id: str | None) -> Cause:
     return known.get((system, cause_id or "unknown"), fallback)
 
 
-def root_cause(system: str, cause_id: str | None) -> Cause:
+def root_cause(system: str, cause_id: str | None) -> CauseText:
     """Return the entry of a root cause, also one of outages."""
     known = causes().get((system, cause_id or "unknown")) or outage_causes().get(cause_id or "unknown")
     return known or cause(system, cause_id)
 
 
-def outage_cause(cause_id: str | None) -> Cause:
+def outage_cause(cause_id: str | None) -> CauseText:
     """Return a cause of outages by id, else that of `unknown`."""
     known = outage_causes()
     return known.get(cause_id or "unknown", known["unknown"])
@@ -179,8 +179,8 @@ def _document() -> dict[str, Any]:
     return document
 
 
-def _cause(raw: Mapping[str, Any]) -> Cause:
-    return Cause(
+def _cause(raw: Mapping[str, Any]) -> CauseText:
+    return CauseText(
         id=raw["id"],
         system=raw["system"],
         family=raw["family"],
@@ -195,5 +195,5 @@ def _cause(raw: Mapping[str, Any]) -> Cause:
     )
 
 
-def _advice(raw: Mapping[str, Any]) -> Advice:
-    return Advice(raw["do"], tuple(Setting(**setting) for setting in raw.get("settings", ())), raw.get("turn"))
+def _advice(raw: Mapping[str, Any]) -> RecommendedAction:
+    return RecommendedAction(raw["do"], tuple(Setting(**setting) for setting in raw.get("settings", ())), raw.get("turn"))

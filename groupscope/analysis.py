@@ -95,7 +95,7 @@ class Analysis:
     All times are microseconds since 1970 in UTC.
     """
 
-    def __init__(self, rows: in_process.Analysis, title: str) -> None:
+    def __init__(self, rows: in_process.AnalysisResult, title: str) -> None:
         self._rows = rows
         self._title = title
 

@@ -29,7 +29,7 @@ from models.kafka.simulation.world import WrittenLine
 from models.units import US_PER_MS
 from parsers.catalogue.catalogue import catalogue
 from parsers.catalogue.entries import Match
-from pipelines.simulate.wording import Wording
+from pipelines.simulate.wording import MessageWriter
 from tests.adapters.classic import Json, Replay, accepts, request_of, version_of
 from tests.conformance import name_of, open_recording
 
@@ -83,7 +83,7 @@ def lines_of(trace: Json) -> Iterator[Line]:
     """Lines of a trace's coordinator, worded and parsed again."""
     replay = Replay(trace)
     policy = policy_for(version_of(trace) or "")
-    wording = Wording(policy)
+    wording = MessageWriter(policy)
     before: Json = {}
     number = 0
     for place, step in enumerate(trace["steps"]):
@@ -122,7 +122,7 @@ def lines_of(trace: Json) -> Iterator[Line]:
         before = step["state"]
 
 
-def _written(wording: Wording, policy: Any, change: LoggedChange, number: int) -> Event | None:
+def _written(wording: MessageWriter, policy: Any, change: LoggedChange, number: int) -> Event | None:
     told = announce(policy, change, 0, 3)
     if told is None or told.level not in LEVELS:
         return None

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from pipelines.analysis.in_process import Analysis
+from pipelines.analysis.in_process import AnalysisResult
 from pipelines.quality.checks import Check, checks_of
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import CONTRACT, TABLES, Table
@@ -22,7 +22,7 @@ WITHOUT_ROWS = frozenset({"unknown", "rejected"})
 ONLY_SPARK = ("aggregate(",)
 
 
-def broken(analysis: Analysis) -> list[str]:
+def broken(analysis: AnalysisResult) -> list[str]:
     """Rules violated by the rows of an analysis, each with one of the rows."""
     with duckdb.connect() as connection:
         connection.execute("CREATE MACRO size(listed) AS len(listed)")

@@ -12,7 +12,7 @@ from typing import Any
 
 from models.kafka.outages.broker_loss import broker_rows, placement_rows
 from parsers.reading.reader import find_files, read_file
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.schema.tables import CONTRACT, TABLES, VERSIONED, json_ready
 from tests.compare_paths import Rows, by_key, published
 from tests.conftest import ROOT
@@ -64,7 +64,7 @@ def of_warehouse(warehouse: Path) -> Rows:
     return {name: steady(name, table.to_pylist()) for name, table in tables.items()}
 
 
-def events_of(paths: Sequence[str], options: AnalyzeOptions, found: Analysis) -> list[dict[str, Any]]:
+def events_of(paths: Sequence[str], options: AnalyzeOptions, found: AnalysisResult) -> list[dict[str, Any]]:
     """Events as stored by the job, with the clusters of their files."""
     read = replace(options.read, fold_runs=True)
     cluster_of = {row["path"]: row["cluster"] for row in found.log_files}

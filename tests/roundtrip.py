@@ -26,7 +26,7 @@ from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.scenario import CLASSIC, COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
 from models.rows import GroupTransition
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate
 
 VERSIONS = ("1.1.1", "2.2.2", "2.3.1", "2.8.2", "3.3.1", "3.9.1", "4.1.1")
@@ -184,7 +184,7 @@ def shown_steps(truth: dict[str, Any], version: str) -> list[tuple[Any, ...]]:
     return shown
 
 
-def steps_of(analysis: Analysis) -> list[tuple[Any, ...]]:
+def steps_of(analysis: AnalysisResult) -> list[tuple[Any, ...]]:
     """Steps in the replay's rows.
 
     A new coordinator that finds a group unchanged is not a step of the group.
@@ -205,7 +205,7 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["start_ms"], row["generation_before"]))
 
 
-def epochs_of(analysis: Analysis) -> list[tuple[Any, ...]]:
+def epochs_of(analysis: AnalysisResult) -> list[tuple[Any, ...]]:
     """Rebalances in the analysis by their start and result."""
     rows = sorted(analysis.rebalances, key=lambda row: (row.started_at or 0, row.generation_before or 0))
     return [(row.group, (row.started_at or 0) // 1000, row.generation_before, row.generation_after) for row in rows]
@@ -216,7 +216,7 @@ def is_legal(row: GroupTransition) -> bool:
     return row.changed_at is not None and row.from_state is not None and State(row.from_state) in VALID_PREVIOUS[State(row.to_state)]
 
 
-def _compare_causes(score: Score, truth: dict[str, Any], analysis: Analysis, which: str, where: str) -> None:
+def _compare_causes(score: Score, truth: dict[str, Any], analysis: AnalysisResult, which: str, where: str) -> None:
     counts = score.causes.setdefault(which, Counter())
     pairs = score.confidence.setdefault(which, [])
     predicted = {(row.group, (row.started_at or 0) // 1000, row.generation_before): row for row in analysis.rebalances}

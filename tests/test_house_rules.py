@@ -324,6 +324,31 @@ def test_names_are_nouns_of_the_field() -> None:
     assert {place for place in names if place[1] in PRIVATE_NAMES} <= KEYS_OF_JSON
 
 
+ONE_FOR_EACH_PROTOCOL = "models/kafka/coordinator/"
+"""Each protocol has classes of the same names here, for the same roles."""
+
+ROWS_AND_WHAT_IS_SHOWN_OF_THEM = frozenset({"BrokerOutage", "Condition", "Divergence", "Incident", "Person", "Rebalance"})
+"""A class of `models/rows.py`, and the same thing as a page shows it (`dashboards/view`)."""
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """A stranger who searches for a class finds one."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(short(path))
+    several = {
+        name: paths
+        for name, paths in places.items()
+        if len(paths) > 1 and not all(path.startswith(ONE_FOR_EACH_PROTOCOL) for path in paths)
+    }
+
+    assert {name: paths for name, paths in several.items() if name not in ROWS_AND_WHAT_IS_SHOWN_OF_THEM} == {}
+    for name in several:
+        assert {path.rpartition("/")[0] for path in several[name]} == {"models", "dashboards/view"}
+
+
 # -- words of docstrings and comments ----------------------------------------------------------------------------
 
 FIRST_LINE_WORDS = 14

@@ -14,12 +14,12 @@ import pytest
 
 from models.kafka.reconstruction.classic_log import COORDINATOR_LOST
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from tests.conftest import KAFKA_SAMPLES
 from tests.gates import broken
 
 
-def analyzed(folder: Path, zone: str = "UTC") -> Analysis:
+def analyzed(folder: Path, zone: str = "UTC") -> AnalysisResult:
     return analyze([str(folder)], AnalyzeOptions(ReadOptions(log_tz=[(None, zone)], clusters=[(None, "c")])))
 
 

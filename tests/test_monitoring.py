@@ -11,7 +11,7 @@ import pytest
 import yaml
 from deltalake import DeltaTable
 
-from pipelines.jobs.operations.metrics import BUCKETS, DURATIONS, RunFacts, metrics_text, table_samples
+from pipelines.jobs.operations.metrics import BUCKETS, DURATIONS, RunMetrics, metrics_text, table_samples
 from pipelines.schema.tables import TABLES as TABLE_OF
 from tests.pipelines.cli.conftest import sample_warehouse
 
@@ -35,7 +35,7 @@ def rules() -> list[dict[str, Any]]:
 
 def written() -> set[str]:
     """Metrics that a run writes, and those that rules record."""
-    text = metrics_text(RunFacts(0, 1.0, {"x": 1}, {"x": 1.0}), TABLES, 1.0)
+    text = metrics_text(RunMetrics(0, 1.0, {"x": 1}, {"x": 1.0}), TABLES, 1.0)
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     return names | {f"{DURATIONS}{end}" for end in ("_bucket", "_sum", "_count")} | {rule["record"] for rule in rules() if "record" in rule}
 
@@ -74,7 +74,7 @@ def test_durations_are_a_histogram_of_each_group(sample_warehouse: Path) -> None
     path = sample_warehouse / TABLE_OF["rebalances"].path
     versions = {name: DeltaTable(str(sample_warehouse / TABLE_OF[name].path)).version() for name in ASKED}
     samples = table_samples(str(sample_warehouse), versions)
-    text = metrics_text(RunFacts(0, 1.0), samples, None)
+    text = metrics_text(RunMetrics(0, 1.0), samples, None)
     lasted = [row["duration_seconds"] for row in DeltaTable(str(path)).to_pyarrow_table(columns=["duration_seconds"]).to_pylist()]
     lines = dict(re.findall(rf'^{DURATIONS}_(\w+){{[^}}]*?group="shipping-e"(?:,le="\+Inf")?}} (\S+)$', text, re.MULTILINE))
 

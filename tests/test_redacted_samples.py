@@ -19,7 +19,7 @@ from models.kafka.observations import client_ids as clients
 from models.kafka.reconstruction import fence_reasons
 from parsers.reading.reader import find_files, read_file
 from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 from pipelines.cli.arguments.option_parsing import ReadArguments, analyze_options
 from pipelines.schema.row_conversion import row_values
 from pipelines.schema.tables import CONTRACT
@@ -41,11 +41,11 @@ CUT = ("trigger_text", "evidence")
 
 
 @pytest.fixture(scope="module")
-def clear(samples: Path) -> Analysis:
+def clear(samples: Path) -> AnalysisResult:
     return analyzed(samples, None)
 
 
-def analyzed(samples: Path, redaction: Redaction | None) -> Analysis:
+def analyzed(samples: Path, redaction: Redaction | None) -> AnalysisResult:
     settings = samples / "settings.toml"
     options = analyze_options(load_settings(settings if settings.exists() else None), ReadArguments())
     names._known.clear()
@@ -55,7 +55,7 @@ def analyzed(samples: Path, redaction: Redaction | None) -> Analysis:
         names._known.clear()
 
 
-def rows_of(analysis: Analysis, table: str) -> list[dict[str, Any]]:
+def rows_of(analysis: AnalysisResult, table: str) -> list[dict[str, Any]]:
     return [row_values(row) if dataclasses.is_dataclass(row) else dict(row) for row in getattr(analysis, table)]
 
 
@@ -81,7 +81,7 @@ def _revealed(value: Any, redaction: Redaction | None) -> Any:
 
 
 @pytest.mark.parametrize("kinds", [KINDS, *((kind,) for kind in KINDS)], ids=",".join)
-def test_verdicts_are_the_same_up_to_pseudonyms(samples: Path, clear: Analysis, kinds: tuple[str, ...]) -> None:
+def test_verdicts_are_the_same_up_to_pseudonyms(samples: Path, clear: AnalysisResult, kinds: tuple[str, ...]) -> None:
     redaction = Redaction(kinds, KEY)
     hidden = analyzed(samples, redaction)
     for table in VERDICTS:
@@ -145,7 +145,7 @@ def test_what_verdicts_compare_in_free_text_is_plain() -> None:
         assert Redaction(KINDS, KEY).text(each, {}, strict=True) == each
 
 
-def test_no_name_is_left_in_anything_that_is_told(samples: Path, clear: Analysis) -> None:
+def test_no_name_is_left_in_anything_that_is_told(samples: Path, clear: AnalysisResult) -> None:
     redaction = Redaction(KINDS, KEY)
     hidden = analyzed(samples, redaction)
     texts = [json.dumps(rows_of(hidden, table), default=str) for table in (*VERDICTS, "log_files", "unknown", "rejected")]
@@ -158,7 +158,7 @@ def test_no_name_is_left_in_anything_that_is_told(samples: Path, clear: Analysis
     assert not {name for name in told_names if any(name in text for text in texts)}
 
 
-def names_in(analysis: Analysis) -> set[tuple[str, str]]:
+def names_in(analysis: AnalysisResult) -> set[tuple[str, str]]:
     """All names that an analysis tells in columns of their own, with their kinds."""
     found = {(name.strip("/"), kind) for table in VERDICTS for row in rows_of(analysis, table) for name, kind in _names(row)}
     return {(name, kind) for name, kind in found if name and not name.startswith(("%RETRY%name-", *OF_THE_PRODUCT))}

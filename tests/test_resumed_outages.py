@@ -15,7 +15,7 @@ from models.kafka.outages.outage_stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import clocks_of
 from models.state_codec import UnreadableState
 from pipelines.analysis import stages
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 from tests.conftest import KAFKA_SAMPLES
 from tests.models.kafka.outages.test_outages import STORIES, events_of
 
@@ -46,7 +46,7 @@ class Interrupted(OutageStage):
             yield rows
 
 
-def everything(analysis: Analysis) -> dict[str, list[str]]:
+def everything(analysis: AnalysisResult) -> dict[str, list[str]]:
     return {name: sorted(map(repr, getattr(analysis, name))) for name in TABLES}
 
 

@@ -16,7 +16,7 @@ from models.kafka.groups.group_stage import GroupStage
 from models.kafka.verdicts.history import GroupHistory
 from models.state_codec import UnreadableState
 from pipelines.analysis import stages
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.simulate.run import read_scenario, simulate
 from tests.conftest import KAFKA_SAMPLES
 
@@ -51,7 +51,7 @@ TABLES = (
 )
 
 
-def everything(analysis: Analysis) -> dict[str, list[object]]:
+def everything(analysis: AnalysisResult) -> dict[str, list[object]]:
     return {name: list(getattr(analysis, name)) for name in TABLES}
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
-from conf.causes import Advice, Setting, unfit
+from conf.causes import RecommendedAction, Setting, unfit
 from dashboards.view import answer as data
 from dashboards.view.row_access import Row, column
 
@@ -29,7 +29,9 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("-")[0].split(".") if part.isdigit())
 
 
-def applicable_advice(advice: Iterable[Advice], kinds: Collection[Kind], version: tuple[int, ...] | None) -> tuple[Advice, ...]:
+def applicable_advice(
+    advice: Iterable[RecommendedAction], kinds: Collection[Kind], version: tuple[int, ...] | None
+) -> tuple[RecommendedAction, ...]:
     """Advice without the settings that no group of these kinds can have.
 
     What is about such settings alone is left out.

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from conf.causes import Advice, Cause, causes, incident_kinds, outage_cause, outage_ends, waits
+from conf.causes import CauseText, RecommendedAction, causes, incident_kinds, outage_cause, outage_ends, waits
 from conf.causes import cause as cause_entry
 from conf.causes import root_cause as root_cause_entry
 from dashboards.answer import presence
@@ -135,7 +135,7 @@ def _goes_on(row: Row) -> bool:
     return column(row, "protocol") in PROTOCOLS_WITHOUT_STOP or is_cooperative(column(row, "assignor"))
 
 
-def _advice(row: Row) -> tuple[Advice, ...]:
+def _advice(row: Row) -> tuple[RecommendedAction, ...]:
     """Advice on a rebalance that its group can follow."""
     advice = cause_entry(column(row, "system"), column(row, "advice_id") or column(row, "root_cause") or column(row, "cause")).advice
     kinds = [(column(row, "protocol"), column(row, "assignor"))]
@@ -239,10 +239,12 @@ def lanes(transitions: Iterable[Row]) -> list[data.Lane]:
 
 def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
     """States of each client with a log of its own."""
-    grouped: defaultdict[tuple[str, str, str], list[data.Stretch]] = defaultdict(list)
+    grouped: defaultdict[tuple[str, str, str], list[data.StateStretch]] = defaultdict(list)
     for row in states:
         if column(row, "started_at") is not None:
-            stretch = data.Stretch(column(row, "state"), column(row, "started_at"), column(row, "ended_at"), None, None, inferred=False)
+            stretch = data.StateStretch(
+                column(row, "state"), column(row, "started_at"), column(row, "ended_at"), None, None, inferred=False
+            )
             grouped[column(row, "cluster"), column(row, "group"), column(row, "client_id")].append(stretch)
     return [
         data.Lane(cluster, group, tuple(sorted(lanes_of_client, key=lambda stretch: stretch.started_at)), client)
@@ -250,11 +252,11 @@ def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
     ]
 
 
-def _stretches(transitions: Sequence[Row]) -> tuple[data.Stretch, ...]:
+def _stretches(transitions: Sequence[Row]) -> tuple[data.StateStretch, ...]:
     ordered = sorted(transitions, key=lambda row: column(row, "changed_at"))  # stable: rows with equal times keep their order
     ends = [column(row, "changed_at") for row in ordered[1:]] + [None]
     return tuple(
-        data.Stretch(
+        data.StateStretch(
             state=column(row, "to_state"),
             started_at=column(row, "changed_at"),
             ended_at=end,
@@ -323,7 +325,7 @@ def _incident(
     )
 
 
-def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> Cause | None:
+def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> CauseText | None:
     """RocketMQ: return the standing fault during an incident of the same group.
 
     It replaces the cause of the incident's rebalances, which is harmless in comparison.

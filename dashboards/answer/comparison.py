@@ -79,7 +79,7 @@ class Mover:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AnalysisComparison:
     """Both sides.
 
     Changes are sorted by size, members by the downtime of their group.
@@ -110,7 +110,7 @@ class _Trouble:
     causes: Counter[str] = field(default_factory=Counter)
 
 
-def compare(rows: Iterable[Row], sides: tuple[Side, Side], side_of: Callable[[Rebalance], Iterable[int]]) -> Comparison:
+def compare(rows: Iterable[Row], sides: tuple[Side, Side], side_of: Callable[[Rebalance], Iterable[int]]) -> AnalysisComparison:
     """Count the rebalances of both sides.
 
     `side_of` returns the sides (0, 1) that a rebalance belongs to.
@@ -125,7 +125,7 @@ def compare(rows: Iterable[Row], sides: tuple[Side, Side], side_of: Callable[[Re
             stopped[item.system, item.group, item.cause][side] += item.stopped_seconds
             _charge(trouble[side], item)
     changes = [_change(key, counts[key], stopped[key]) for key in counts]
-    return Comparison(
+    return AnalysisComparison(
         sides=sides,
         rebalances=(sum(pair[0] for pair in counts.values()), sum(pair[1] for pair in counts.values())),
         stopped_seconds=(sum(pair[0] for pair in stopped.values()), sum(pair[1] for pair in stopped.values())),

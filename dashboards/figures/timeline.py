@@ -20,7 +20,7 @@ from dashboards.figures.base import (
 )
 from dashboards.figures.broker_outages import down_lanes, down_traces
 from dashboards.figures.palette import FAMILY_COLOURS, MOVE_COLOUR, OTHER_STATE_COLOUR, OUTLINE_COLOUR, STATE_COLOURS
-from dashboards.view.answer import Answer, Lane, Move, Rebalance, Stretch
+from dashboards.view.answer import Answer, Lane, Move, Rebalance, StateStretch
 from dashboards.wording.durations import duration
 from dashboards.wording.escaping import chart_label
 from dashboards.wording.units import MarkedClock, lasted, share
@@ -122,7 +122,7 @@ def _state_traces(lanes: Sequence[Lane], names: Mapping[Any, str], ends: Mapping
     return traces, least / 1_000_000 if too_many else None
 
 
-def _merged(stretches: Sequence[Stretch], end: int, least: int) -> list[tuple[Stretch, int]]:
+def _merged(stretches: Sequence[StateStretch], end: int, least: int) -> list[tuple[StateStretch, int]]:
     """Stretches with their ends.
 
     A run of stretches shorter than `least` is merged into one, with the state that lasted longest.
@@ -130,13 +130,13 @@ def _merged(stretches: Sequence[Stretch], end: int, least: int) -> list[tuple[St
     known = [(stretch, stretch.ended_at if stretch.ended_at is not None else max(end, stretch.started_at)) for stretch in stretches]
     if not least:
         return known
-    merged: list[tuple[Stretch, int]] = []
-    run: list[tuple[Stretch, int]] = []
+    merged: list[tuple[StateStretch, int]] = []
+    run: list[tuple[StateStretch, int]] = []
 
     def close() -> None:
         if run:
             longest = max(run, key=lambda pair: pair[1] - pair[0].started_at)[0]
-            whole = Stretch(longest.state, run[0][0].started_at, None, longest.generation, longest.member_count, longest.inferred)
+            whole = StateStretch(longest.state, run[0][0].started_at, None, longest.generation, longest.member_count, longest.inferred)
             merged.append((whole, run[-1][1]))
             run.clear()
 
@@ -152,7 +152,7 @@ def _merged(stretches: Sequence[Stretch], end: int, least: int) -> list[tuple[St
     return merged
 
 
-def _state_text(stretch: Stretch) -> str:
+def _state_text(stretch: StateStretch) -> str:
     generation = "" if stretch.generation is None else f", generation {stretch.generation}"
     members = "" if stretch.member_count is None else f", {stretch.member_count} members"
     return f"{chart_label(stretch.state)}{generation}{members}{', inferred' if stretch.inferred else ''}"

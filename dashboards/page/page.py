@@ -17,7 +17,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conf.causes import Advice
+from conf.causes import RecommendedAction
 from dashboards.answer.recurrences import recurrences
 from dashboards.figures.base import FAMILY_TITLES
 from dashboards.figures.charts import charts
@@ -182,7 +182,7 @@ def _incident_cards(repeated: Sequence[Recurrence], remedies: Mapping[str, Seque
 
     Advice from an earlier card is not repeated.
     """
-    given: dict[tuple[str, tuple[Advice, ...]], int] = {}
+    given: dict[tuple[str, tuple[RecommendedAction, ...]], int] = {}
     return [
         {
             "item": item,

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from conf.causes import Cause
+from conf.causes import CauseText
 from conf.causes import cause as cause_entry
 from dashboards.figures.base import FAMILY_TITLES, Chart
 from dashboards.figures.palette import FAMILY_COLOURS, STEP_COLOURS
-from dashboards.page.tables import Table
+from dashboards.page.tables import PageTable
 from dashboards.view.answer import SURE, Answer, Lane, Person, Rebalance
 from dashboards.view.charts import MemberPart
 from dashboards.view.evidence import Line
@@ -37,7 +37,7 @@ EVIDENCE_CHARACTERS = 1200
 MARKED = units.MarkedClock()
 
 
-class Pool:
+class TextPool:
     """Distinct texts, referred to by position."""
 
     def __init__(self) -> None:
@@ -47,9 +47,9 @@ class Pool:
         return self.places.setdefault(text, len(self.places))
 
 
-def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[str, Table]) -> str:
+def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[str, PageTable]) -> str:
     """Pack everything but the details."""
-    pool = Pool()
+    pool = TextPool()
     used = sorted({(item.system, name) for item in answer.rebalances for name in (item.cause, item.root_cause) if name})
     position = {item.id: place for place, item in enumerate(answer.rebalances)}
     content = {
@@ -80,7 +80,7 @@ def details(
 ) -> Iterator[str]:
     """Pack stories and evidence into chunks, in the order of rows."""
     for start in range(0, len(rebalances), CHUNK):
-        paths = Pool()
+        paths = TextPool()
         shown = rebalances[start : start + CHUNK]
         rows = [[*_detail(item, parts.get(item.id, ()), paths), *_proof(proofs.get(item.id, ()))] for item in shown]
         yield packed({"rows": rows, "paths": [*paths.places]})
@@ -106,12 +106,12 @@ def _span(answer: Answer, charts: Sequence[Chart]) -> list[float] | None:
     return [starts_at, max([round((max(known) + margin) / 1000), *(end for _, end in edges)])]
 
 
-def _cause(entry: Cause) -> dict[str, Any]:
+def _cause(entry: CauseText) -> dict[str, Any]:
     advice = [[item.do, [[setting.name, setting.at, setting.since] for setting in item.settings]] for item in entry.advice]
     return {"id": entry.id, "title": entry.title, "family": entry.family, "meaning": entry.meaning, "advice": advice}
 
 
-def _columns(items: Sequence[Rebalance], pool: Pool) -> dict[str, list[Any]]:
+def _columns(items: Sequence[Rebalance], pool: TextPool) -> dict[str, list[Any]]:
     """A list for each column.
 
     Times are differences from the row above, because small numbers compress better.
@@ -149,7 +149,7 @@ def _lasted(item: Rebalance) -> float | None:
     return None if item.duration_seconds is None and item.at_least_seconds is None else round(item.lasted_seconds, 3)
 
 
-def _chart(chart: Chart, pool: Pool) -> dict[str, Any]:
+def _chart(chart: Chart, pool: TextPool) -> dict[str, Any]:
     drawn = json.loads(json.dumps(chart.figure))
     lanes = [[label, [pool(visible(key[0])), pool(visible(key[1]))] if key else None] for label, key in chart.lanes]
     return {
@@ -163,7 +163,7 @@ def _chart(chart: Chart, pool: Pool) -> dict[str, Any]:
     }
 
 
-def _states(lane: Lane, pool: Pool) -> list[Any]:
+def _states(lane: Lane, pool: TextPool) -> list[Any]:
     """States of one group as columns.
 
     [cluster, group, times, states, generations, members, inferred]; times are differences from the one before.
@@ -180,11 +180,11 @@ def _states(lane: Lane, pool: Pool) -> list[Any]:
     ]
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: PageTable) -> dict[str, Any]:
     return {"columns": [[column.title, column.kind] for column in table.columns], "rows": table.rows, "group": table.group_column}
 
 
-def _detail(item: Rebalance, parts: Sequence[MemberPart], paths: Pool) -> list[Any]:
+def _detail(item: Rebalance, parts: Sequence[MemberPart], paths: TextPool) -> list[Any]:
     """Details of one rebalance as a list.
 
     [story, coordinator's reason, alternatives, lines, number of omitted lines, phases in seconds, members].
@@ -223,7 +223,7 @@ def _clean_person(person: Person) -> Person:
     return replace(person, name=visible(person.name), host=visible(person.host) if person.host else None, reason=visible(person.reason))
 
 
-def _line(line: Line, item: Rebalance, paths: Pool) -> list[Any]:
+def _line(line: Line, item: Rebalance, paths: TextPool) -> list[Any]:
     """One line of evidence as a list.
 
     [path, line, byte offset, text as shown, inferred, marked words], followed by the raw text if it differs.

@@ -29,25 +29,25 @@ REJECTED_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PageColumn:
     title: str
     kind: Kind = "text"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """Rows of cells, one cell per column.
 
     `group_column` is the column that the reader's choice of group filters, None if the table is not filtered.
     """
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[PageColumn, ...]
     rows: Sequence[Sequence[Any]]
     group_column: int | None = None
 
 
-def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Table]:
+def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, PageTable]:
     """All non-empty tables, by name.
 
     `further` are incidents without a card.
@@ -101,31 +101,31 @@ def _places(lines: Sequence[Line], base: str) -> list[str]:
     return [f"{visible(line.file.removeprefix(base))}:{line.line}" for line in lines[:PLACES_MAX]]
 
 
-def _incidents(items: Sequence[Incident]) -> Table:
+def _incidents(items: Sequence[Incident]) -> PageTable:
     columns = (
-        Column("No.", "number"),
-        Column("Severity"),
-        Column("What happened", "log"),
-        Column("From", "stamp"),
-        Column("To", "stamp"),
-        Column("Stood still", "number"),
+        PageColumn("No.", "number"),
+        PageColumn("Severity"),
+        PageColumn("What happened", "log"),
+        PageColumn("From", "stamp"),
+        PageColumn("To", "stamp"),
+        PageColumn("Stood still", "number"),
     )
     rows = [
         [_count(item.number), item.severity, visible(item.headline), item.started_at, item.ended_at, _seconds(item.stopped_seconds)]
         for item in items
     ]
-    return Table("incidents", columns, rows)
+    return PageTable("incidents", columns, rows)
 
 
-def _offenders(answer: Answer) -> Table:
+def _offenders(answer: Answer) -> PageTable:
     columns = (
-        Column("Member", "log"),
-        Column("Group", "log"),
-        Column("Caused", "number"),
-        Column("Held up", "number"),
-        Column("Stood still", "number"),
-        Column("By"),
-        Column("Last", "stamp"),
+        PageColumn("Member", "log"),
+        PageColumn("Group", "log"),
+        PageColumn("Caused", "number"),
+        PageColumn("Held up", "number"),
+        PageColumn("Stood still", "number"),
+        PageColumn("By"),
+        PageColumn("Last", "stamp"),
     )
     rows = [
         [
@@ -139,18 +139,18 @@ def _offenders(answer: Answer) -> Table:
         ]
         for item in answer.offenders
     ]
-    return Table("offenders", columns, rows, 1)
+    return PageTable("offenders", columns, rows, 1)
 
 
-def _blockers(answer: Answer) -> Table:
+def _blockers(answer: Answer) -> PageTable:
     columns = (
-        Column("Member", "log"),
-        Column("Group", "log"),
-        Column("Held up", "number"),
-        Column("Waited for", "number"),
-        Column("Of the group's waiting", "number"),
-        Column("Longest", "number"),
-        Column("Last", "stamp"),
+        PageColumn("Member", "log"),
+        PageColumn("Group", "log"),
+        PageColumn("Held up", "number"),
+        PageColumn("Waited for", "number"),
+        PageColumn("Of the group's waiting", "number"),
+        PageColumn("Longest", "number"),
+        PageColumn("Last", "stamp"),
     )
     rows = [
         [
@@ -164,19 +164,19 @@ def _blockers(answer: Answer) -> Table:
         ]
         for item in blockers(answer.rebalances)
     ]
-    return Table("blockers", columns, rows, 1)
+    return PageTable("blockers", columns, rows, 1)
 
 
-def _conditions(answer: Answer, base: str) -> Table:
+def _conditions(answer: Answer, base: str) -> PageTable:
     columns = (
-        Column("Group", "log"),
-        Column("Fault"),
-        Column("From", "stamp"),
-        Column("To", "stamp"),
-        Column("Clients", "log"),
-        Column("Who differs", "log"),
-        Column("What to do"),
-        Column("Evidence", "places"),
+        PageColumn("Group", "log"),
+        PageColumn("Fault"),
+        PageColumn("From", "stamp"),
+        PageColumn("To", "stamp"),
+        PageColumn("Clients", "log"),
+        PageColumn("Who differs", "log"),
+        PageColumn("What to do"),
+        PageColumn("Evidence", "places"),
     )
     rows = [
         [
@@ -191,19 +191,19 @@ def _conditions(answer: Answer, base: str) -> Table:
         ]
         for item in answer.conditions
     ]
-    return Table("conditions", columns, rows, 0)
+    return PageTable("conditions", columns, rows, 0)
 
 
-def _contested(answer: Answer) -> Table:
+def _contested(answer: Answer) -> PageTable:
     columns = (
-        Column("Group", "log"),
-        Column("Topic", "log"),
-        Column("Had"),
-        Column("Queues", "log"),
-        Column("Longest", "number"),
-        Column("From", "stamp"),
-        Column("To", "stamp"),
-        Column("Clients", "log"),
+        PageColumn("Group", "log"),
+        PageColumn("Topic", "log"),
+        PageColumn("Had"),
+        PageColumn("Queues", "log"),
+        PageColumn("Longest", "number"),
+        PageColumn("From", "stamp"),
+        PageColumn("To", "stamp"),
+        PageColumn("Clients", "log"),
     )
     rows = [
         [
@@ -218,19 +218,19 @@ def _contested(answer: Answer) -> Table:
         ]
         for item in answer.contested
     ]
-    return Table("contested", columns, rows, 0)
+    return PageTable("contested", columns, rows, 0)
 
 
-def _outages(answer: Answer, base: str) -> Table:
+def _outages(answer: Answer, base: str) -> PageTable:
     columns = (
-        Column("From", "stamp"),
-        Column("To", "stamp"),
-        Column("Partition", "log"),
-        Column("Lasted", "number"),
-        Column("Why", "log"),
-        Column("Ended by"),
-        Column("Groups", "log"),
-        Column("Evidence", "places"),
+        PageColumn("From", "stamp"),
+        PageColumn("To", "stamp"),
+        PageColumn("Partition", "log"),
+        PageColumn("Lasted", "number"),
+        PageColumn("Why", "log"),
+        PageColumn("Ended by"),
+        PageColumn("Groups", "log"),
+        PageColumn("Evidence", "places"),
     )
     rows = [
         [
@@ -247,26 +247,32 @@ def _outages(answer: Answer, base: str) -> Table:
         ]
         for item in answer.outages
     ]
-    return Table("outages", columns, rows)
+    return PageTable("outages", columns, rows)
 
 
-def _brokers(answer: Answer, base: str) -> Table:
-    columns = (Column("Down", "stamp"), Column("Up", "stamp"), Column("Broker", "log"), Column("How"), Column("Evidence", "places"))
+def _brokers(answer: Answer, base: str) -> PageTable:
+    columns = (
+        PageColumn("Down", "stamp"),
+        PageColumn("Up", "stamp"),
+        PageColumn("Broker", "log"),
+        PageColumn("How"),
+        PageColumn("Evidence", "places"),
+    )
     rows = [
         [item.down_at, item.up_at, visible(item.node), _shown(item.how.replace("_", " ")), _places(item.evidence, base)]
         for item in answer.broker_outages
     ]
-    return Table("brokers", columns, rows)
+    return PageTable("brokers", columns, rows)
 
 
-def _moves(answer: Answer, base: str) -> Table:
+def _moves(answer: Answer, base: str) -> PageTable:
     columns = (
-        Column("Loaded", "stamp"),
-        Column("Group", "log"),
-        Column("From", "log"),
-        Column("To", "log"),
-        Column("Gap", "number"),
-        Column("Evidence", "places"),
+        PageColumn("Loaded", "stamp"),
+        PageColumn("Group", "log"),
+        PageColumn("From", "log"),
+        PageColumn("To", "log"),
+        PageColumn("Gap", "number"),
+        PageColumn("Evidence", "places"),
     )
     rows = [
         [
@@ -279,36 +285,36 @@ def _moves(answer: Answer, base: str) -> Table:
         ]
         for item in answer.moves
     ]
-    return Table("moves", columns, rows, 1)
+    return PageTable("moves", columns, rows, 1)
 
 
-def _at_risk(answer: Answer) -> Table:
+def _at_risk(answer: Answer) -> PageTable:
     columns = (
-        Column("Group", "log"),
-        Column("Empty since", "stamp"),
-        Column("Expire at", "stamp"),
-        Column("Retention", "number"),
-        Column("State"),
+        PageColumn("Group", "log"),
+        PageColumn("Empty since", "stamp"),
+        PageColumn("Expire at", "stamp"),
+        PageColumn("Retention", "number"),
+        PageColumn("State"),
     )
     rows = [
         [visible(item.group), item.empty_since, item.expires_at, _seconds(item.retention_seconds), "lost" if item.is_lost else "at risk"]
         for item in answer.at_risk
     ]
-    return Table("risk", columns, rows, 0)
+    return PageTable("risk", columns, rows, 0)
 
 
-def _settings(answer: Answer) -> Table:
+def _settings(answer: Answer) -> PageTable:
     columns = (
-        Column("Group", "log"),
-        Column("Set"),
-        Column("Rebalances", "number"),
-        Column("Fewer", "number"),
-        Column("Perhaps", "number"),
-        Column("Stood still", "number"),
-        Column("Saved", "number"),
-        Column("Over members", "number"),
-        Column("It costs"),
-        Column("Ask", "log"),
+        PageColumn("Group", "log"),
+        PageColumn("Set"),
+        PageColumn("Rebalances", "number"),
+        PageColumn("Fewer", "number"),
+        PageColumn("Perhaps", "number"),
+        PageColumn("Stood still", "number"),
+        PageColumn("Saved", "number"),
+        PageColumn("Over members", "number"),
+        PageColumn("It costs"),
+        PageColumn("Ask", "log"),
     )
     rows = [
         [
@@ -321,20 +327,20 @@ def _settings(answer: Answer) -> Table:
         ]
         for item in answer.settings
     ]
-    return Table("settings", columns, rows, 0)
+    return PageTable("settings", columns, rows, 0)
 
 
-def _what_ifs(answer: Answer) -> Table:
+def _what_ifs(answer: Answer) -> PageTable:
     columns = (
-        Column("Under", "log"),
-        Column("Avoided", "number"),
-        Column("Perhaps", "number"),
-        Column("More", "number"),
-        Column("Stood still", "number"),
-        Column("Saved", "number"),
-        Column("Over members", "number"),
-        Column("If"),
-        Column("Ask", "log"),
+        PageColumn("Under", "log"),
+        PageColumn("Avoided", "number"),
+        PageColumn("Perhaps", "number"),
+        PageColumn("More", "number"),
+        PageColumn("Stood still", "number"),
+        PageColumn("Saved", "number"),
+        PageColumn("Over members", "number"),
+        PageColumn("If"),
+        PageColumn("Ask", "log"),
     )
     rows = [
         [
@@ -346,20 +352,20 @@ def _what_ifs(answer: Answer) -> Table:
         ]
         for item in answer.what_ifs
     ]
-    return Table("whatif", columns, rows)
+    return PageTable("whatif", columns, rows)
 
 
-def _what_if_groups(answer: Answer) -> Table:
+def _what_if_groups(answer: Answer) -> PageTable:
     columns = (
-        Column("Group", "log"),
-        Column("Under", "log"),
-        Column("Rebalances", "number"),
-        Column("Avoided", "number"),
-        Column("Perhaps", "number"),
-        Column("More", "number"),
-        Column("Stood still", "number"),
-        Column("Saved", "number"),
-        Column("Over members", "number"),
+        PageColumn("Group", "log"),
+        PageColumn("Under", "log"),
+        PageColumn("Rebalances", "number"),
+        PageColumn("Avoided", "number"),
+        PageColumn("Perhaps", "number"),
+        PageColumn("More", "number"),
+        PageColumn("Stood still", "number"),
+        PageColumn("Saved", "number"),
+        PageColumn("Over members", "number"),
     )
     pairs = [
         (item, group)
@@ -376,17 +382,17 @@ def _what_if_groups(answer: Answer) -> Table:
         ]
         for item, group in sorted(pairs, key=lambda pair: (-pair[1].saved_seconds, pair[1].cluster, pair[1].group))
     ]
-    return Table("whatif-groups", columns, rows, 0)
+    return PageTable("whatif-groups", columns, rows, 0)
 
 
-def _broker_losses(answer: Answer) -> Table:
+def _broker_losses(answer: Answer) -> PageTable:
     columns = (
-        Column("Broker", "log"),
-        Column("Cluster", "log"),
-        Column("Would have no leader", "number"),
-        Column("Of", "number"),
-        Column("Which, and why", "log"),
-        Column("Ask", "log"),
+        PageColumn("Broker", "log"),
+        PageColumn("Cluster", "log"),
+        PageColumn("Would have no leader", "number"),
+        PageColumn("Of", "number"),
+        PageColumn("Which, and why", "log"),
+        PageColumn("Ask", "log"),
     )
     rows = [
         [
@@ -399,17 +405,17 @@ def _broker_losses(answer: Answer) -> Table:
         ]
         for item in answer.broker_losses
     ]
-    return Table("losses", columns, rows)
+    return PageTable("losses", columns, rows)
 
 
-def _open_questions(answer: Answer) -> Table:
+def _open_questions(answer: Answer) -> PageTable:
     columns = (
-        Column("Most likely"),
-        Column("Sure", "number"),
-        Column("May also be"),
-        Column("Rebalances", "number"),
-        Column("Groups", "log"),
-        Column("Would settle it"),
+        PageColumn("Most likely"),
+        PageColumn("Sure", "number"),
+        PageColumn("May also be"),
+        PageColumn("Rebalances", "number"),
+        PageColumn("Groups", "log"),
+        PageColumn("Would settle it"),
     )
     rows = [
         [
@@ -422,34 +428,40 @@ def _open_questions(answer: Answer) -> Table:
         ]
         for item in answer.open_questions
     ]
-    return Table("unsure", columns, rows)
+    return PageTable("unsure", columns, rows)
 
 
-def _doubts(answer: Answer, base: str) -> Table:
-    columns = (Column("When", "stamp"), Column("Group", "log"), Column("Expected"), Column("Observed", "log"), Column("Evidence", "places"))
+def _doubts(answer: Answer, base: str) -> PageTable:
+    columns = (
+        PageColumn("When", "stamp"),
+        PageColumn("Group", "log"),
+        PageColumn("Expected"),
+        PageColumn("Observed", "log"),
+        PageColumn("Evidence", "places"),
+    )
     rows = [
         [item.at, _shown(item.group), _shown(item.expected), _shown(item.observed), _places(item.evidence, base)] for item in answer.doubts
     ]
-    return Table("doubts", columns, rows, 1)
+    return PageTable("doubts", columns, rows, 1)
 
 
 _NOT_LOGS = ("skipped", "empty")
 
 
-def _files(answer: Answer, base: str) -> Table:
+def _files(answer: Answer, base: str) -> PageTable:
     columns = (
-        Column("File", "log"),
-        Column("Kind"),
-        Column("Node", "log"),
-        Column("Version", "log"),
-        Column("Read as"),
-        Column("First", "stamp"),
-        Column("Last", "stamp"),
-        Column("Size", "number"),
-        Column("Recognised", "number"),
-        Column("Unknown", "number"),
-        Column("Rejected", "number"),
-        Column("Status"),
+        PageColumn("File", "log"),
+        PageColumn("Kind"),
+        PageColumn("Node", "log"),
+        PageColumn("Version", "log"),
+        PageColumn("Read as"),
+        PageColumn("First", "stamp"),
+        PageColumn("Last", "stamp"),
+        PageColumn("Size", "number"),
+        PageColumn("Recognised", "number"),
+        PageColumn("Unknown", "number"),
+        PageColumn("Rejected", "number"),
+        PageColumn("Status"),
     )
     rows = [
         [
@@ -469,26 +481,26 @@ def _files(answer: Answer, base: str) -> Table:
         for item in answer.files
         if item.status not in _NOT_LOGS
     ]
-    return Table("files", columns, rows)
+    return PageTable("files", columns, rows)
 
 
-def _skipped(answer: Answer, base: str) -> Table:
-    columns = (Column("File", "log"), Column("Why it was not read"))
+def _skipped(answer: Answer, base: str) -> PageTable:
+    columns = (PageColumn("File", "log"), PageColumn("Why it was not read"))
     rows = [[_shown(item.path.removeprefix(base)), _shown(item.reason or item.status)] for item in answer.files if item.status in _NOT_LOGS]
-    return Table("skipped", columns, rows)
+    return PageTable("skipped", columns, rows)
 
 
-def _unknown(answer: Answer, base: str) -> Table:
-    columns = (Column("Count", "number"), Column("Template", "log"), Column("Logger", "log"), Column("First at", "places"))
+def _unknown(answer: Answer, base: str) -> PageTable:
+    columns = (PageColumn("Count", "number"), PageColumn("Template", "log"), PageColumn("Logger", "log"), PageColumn("First at", "places"))
     rows = [
         [_count(item.count), _shown(item.template), _shown(item.logger), [f"{visible(item.file.removeprefix(base))}:{item.line}"]]
         for item in answer.unknown
     ]
-    return Table("unknown", columns, rows)
+    return PageTable("unknown", columns, rows)
 
 
-def _rejected(answer: Answer, base: str) -> Table:
-    columns = (Column("Place", "places"), Column("Why"), Column("Text", "log"))
+def _rejected(answer: Answer, base: str) -> PageTable:
+    columns = (PageColumn("Place", "places"), PageColumn("Why"), PageColumn("Text", "log"))
     rows = [
         [
             [f"{visible(item.file.removeprefix(base))}:{item.line} (byte {item.byte_offset})"],
@@ -497,4 +509,4 @@ def _rejected(answer: Answer, base: str) -> Table:
         ]
         for item in answer.rejected
     ]
-    return Table("rejected", columns, rows)
+    return PageTable("rejected", columns, rows)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from conf.causes import Advice
+from conf.causes import RecommendedAction
 from dashboards.view.evidence import Line
 from models.downtime import PROTOCOLS_WITHOUT_STOP, waited_seconds
 
@@ -100,7 +100,7 @@ class Rebalance:
     coordinator: str | None
     trigger_text: str | None
     evidence: tuple[Line, ...]
-    advice: tuple[Advice, ...]
+    advice: tuple[RecommendedAction, ...]
     measurements_ms: Mapping[str, float] = field(default_factory=dict)
     pause_seconds: float | None = None
     backlog_seconds: float | None = None
@@ -178,7 +178,7 @@ class Incident:
     cause_title: str
     headline: str
     meaning: str
-    advice: tuple[Advice, ...]
+    advice: tuple[RecommendedAction, ...]
     confidence: float | None
     rivals: tuple[tuple[str, float], ...]
     settled_by: tuple[str, ...]
@@ -246,7 +246,7 @@ class OpenQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class StateStretch:
     """A group in one state.
 
     `ended_at` is None while the state lasts.
@@ -266,7 +266,7 @@ class Lane:
 
     cluster: str
     group: str
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[StateStretch, ...]
     client: str | None = None
 
 
@@ -288,7 +288,7 @@ class Outage:
     at_risk: bool | None
     groups: tuple[str, ...]
     evidence: tuple[Line, ...]
-    advice: tuple[Advice, ...]
+    advice: tuple[RecommendedAction, ...]
 
     @property
     def why(self) -> str:
@@ -348,7 +348,7 @@ class Condition:
     started_at: int | None
     ended_at: int | None
     evidence: tuple[Line, ...]
-    advice: tuple[Advice, ...]
+    advice: tuple[RecommendedAction, ...]
     detail: str = ""
 
 

@@ -53,7 +53,7 @@ NOT_READY_STATES = frozenset({"internal_topics_missing", "source_topics_missing"
 
 
 @dataclass(slots=True)
-class Condition:
+class StandingCondition:
     """One condition of a group.
 
     Times are microseconds; `ended_at` is None while it lasts.
@@ -90,9 +90,9 @@ class Condition:
 class StandingConditions:
     """Conditions of one group that last, or that a later line may still join."""
 
-    topology: Condition | None = None
-    over: list[Condition] = field(default_factory=list)
-    records: dict[str, Condition] = field(default_factory=dict)
+    topology: StandingCondition | None = None
+    over: list[StandingCondition] = field(default_factory=list)
+    records: dict[str, StandingCondition] = field(default_factory=dict)
     """What several lines tell of, by partition.
 
     Records on their last delivery attempt, troubled partitions; and clients' searches for a coordinator, by its kind.
@@ -201,11 +201,11 @@ class StandingConditions:
         known.count += 1
         known.add(event, event.time_us)
 
-    def _begun(self, kind: str, at: int) -> Condition:
+    def _begun(self, kind: str, at: int) -> StandingCondition:
         self.ordinal += 1
-        return Condition(kind, self.ordinal, at, at)
+        return StandingCondition(kind, self.ordinal, at, at)
 
-    def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, Condition]]:
+    def over_by(self, until: int, gap_us: int) -> Iterator[tuple[int, StandingCondition]]:
         """Remove and yield conditions that are over, each with its time."""
         ended, self.over = self.over, []
         for condition in ended:
@@ -217,7 +217,7 @@ class StandingConditions:
                 del self.records[partition]
                 yield over_at, condition
 
-    def open_at(self, until: int) -> Iterator[Condition]:
+    def open_at(self, until: int) -> Iterator[StandingCondition]:
         """Conditions that last when the logs end."""
         if self.topology is not None and until - self.topology.first_at >= NOT_READY_MIN_US:
             yield self.topology
@@ -249,7 +249,7 @@ def _is_way_to_coordinator(event: Event) -> bool:
 ConditionFacts: TypeAlias = TopologyFacts | LastDeliveryFacts | SharePartitionFacts | ApartFacts
 
 
-def condition_incident(cluster: str, group: str, condition: Condition) -> Incident[ConditionFacts]:
+def condition_incident(cluster: str, group: str, condition: StandingCondition) -> Incident[ConditionFacts]:
     """A condition as an incident."""
     return Incident(
         cluster=cluster,
@@ -271,7 +271,7 @@ def condition_incident(cluster: str, group: str, condition: Condition) -> Incide
     )
 
 
-def _facts(group: str, condition: Condition) -> ConditionFacts:
+def _facts(group: str, condition: StandingCondition) -> ConditionFacts:
     if condition.kind == NOT_READY:
         return TopologyFacts(group, condition.topology_state, condition.detail)
     if condition.kind == UNAVAILABLE:

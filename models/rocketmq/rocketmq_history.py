@@ -29,7 +29,7 @@ from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.event_partitions import Parts
 from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
 from models.rocketmq.observations.topic_routes import QUEUES_MAX, QueueCountExcess
-from models.rocketmq.rocketmq_stage import Group, RocketStage
+from models.rocketmq.rocketmq_stage import RocketmqGroup, RocketStage
 from models.rows import ROCKETMQ, AllocationChange, Condition, Divergence, Incident, Person, QueueOwnership, Rebalance
 
 
@@ -68,14 +68,14 @@ def histories_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | No
         yield name, _rows_of(cluster, group, stage, limits or Limits())
 
 
-def _rows_of(cluster: str, group: Group, stage: RocketStage, limits: Limits) -> Iterator[RocketHistory]:
+def _rows_of(cluster: str, group: RocketmqGroup, stage: RocketStage, limits: Limits) -> Iterator[RocketHistory]:
     yield from _GroupHistory(cluster, group, stage).rows(limits)
 
 
 class _GroupHistory:
     """Processes one group and keeps what its group-wide rows depend on."""
 
-    def __init__(self, cluster: str, group: Group, stage: RocketStage) -> None:
+    def __init__(self, cluster: str, group: RocketmqGroup, stage: RocketStage) -> None:
         self.cluster = cluster
         self.group = group
         self.stage = stage

@@ -66,7 +66,7 @@ BOOT_US = whole("rocketmq.stage.boot_us")
 
 
 @dataclass(slots=True)
-class Group:
+class RocketmqGroup:
     """Group-wide information, without lines about topics."""
 
     name: str
@@ -166,12 +166,12 @@ class RocketStage:
         self.tells_moves = False  # whether brokers log changed shares
         self.last_at = until
 
-    def groups(self) -> dict[str, Group]:
+    def groups(self) -> dict[str, RocketmqGroup]:
         """Group-wide information of all groups, on one clock."""
         first_at: dict[str, int] = {}
         self._shifts = zone_shifts(_noting_first(self._parts.rest(), first_at, self._clients))
         self._logs = Logs(first_at)
-        groups: dict[str, Group] = {}
+        groups: dict[str, RocketmqGroup] = {}
         brokers: list[tuple[int, Event]] = []
         rounds = self._logs.rounds
         rest = self._parts.rest() if len(rounds) == 1 else (event for files in rounds for event in self._parts.rest(files))
@@ -198,7 +198,7 @@ class RocketStage:
         self.tells_moves = any(group.versions for group in groups.values())
         return groups
 
-    def lines(self, group: Group, topic: str) -> TopicLines:
+    def lines(self, group: RocketmqGroup, topic: str) -> TopicLines:
         """Lines about one topic of a group."""
         topic_lines = TopicLines(topic)
         for at, event in self._assigned.get((group.name, topic), ()):
@@ -211,13 +211,13 @@ class RocketStage:
         topic_lines.finish()
         return topic_lines
 
-    def _of(self, group: Group, topic: str) -> Iterable[Event]:
+    def _of(self, group: RocketmqGroup, topic: str) -> Iterable[Event]:
         if not group.is_entangled:
             return self._logs.in_order(self._parts.events_of((group.name, topic)))
         events = (event for name in self.topics_of(group) for event in self._parts.events_of((group.name, name)))
         return sorted(self._logs.placed(events), key=lambda event: (event.place.log, event.place.position))
 
-    def topics_of(self, group: Group) -> list[str]:
+    def topics_of(self, group: RocketmqGroup) -> list[str]:
         """Topics of a group with events."""
         return sorted({topic for name, topic in (*self._parts.topics(), *self._assigned) if name == group.name})
 
@@ -229,7 +229,7 @@ class RocketStage:
 
     # -- clients -----------------------------------------------------------------------------------------------
 
-    def _client(self, event: Event, at: int, groups: dict[str, Group]) -> None:
+    def _client(self, event: Event, at: int, groups: dict[str, RocketmqGroup]) -> None:
         life = self._registry.feed(event, at)
         if event.name == "RocketRouteChanged":
             self.routes.take_event(event, at)
@@ -245,7 +245,7 @@ class RocketStage:
             group.notified.append(at)
             group.notified_in.setdefault(event.place.log, []).append(at)
 
-    def _topic(self, name: str, topic: str, groups: dict[str, Group]) -> None:
+    def _topic(self, name: str, topic: str, groups: dict[str, RocketmqGroup]) -> None:
         """Read group-wide information from a topic's lines."""
         for at, event in self._timed(self._logs.placed(self._parts.events_of((name, topic)))):
             group = _group(groups, name)
@@ -266,7 +266,7 @@ class RocketStage:
 
     # -- brokers -----------------------------------------------------------------------------------------------
 
-    def _read_brokers(self, events: Iterable[tuple[int, Event]], groups: dict[str, Group]) -> None:
+    def _read_brokers(self, events: Iterable[tuple[int, Event]], groups: dict[str, RocketmqGroup]) -> None:
         brokers = sorted(_starts_first(events), key=lambda item: (item[0], item[1].place.log, item[1].place.position))
         for at, event in brokers:
             if event.name in MASTERS:
@@ -288,7 +288,7 @@ class RocketStage:
         _lists_of_lives(group for group in groups.values() if not group.lists)
 
     @staticmethod
-    def _member(group: Group, event: Event, at: int) -> None:
+    def _member(group: RocketmqGroup, event: Event, at: int) -> None:
         client_list = group.lists.setdefault(event.place.log, ClientList(event.place.log))
         channel = str(event.fields.get("remote") or "").lstrip("/")
         who = event.client_id or ""
@@ -312,7 +312,7 @@ class RocketStage:
             _note_version(group, event)
 
 
-def _note_version(group: Group, event: Event) -> None:
+def _note_version(group: RocketmqGroup, event: Event) -> None:
     """Record the subscription version of a client: the last in the line."""
     topic = event.topic or subscription_in(str(event.fields.get("after")))[0]
     version = version_in(event.text)
@@ -346,10 +346,10 @@ def _starts_first(events: Iterable[tuple[int, Event]]) -> Iterable[tuple[int, Ev
         yield min((came - 1 for came in connected[event.place.log] if at - BOOT_US <= came <= at), default=at), event
 
 
-def _group(groups: dict[str, Group], name: str) -> Group:
+def _group(groups: dict[str, RocketmqGroup], name: str) -> RocketmqGroup:
     group = groups.get(name)
     if group is None:
-        group = groups[name] = Group(name)
+        group = groups[name] = RocketmqGroup(name)
     return group
 
 
@@ -363,7 +363,7 @@ def _milliseconds(event: Event, at: int) -> int:
     return exact if -US_PER_SECOND < exact - at < LOGGED_AFTER_US else at
 
 
-def _unregistered(group: Group, client_id: str, at: int) -> int:
+def _unregistered(group: RocketmqGroup, client_id: str, at: int) -> int:
     """Time at which a client was off the list.
 
     The client's own time if it falls into the broker's second.
@@ -373,7 +373,7 @@ def _unregistered(group: Group, client_id: str, at: int) -> int:
     return min(near) if near else _noticed(group, at)
 
 
-def _noticed(group: Group, at: int) -> int:
+def _noticed(group: RocketmqGroup, at: int) -> int:
     """Time of a change that a broker logged in whole seconds.
 
     Just before the other clients' notification, if there is one.
@@ -383,7 +383,7 @@ def _noticed(group: Group, at: int) -> int:
     return at if notified_at is None or notified_at > at + LINE_OF_LOSS_US else notified_at - 1_000
 
 
-def _lists_of_lives(groups: Iterable[Group]) -> None:
+def _lists_of_lives(groups: Iterable[RocketmqGroup]) -> None:
     """Build lists from client processes for groups without broker files.
 
     Who starts in no file was there before all files.

@@ -180,7 +180,7 @@ def _hash(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfiguredTopology(AllocationStrategy):
+class ConfiguredQueues(AllocationStrategy):
     """A configured list, the same for every topic and any other clients.
 
     None means never set.
@@ -303,7 +303,7 @@ def strategy_named(
         case "CONSISTENT_HASH":
             return ConsistentHash(virtual_nodes)
         case "CONFIG":
-            return ConfiguredTopology(None if configured is None else tuple(configured))
+            return ConfiguredQueues(None if configured is None else tuple(configured))
         case "MACHINE_ROOM":
             return MachineRoom(None if rooms is None else frozenset(rooms))
     if name.startswith(NEARBY):

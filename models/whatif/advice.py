@@ -17,14 +17,14 @@ from models.kafka.simulation.scenario import CLASSIC
 from models.rows import Rebalance
 from models.tolerances import real, whole
 from models.units import US_PER_MS
-from models.whatif.behaviour.members import Behaviour, Kind, Member
-from models.whatif.history import GroupHistory
+from models.whatif.behaviour.members import Behaviour, MemberBehaviour, StretchKind
+from models.whatif.history import GroupBaseline
 from models.whatif.outlook import RUN_PROTOCOLS, WhatIfResult, under
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import by_time
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.run import RunSettings
-from models.whatif.scopes import Scope, behaviour_in, hurtful, part_of, present_ms
+from models.whatif.scopes import AdviceScope, behaviour_in, hurtful, part_of, present_ms
 
 LAST_ROWS = 400
 """Of longer histories the last rebalances are searched."""
@@ -108,7 +108,7 @@ class Advice:
     """
 
 
-def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Scope] = ()) -> Advice:
+def advise(history: GroupBaseline, *, is_varied: bool = True, scopes: Iterable[AdviceScope] = ()) -> Advice:
     """Search the settings of one group, and those for parts of its history.
 
     `is_varied` is whether what helps is run with delays that the logs leave open, too. A rebalance that stops the group and
@@ -145,7 +145,7 @@ def advise(history: GroupHistory, *, is_varied: bool = True, scopes: Iterable[Sc
     )
 
 
-def _within(scope: Scope, history: GroupHistory, runs: dict[Configuration, WhatIfResult]) -> Iterator[RatedChange]:
+def _within(scope: AdviceScope, history: GroupBaseline, runs: dict[Configuration, WhatIfResult]) -> Iterator[RatedChange]:
     """What would have helped in a scope, best first.
 
     `runs` holds what was run, and takes what is run here. Ranked by what hurt: where most of the downtime was spent on
@@ -187,7 +187,7 @@ def _distinct(findings: Sequence[RatedChange]) -> Iterator[RatedChange]:
 
 
 def candidates(
-    behaviour: Behaviour, settings: RunSettings, history: GroupHistory, *, everybody: Behaviour | None = None
+    behaviour: Behaviour, settings: RunSettings, history: GroupBaseline, *, everybody: Behaviour | None = None
 ) -> Iterator[Candidate]:
     """Changes that can help with what happened, and that the group can have.
 
@@ -210,7 +210,7 @@ def candidates(
             yield Candidate("consumer", Configuration(consumer_protocol=True), costs=5)
 
 
-def _is_known(history: GroupHistory, rows: Sequence[Rebalance], before: Sequence[Recurrence]) -> bool:
+def _is_known(history: GroupBaseline, rows: Sequence[Rebalance], before: Sequence[SimulatedRebalance]) -> bool:
     """Whether a search tells what avoids nothing.
 
     Not of rebalances without an end, and only if a run of the present configuration gives most rebalances.
@@ -244,7 +244,7 @@ def _sessions(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candidate
     silences = sorted(
         silent_ms + settings.heartbeat_ms
         for member in behaviour.members.values()
-        for silent_ms in (*_stretches_ms(member, Kind.PAUSE), *(_absences_ms(member) if member.instance else ()))
+        for silent_ms in (*_stretches_ms(member, StretchKind.PAUSE), *(_absences_ms(member) if member.instance else ()))
         if silent_ms + settings.heartbeat_ms > present_ms(settings.session_ms, member)
     )
     for needed_ms in dict.fromkeys(rounded(silence_ms) for silence_ms in (_middle(silences), *silences[-1:])):
@@ -252,7 +252,7 @@ def _sessions(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candidate
             yield Candidate("session", Configuration(session_timeout_ms=needed_ms), {"session": needed_ms, "later": needed_ms - session_ms})
 
 
-def _stretches_ms(member: Member, kind: Kind) -> Iterator[int]:
+def _stretches_ms(member: MemberBehaviour, kind: StretchKind) -> Iterator[int]:
     """Lengths of the stretches of one kind that ended."""
     for life in member.lives:
         for stretch in life.stretches:
@@ -260,7 +260,7 @@ def _stretches_ms(member: Member, kind: Kind) -> Iterator[int]:
                 yield stretch.until_ms - stretch.from_ms
 
 
-def _absences_ms(member: Member) -> Iterator[int]:
+def _absences_ms(member: MemberBehaviour) -> Iterator[int]:
     """Times between a member's end and its next start."""
     for life, after in pairwise(member.lives):
         if life.end_ms is not None:
@@ -287,7 +287,7 @@ def _longer_polls(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candi
     late = sorted(
         busy_ms
         for member in behaviour.members.values()
-        for busy_ms in _stretches_ms(member, Kind.BUSY)
+        for busy_ms in _stretches_ms(member, StretchKind.BUSY)
         if busy_ms > present_ms(settings.max_poll_ms, member)
     )
     for needed_ms in dict.fromkeys(rounded(late_ms) for late_ms in (_middle(late), *late[-1:])):
@@ -295,16 +295,16 @@ def _longer_polls(behaviour: Behaviour, settings: RunSettings) -> Iterator[Candi
             yield Candidate("longer_poll", Configuration(max_poll_interval_ms=needed_ms), {"poll": needed_ms}, costs=1)
 
 
-def _shorter_polls(behaviour: Behaviour, settings: RunSettings, history: GroupHistory) -> Iterator[Candidate]:
+def _shorter_polls(behaviour: Behaviour, settings: RunSettings, history: GroupBaseline) -> Iterator[Candidate]:
     """Poll intervals that bound the waits for others, and that the usual batch keeps."""
     longest_ms = max(((row.join_seconds or 0.0) * 1000 for row in history.rows if row.blockers), default=0.0)
-    usual_ms = _middle(sorted(busy_ms for member in behaviour.members.values() for busy_ms in _stretches_ms(member, Kind.BUSY)))
+    usual_ms = _middle(sorted(busy_ms for member in behaviour.members.values() for busy_ms in _stretches_ms(member, StretchKind.BUSY)))
     for shorter_ms in SHORTER_MS:
         if longest_ms >= LONG_WAIT_MS and usual_ms < shorter_ms < min(settings.max_poll_ms[""], longest_ms):
             yield Candidate("shorter_poll", Configuration(max_poll_interval_ms=shorter_ms), {"poll": shorter_ms}, costs=2)
 
 
-def _started_apart(history: GroupHistory) -> bool:
+def _started_apart(history: GroupBaseline) -> bool:
     """Whether members joined a group that had just begun, without waits.
 
     Where a join waited for another member, gathering the joins would hide the wait and not mend it.

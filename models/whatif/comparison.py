@@ -13,7 +13,7 @@ from models.units import US_PER_MS
 from models.whatif.heartbeat_phases import LATE_MS, off_ms
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import by_time, of_runs
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.recurrences import SimulatedRebalance
 
 UNCHANGED_MS = whole("whatif.comparison.unchanged_ms")
 """Smallest difference of a time that counts."""
@@ -23,7 +23,7 @@ SCHEDULED_MS = whole("whatif.comparison.scheduled_ms")
 
 
 @dataclass(slots=True)
-class Change:
+class RebalanceChange:
     """One rebalance under the other configuration.
 
     Saved seconds are negative if it would take longer.
@@ -45,7 +45,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RebalanceSpan:
     """A rebalance in a history, logged or foretold.
 
     `ended_ms` is None if it has no end.
@@ -55,9 +55,9 @@ class Span:
     ended_ms: int | None
 
 
-def span_of(row: Rebalance) -> Span:
+def span_of(row: Rebalance) -> RebalanceSpan:
     """A logged rebalance."""
-    return Span(row.began // US_PER_MS, None if row.ended_at is None else row.ended_at // US_PER_MS)
+    return RebalanceSpan(row.began // US_PER_MS, None if row.ended_at is None else row.ended_at // US_PER_MS)
 
 
 @dataclass(slots=True)
@@ -65,24 +65,24 @@ class Comparison:
     """A run of the present configuration beside another, and the logged rows."""
 
     rows: Sequence[Rebalance]
-    before: list[Recurrence]
-    after: list[Recurrence]
+    before: list[SimulatedRebalance]
+    after: list[SimulatedRebalance]
     ends_ms: int
     configuration: Configuration
     by_chance_ms: int
     """Difference that the phase of heartbeats may make."""
     heartbeat_ms: int
     """Interval of the first run."""
-    changes: list[Change] = field(init=False)
+    changes: list[RebalanceChange] = field(init=False)
     reproduced: int = 0
-    spans: list[Span] = field(default_factory=list)
+    spans: list[RebalanceSpan] = field(default_factory=list)
     """Rebalances under the other configuration.
 
     Those that the first run does not give are as they were.
     """
 
     def __post_init__(self) -> None:
-        self.changes = [Change(row) for row in self.rows]
+        self.changes = [RebalanceChange(row) for row in self.rows]
         logged = dict(by_time([row.began // US_PER_MS for row in self.rows], [row.start_ms for row in self.before]))
         self.reproduced = len(logged)
         kept = of_runs(self.before, self.after, SCHEDULED_MS if self.configuration.scheduled_delay_ms is not None else 0)
@@ -115,7 +115,7 @@ class Comparison:
         """Indexes of rows that would not have been."""
         return {index for index, change in enumerate(self.changes) if change.effect == "avoided"}
 
-    def _change(self, change: Change, before: Recurrence, after: Recurrence | None) -> None:
+    def _change(self, change: RebalanceChange, before: SimulatedRebalance, after: SimulatedRebalance | None) -> None:
         """Effect on one row, as the runs differ."""
         if after is None:
             change.effect, change.saved_seconds = "avoided", change.stopped_seconds
@@ -169,11 +169,11 @@ class Comparison:
                 continue
             change = self.changes[max(0, bisect_right(starts, row.start_ms) - 1)]
             change.added += 1
-            self.spans.append(Span(row.start_ms, row.ended_ms))
+            self.spans.append(RebalanceSpan(row.start_ms, row.ended_ms))
             change.saved_seconds = round(change.saved_seconds - row.stopped_ms(self.ends_ms) / 1000, 6)
 
 
-def _spare_downtime(change: Change) -> None:
+def _spare_downtime(change: RebalanceChange) -> None:
     """Let members work on in a rebalance that the first run does not give.
 
     They do in all rebalances of the other configuration, but for those whose partitions move.
@@ -184,13 +184,13 @@ def _spare_downtime(change: Change) -> None:
     change.saved_member_seconds = round((change.row.member_seconds_stopped or 0.0) * (1.0 - _moved_share(change.row)), 6)
 
 
-def _foretold(was: Span, before: Recurrence, after: Recurrence) -> Span:
+def _foretold(was: RebalanceSpan, before: SimulatedRebalance, after: SimulatedRebalance) -> RebalanceSpan:
     """A logged rebalance, longer or shorter by what the runs differ."""
     if was.ended_ms is None or before.ended_ms is None or after.ended_ms is None:
-        return Span(after.start_ms, None if was.ended_ms is None else after.ended_ms)
+        return RebalanceSpan(after.start_ms, None if was.ended_ms is None else after.ended_ms)
     missed_ms = was.ended_ms - was.start_ms - (before.ended_ms - before.start_ms)
     is_missed = abs(missed_ms) > UNCHANGED_MS
-    return Span(after.start_ms, max(after.start_ms, after.ended_ms + missed_ms) if is_missed else after.ended_ms)
+    return RebalanceSpan(after.start_ms, max(after.start_ms, after.ended_ms + missed_ms) if is_missed else after.ended_ms)
 
 
 def _moved_share(row: Rebalance) -> float:
@@ -199,7 +199,7 @@ def _moved_share(row: Rebalance) -> float:
     return min(1.0, max(1, len(row.offenders)) / members) if row.cause != "new_group" else 1.0
 
 
-def rule_of(change: Change, configuration: Configuration) -> str | None:
+def rule_of(change: RebalanceChange, configuration: Configuration) -> str | None:
     """Mechanism behind a change."""
     if change.effect == "same" and not change.added and not change.saved_seconds:
         return None

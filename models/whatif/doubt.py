@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from models.tolerances import whole
-from models.whatif.behaviour.members import FOREVER_MS, Behaviour, Life, Member, Stretch
-from models.whatif.history import GroupHistory, Reading
+from models.whatif.behaviour.members import FOREVER_MS, Behaviour, Life, MemberBehaviour, ProcessStretch
+from models.whatif.history import GroupBaseline, Reading
 
 VARIANTS = 9
 """Number of behaviours that are run, the logged one included."""
@@ -28,7 +28,7 @@ DRIFT_STEPS = 4
 """Number of such steps."""
 
 
-def readings(history: GroupHistory) -> Iterator[Reading]:
+def readings(history: GroupBaseline) -> Iterator[Reading]:
     """The behaviour that was read, and another one that the logs allow for."""
     first = history.reading()
     yield first
@@ -36,7 +36,7 @@ def readings(history: GroupHistory) -> Iterator[Reading]:
         yield history.reading(restarts=False)
 
 
-def variants(history: GroupHistory) -> Iterator[Reading]:
+def variants(history: GroupBaseline) -> Iterator[Reading]:
     """The same behaviour with other delays, if single delays can matter."""
     if history.is_long:
         return
@@ -55,7 +55,7 @@ def shifted(behaviour: Behaviour, seed: int, most_ms: int = SHIFT_MS) -> Behavio
     return replace(behaviour, members=members)
 
 
-def _shifted(member: Member, dice: random.Random, most_ms: int) -> Member:
+def _shifted(member: MemberBehaviour, dice: random.Random, most_ms: int) -> MemberBehaviour:
     return replace(member, lives=[_shifted_life(life, dice, most_ms) for life in member.lives])
 
 
@@ -68,7 +68,7 @@ def _shifted_life(life: Life, dice: random.Random, most_ms: int) -> Life:
     return Life(start_ms, life.end_ms, life.is_orderly, stretches, life.heard_ms)
 
 
-def _shifted_stretch(stretch: Stretch, latest_ms: int, dice: random.Random, most_ms: int) -> Stretch:
+def _shifted_stretch(stretch: ProcessStretch, latest_ms: int, dice: random.Random, most_ms: int) -> ProcessStretch:
     if stretch.until_ms is None:
         return stretch
     until_ms = stretch.until_ms + dice.randint(-most_ms, most_ms)

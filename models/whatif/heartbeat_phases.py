@@ -16,7 +16,7 @@ from models.tolerances import real, whole
 from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour
 from models.whatif.runs.alignment import by_time
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.recurrences import SimulatedRebalance
 
 CHANCE_MAX = real("whatif.heartbeat_phases.chance_max")
 """Largest probability of such agreement by chance, the usual level of a test."""
@@ -24,7 +24,7 @@ LATE_MS = whole("whatif.heartbeat_phases.late_ms")
 """Usual delay of a heartbeat and rejoin (`behaviour.heartbeats`)."""
 
 
-def late_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int) -> int:
+def late_ms(rows: Sequence[Rebalance], before: Sequence[SimulatedRebalance], heartbeat_ms: int, ends_ms: int) -> int:
     """Time by which members rejoin later than in a run.
 
     Each rebalance begins the heartbeats anew, so that it adds up: a line through the origin is fitted to the errors.
@@ -34,7 +34,7 @@ def late_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_m
     return max(0, sum(number * late for number, late in enumerate(errors, 1)) // weights) if weights else 0
 
 
-def error_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], behaviour: Behaviour, ends_ms: int, tried: int = 1) -> int:
+def error_ms(rows: Sequence[Rebalance], before: Sequence[SimulatedRebalance], behaviour: Behaviour, ends_ms: int, tried: int = 1) -> int:
     """Largest error of a run's waits, or else of members' last contacts.
 
     A whole heartbeat interval if phases are unknown; `tried` is among how many intervals this one is chosen.
@@ -46,7 +46,7 @@ def error_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], behaviour:
     return largest if errors and by_chance * tried <= CHANCE_MAX else heartbeat_ms
 
 
-def _errors_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbeat_ms: int, ends_ms: int) -> list[int]:
+def _errors_ms(rows: Sequence[Rebalance], before: Sequence[SimulatedRebalance], heartbeat_ms: int, ends_ms: int) -> list[int]:
     """Errors of the waits that end with a heartbeat.
 
     Who just misses one waits for the next, so that whole intervals do not count.
@@ -60,7 +60,7 @@ def _errors_ms(rows: Sequence[Rebalance], before: Sequence[Recurrence], heartbea
     return errors_ms
 
 
-def _contact_errors_ms(behaviour: Behaviour, before: Sequence[Recurrence]) -> Iterator[int]:
+def _contact_errors_ms(behaviour: Behaviour, before: Sequence[SimulatedRebalance]) -> Iterator[int]:
     """Errors of the heartbeats after which members were silent.
 
     Those that are more likely to have been commits do not count.

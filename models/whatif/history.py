@@ -12,10 +12,10 @@ from models.tolerances import DEFAULT_SESSION_MS
 from models.units import US_PER_MS
 from models.whatif.behaviour.heartbeats import USUAL_MS, interval_ms, others_ms, waits_ms
 from models.whatif.behaviour.members import Behaviour
-from models.whatif.behaviour.reading import Witnesses, read
+from models.whatif.behaviour.reading import SupportingRows, read
 from models.whatif.heartbeat_phases import error_ms, late_ms
-from models.whatif.runs.courses import Course
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.courses import FinishedRun
+from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.run import Run, RunSettings
 from models.whatif.runs.settings import as_it_was
 
@@ -24,7 +24,7 @@ FEW_ROWS = 300
 FEW_WAITS = 5
 """Fewer observed waits say little about an interval."""
 
-Reading = tuple[Behaviour, RunSettings, list[Recurrence]]
+Reading = tuple[Behaviour, RunSettings, list[SimulatedRebalance]]
 """A behaviour, its present settings, and the rebalances of their run."""
 
 
@@ -38,7 +38,7 @@ class History:
     states: Iterable[ClientState] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def groups(self) -> list[GroupHistory]:
+    def groups(self) -> list[GroupBaseline]:
         """Kafka groups by cluster and name."""
         by_group: defaultdict[tuple[str, str], list[Rebalance]] = defaultdict(list)
         for row in self.rows:
@@ -61,10 +61,10 @@ class History:
         usual = {cluster: _usual_session_ms(rows for (name, _), rows in by_group.items() if name == cluster) for cluster in ends}
         beats = _heartbeats_ms(by_group, parts)
         return [
-            GroupHistory(
+            GroupBaseline(
                 *key,
                 sorted(by_group[key], key=lambda row: (row.began, row.generation_before or 0)),
-                Witnesses(parts, sessions[key], states[key], beats[key]),
+                SupportingRows(parts, sessions[key], states[key], beats[key]),
                 ends[key[0]] // US_PER_MS,
                 self.versions.get(key[0]),
                 usual.get(key[0]),
@@ -74,13 +74,13 @@ class History:
 
 
 @dataclass(slots=True)
-class GroupHistory:
+class GroupBaseline:
     """One group's rows, and the run of its present configuration."""
 
     cluster: str
     group: str
     rows: list[Rebalance]
-    witnesses: Witnesses
+    witnesses: SupportingRows
     ends_ms: int
     version: str | None = None
     usual_session_ms: int | None = None
@@ -104,7 +104,7 @@ class GroupHistory:
             self._readings[restarts] = reading
         return self._readings[restarts]
 
-    def _read(self, witnesses: Witnesses, *, restarts: bool) -> Reading:
+    def _read(self, witnesses: SupportingRows, *, restarts: bool) -> Reading:
         behaviour = read(self.rows, witnesses, self.ends_ms, restarts=restarts)
         behaviour.usual_session_ms = self.usual_session_ms
         settings = as_it_was(behaviour, self.rows, self.version)
@@ -128,7 +128,7 @@ class GroupHistory:
         behaviour, _, before = reading
         return error_ms(self.rows, before, behaviour, self.ends_ms, tried) < behaviour.heartbeat_ms
 
-    def _polled(self, behaviour: Behaviour, settings: RunSettings, before: list[Recurrence]) -> Reading:
+    def _polled(self, behaviour: Behaviour, settings: RunSettings, before: list[SimulatedRebalance]) -> Reading:
         """The same with members that poll as seldom as their delays show."""
         is_on_time = self._is_on_time((behaviour, settings, before))
         later_ms = late_ms(self.rows, before, behaviour.heartbeat_ms, self.ends_ms) if is_on_time else 0
@@ -155,9 +155,9 @@ class Reruns:
     """
 
     is_shared: bool
-    _first: tuple[RunSettings, Course] | None = None
+    _first: tuple[RunSettings, FinishedRun] | None = None
 
-    def rows(self, behaviour: Behaviour, settings: RunSettings) -> list[Recurrence]:
+    def rows(self, behaviour: Behaviour, settings: RunSettings) -> list[SimulatedRebalance]:
         """Rebalances of a run since the logs begin."""
         other = self._first[1] if self.is_shared and self._first is not None and self._first[0] == settings else None
         course = Run(behaviour, settings).run(other)
@@ -166,7 +166,7 @@ class Reruns:
         return [row for row in course.rows if row.start_ms >= from_ms]
 
 
-def rerun(behaviour: Behaviour, settings: RunSettings) -> list[Recurrence]:
+def rerun(behaviour: Behaviour, settings: RunSettings) -> list[SimulatedRebalance]:
     """Rebalances of a run since the logs begin."""
     return Reruns(is_shared=False).rows(behaviour, settings)
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.tolerances import whole
 from models.whatif.behaviour.plans import planned
-from models.whatif.comparison import Change, Comparison, Span, rule_of, span_of
+from models.whatif.comparison import Comparison, RebalanceChange, RebalanceSpan, rule_of, span_of
 from models.whatif.doubt import readings, variants
-from models.whatif.history import GroupHistory, History, Reading, Reruns
-from models.whatif.rules import RULES, Configuration, Rule
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.history import GroupBaseline, History, Reading, Reruns
+from models.whatif.rules import RULES, Configuration, WhatIfRule
+from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.settings import changed
 
 SPARED_SHARE = whole("whatif.outlook.spared_share")
@@ -31,15 +31,15 @@ class WhatIfResult:
 
     cluster: str
     group: str
-    changes: list[Change] = field(default_factory=list)
+    changes: list[RebalanceChange] = field(default_factory=list)
     fewest: int = 0
     """Smallest number of rebalances that the answer allows for; the largest is `left`."""
     reproduced: int = 0
     """Number of logged rebalances that the run of the same configuration gives, too."""
     assumed: list[str] = field(default_factory=list)
-    runs: tuple[list[Recurrence], list[Recurrence]] = ((), ())  # type: ignore[assignment]
+    runs: tuple[list[SimulatedRebalance], list[SimulatedRebalance]] = ((), ())  # type: ignore[assignment]
     """Rebalances of the present configuration's run, and of the other's."""
-    spans: list[Span] = field(default_factory=list)
+    spans: list[RebalanceSpan] = field(default_factory=list)
     """Rebalances that there would have been: the number is `left`."""
 
     def count(self, effect: str) -> int:
@@ -81,18 +81,18 @@ class WhatIfResult:
         """Members' downtime saved, in member-seconds."""
         return round(sum(change.saved_member_seconds for change in self.changes), 6)
 
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[WhatIfRule]:
         """Rules that were applied, in the order of `RULES`."""
         used = {change.rule for change in self.changes}
         return [rule for rule in RULES if rule.id in used]
 
 
-def under(history: GroupHistory, configuration: Configuration, *, is_varied: bool = True) -> WhatIfResult:
+def under(history: GroupBaseline, configuration: Configuration, *, is_varied: bool = True) -> WhatIfResult:
     """A group under another configuration.
 
     `is_varied` is whether delays that the logs leave open are tried as well.
     """
-    made = WhatIfResult(history.cluster, history.group, [Change(row) for row in history.rows], fewest=len(history.rows))
+    made = WhatIfResult(history.cluster, history.group, [RebalanceChange(row) for row in history.rows], fewest=len(history.rows))
     made.spans = [span_of(row) for row in history.rows]
     protocol = history.rows[0].protocol
     if protocol not in RUN_PROTOCOLS:
@@ -111,7 +111,7 @@ def under(history: GroupHistory, configuration: Configuration, *, is_varied: boo
     return made
 
 
-def _answers(history: GroupHistory, configuration: Configuration, behaviours: Iterable[Reading]) -> list[Comparison]:
+def _answers(history: GroupBaseline, configuration: Configuration, behaviours: Iterable[Reading]) -> list[Comparison]:
     """One answer for each behaviour that the logs allow for."""
     comparisons = []
     on_time = history.is_on_time()
@@ -123,7 +123,7 @@ def _answers(history: GroupHistory, configuration: Configuration, behaviours: It
     return comparisons
 
 
-def _none(_: GroupHistory) -> Iterable[Reading]:
+def _none(_: GroupBaseline) -> Iterable[Reading]:
     return ()
 
 

@@ -50,7 +50,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class WhatIfRule:
     """A mechanism with its source, first version and assumptions."""
 
     id: str
@@ -61,7 +61,7 @@ class Rule:
 
 
 RULES = (
-    Rule(
+    WhatIfRule(
         "static_return",
         "A static member sends no LeaveGroup, and gets its assignment back if it returns within its session timeout; nobody rebalances.",
         "KIP-345; AbstractCoordinator.maybeLeaveGroup, GroupCoordinator.updateStaticMemberAndRebalance",
@@ -69,21 +69,21 @@ RULES = (
         "Each instance has a group.instance.id of its own and comes back under the same client id with the same subscription;"
         " until then nobody reads its partitions.",
     ),
-    Rule(
+    WhatIfRule(
         "pause_outlived",
         "A member that was only held up, and not restarted, stays in the group if its session outlives the pause.",
         "AbstractCoordinator.HeartbeatThread; GroupCoordinator.onExpireHeartbeat",
         "0.10.1",
         "Members that came back were the same process; those that are gone for good would be missed that much later.",
     ),
-    Rule(
+    WhatIfRule(
         "poll_in_time",
         "A member that polls again within max.poll.interval.ms does not leave.",
         "KIP-62; AbstractCoordinator.HeartbeatThread, pollTimeoutExpired",
         "0.10.1",
         "The work between two polls takes as long as it did.",
     ),
-    Rule(
+    WhatIfRule(
         "delay_gathers",
         "Members that come while an empty group waits for group.initial.rebalance.delay.ms come in one rebalance; the wait begins anew"
         " with each, up to the rebalance timeout.",
@@ -91,28 +91,28 @@ RULES = (
         "0.11",
         "Members start at the times at which they did.",
     ),
-    Rule(
+    WhatIfRule(
         "wait_for_expiry",
         "A join phase that waits for a member that is gone ends when its session does.",
         "GroupCoordinator.completeAndScheduleNextHeartbeatExpiration, addPendingMember",
         "0.10.1",
         "The member was silent from the same moment on.",
     ),
-    Rule(
+    WhatIfRule(
         "wait_for_poll",
         "A join phase waits for a busy member until the rebalance timeout, which is the consumer's max.poll.interval.ms.",
         "KIP-62; GroupCoordinator.prepareRebalance, onCompleteJoin",
         "0.10.1",
         "A member that is put out comes back with a rebalance of its own; one that was put out may have needed longer still.",
     ),
-    Rule(
+    WhatIfRule(
         "heard_sooner",
         "Members hear of a rebalance with their next heartbeat, so the others wait for up to one heartbeat.interval.ms.",
         "AbstractCoordinator.HeartbeatThread, HeartbeatResponseHandler",
         "0.10.1",
         "Heartbeats are sent on time.",
     ),
-    Rule(
+    WhatIfRule(
         "moves_only_some",
         "Under a cooperative assignor members keep what they hold during the join phase, and only what moves stands still, for two"
         " rebalances.",
@@ -120,7 +120,7 @@ RULES = (
         "2.4",
         "Shares are even and sticky, so that a member that comes or goes moves its own share only.",
     ),
-    Rule(
+    WhatIfRule(
         "members_go_on",
         "With the consumer protocol there is no join phase: members go on, and each gives up only what it must. Each member that comes"
         " or goes raises the group epoch by itself.",
@@ -128,28 +128,28 @@ RULES = (
         "4.0",
         "All clients and brokers speak it, and shares are even and sticky.",
     ),
-    Rule(
+    WhatIfRule(
         "size_limits",
         "A group of group.max.size members refuses any more, and a refused consumer ends with an error.",
         "KIP-389; GroupCoordinator.acceptJoiningMember",
         "2.2",
         "Refused members are not started again.",
     ),
-    Rule(
+    WhatIfRule(
         "fewer_come_and_go",
         "Members that do not exist neither come nor go; others that are there from the beginning come with the first.",
         "GroupCoordinator.addMemberAndRebalance",
         "0.9",
         "The remaining members behave as they did, whatever their larger or smaller share.",
     ),
-    Rule(
+    WhatIfRule(
         "restarts_apart",
         "Restarts that are further apart share no rebalance, and those that are closer may.",
         "GroupCoordinator.prepareRebalance",
         "0.9",
         "Each restart takes as long as it did.",
     ),
-    Rule(
+    WhatIfRule(
         "lost_tasks_wait",
         "Connect hands out the tasks of a lost worker scheduled.rebalance.max.delay.ms after the loss, in a rebalance of its own. Losses"
         " meanwhile share it; without a delay the tasks go out with the loss.",

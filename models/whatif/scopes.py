@@ -13,13 +13,13 @@ from models.downtime import stopped_seconds
 from models.incidents.absences import actor_of
 from models.rows import Rebalance
 from models.units import US_PER_MS
-from models.whatif.behaviour.members import Behaviour, Life, Member
-from models.whatif.comparison import Change
+from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour
+from models.whatif.comparison import RebalanceChange
 from models.whatif.outlook import WhatIfResult
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class AdviceScope:
     """Rebalances that advice is given about, by their ids."""
 
     id: str
@@ -35,7 +35,7 @@ class Scope:
         return part_of(outlook, changes)
 
 
-def part_of(outlook: WhatIfResult, changes: list[Change]) -> WhatIfResult:
+def part_of(outlook: WhatIfResult, changes: list[RebalanceChange]) -> WhatIfResult:
     """An outlook of some of its rebalances."""
     part = replace(outlook, changes=changes)
     part.fewest = part.left - part.count("perhaps_avoided")
@@ -65,7 +65,7 @@ def behaviour_in(behaviour: Behaviour, rows: Sequence[Rebalance]) -> Behaviour:
     return replace(behaviour, members=members)
 
 
-def present_ms(settings: Mapping[str, int], member: Member) -> int:
+def present_ms(settings: Mapping[str, int], member: MemberBehaviour) -> int:
     """A member's own timeout, else its group's."""
     return settings.get(member.name) or settings[""]
 
@@ -75,7 +75,7 @@ def _is_one_of(name: str, named: Collection[str]) -> bool:
     return name in named or name.rpartition(" (")[0] in named
 
 
-def _lives_in(member: Member, from_ms: int, until_ms: int) -> list[Life]:
+def _lives_in(member: MemberBehaviour, from_ms: int, until_ms: int) -> list[Life]:
     """Processes that were held, busy or absent in a time, with these stretches."""
 
     def meets(begin_ms: int, end_ms: int | None) -> bool:

@@ -21,7 +21,7 @@ PLACES_OF_A_CHUNK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamagedRange:
     """Content in [begin, end) whose checksum is wrong; its times, microseconds."""
 
     begin: int
@@ -45,7 +45,7 @@ def since(damaged_from: int, reached: Sequence[tuple[int, int]], first_at: int) 
     return max((at for place, at in reached if place < damaged_from), default=first_at)
 
 
-def damage_chunk(damage: Damage, context: ChunkContext, system: str) -> ParsedChunk:
+def damage_chunk(damage: DamagedRange, context: ChunkContext, system: str) -> ParsedChunk:
     """The event as a record of no bytes at the end of the file."""
     row = dict.fromkeys(EVENT_SCHEMA.names) | {
         "file": context.file,

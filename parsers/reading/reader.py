@@ -18,7 +18,7 @@ from parsers.arrow_arrays import integers_of, known_of, numbers
 from parsers.formats.lines import Ints
 from parsers.formats.partial_dates import PartialDates
 from parsers.formats.time_zones import Rules, ZoneConverter, check_zones
-from parsers.reading.damage_events import Damage, damage_chunk, since, some_of
+from parsers.reading.damage_events import DamagedRange, damage_chunk, since, some_of
 from parsers.reading.file_dates import with_dates
 from parsers.reading.file_reports import FileReport
 from parsers.reading.forms import choose_form
@@ -30,7 +30,7 @@ from parsers.redaction.pseudonyms import Redaction
 from parsers.redaction.records import redact_batch
 from parsers.redaction.secrets import mask_credentials
 from parsers.schema import EVENT_SCHEMA, TIME
-from parsers.sources.compression import Stream
+from parsers.sources.compression import ForwardReader
 from parsers.sources.content_checkpoints import MarkedStream
 from parsers.sources.discovery import Discovery, discover
 from parsers.sources.files import COPY, UNREADABLE, SkippedFile, SourceFile, read_places
@@ -277,7 +277,7 @@ class FileReader:
             stream.close()
             self._conclude()
 
-    def _damaged(self, stream: Stream) -> Iterator[ParsedChunk]:
+    def _damaged(self, stream: ForwardReader) -> Iterator[ParsedChunk]:
         """Report changed content by an event.
 
         No verdict relies on each of its lines then.
@@ -286,13 +286,13 @@ class FileReader:
         if begin is None or first_at is None or self._newest is None:
             return
         until = max(self._newest, self.report.ended_at or self._newest)
-        damage = Damage(begin, stream.position, since(begin, self._reached, first_at), until, str(stream.problem))
+        damage = DamagedRange(begin, stream.position, since(begin, self._reached, first_at), until, str(stream.problem))
         system = max(sorted(self.report.systems), key=self.report.systems.__getitem__)
         chunk = damage_chunk(damage, replace(self._context, line=self.report.counts.lines + 1), system)
         self.report.counts.add(chunk.counts)
         yield chunk
 
-    def _open(self) -> tuple[Stream, MarkedStream | None]:
+    def _open(self) -> tuple[ForwardReader, MarkedStream | None]:
         """Open the content, and watch it where only reading forward works."""
         stream = self._source.open()
         if self._source.is_plain:
@@ -300,14 +300,14 @@ class FileReader:
         passing = MarkedStream(stream, self._source.zeros)
         return passing, passing
 
-    def _has_changed(self, stream: Stream) -> bool:
+    def _has_changed(self, stream: ForwardReader) -> bool:
         """Return True if a plain file was truncated or replaced meanwhile."""
         source, stop = self._source, self._range[1]
         if not source.is_plain:
             return False
         return stream.position < (source.size_bytes if stop is None else min(stop, source.size_bytes)) or not source.is_as_found(stream)
 
-    def _chunks(self, stream: Stream) -> Iterator[ParsedChunk]:
+    def _chunks(self, stream: ForwardReader) -> Iterator[ParsedChunk]:
         context, rest = self._context, b""
         size = self._options.chunk_bytes
         # Reused for each chunk, because new memory costs more than reading; results of a chunk are copies.
@@ -409,7 +409,7 @@ def _descending(values: Ints) -> Ints:
     return order
 
 
-def _fill(stream: Stream, target: memoryview) -> int:
+def _fill(stream: ForwardReader, target: memoryview) -> int:
     """Read until the target is full or the stream at its end."""
     byte_count = 0
     while byte_count < len(target):

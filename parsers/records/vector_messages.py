@@ -36,7 +36,7 @@ class _Reason(NamedTuple):
 
 
 @dataclass(slots=True)
-class Wording:
+class WordingRecords:
     """Records of one wording in one chunk, as parallel lists."""
 
     pattern: Pattern
@@ -81,7 +81,7 @@ class QuickReader:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._wordings: dict[tuple[int, int], Wording] = {}
+        self._wordings: dict[tuple[int, int], WordingRecords] = {}
 
     def read(self, messages: Sequence[str], loggers: Sequence[str]) -> list[int]:
         """Match all messages with a quick form; return the indexes of the others."""
@@ -207,10 +207,10 @@ class QuickReader:
             pieces_of_texts = [(*pieces[at], *inner) for at, inner in zip(same_texts.texts, same_texts.pieces, strict=True)]
             self._wording(pattern, reason).add([rows[at] for at in same_texts.texts], prefix, pieces_of_texts)
 
-    def _wording(self, pattern: Pattern, reason: _Reason | None) -> Wording:
+    def _wording(self, pattern: Pattern, reason: _Reason | None) -> WordingRecords:
         key = (id(pattern), 0 if reason is None else id(reason.template))
         if key not in self._wordings:
-            self._wordings[key] = Wording(pattern, reason)
+            self._wordings[key] = WordingRecords(pattern, reason)
         return self._wordings[key]
 
     def values_by_wording(self) -> list[MessageValues]:
@@ -276,7 +276,7 @@ def _rendered(values: list[Any]) -> list[str]:
     return list(map(_dumps, values))
 
 
-def _values(wording: Wording) -> MessageValues:
+def _values(wording: WordingRecords) -> MessageValues:
     """Convert parts to values."""
     plan = wording.plan()
     cut = list(zip(*wording.pieces, strict=True))

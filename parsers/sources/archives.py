@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, BinaryIO, cast
 
-from parsers.sources.compression import Stream, compression_of, open_stream, read_up_to, stream_of
+from parsers.sources.compression import ForwardReader, compression_of, open_stream, read_up_to, stream_of
 from parsers.sources.filesystems import open_file, state_of
 from parsers.sources.foreign_files import office_document
 
@@ -50,7 +50,7 @@ class LimitError(DamagedArchiveError):
 
 
 @dataclass(slots=True)
-class Budget:
+class UnpackingLimits:
     """Limits of an archive and those nested in it: files, bytes, depth.
 
     A bomb of some kilobytes unpacks to petabytes; real bundles of logs stay far below these limits.
@@ -78,7 +78,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """A regular file of an archive.
 
     `start` is its first byte in an unpacked tar, its index in a zip.
@@ -112,7 +112,7 @@ def archive_of(path: str, compression: str | None) -> str | None:
         stream.close()
 
 
-def entries(path: str, archive: str) -> Iterator[tuple[Entry, Opener]]:
+def entries(path: str, archive: str) -> Iterator[tuple[ArchiveEntry, Opener]]:
     """Regular files of an archive, in order.
 
     Each must be opened and read before the next. Raises NoBundleError for an archive that cannot contain logs,
@@ -134,7 +134,7 @@ def _buffered(raw: io.RawIOBase) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(raw, _BUFFER))
 
 
-def spool(file: BinaryIO, budget: Budget | None = None) -> BinaryIO:
+def spool(file: BinaryIO, budget: UnpackingLimits | None = None) -> BinaryIO:
     """Copy the rest of a forward-only file to a seekable one, and close it.
 
     Raises OSError.
@@ -153,7 +153,7 @@ def spool(file: BinaryIO, budget: Budget | None = None) -> BinaryIO:
     return cast("BinaryIO", spool)
 
 
-def zip_entries(file: BinaryIO) -> Iterator[tuple[Entry, Opener]]:
+def zip_entries(file: BinaryIO) -> Iterator[tuple[ArchiveEntry, Opener]]:
     """Entries of an open zip, which is closed after the last one."""
     with file:
         try:
@@ -165,7 +165,7 @@ def zip_entries(file: BinaryIO) -> Iterator[tuple[Entry, Opener]]:
             raise NoBundleError(office_document())
         for number, member in enumerate(members):
             if not member.is_dir():
-                yield Entry(member.filename, number, member.file_size), partial(_zip_member, bundle, number)
+                yield ArchiveEntry(member.filename, number, member.file_size), partial(_zip_member, bundle, number)
 
 
 class _GuardedFile(io.RawIOBase):
@@ -209,7 +209,7 @@ class _Forward:
     Remembers the position of the last non-zero byte, because archives end with zeros.
     """
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: ForwardReader) -> None:
         self._stream = stream
         self.content_end = 0
 
@@ -221,7 +221,7 @@ class _Forward:
         return block
 
 
-def tar_entries(stream: Stream) -> Iterator[tuple[Entry, Opener]]:
+def tar_entries(stream: ForwardReader) -> Iterator[tuple[ArchiveEntry, Opener]]:
     """Entries of a tar that is unpacked on the way.
 
     The stream is closed after the last one.
@@ -231,7 +231,7 @@ def tar_entries(stream: Stream) -> Iterator[tuple[Entry, Opener]]:
         with tarfile.open(fileobj=cast("io.BytesIO", forward), mode="r|") as bundle:
             for member in bundle:
                 if member.isreg() and not member.issparse():
-                    yield Entry(member.name, member.offset_data, member.size), partial(_tar_entry, bundle, member)
+                    yield ArchiveEntry(member.name, member.offset_data, member.size), partial(_tar_entry, bundle, member)
                 # Members are not needed again after reading, and an archive may hold a million.
                 bundle.members = []  # type: ignore[attr-defined]
             end = bundle.offset
@@ -270,7 +270,7 @@ class _Cursor:
 
     key: _Key
     state: tuple[int, int]
-    at: Stream | zipfile.ZipFile
+    at: ForwardReader | zipfile.ZipFile
     file: BinaryIO | None = None
     """The file from which the directory of a zip was read."""
 
@@ -361,7 +361,7 @@ class _ZipEntry(_GuardedFile):
 class _TarEntry(io.RawIOBase):
     """A file of a tar: `size` bytes from `start` on, after decompression."""
 
-    def __init__(self, cursor: _Cursor, stream: Stream, start: int, size: int) -> None:
+    def __init__(self, cursor: _Cursor, stream: ForwardReader, start: int, size: int) -> None:
         self._cursor, self._stream = cursor, stream
         self._left = size
         if not stream.skip(start - stream.position):

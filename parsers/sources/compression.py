@@ -59,7 +59,7 @@ def compression_of(head: bytes) -> str | None:
     return None
 
 
-class Stream(Protocol):
+class ForwardReader(Protocol):
     """A forward reader.
 
     `position` is the number of bytes returned so far.
@@ -335,7 +335,7 @@ class BegunStream:
     `counted` receives the number of further bytes read.
     """
 
-    def __init__(self, head: bytes, stream: Stream, counted: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, head: bytes, stream: ForwardReader, counted: Callable[[int], None] = lambda _: None) -> None:
         self._ahead = memoryview(head)
         self._stream = stream
         self._counted = counted
@@ -344,7 +344,7 @@ class BegunStream:
         self.damaged_from = stream.damaged_from
 
     def readinto(self, target: memoryview) -> int:
-        """Read as `Stream` does."""
+        """Read as `ForwardReader` does."""
         if self._ahead:
             byte_count = min(len(target), len(self._ahead))
             target[:byte_count] = self._ahead[:byte_count]
@@ -365,17 +365,17 @@ class BegunStream:
         self._stream.close()
 
 
-def open_stream(path: str, compression: str | None, end: int | None = None) -> Stream:
+def open_stream(path: str, compression: str | None, end: int | None = None) -> ForwardReader:
     """Open a file for reading forward, up to byte `end`. Raises OSError."""
     return stream_of(open_file(path, buffering=-1 if compression else 0), compression, end)
 
 
-def stream_of(file: io.RawIOBase | BinaryIO, compression: str | None, end: int | None = None) -> Stream:
+def stream_of(file: io.RawIOBase | BinaryIO, compression: str | None, end: int | None = None) -> ForwardReader:
     """An open file as a stream, which closes it."""
     return PlainStream(file, end) if compression is None else CompressedStream(cast("BinaryIO", file), compression, end)
 
 
-def read_up_to(stream: Stream, size: int) -> bytes:
+def read_up_to(stream: ForwardReader, size: int) -> bytes:
     """Read up to `size` bytes, fewer only at the end."""
     target = bytearray(size)
     view = memoryview(target)
@@ -389,7 +389,7 @@ def read_up_to(stream: Stream, size: int) -> bytes:
     return bytes(target[:byte_count])
 
 
-def read_over(stream: Stream, count: int) -> bool:
+def read_over(stream: ForwardReader, count: int) -> bool:
     """Skip bytes by reading them; return False if there are fewer."""
     scratch = memoryview(bytearray(min(count, _GIVE)))
     while count > 0:

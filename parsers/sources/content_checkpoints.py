@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
-from parsers.sources.compression import Stream, read_over
+from parsers.sources.compression import ForwardReader, read_over
 from parsers.sources.files import BLOCK_BYTES, IDENTITY_BYTES, SourceFile, head_of, identity_of
 from parsers.sources.filesystems import open_file, read_at
 
@@ -36,7 +36,7 @@ def _places() -> Iterator[int]:
 class MarkedStream:
     """A stream from the start of content, with its identity and hashes at `places`."""
 
-    def __init__(self, stream: Stream, zeros: int, places: Iterable[int] | None = None) -> None:
+    def __init__(self, stream: ForwardReader, zeros: int, places: Iterable[int] | None = None) -> None:
         self._stream, self._zeros = stream, zeros
         self._places = iter(_places() if places is None else sorted(places))
         self._next = next(self._places, None)
@@ -63,7 +63,7 @@ class MarkedStream:
         return self._fingerprints | {self.position: _hash(self._tail)} if self.position >= IDENTITY_BYTES else {}
 
     def readinto(self, target: memoryview) -> int:
-        """Read as `Stream` does."""
+        """Read as `ForwardReader` does."""
         begin = self.position
         byte_count = self._stream.readinto(target)
         self.position, self.problem, self.damaged_from = self._stream.position, self._stream.problem, self._stream.damaged_from

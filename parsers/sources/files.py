@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from parsers.formats.detection import FileFormat
 from parsers.sources import filesystems as stores
 from parsers.sources.archives import Step, open_entry
-from parsers.sources.compression import PlainStream, Stream, open_stream, read_up_to, stream_of
+from parsers.sources.compression import ForwardReader, PlainStream, open_stream, read_up_to, stream_of
 
 if TYPE_CHECKING:
     pass
@@ -53,7 +53,7 @@ class SourceFile:
     outer: tuple[Step, ...] = ()
     """Enclosing archives of its archive, outermost first."""
 
-    def open(self) -> Stream:
+    def open(self) -> ForwardReader:
         """Open a stream of the decompressed content."""
         if self.archive is None:
             return open_stream(self.path, self.compression, self.size_bytes)
@@ -64,7 +64,7 @@ class SourceFile:
         """True if `path` holds the content uncompressed and seekable."""
         return self.archive is None and self.compression is None
 
-    def is_as_found(self, stream: Stream) -> bool:
+    def is_as_found(self, stream: ForwardReader) -> bool:
         """Return True if the open file still has the identity that was found.
 
         It may have been replaced or truncated. Archives are checked while they are read. Raises OSError.

@@ -14,20 +14,20 @@ from typing import Any, BinaryIO
 from parsers.formats.detection import NO_HEADER, FileFormat, Teller, detect_format
 from parsers.sources import filesystems as places
 from parsers.sources.archives import (
-    Budget,
+    ArchiveEntry,
     DamagedArchiveError,
-    Entry,
     LimitError,
     NoBundleError,
     Opener,
     Step,
+    UnpackingLimits,
     archive_of,
     entries,
     spool,
     tar_entries,
     zip_entries,
 )
-from parsers.sources.compression import READ_ERROR, BegunStream, Stream, compression_of, open_stream, read_up_to, stream_of
+from parsers.sources.compression import READ_ERROR, BegunStream, ForwardReader, compression_of, open_stream, read_up_to, stream_of
 from parsers.sources.files import IDENTITY_BYTES, identity_of, printable
 from parsers.sources.foreign_files import BINARY, reason_of
 
@@ -159,7 +159,7 @@ def inspect_contents(path: str, size: int, tell: Teller = detect_format) -> Iter
         yield _content(open_stream(path, compression, size), ContentPart(size, compression=compression), tell)
         return
     try:
-        yield from _Bundle(Budget(), tell).parts(entries(path, archive), archive)
+        yield from _Bundle(UnpackingLimits(), tell).parts(entries(path, archive), archive)
     except NoBundleError as problem:
         yield ContentPart(size, reason=str(problem), is_excused=True)
 
@@ -168,12 +168,12 @@ def inspect_contents(path: str, size: int, tell: Teller = detect_format) -> Iter
 class _Bundle:
     """An archive on disk: remaining limits, and counts of names."""
 
-    budget: Budget
+    budget: UnpackingLimits
     tell: Teller
     named: Counter[str] = field(default_factory=Counter)
 
     def parts(
-        self, entries: Iterator[tuple[Entry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()
+        self, entries: Iterator[tuple[ArchiveEntry, Opener]], archive: str, prefix: str = "", outer: tuple[Step, ...] = ()
     ) -> Iterator[ContentPart]:
         """Contents of an archive, which may be nested."""
         for entry, opener in entries:
@@ -202,7 +202,9 @@ class _Bundle:
         else:
             yield _content(BegunStream(head, stream), replace(part, compression=compression), self.tell)
 
-    def _nested(self, part: ContentPart, archive: str, entries: Callable[[], Iterator[tuple[Entry, Opener]]]) -> Iterator[ContentPart]:
+    def _nested(
+        self, part: ContentPart, archive: str, entries: Callable[[], Iterator[tuple[ArchiveEntry, Opener]]]
+    ) -> Iterator[ContentPart]:
         """Contents of an archive nested in this one."""
         if len(part.outer) >= self.budget.depth - 1:
             yield replace(part, reason=f"an archive in {self.budget.depth} others is not read: unpack the outer one first")
@@ -222,7 +224,7 @@ class _Bundle:
             yield replace(part, reason=str(problem), is_excused=not logs)
 
 
-def _content(stream: Stream, part: ContentPart, tell: Teller) -> ContentPart:
+def _content(stream: ForwardReader, part: ContentPart, tell: Teller) -> ContentPart:
     """Identity and format of a content, from the smallest sufficient sample."""
     try:
         sample, begin, hole, zeros = b"", b"", 0, 0

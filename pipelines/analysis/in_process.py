@@ -21,7 +21,7 @@ from models.incidents.incidents import SEVERITY_RANKS, Limits
 from models.kafka.cluster.expiry_bursts import assigned_to_one_of
 from models.kafka.observations.attribution import ClientSighting
 from models.kafka.outages.affected_groups import Readers
-from models.kafka.outages.broker_loss import Layout
+from models.kafka.outages.broker_loss import ClusterLayout
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from parsers.arrow_arrays import strings
 from parsers.reading.file_reports import merge_reports, report_row
@@ -32,7 +32,7 @@ from pipelines.analysis.client_sightings import EventsPerFileLimit, events_witho
 from pipelines.analysis.cluster_naming import ClusterNames
 from pipelines.analysis.joint_expiries import expiries_in, joint
 from pipelines.analysis.log_file_rows import log_file_row, refused_row
-from pipelines.analysis.parallel.pool import Pool
+from pipelines.analysis.parallel.pool import WorkerPool
 from pipelines.analysis.parallel.reading import TimesSoFar, read_parts
 from pipelines.analysis.parallel.replay import ReplayedFiles, ReplayInputs, replay_groups
 from pipelines.analysis.parallel.workers import Workers
@@ -86,7 +86,7 @@ class AnalyzeOptions:
 
 
 @dataclass(slots=True)
-class Analysis:
+class AnalysisResult:
     """The result.
 
     Attributes are the keys of the JSON contract, and further rows needed by reports.
@@ -107,7 +107,7 @@ class Analysis:
     under_replicated_spans: RowStore = field(default_factory=lambda: RowStore("under_replicated_spans"))
     leader_moves: RowStore = field(default_factory=lambda: RowStore("leader_moves"))
     broker_outages: RowStore = field(default_factory=lambda: RowStore("broker_outages"))
-    layouts: list[Layout] = field(default_factory=list)
+    layouts: list[ClusterLayout] = field(default_factory=list)
     coordinator_moves: RowStore = field(default_factory=lambda: RowStore("coordinator_moves"))
     offsets_at_risk: RowStore = field(default_factory=lambda: RowStore("offset_expirations"))
     allocation_changes: RowStore = field(default_factory=lambda: RowStore("allocation_changes"))
@@ -133,16 +133,16 @@ _ATTRIBUTES = {
     "partition_outages": "outages",
     "queue_ownership": "ownership",
 }
-"""Attributes of `Analysis` with a name different from their table's, from the JSON contract."""
+"""Attributes of `AnalysisResult` with a name different from their table's, from the JSON contract."""
 
 
-def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
+def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progress: Progress | None = None) -> AnalysisResult:
     """Analyse log files: read, replay, diagnose.
 
     Nothing in the files raises: unreadable input is listed in `rejected`, `skipped` or `missing`.
     """
     options = options or AnalyzeOptions()
-    analysis = Analysis(redaction=options.read.redaction)
+    analysis = AnalysisResult(redaction=options.read.redaction)
     with (
         gc_throttled(),
         EventStore() as store,
@@ -173,7 +173,7 @@ class _Reading:
     store: EventStore
     partitions: EventStore
     rocket: RocketStore
-    analysis: Analysis
+    analysis: AnalysisResult
     workers: Workers
     names: ClusterNames = field(default_factory=ClusterNames)
     cluster_events: list[Event] = field(default_factory=list)
@@ -212,7 +212,7 @@ class _Reading:
                 progress(source.name, done + reader.report.counts.bytes, total)
         self._read_to_end(source, expiries, [report_row(reader.report)])
 
-    def _read_all(self, pool: Pool, sources: Sequence[SourceFile], total: int, progress: Progress | None) -> None:
+    def _read_all(self, pool: WorkerPool, sources: Sequence[SourceFile], total: int, progress: Progress | None) -> None:
         """Let worker processes read the files, and take their rows in order."""
         done = 0
 
@@ -321,7 +321,7 @@ def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {"files": len(rows), **{name: sum(row.get(name) or 0 for row in rows) for name in names}}
 
 
-def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> None:
+def _replay(reading: _Reading, options: AnalyzeOptions, analysis: AnalysisResult) -> None:
     nodes = {row["path"]: row["node"] for row in analysis.log_files if row["node"]}
     cluster_of = reading.names.cluster_of
 
@@ -359,13 +359,13 @@ def _replay(reading: _Reading, options: AnalyzeOptions, analysis: Analysis) -> N
             _add(analysis, rows_by_table(outages, [table for table in OUTAGE_TABLES if table not in LAYOUT_TABLES]))
 
 
-def _add(analysis: Analysis, rows: Mapping[str, Sequence[Any]]) -> None:
+def _add(analysis: AnalysisResult, rows: Mapping[str, Sequence[Any]]) -> None:
     """Add rows by table."""
     for table, table_rows in rows.items():
         getattr(analysis, _ATTRIBUTES.get(table, table)).extend(table_rows)
 
 
-def _take(done: ReplayedFiles, analysis: Analysis, readers: dict[str, Readers]) -> None:
+def _take(done: ReplayedFiles, analysis: AnalysisResult, readers: dict[str, Readers]) -> None:
     """Add the rows of groups that another process replayed."""
     for table, parts in done.files.items():
         for path, count in parts:

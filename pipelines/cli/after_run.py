@@ -178,7 +178,7 @@ class RunRecipients:
 
         now, shown = datetime.now(UTC), self.redaction.path if self.redaction is not None else str
         written = {table: c.inserted + c.updated for table, c in outcome.changes.items() if c} if outcome is not None else {}
-        facts = lineage.RunFacts(
+        facts = lineage.RunLineage(
             run_id=outcome.run_id if outcome is not None else now.isoformat(),
             warehouse=self.place,
             inputs=[shown(name) for name in self.inputs],
@@ -199,10 +199,10 @@ class RunRecipients:
     def _write_metrics(self, exit_code: int, counts: Any, timings: Any, samples: Samples | None, *, has_succeeded: bool = True) -> None:
         """Write metrics; without `samples`, keep those in the file."""
         from pipelines.cli.output.atomic_write import write_text
-        from pipelines.jobs.operations.metrics import RunFacts, kept_samples, last_success, metrics_text
+        from pipelines.jobs.operations.metrics import RunMetrics, kept_samples, last_success, metrics_text
 
         assert self.metrics is not None  # noqa: S101 - who calls has looked
-        facts = RunFacts(exit_code, datetime.now(UTC).timestamp(), counts, timings, has_succeeded)
+        facts = RunMetrics(exit_code, datetime.now(UTC).timestamp(), counts, timings, has_succeeded)
         kept = kept_samples(self.metrics) if samples is None else ""
         write_text(self.metrics, metrics_text(facts, samples or {}, last_success(self.metrics), kept))
 

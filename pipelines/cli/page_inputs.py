@@ -42,7 +42,7 @@ _COUNTED = "select page, what, count(*) from ({rows}) group by page, what"
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class PageScope:
     """A cluster's groups (all if empty) within an interval."""
 
     cluster: str
@@ -65,14 +65,14 @@ class Excerpt:
         return _NEVER if self.since is None else self.since, _ALWAYS if self.until is None else self.until
 
 
-def excerpt_of(incident: Any) -> Excerpt:
+def excerpt_of(incident: Any) -> PageScope:
     """Excerpt of an incident: its groups, shortly before to shortly after."""
     since = None if incident.started_at is None else incident.started_at - MARGIN
     until = None if incident.ended_at is None else incident.ended_at + MARGIN
-    return Excerpt(incident.cluster, tuple(sorted(incident.groups)), since, until)
+    return PageScope(incident.cluster, tuple(sorted(incident.groups)), since, until)
 
 
-def fingerprints(warehouse: WarehouseReader, excerpts: Sequence[Excerpt]) -> list[str]:
+def fingerprints(warehouse: WarehouseReader, excerpts: Sequence[PageScope]) -> list[str]:
     """Fingerprints of excerpts, which change with the content of the page."""
     if not excerpts:
         return []
@@ -92,7 +92,7 @@ def fingerprints(warehouse: WarehouseReader, excerpts: Sequence[Excerpt]) -> lis
     return [fingerprint_of(sorted(map(repr, [excerpt, *parts]))) for excerpt, parts in zip(excerpts, file_rows, strict=True)]
 
 
-def _files(warehouse: WarehouseReader, excerpt: Excerpt, rejected: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[Any, ...]]:
+def _files(warehouse: WarehouseReader, excerpt: PageScope, rejected: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[Any, ...]]:
     """File information on a page.
 
     For files that continue after the page's interval, growing counts are left out: most files of a running system grow with
@@ -116,7 +116,7 @@ def _rejected(warehouse: WarehouseReader) -> Mapping[str, Mapping[str, int]]:
     return rejected
 
 
-def _relations(excerpts: Sequence[Excerpt]) -> str:
+def _relations(excerpts: Sequence[PageScope]) -> str:
     """Excerpts as SQL relations: one row each, and one per group."""
     pages, named = [], []
     for number, excerpt in enumerate(excerpts):

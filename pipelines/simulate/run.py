@@ -22,7 +22,7 @@ from models.kafka.simulation.scenario import CLASSIC, Scenario, ScenarioError, d
 from models.kafka.simulation.simulation import Simulation
 from models.kafka.simulation.world import WrittenLine
 from pipelines.simulate.requests import RequestLines
-from pipelines.simulate.wording import START, Wording
+from pipelines.simulate.wording import START, MessageWriter
 
 LEVELS = frozenset({"INFO", "WARN", "ERROR"})
 """Levels that Kafka's default log4j settings write to server.log."""
@@ -66,7 +66,7 @@ def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_
     with ExitStack() as stack:
         logs = _Logs(out, stack)
         truth = _TruthFile(simulation, stack)
-        wording, requests = Wording(policy_for(version)), RequestLines(policy_for(version))
+        wording, requests = MessageWriter(policy_for(version)), RequestLines(policy_for(version))
         for happening in simulation.run():
             if isinstance(happening, WrittenLine):
                 is_hidden = isinstance(happening.source, int) and bool(happening.level) and happening.level not in LEVELS

@@ -74,7 +74,7 @@ START = datetime(2026, 1, 5, tzinfo=UTC)
 """Start of simulated time."""
 
 
-class Wording:
+class MessageWriter:
     """Words messages as one version does."""
 
     def __init__(self, policy: Policy) -> None:

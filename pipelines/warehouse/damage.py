@@ -33,7 +33,7 @@ DISPOSABLE = frozenset({"file_inspections"})
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamagedFile:
     """A broken file of a table, by its path below the warehouse."""
 
     table: str
@@ -70,7 +70,7 @@ def damage_behind(error: BaseException, place: str | None) -> DamagedWarehouse |
     return damaged(place, damages_found) if damages_found else None
 
 
-def damaged(place: str, damages_found: list[Damage]) -> DamagedWarehouse:
+def damaged(place: str, damages_found: list[DamagedFile]) -> DamagedWarehouse:
     """The error that names broken files and the remedy."""
     damages_found = [damage for damage in damages_found if not damage.is_passing] or damages_found
     named, others = (
@@ -86,7 +86,7 @@ def damaged(place: str, damages_found: list[Damage]) -> DamagedWarehouse:
     )
 
 
-def damages(place: str, reason: str = "", tables: Iterable[str] = TABLES) -> Iterator[Damage]:
+def damages(place: str, reason: str = "", tables: Iterable[str] = TABLES) -> Iterator[DamagedFile]:
     """Broken files of these tables.
 
     Files named in `reason`, for example in an error, are read completely.
@@ -95,15 +95,15 @@ def damages(place: str, reason: str = "", tables: Iterable[str] = TABLES) -> Ite
     for name in tables:
         files = DeltaFiles(root / TABLES[name].path)
         if not files.folder.exists() and str(files.folder) in reason:
-            yield Damage(name, TABLES[name].path, "is missing")
+            yield DamagedFile(name, TABLES[name].path, "is missing")
         if not files.folder.is_dir() or files.was_never_made:
             continue
         needless = files.needless_checkpoints()
-        broken = [Damage(name, str(path.relative_to(root)), problem, path in needless) for path, problem in files.problems()]
+        broken = [DamagedFile(name, str(path.relative_to(root)), problem, path in needless) for path, problem in files.problems()]
         yield from broken or _of_rows(root, name, files, reason)
 
 
-def _of_rows(root: Path, name: str, files: DeltaFiles, reason: str) -> Iterator[Damage]:
+def _of_rows(root: Path, name: str, files: DeltaFiles, reason: str) -> Iterator[DamagedFile]:
     """Missing or torn data files in the latest version of a table."""
     from deltalake import DeltaTable
 
@@ -112,7 +112,7 @@ def _of_rows(root: Path, name: str, files: DeltaFiles, reason: str) -> Iterator[
         file = files.folder / urllib.parse.unquote(path)
         problem = why_no_parquet(file, size) or (_why_unread(file) if name == REGISTER or file.name in reason else None)
         if problem is not None:
-            yield Damage(name, str(file.relative_to(root)), problem)
+            yield DamagedFile(name, str(file.relative_to(root)), problem)
 
 
 def _why_unread(file: Path) -> str | None:
@@ -161,10 +161,12 @@ def check(place: str, table: str, published: int) -> None:
     root = Path(warehouse_uri(place))
     files = DeltaFiles(root / TABLES[table].path)
     damages_found = (
-        [Damage(table, str(path.relative_to(root)), problem) for path, problem in files.hollows(published)] if files.has_versions else []
+        [DamagedFile(table, str(path.relative_to(root)), problem) for path, problem in files.hollows(published)]
+        if files.has_versions
+        else []
     )
     if not files.has_versions and (published > 0 or (files.folder.is_dir() and files.holds_rows)):
-        damages_found = [Damage(table, f"{TABLES[table].path}/{LOG_FOLDER}", "holds no commit")]
+        damages_found = [DamagedFile(table, f"{TABLES[table].path}/{LOG_FOLDER}", "holds no commit")]
     if damages_found:
         raise damaged(place, damages_found)
 
@@ -174,7 +176,7 @@ def set_damaged_aside(place: str, tables: Iterable[str]) -> list[str]:
     if is_uri(place):
         return []
     root, messages = Path(warehouse_uri(place)), []
-    by_table: Mapping[str, Damage] = {damage.table: damage for damage in damages(place, tables=tables)}
+    by_table: Mapping[str, DamagedFile] = {damage.table: damage for damage in damages(place, tables=tables)}
     for name, damage in by_table.items():
         messages.append(
             f"{damage}; {TABLES[name].path} is made anew, and what it held is kept as {set_aside(root / TABLES[name].path).name}"
@@ -182,4 +184,4 @@ def set_damaged_aside(place: str, tables: Iterable[str]) -> list[str]:
     return messages
 
 
-__all__ = ["Damage", "check", "damage_behind", "damage_named", "damages", "mend", "set_damaged_aside"]
+__all__ = ["DamagedFile", "check", "damage_behind", "damage_named", "damages", "mend", "set_damaged_aside"]

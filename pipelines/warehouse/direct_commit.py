@@ -28,7 +28,7 @@ from pipelines.warehouse.arrow_diff import Key, cast_to_schema, drop_keys, restr
 from pipelines.warehouse.arrow_files import files_of
 from pipelines.warehouse.delta_files import put_commit
 from pipelines.warehouse.first_commit import FEATURES
-from pipelines.warehouse.predicates import Scope
+from pipelines.warehouse.predicates import TablePredicate
 from pipelines.warehouse.schema_upgrades import declared_properties, indexed_columns
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _SETTINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class Committer:
     """Who commits: the run, and its transaction, which is never applied twice."""
 
     run_id: str
@@ -72,7 +72,7 @@ def writes_plainly(spark: SparkSession) -> bool:
 
 
 def commit_rows(
-    log: DeltaTable, table: Table, rows: pa.Table, author: Author, keys: Collection[Key] = (), within: Scope | None = None
+    log: DeltaTable, table: Table, rows: pa.Table, author: Committer, keys: Collection[Key] = (), within: TablePredicate | None = None
 ) -> bool:
     """Append rows, instead of those with the given keys.
 
@@ -93,7 +93,7 @@ def commit_rows(
     return _commit(log, table, pa.concat_tables([stay, rows]), author, [part.path for part in parts])
 
 
-def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Author, replaced: Collection[str]) -> bool:
+def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Committer, replaced: Collection[str]) -> bool:
     version, folder = log.version() + 1, _folder(log)
     if folder is None or version % _CHECKPOINT_INTERVAL == 0 or not _is_as_created(log, table) or not _are_allowed(table, rows):
         return False
@@ -121,7 +121,7 @@ def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Author, repla
     return True
 
 
-def _is_applied(log: DeltaTable, author: Author) -> bool:
+def _is_applied(log: DeltaTable, author: Committer) -> bool:
     """Return True if the table has this transaction already."""
     number = None if author.application is None else log.transaction_version(author.application)
     return number is not None and number >= author.number
@@ -169,7 +169,7 @@ def _sizes(log: DeltaTable) -> dict[str, int]:
 
 
 def _actions(
-    log: DeltaTable, table: Table, rows: pa.Table, author: Author, file: Path, replaced: Mapping[str, int]
+    log: DeltaTable, table: Table, rows: pa.Table, author: Committer, file: Path, replaced: Mapping[str, int]
 ) -> Iterator[Mapping[str, Any]]:
     now, size = time.time_ns() // 1_000_000, file.stat().st_size if rows.num_rows else 0
     yield {

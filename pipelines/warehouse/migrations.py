@@ -15,7 +15,7 @@ VERSION_PROPERTY = "groupscope.schema_version"
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class TableMigration:
     """A migration of one table.
 
     `remake`: empty the table, because its contents can be rebuilt. `fill`: SQL values for columns of older rows.
@@ -27,12 +27,12 @@ class Migration:
     move: tuple[tuple[str, str], ...] = ()
 
 
-STEPS: Mapping[int, Mapping[str, Migration]] = {
+STEPS: Mapping[int, Mapping[str, TableMigration]] = {
     # Reading continues at the last position, so states belong to files and clusters, and unknown records are counted
     # per block.
-    2: {"state_snapshots": Migration(remake=True), "unknown_in_files": Migration(fill=(("block_number", "0"),))},
+    2: {"state_snapshots": TableMigration(remake=True), "unknown_in_files": TableMigration(fill=(("block_number", "0"),))},
     # delta-rs finds statistics of the first 32 columns only.
-    3: {"rebalances": Migration(move=(("final_at", "ended_at"),))},
+    3: {"rebalances": TableMigration(move=(("final_at", "ended_at"),))},
 }
 
 RETIRED = ("ops/looks",)
@@ -42,7 +42,7 @@ RETIRED = ("ops/looks",)
 """
 
 
-def steps_of(table: str, version: int) -> Iterator[Migration]:
+def steps_of(table: str, version: int) -> Iterator[TableMigration]:
     """Steps from a version to the current one, in order."""
     for number in range(version + 1, TABLES_VERSION + 1):
         if table in STEPS.get(number, {}):

@@ -24,7 +24,7 @@ _OF = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class TablePredicate:
     """A condition on the columns of a table.
 
     Made by the functions below; `sql` returns the final SQL.
@@ -42,18 +42,18 @@ class Scope:
         """The condition as a DataFrame column."""
         return F.expr(self.sql())
 
-    def __and__(self, other: Scope) -> Scope:
-        return Scope(f"({self.condition} AND {other.condition})", self.arrow & other.arrow)
+    def __and__(self, other: TablePredicate) -> TablePredicate:
+        return TablePredicate(f"({self.condition} AND {other.condition})", self.arrow & other.arrow)
 
-    def __or__(self, other: Scope) -> Scope:
-        return Scope(f"({self.condition} OR {other.condition})", self.arrow | other.arrow)
+    def __or__(self, other: TablePredicate) -> TablePredicate:
+        return TablePredicate(f"({self.condition} OR {other.condition})", self.arrow | other.arrow)
 
-    def __invert__(self) -> Scope:
+    def __invert__(self) -> TablePredicate:
         """The complement.
 
         A row with null in the column meets it in Arrow, but not in SQL; combine it with `is_null`.
         """
-        return Scope(f"(NOT {self.condition})", ~self.arrow)
+        return TablePredicate(f"(NOT {self.condition})", ~self.arrow)
 
 
 def _named(name: str) -> str:
@@ -64,60 +64,60 @@ def _is_in(value: str, words: list[str]) -> str:
     return f"({value} IN ({', '.join(map(text, words))}))" if words else "FALSE"
 
 
-def nothing() -> Scope:
+def nothing() -> TablePredicate:
     """A condition that no row meets."""
-    return Scope("FALSE", pc.scalar(False))
+    return TablePredicate("FALSE", pc.scalar(False))
 
 
-def any_of(scopes: Iterable[Scope]) -> Scope:
+def any_of(scopes: Iterable[TablePredicate]) -> TablePredicate:
     """Rows that meet at least one of the conditions.
 
     Neither SQL nor Arrow accepts hundreds of nested conditions: SQL gets a flat list, Arrow a balanced tree.
     """
     scope_list = list(scopes)
-    return Scope(f"({' OR '.join(scope.condition for scope in scope_list)})", _any(scope_list)) if scope_list else nothing()
+    return TablePredicate(f"({' OR '.join(scope.condition for scope in scope_list)})", _any(scope_list)) if scope_list else nothing()
 
 
-def _any(scopes: Sequence[Scope]) -> pc.Expression:
+def _any(scopes: Sequence[TablePredicate]) -> pc.Expression:
     half = len(scopes) // 2
     return _any(scopes[:half]) | _any(scopes[half:]) if half else scopes[0].arrow
 
 
-def among(name: str, values: Iterable[str]) -> Scope:
+def among(name: str, values: Iterable[str]) -> TablePredicate:
     """The column is one of these texts."""
     wanted = sorted(values)
-    return Scope(_is_in(_named(name), wanted), pc.field(name).isin(pa.array(wanted, pa.string())))
+    return TablePredicate(_is_in(_named(name), wanted), pc.field(name).isin(pa.array(wanted, pa.string())))
 
 
-def first_among(name: str, values: Iterable[str]) -> Scope:
+def first_among(name: str, values: Iterable[str]) -> TablePredicate:
     """The first element of a list column is one of these texts."""
     wanted = sorted(values)
     padded = pc.list_slice(pc.field(name), 0, 1, return_fixed_size_list=True)  # an empty list has no first element
-    return Scope(_is_in(f"get({_named(name)}, 0)", wanted), pc.list_element(padded, 0).isin(pa.array(wanted, pa.string())))
+    return TablePredicate(_is_in(f"get({_named(name)}, 0)", wanted), pc.list_element(padded, 0).isin(pa.array(wanted, pa.string())))
 
 
-def equals(name: str, value: str) -> Scope:
+def equals(name: str, value: str) -> TablePredicate:
     """The column equals a text."""
-    return Scope(f"({_named(name)} = {text(value)})", pc.field(name) == value)
+    return TablePredicate(f"({_named(name)} = {text(value)})", pc.field(name) == value)
 
 
-def at_least(name: str, value: int) -> Scope:
+def at_least(name: str, value: int) -> TablePredicate:
     """The column is at least `value`."""
-    return Scope(f"({_named(name)} >= {value})", pc.field(name) >= value)
+    return TablePredicate(f"({_named(name)} >= {value})", pc.field(name) >= value)
 
 
-def is_later(name: str, at: int) -> Scope:
+def is_later(name: str, at: int) -> TablePredicate:
     """The column is null or later than `at` (microseconds)."""
     moment = pc.scalar(pa.scalar(at, INSTANT))
     later = f"({_named(name)} IS NULL OR {_named(name)} > timestamp_micros({at}))"
-    return Scope(later, pc.field(name).is_null() | (pc.field(name) > moment))
+    return TablePredicate(later, pc.field(name).is_null() | (pc.field(name) > moment))
 
 
-def is_null(name: str) -> Scope:
+def is_null(name: str) -> TablePredicate:
     """The column is null."""
-    return Scope(f"({_named(name)} IS NULL)", pc.field(name).is_null())
+    return TablePredicate(f"({_named(name)} IS NULL)", pc.field(name).is_null())
 
 
-def is_empty(name: str) -> Scope:
+def is_empty(name: str) -> TablePredicate:
     """The column is an empty list."""
-    return Scope(f"(size({_named(name)}) = 0)", pc.list_value_length(pc.field(name)) == 0)
+    return TablePredicate(f"(size({_named(name)}) = 0)", pc.list_value_length(pc.field(name)) == 0)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as pads
     from deltalake import DeltaTable
 
-    from models.kafka.outages.broker_loss import Layout
+    from models.kafka.outages.broker_loss import ClusterLayout
 
 _log = logging.getLogger(__name__)
 PUBLISHED = "published"
@@ -104,7 +104,7 @@ class WarehouseReader:
         return {"log_files": files, "totals": {"files": len(files), **totals}}
 
     @cached_property
-    def layouts(self) -> list[Layout]:
+    def layouts(self) -> list[ClusterLayout]:
         """State of each cluster's partitions and brokers at the end of its logs."""
         from models.kafka.outages.broker_loss import layouts_of
 

@@ -15,7 +15,7 @@ from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
-from models.kafka.coordinator.protocol.responses import Answer, JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.coordinator.protocol.responses import JoinResponse, LeaveResponse, Response, SyncResponse, TimedResponse
 from models.kafka.coordinator.runtime.outcomes import Outcome, TimerFired
 from models.kafka.coordinator.runtime.timers import Timers
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, policy_for
@@ -225,7 +225,7 @@ def recorded_answer(answer: Json) -> Json:
     return {key: value for key, value in answer.items() if key != "api"}
 
 
-def shown_answer(answer: Answer) -> Json:
+def shown_answer(answer: TimedResponse) -> Json:
     """A response of the model in the form of recordings."""
     response = answer.response
     shown: Json = {"req": answer.request_id, "t": answer.at_ms, "error": response.error.value}

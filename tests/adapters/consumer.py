@@ -23,7 +23,7 @@ from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.topic_partitions import by_topic, flat
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Request
-from models.kafka.coordinator.protocol.responses import Answer, Response
+from models.kafka.coordinator.protocol.responses import Response, TimedResponse
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from tests.adapters import Difference, first_difference
 from tests.adapters.classic import in_order, natural, shown_fired, shown_timers
@@ -135,7 +135,7 @@ class Replay:
     def _shown(self, operation: Json, outcome: Outcome, groups: Collection[str]) -> Json:
         answers = list(outcome.answers)
         if operation["op"] == "set_topic":
-            answers.append(Answer(operation["req"], self.coordinator.now_ms, Response()))
+            answers.append(TimedResponse(operation["req"], self.coordinator.now_ms, Response()))
         return {
             "t_end": self.coordinator.now_ms,
             "responses": [shown_answer(answer) for answer in answers],
@@ -196,7 +196,7 @@ def recorded_answer(answer: Json) -> Json:
     return {key: value for key, value in answer.items() if key in kept}
 
 
-def shown_answer(answer: Answer) -> Json:
+def shown_answer(answer: TimedResponse) -> Json:
     """A response of the model in the form of recordings."""
     response = answer.response
     shown: Json = {"req": answer.request_id, "t": answer.at_ms, "error": response.error.value}

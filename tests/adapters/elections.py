@@ -10,7 +10,7 @@ from typing import Any
 
 from models.kafka.elections import kraft
 from models.kafka.elections.zookeeper import (
-    Brokers,
+    BrokerLiveness,
     ElectionReason,
     LeaderAndIsr,
     Replicas,
@@ -58,7 +58,7 @@ def _election(line: Line) -> Line:
     outcome = elect(
         ElectionReason(line["algorithm"]),
         Replicas(tuple(given["replicas"]), tuple(given["adding"]), tuple(given["removing"])),
-        Brokers(frozenset(given["live_brokers"]), frozenset(given["shutting_down"])),
+        BrokerLiveness(frozenset(given["live_brokers"]), frozenset(given["shutting_down"])),
         None if current is None else LeaderAndIsr(current["leader"], current["leader_epoch"], tuple(current["isr"])),
         unclean_enabled=given.get("unclean_enabled", False),
     )

@@ -15,7 +15,7 @@ from typing import Any
 from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic, flat
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request
-from models.kafka.coordinator.protocol.responses import Answer
+from models.kafka.coordinator.protocol.responses import TimedResponse
 from models.kafka.coordinator.runtime.heartbeat_groups import epoch_policy
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.share.assignor import Sharing
@@ -144,7 +144,7 @@ def recorded_answer(answer: Json) -> Json:
     return {**answer, "assignment": assignment and {topic: numbers for topic, numbers in assignment.items() if numbers}}
 
 
-def shown_answer(answer: Answer) -> Json:
+def shown_answer(answer: TimedResponse) -> Json:
     """A response of the model in the form of recordings."""
     response = answer.response
     shown: Json = {"req": answer.request_id, "t": answer.at_ms, "error": response.error.value}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.protocol.responses import Answer
+from models.kafka.coordinator.protocol.responses import TimedResponse
 from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy, epoch_policy
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.streams.assignor import Work, choose_tasks, is_complete
@@ -157,7 +157,7 @@ def recorded_answer(answer: Json) -> Json:
     return answer if answer["error"] == "NONE" else {key: answer[key] for key in ("req", "t", "error")}
 
 
-def shown_answer(answer: Answer) -> Json:
+def shown_answer(answer: TimedResponse) -> Json:
     """A response of the model in the form of recordings."""
     response = answer.response
     shown: Json = {"req": answer.request_id, "t": answer.at_ms, "error": response.error.value}

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from models.rows import Incident, Rebalance
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 from tests.behaviour.coordinator_log import CONSUMER, JAVA, PARTITION, Story, member, stamp, write
 
 
-def told(folder: Path, **files: Story) -> Analysis:
+def told(folder: Path, **files: Story) -> AnalysisResult:
     return analyze([write(folder, ((f"{name}.log", story) for name, story in files.items()))])
 
 
@@ -269,11 +269,11 @@ def test_a_coordinators_log_alone(tmp_path: Path, name: str) -> None:
     assert truth.words in incident.headline
 
 
-def worst(found: Analysis) -> Incident[str]:
+def worst(found: AnalysisResult) -> Incident[str]:
     return min(found.incidents, key=lambda each: ("critical", "warning", "info").index(each.severity))
 
 
-def rows_by_start(found: Analysis) -> list[Rebalance]:
+def rows_by_start(found: AnalysisResult) -> list[Rebalance]:
     return sorted(found.rebalances, key=lambda row: row.began)
 
 

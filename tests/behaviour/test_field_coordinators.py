@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.rows import Incident
-from pipelines.analysis.in_process import Analysis
+from pipelines.analysis.in_process import AnalysisResult
 from tests.behaviour.coordinator_log import CONSUMER, PARTITION, SCALA, Story, member
 from tests.behaviour.test_field_cases import added, began, consumer, joined, told, turn, worst
 
@@ -134,7 +134,7 @@ def test_what_a_broker_did_is_told_of_it(tmp_path: Path, name: str) -> None:
     assert tuple((row.cause, row.root_cause) for row in rows) == truth.rows
 
 
-def moves_told(found: Analysis) -> list[Incident[str]]:
+def moves_told(found: AnalysisResult) -> list[Incident[str]]:
     return [incident for incident in found.incidents if incident.kind == "coordinator_move"]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 from tests.behaviour.coordinator_log import START, stamp
 
 QUEUES = [0, 1, 2, 3]
@@ -78,7 +78,7 @@ def pair() -> tuple[Log, Log, Log]:
     return first, second, broker.connected(-600, 1).connected(-500, 2)
 
 
-def told(folder: Path, *logs: Log) -> Analysis:
+def told(folder: Path, *logs: Log) -> AnalysisResult:
     for number, log in enumerate(logs):
         path = folder / str(number) / ("broker.log" if log.number is None else "rocketmq_client.log")
         path.parent.mkdir(parents=True)
@@ -86,7 +86,7 @@ def told(folder: Path, *logs: Log) -> Analysis:
     return analyze([str(folder)])
 
 
-def last_change(found: Analysis) -> tuple[str, float, list[str | None]]:
+def last_change(found: AnalysisResult) -> tuple[str, float, list[str | None]]:
     change = max(found.allocation_changes, key=lambda row: row.changed_at)
     return change.cause, change.confidence, [each.client_id for each in change.offenders]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 
 BOOT = "INFO 7 --- [ntainer#0-0-C-1] o.a.k.c.c.internals.ConsumerCoordinator  : [Consumer clientId=mill-1, groupId=mill]"
 OFFSETS = "(__consumer_offsets-0)"
@@ -27,7 +27,7 @@ class Told(NamedTuple):
     offenders: list[str | None]
 
 
-def excerpt(folder: Path, *lines: str) -> Analysis:
+def excerpt(folder: Path, *lines: str) -> AnalysisResult:
     path = folder / "excerpt.log"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return analyze([str(path)])

@@ -14,7 +14,7 @@ from models.events import Event, LogPosition, Witness
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.facts import learn, partition_for
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
-from models.kafka.reconstruction.classic_states import Group, move
+from models.kafka.reconstruction.classic_states import LoggedGroup, move
 from models.kafka.verdicts.history import GroupHistory
 from tests.replaying import replay_group
 
@@ -146,7 +146,7 @@ def test_the_same_log_gives_the_same_history(events: list[Event]) -> None:
 
 @given(st.lists(st.sampled_from(list(State)), max_size=20))
 def test_only_legal_steps_are_written_down(states: list[State]) -> None:
-    group = Group()
+    group = LoggedGroup()
     for state in states:
         for step in move(group, state):
             legal = step.before is None or step.before in VALID_PREVIOUS[step.after]

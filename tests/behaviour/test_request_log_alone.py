@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 
 FOLDER = "kafka/1.1.1/request-log/broker-1"
 
 
-def shown(analysis: Analysis) -> list[tuple[object, ...]]:
+def shown(analysis: AnalysisResult) -> list[tuple[object, ...]]:
     rows = sorted(analysis.rebalances, key=lambda row: (row.group, row.started_at or 0))
     return [
         (

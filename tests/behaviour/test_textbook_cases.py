@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from models.rows import Incident
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 from tests.behaviour.coordinator_log import CONSUMER, JAVA, PARTITION, SCALA, Story, member, write
 
 
-def told(folder: Path, **files: Story) -> Analysis:
+def told(folder: Path, **files: Story) -> AnalysisResult:
     return analyze([write(folder, ((f"{name}.log", story) for name, story in files.items()))])
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from dashboards.answer.build import build_answer
 from dashboards.page.page import plotly_source, report
 from dashboards.wording.units import Clock
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 
 SAMPLES = Path(__file__).parents[2] / "data_samples"
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -50,11 +50,11 @@ class Opened:
     processor: float
 
 
-def many(sample: Analysis, count: int) -> Analysis:
+def many(sample: AnalysisResult, count: int) -> AnalysisResult:
     """Repeat the sample until there are `count` rebalances."""
     rebalances = list(sample.rebalances)
     rounds = -(-count // len(rebalances))
-    made = Analysis(log_files=sample.log_files, unknown=sample.unknown)
+    made = AnalysisResult(log_files=sample.log_files, unknown=sample.unknown)
     for number in range(rounds):
         again = changed(number)
         kept = rebalances[: count - number * len(rebalances)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
-from models.whatif.history import GroupHistory, History
+from models.whatif.history import GroupBaseline, History
 from models.whatif.outlook import under
 from models.whatif.rules import Configuration
 from parsers.reading.reader import ReadOptions
@@ -38,7 +38,7 @@ CONFIGURATIONS = (
 )
 
 
-def history(rebalances: int, members: int) -> GroupHistory:
+def history(rebalances: int, members: int) -> GroupBaseline:
     """A simulated group's history, as its logs tell it."""
     plan = GroupPlan(members=members, poll_ms=50)
     scenario = Scenario(duration_ms=rebalances * REBALANCE_MS, closes=False, groups=(plan,), faults=FAULTS)

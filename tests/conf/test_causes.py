@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conf.causes import FAMILIES, SYSTEMS, Cause, cause, causes, incident_kinds, outage_cause, outage_causes, outage_ends, turns, waits
+from conf.causes import FAMILIES, SYSTEMS, CauseText, cause, causes, incident_kinds, outage_cause, outage_causes, outage_ends, turns, waits
 from pipelines.schema import allowed_values as vocabulary
 
 EVERY = [*causes().values(), *outage_causes().values(), *incident_kinds().values(), *outage_ends().values(), *waits().values()]
@@ -25,7 +25,7 @@ def test_every_cause_in_use_has_an_entry_and_no_entry_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("entry", EVERY, ids=lambda entry: f"{entry.system}-{entry.id}")
-def test_an_entry_says_what_it_is_and_what_to_do(entry: Cause) -> None:
+def test_an_entry_says_what_it_is_and_what_to_do(entry: CauseText) -> None:
     assert entry.system in SYSTEMS
     assert entry.family in FAMILIES
     assert entry.meaning.endswith(".")
@@ -41,13 +41,13 @@ NUMBERS = {"session_timeout_ms", "max_poll_interval_ms", "rebalance_timeout_ms",
 
 
 @pytest.mark.parametrize("entry", EVERY, ids=lambda entry: f"{entry.system}-{entry.id}")
-def test_what_is_measured_is_told_in_whole_sentences(entry: Cause) -> None:
+def test_what_is_measured_is_told_in_whole_sentences(entry: CauseText) -> None:
     assert all(sentence.endswith(".") and "{who}" in sentence for sentence in entry.measured)
     assert {name for sentence in entry.measured for name in re.findall(r"\{(\w+)\}", sentence)} <= NUMBERS | {"who"}
 
 
 @pytest.mark.parametrize("entry", causes().values(), ids=lambda entry: f"{entry.system}-{entry.id}")
-def test_an_entry_says_how_it_is_recognised(entry: Cause) -> None:
+def test_an_entry_says_how_it_is_recognised(entry: CauseText) -> None:
     assert entry.recognised
     assert len({sign.versions for sign in entry.recognised}) >= 1
 

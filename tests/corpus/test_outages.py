@@ -13,7 +13,7 @@ import pytest
 
 from models.rows import PartitionOutage
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from tests.conftest import SHARED
 
 SCENARIOS = sorted(
@@ -37,7 +37,7 @@ def truth_of(scenario: Path) -> dict[str, Any]:
     return found
 
 
-def analyzed(scenario: Path, folder: Path, keep: Callable[[Path], bool]) -> Analysis:
+def analyzed(scenario: Path, folder: Path, keep: Callable[[Path], bool]) -> AnalysisResult:
     """The analysis of some files of a scenario."""
     for file in sorted(scenario.rglob("*")):
         relative = file.relative_to(scenario)
@@ -61,7 +61,7 @@ def matches(incident: dict[str, Any], row: PartitionOutage) -> bool:
     return abs(row.offline_at / 1000 - incident["offline_seen_ms"]) < NEAR_MS
 
 
-def invented(truth: dict[str, Any], found: Analysis) -> Iterator[PartitionOutage]:
+def invented(truth: dict[str, Any], found: AnalysisResult) -> Iterator[PartitionOutage]:
     """Outages of observed topics that the oracle would have seen."""
     for row in found.outages:
         long = row.online_at is None or row.online_at - (row.offline_at or 0) >= BRIEF_US
@@ -124,7 +124,7 @@ def test_a_clock_that_is_off_changes_no_outage(tmp_path: Path) -> None:
     assert [row.observed.split(" s ")[1] for row in off.divergences if row.group is None] == ["ahead; its times were corrected"]
     assert [row for row in right.divergences if row.group is None] == []
 
-    def told(found: Analysis) -> list[tuple[str, int, int | None, str, str]]:
+    def told(found: AnalysisResult) -> list[tuple[str, int, int | None, str, str]]:
         rows = [row for row in found.outages if not row.topic.startswith("__")]
         return [(row.topic, row.partition, row.offline_at, row.cause, row.ended_by) for row in rows]
 

@@ -12,7 +12,7 @@ from dashboards.answer.build import build_answer
 from dashboards.page.page import report
 from dashboards.wording.units import Clock
 from parsers.records.context import RAISED
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 from pipelines.analysis.stages import HISTORY_TABLES, LAYOUT_TABLES, OUTAGE_TABLES, ROCKET_TABLES
 from pipelines.cli.output.json_csv import dumps, ready
 from pipelines.schema.row_conversion import to_batch
@@ -36,7 +36,7 @@ _ATTRIBUTES = {
 TABLES = [name for name in dict.fromkeys((*HISTORY_TABLES, *OUTAGE_TABLES, *ROCKET_TABLES)) if name not in LAYOUT_TABLES]
 
 
-def analysed(folder: Path) -> Analysis:
+def analysed(folder: Path) -> AnalysisResult:
     """The analysis, with all of its outputs written once."""
     analysis = analyze([str(folder)])
     for table in TABLES:

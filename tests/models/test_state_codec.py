@@ -14,7 +14,7 @@ from models import state_codec as state_text
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.observations.roster import Member
+from models.kafka.observations.roster import RosterMember
 from models.kafka.partitions.controllers import Controllers, ControllerTerm
 from models.state_codec import UnreadableState, read, write
 
@@ -43,7 +43,7 @@ PLAIN = [None, True, 7, -(1 << 62), 0.25, "", "line\nbreak \u2028 \U0001f600"]
         {("log", None): [1], "order": 2, "kept": 3},
         State.STABLE,
         EVENT,
-        Member("m-1", client_id="c"),
+        RosterMember("m-1", client_id="c"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -55,8 +55,8 @@ def test_what_is_read_is_what_was_written(value: object) -> None:
 
 
 def test_what_is_one_object_stays_one_and_what_is_outside_is_given_again() -> None:
-    facts, member = ClusterFacts("c"), Member("m-1")
-    held = {"members": {"m-1": member, "m-2": Member("m-2")}, "current": member, "facts": [facts, facts], "events": (EVENT, EVENT)}
+    facts, member = ClusterFacts("c"), RosterMember("m-1")
+    held = {"members": {"m-1": member, "m-2": RosterMember("m-2")}, "current": member, "facts": [facts, facts], "events": (EVENT, EVENT)}
     other = ClusterFacts("other")
     found = read(write(held, {"facts": facts}), {"facts": other})
 
@@ -126,7 +126,7 @@ def test_fields_that_a_class_got_later_have_their_defaults() -> None:
 
 
 def test_a_class_that_lacks_other_fields_is_refused() -> None:
-    format_, names, objects, place = json.loads(write(Member("m-1"), {}))
+    format_, names, objects, place = json.loads(write(RosterMember("m-1"), {}))
 
     with pytest.raises(UnreadableState):
         read(json.dumps([format_, names, [each[:-1] for each in objects], place]), {})

@@ -24,7 +24,7 @@ CLASSIC = "classic"
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class MigrationReadiness:
     """Readiness for the consumer protocol.
 
     `status` is migrated, ready, blocked, unknown (`open` says what is not known), or other, where it does not apply.
@@ -61,7 +61,7 @@ class GroupProfile:
     stopped_seconds: float
     covered_seconds: float
     stopped_seconds_per_week: float | None
-    migration: Migration
+    migration: MigrationReadiness
 
     @property
     def static_share(self) -> float | None:
@@ -181,15 +181,15 @@ def _counted(running: Mapping[str, tuple[int, str]]) -> dict[str, int]:
     return {version: counts[version] for version in sorted(counts, key=numbers)}
 
 
-def _migration(system: str, group: _Group, last: Rebalance | None, brokers: Sequence[str]) -> Migration:
+def _migration(system: str, group: _Group, last: Rebalance | None, brokers: Sequence[str]) -> MigrationReadiness:
     classic, consumer = group.protocols[CLASSIC], group.protocols["consumer"]
     if system != "kafka" or (last is not None and last.protocol not in (CLASSIC, "consumer")):
-        return Migration("other", (), (), None, classic, consumer)
+        return MigrationReadiness("other", (), (), None, classic, consumer)
     if last is not None and last.protocol == "consumer":
-        return Migration("migrated", (), (), group.switched_at if classic else None, classic, consumer)
+        return MigrationReadiness("migrated", (), (), group.switched_at if classic else None, classic, consumer)
     reasons, unknown = _obstacles(group, brokers)
     status = "blocked" if reasons else "unknown" if unknown else "ready"
-    return Migration(status, tuple(reasons), tuple(unknown), None, classic, consumer)
+    return MigrationReadiness(status, tuple(reasons), tuple(unknown), None, classic, consumer)
 
 
 def _obstacles(group: _Group, brokers: Sequence[str]) -> tuple[list[str], list[str]]:

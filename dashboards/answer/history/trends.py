@@ -43,7 +43,7 @@ class GroupPeriod:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GroupChange:
     """A period from which on a group is different."""
 
     begin: int
@@ -61,7 +61,7 @@ class GroupTrend:
     system: str
     group: str
     periods: tuple[GroupPeriod, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[GroupChange, ...]
     score: int | None
 
 
@@ -125,11 +125,11 @@ def _trend(
     return GroupTrend(*key, tuple(rows), tuple(_changes([row for row in rows if row.covered_seconds])), score)
 
 
-def _changes(rows: Sequence[GroupPeriod]) -> Iterable[Change]:
+def _changes(rows: Sequence[GroupPeriod]) -> Iterable[GroupChange]:
     """Changes of the rate of stopped member-seconds between covered periods."""
     rates = [row.member_seconds_stopped / row.covered_seconds * HOUR for row in rows]
     points = change_points(rates)
     edges = [0, *(point.place for point in points), len(rates)]
     for number, point in enumerate(points):
         before, after = rates[edges[number] : point.place], rates[point.place : edges[number + 2]]
-        yield Change(rows[point.place].period.begin, sum(before) / len(before), sum(after) / len(after), point.p_value)
+        yield GroupChange(rows[point.place].period.begin, sum(before) / len(before), sum(after) / len(after), point.p_value)

@@ -113,7 +113,7 @@ class HiddenInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueTime:
     """Due time of a timer, with its start and its timeout."""
 
     at_ms: int
@@ -130,12 +130,12 @@ class InputLink:
     evidence: Event
     before: InputLink | None
     depth: int = 1
-    due: Due | None = None
+    due: DueTime | None = None
     """None for requests, and where a timer's start is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ExplainedLine:
     """A line of the log beside the model's.
 
     Either may be lacking. A link in a chain like `InputLink`.
@@ -144,8 +144,8 @@ class Entry:
     line: Event | None
     expected: ExpectedLine | None
     differing: tuple[str, ...]
-    due: Due | None
-    before: Entry | None
+    due: DueTime | None
+    before: ExplainedLine | None
 
     @property
     def late_ms(self) -> int | None:
@@ -179,7 +179,7 @@ class Explanation:
     requests: int = 0
     keeps_account: bool = False
     """Whether lines are noted: for one window, because chains grow."""
-    account: Entry | None = None
+    account: ExplainedLine | None = None
 
     @classmethod
     def begin(cls, group_id: str, sight: Sight, settings: CoordinatorSettings | None = None) -> Explanation:
@@ -225,7 +225,7 @@ class Explanation:
         if self.keeps_account:
             last = self.last
             due = last.due if last is not None and line is not None and last.evidence is line else None
-            self.account = Entry(line, expected, tuple(differing), due, self.account)
+            self.account = ExplainedLine(line, expected, tuple(differing), due, self.account)
 
     def number(self) -> int:
         """A number for a request."""

@@ -16,7 +16,7 @@ from itertools import islice
 from models.events import Event
 from models.kafka.conformance.alignment import Alignment, align, differences
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
-from models.kafka.conformance.explanation import Due, Explanation, HiddenInput, InputLink
+from models.kafka.conformance.explanation import DueTime, Explanation, HiddenInput, InputLink
 from models.kafka.conformance.hidden_inputs import run
 from models.kafka.conformance.learning import learn
 from models.kafka.conformance.likelihood import log_likelihood
@@ -302,7 +302,7 @@ Sessions are renewed by heartbeats that no line tells.
 """
 
 
-def _due(explanation: Explanation, hidden: HiddenInput) -> Due | None:
+def _due(explanation: Explanation, hidden: HiddenInput) -> DueTime | None:
     """The timer that an input fires; None if the phase ended before."""
     kind, group, coordinator = TIMED.get(hidden.kind), explanation.group, explanation.coordinator
     if kind is None or group is None or (kind is TimerKind.JOIN and group.state is not State.PREPARING_REBALANCE):
@@ -314,13 +314,13 @@ def _due(explanation: Explanation, hidden: HiddenInput) -> Due | None:
         return _initial_delay(explanation, group, due_ms)
     if due_ms - coordinator.now_ms > PHASE_UNDERRUN_US // US_PER_MS:
         return None
-    return Due(due_ms, due_ms - group.rebalance_ms, "rebalance_timeout_ms")
+    return DueTime(due_ms, due_ms - group.rebalance_ms, "rebalance_timeout_ms")
 
 
-def _initial_delay(explanation: Explanation, group: Group, due_ms: int) -> Due:
+def _initial_delay(explanation: Explanation, group: Group, due_ms: int) -> DueTime:
     """The last step of an initial delay, which joins may extend."""
     shard = explanation.coordinator.shard
     step_ms, extends = shard.settings.initial_delay_ms, shard.policy.extension is Extension.AFTER_EMPTY or not group.generation
     late_ms = max(shard.now_ms - due_ms, 0) + PHASE_UNDERRUN_US // US_PER_MS
     at_ms = due_ms + late_ms // step_ms * step_ms if step_ms and extends else due_ms
-    return Due(at_ms, due_ms - step_ms, "initial_rebalance_delay_ms")
+    return DueTime(at_ms, due_ms - step_ms, "initial_rebalance_delay_ms")

@@ -14,7 +14,7 @@ from enum import StrEnum
 from models.causes import Cause
 from models.events import Event
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
-from models.kafka.conformance.explanation import Entry, Explanation, HiddenInput, InputLink
+from models.kafka.conformance.explanation import ExplainedLine, Explanation, HiddenInput, InputLink
 from models.kafka.conformance.hidden_inputs import run
 from models.kafka.conformance.proposals.proposers import possible_states, proposals
 from models.kafka.conformance.scene import Scene, Script
@@ -51,7 +51,7 @@ class Trial:
     cause: Cause
     ruling: Ruling
     inputs: tuple[InputLink, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ExplainedLine, ...] = ()
     needed: tuple[ExpectedLine, ...] = ()
     """Lines of its beginning at levels that the log lacks.
 
@@ -59,12 +59,12 @@ class Trial:
     """
 
     @property
-    def failure(self) -> Entry | None:
+    def failure(self) -> ExplainedLine | None:
         """The first line at which it fails."""
         return next((entry for entry in self.entries if is_odd(entry)), None)
 
     @property
-    def overdue(self) -> Entry | None:
+    def overdue(self) -> ExplainedLine | None:
         """The first line that came too late for its timer."""
         return next((entry for entry in self.entries if is_overdue(entry)), None)
 
@@ -79,12 +79,12 @@ class Trial:
         return sum(entry.expected is None for entry in self.entries)
 
 
-def is_odd(entry: Entry) -> bool:
+def is_odd(entry: ExplainedLine) -> bool:
     """Whether the log and the model disagree."""
     return entry.line is None or entry.expected is None or bool(entry.differing)
 
 
-def is_overdue(entry: Entry) -> bool:
+def is_overdue(entry: ExplainedLine) -> bool:
     """Whether a timer fired at another time than it can have."""
     return entry.due is not None and not -PHASE_UNDERRUN_US <= (entry.late_ms or 0) * US_PER_MS <= TIMER_LATE_US
 
@@ -107,7 +107,7 @@ class Window:
         return steps_since(self.best, self.before)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[ExplainedLine, ...]:
         """Lines of the best explanation."""
         return entries_since(self.best)
 
@@ -162,14 +162,14 @@ def steps_since(after: Explanation, before: Explanation) -> tuple[InputLink, ...
     return tuple(reversed(links))
 
 
-def entries_since(after: Explanation) -> tuple[Entry, ...]:
+def entries_since(after: Explanation) -> tuple[ExplainedLine, ...]:
     """Noted entries in order, and the model's lines that never came."""
-    entries: list[Entry] = []
+    entries: list[ExplainedLine] = []
     entry = after.account
     while entry is not None:
         entries.append(entry)
         entry = entry.before
-    lacking = [Entry(None, line, (), None, None) for line in after.announced if not line.is_optional]
+    lacking = [ExplainedLine(None, line, (), None, None) for line in after.announced if not line.is_optional]
     return (*reversed(entries), *lacking)
 
 
@@ -247,7 +247,7 @@ def _trial(cause: Cause, window: Window, after: Explanation, begun: Sequence[Hid
     return Trial(cause, ruling, steps, entries, needed)
 
 
-def _other_half(window: Window, steps: Sequence[InputLink]) -> tuple[Entry, ...]:
+def _other_half(window: Window, steps: Sequence[InputLink]) -> tuple[ExplainedLine, ...]:
     """The line that a restart lacks if nobody went or nobody came."""
     kinds, sight, last = {step.input.kind for step in steps}, window.before.sight, window.lines[-1]
     lacking: str | None = None
@@ -257,7 +257,7 @@ def _other_half(window: Window, steps: Sequence[InputLink]) -> tuple[Entry, ...]
         lacking = "MemberLeft"
     if lacking is None:
         return ()
-    return (Entry(None, ExpectedLine(lacking, last.time_us // US_PER_MS, {}, None, None), (), None, None),)
+    return (ExplainedLine(None, ExpectedLine(lacking, last.time_us // US_PER_MS, {}, None, None), (), None, None),)
 
 
 def _burst_of(lines: Sequence[Event]) -> list[Event]:

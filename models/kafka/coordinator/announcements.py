@@ -29,7 +29,7 @@ class Announcement:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AnnouncedMessage:
     """A message and its log level by version.
 
     `scala` and `java` list (first version, level) for each implementation; a level of None means that the line is no longer
@@ -61,46 +61,46 @@ SINCE_2_3 = (("2.3", "INFO"),)
 NOT_WRITTEN: tuple[tuple[str, str | None], ...] = ()
 HIDDEN_SINCE_4_0 = (("3.7", "INFO"), ("4.0", "DEBUG"))
 
-RULES: Mapping[str, Rule] = {
-    "RebalanceStarted": Rule("kafka.group.rebalance_started"),
-    "GenerationStarted": Rule("kafka.group.generation_started"),
-    "AssignmentReceived": Rule("kafka.group.assignment_received"),
-    "EmptyAssignmentSent": Rule("kafka.group.empty_assignment_sent", (("2.5", "WARN"),), (("3.7", "WARN"),)),
-    "EmptyAssignmentsSet": Rule("kafka.group.empty_assignments_set", (("2.5", "WARN"),), (("3.7", "WARN"),)),
-    "GroupEmptied": Rule("kafka.group.emptied"),
-    "MemberFailed": Rule("kafka.group.member_failed"),
-    "MemberLeft": Rule("kafka.group.member_left", (("0.11", "DEBUG"), ("2.2", "INFO"))),
-    "MembersNotRejoined": Rule("kafka.group.members_not_rejoined", (("2.7", "INFO"),)),
-    "NoMemberRejoined": Rule("kafka.group.no_member_rejoined", (("2.3", "ERROR"),), (("3.7", "ERROR"),)),
-    "SyncMissing": Rule("kafka.group.sync_missing", (("2.8.1", "DEBUG"),), (("3.7", "DEBUG"),)),
-    "MemberIdHandedOut": Rule("kafka.group.member_id_handed_out", (("2.4", "DEBUG"), ("3.0", "INFO"))),
-    "MemberAdded": Rule("kafka.group.member_added", (("2.4", "DEBUG"), ("2.5", "INFO"))),
-    "PendingMemberJoined": Rule("kafka.group.pending_member_joined", (("2.5", "DEBUG"),), (("3.7", "DEBUG"), ("4.0", "INFO"))),
-    "PendingMemberLeft": Rule("kafka.group.pending_member_left", SINCE_2_2),
-    "PendingMemberExpired": Rule("kafka.group.pending_member_expired", SINCE_2_2),
-    "StaticMemberReplaced": Rule("kafka.group.static_member_replaced", SINCE_2_3),
-    "StaticMemberKept": Rule("kafka.group.static_member_kept", SINCE_2_3),
-    "StaticMemberFenced": Rule("kafka.group.static_member_fenced", (("2.3", "ERROR"), ("3.0", "INFO"))),
-    "LeaderReplaced": Rule("kafka.group.leader_replaced", SINCE_2_3),
-    "MemberLoaded": Rule("kafka.group.member_loaded", (("2.8", "INFO"),), NOT_WRITTEN),
-    "GroupLoaded": Rule("kafka.group.loaded"),
-    "GroupUnloaded": Rule("kafka.group.unloaded", java=(("3.8", "INFO"),)),
-    "ModernMemberJoined": Rule("kafka.modern.member_joined", NOT_WRITTEN),
-    "ModernMemberLeft": Rule("kafka.modern.member_left", NOT_WRITTEN),
-    "ModernMemberFenced": Rule("kafka.modern.member_fenced", NOT_WRITTEN),
-    "ModernMemberRefused": Rule("kafka.modern.static_member_refused", NOT_WRITTEN),
-    "ModernMemberIdHandedOut": Rule("kafka.modern.member_id_handed_out", NOT_WRITTEN),
-    "ModernMemberMoved": Rule("kafka.modern.member_moved", NOT_WRITTEN, HIDDEN_SINCE_4_0),
-    "ModernSubscriptionChanged": Rule("kafka.modern.subscription_changed", NOT_WRITTEN, HIDDEN_SINCE_4_0),
-    "SubscriptionMetadataChanged": Rule("kafka.modern.metadata_changed", NOT_WRITTEN, HIDDEN_SINCE_4_0),
-    "GroupEpochBumped": Rule("kafka.modern.epoch_bumped", NOT_WRITTEN),
-    "TargetComputed": Rule("kafka.modern.target_computed", NOT_WRITTEN),
-    "GroupConverted": Rule("kafka.modern.converted", NOT_WRITTEN, (("4.0", "INFO"),)),
-    "GroupConversionRefused": Rule("kafka.modern.conversion_refused", NOT_WRITTEN, (("3.8", "INFO"),)),
-    "GroupDied": Rule("kafka.group.died", java=NOT_WRITTEN),
-    "GroupsDeleted": Rule("kafka.group.deleted", (("1.1", "INFO"),)),
-    "SimpleGroupCreated": Rule("kafka.group.simple_group_created", NOT_WRITTEN, (("4.0", "INFO"),)),
-    "OffsetsExpired": Rule("kafka.offsets.expired", java_message="kafka.runtime.expired"),
+RULES: Mapping[str, AnnouncedMessage] = {
+    "RebalanceStarted": AnnouncedMessage("kafka.group.rebalance_started"),
+    "GenerationStarted": AnnouncedMessage("kafka.group.generation_started"),
+    "AssignmentReceived": AnnouncedMessage("kafka.group.assignment_received"),
+    "EmptyAssignmentSent": AnnouncedMessage("kafka.group.empty_assignment_sent", (("2.5", "WARN"),), (("3.7", "WARN"),)),
+    "EmptyAssignmentsSet": AnnouncedMessage("kafka.group.empty_assignments_set", (("2.5", "WARN"),), (("3.7", "WARN"),)),
+    "GroupEmptied": AnnouncedMessage("kafka.group.emptied"),
+    "MemberFailed": AnnouncedMessage("kafka.group.member_failed"),
+    "MemberLeft": AnnouncedMessage("kafka.group.member_left", (("0.11", "DEBUG"), ("2.2", "INFO"))),
+    "MembersNotRejoined": AnnouncedMessage("kafka.group.members_not_rejoined", (("2.7", "INFO"),)),
+    "NoMemberRejoined": AnnouncedMessage("kafka.group.no_member_rejoined", (("2.3", "ERROR"),), (("3.7", "ERROR"),)),
+    "SyncMissing": AnnouncedMessage("kafka.group.sync_missing", (("2.8.1", "DEBUG"),), (("3.7", "DEBUG"),)),
+    "MemberIdHandedOut": AnnouncedMessage("kafka.group.member_id_handed_out", (("2.4", "DEBUG"), ("3.0", "INFO"))),
+    "MemberAdded": AnnouncedMessage("kafka.group.member_added", (("2.4", "DEBUG"), ("2.5", "INFO"))),
+    "PendingMemberJoined": AnnouncedMessage("kafka.group.pending_member_joined", (("2.5", "DEBUG"),), (("3.7", "DEBUG"), ("4.0", "INFO"))),
+    "PendingMemberLeft": AnnouncedMessage("kafka.group.pending_member_left", SINCE_2_2),
+    "PendingMemberExpired": AnnouncedMessage("kafka.group.pending_member_expired", SINCE_2_2),
+    "StaticMemberReplaced": AnnouncedMessage("kafka.group.static_member_replaced", SINCE_2_3),
+    "StaticMemberKept": AnnouncedMessage("kafka.group.static_member_kept", SINCE_2_3),
+    "StaticMemberFenced": AnnouncedMessage("kafka.group.static_member_fenced", (("2.3", "ERROR"), ("3.0", "INFO"))),
+    "LeaderReplaced": AnnouncedMessage("kafka.group.leader_replaced", SINCE_2_3),
+    "MemberLoaded": AnnouncedMessage("kafka.group.member_loaded", (("2.8", "INFO"),), NOT_WRITTEN),
+    "GroupLoaded": AnnouncedMessage("kafka.group.loaded"),
+    "GroupUnloaded": AnnouncedMessage("kafka.group.unloaded", java=(("3.8", "INFO"),)),
+    "ModernMemberJoined": AnnouncedMessage("kafka.modern.member_joined", NOT_WRITTEN),
+    "ModernMemberLeft": AnnouncedMessage("kafka.modern.member_left", NOT_WRITTEN),
+    "ModernMemberFenced": AnnouncedMessage("kafka.modern.member_fenced", NOT_WRITTEN),
+    "ModernMemberRefused": AnnouncedMessage("kafka.modern.static_member_refused", NOT_WRITTEN),
+    "ModernMemberIdHandedOut": AnnouncedMessage("kafka.modern.member_id_handed_out", NOT_WRITTEN),
+    "ModernMemberMoved": AnnouncedMessage("kafka.modern.member_moved", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "ModernSubscriptionChanged": AnnouncedMessage("kafka.modern.subscription_changed", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "SubscriptionMetadataChanged": AnnouncedMessage("kafka.modern.metadata_changed", NOT_WRITTEN, HIDDEN_SINCE_4_0),
+    "GroupEpochBumped": AnnouncedMessage("kafka.modern.epoch_bumped", NOT_WRITTEN),
+    "TargetComputed": AnnouncedMessage("kafka.modern.target_computed", NOT_WRITTEN),
+    "GroupConverted": AnnouncedMessage("kafka.modern.converted", NOT_WRITTEN, (("4.0", "INFO"),)),
+    "GroupConversionRefused": AnnouncedMessage("kafka.modern.conversion_refused", NOT_WRITTEN, (("3.8", "INFO"),)),
+    "GroupDied": AnnouncedMessage("kafka.group.died", java=NOT_WRITTEN),
+    "GroupsDeleted": AnnouncedMessage("kafka.group.deleted", (("1.1", "INFO"),)),
+    "SimpleGroupCreated": AnnouncedMessage("kafka.group.simple_group_created", NOT_WRITTEN, (("4.0", "INFO"),)),
+    "OffsetsExpired": AnnouncedMessage("kafka.offsets.expired", java_message="kafka.runtime.expired"),
 }
 
 NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
@@ -140,29 +140,31 @@ def announce(policy: Policy, change: LoggedChange, node: int, partition: int) ->
 
 
 MODERN = "kafka.modern."
-INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], Rule], ...]] = {
+INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], AnnouncedMessage], ...]] = {
     "GroupStoreFailed": (
-        ({"_what": "empty"}, Rule("kafka.group.empty_write_failed", (("0.11", "WARN"),), (("3.7", "WARN"),))),
-        ({"_what": "new"}, Rule("kafka.group.empty_write_failed", NOT_WRITTEN, (("3.7", "WARN"),))),
-        ({"_what": "static"}, Rule("kafka.group.static_member_not_stored", (("2.6", "WARN"),), (("3.7", "WARN"),))),
-        ({"_told": Error.UNKNOWN_SERVER_ERROR.value}, Rule("kafka.group.append_failed", (("1.0", "ERROR"),), NOT_WRITTEN)),
+        ({"_what": "empty"}, AnnouncedMessage("kafka.group.empty_write_failed", (("0.11", "WARN"),), (("3.7", "WARN"),))),
+        ({"_what": "new"}, AnnouncedMessage("kafka.group.empty_write_failed", NOT_WRITTEN, (("3.7", "WARN"),))),
+        ({"_what": "static"}, AnnouncedMessage("kafka.group.static_member_not_stored", (("2.6", "WARN"),), (("3.7", "WARN"),))),
+        ({"_told": Error.UNKNOWN_SERVER_ERROR.value}, AnnouncedMessage("kafka.group.append_failed", (("1.0", "ERROR"),), NOT_WRITTEN)),
     ),
-    "ModernMemberJoined": (({"rejoined": True}, Rule(f"{MODERN}static_member_rejoined", NOT_WRITTEN)),),
-    "ModernMemberLeft": (({"temporarily": True}, Rule(f"{MODERN}static_member_left_for_a_while", NOT_WRITTEN)),),
-    "ModernMemberRefused": (({"why": "fenced"}, Rule(f"{MODERN}static_member_fenced", NOT_WRITTEN)),),
+    "ModernMemberJoined": (({"rejoined": True}, AnnouncedMessage(f"{MODERN}static_member_rejoined", NOT_WRITTEN)),),
+    "ModernMemberLeft": (({"temporarily": True}, AnnouncedMessage(f"{MODERN}static_member_left_for_a_while", NOT_WRITTEN)),),
+    "ModernMemberRefused": (({"why": "fenced"}, AnnouncedMessage(f"{MODERN}static_member_fenced", NOT_WRITTEN)),),
     "CoordinatorNote": tuple(
         ({"_note": note}, rule)
         for note, rule in {
-            "leader_not_replaced": Rule("kafka.group.leader_not_replaced", SINCE_2_3),
-            "late_heartbeat_timer": Rule("kafka.group.late_heartbeat_timer", SINCE_2_2, NOT_WRITTEN),
-            "late_session_timer": Rule("kafka.group.late_session_timer", NOT_WRITTEN, (("3.7", "DEBUG"),)),
-            "load_ignored": Rule("kafka.offsets.load_repeated", (("2.8.1", "INFO"),), java_message="kafka.runtime.load_ignored"),
-            "unload_ignored": Rule(
+            "leader_not_replaced": AnnouncedMessage("kafka.group.leader_not_replaced", SINCE_2_3),
+            "late_heartbeat_timer": AnnouncedMessage("kafka.group.late_heartbeat_timer", SINCE_2_2, NOT_WRITTEN),
+            "late_session_timer": AnnouncedMessage("kafka.group.late_session_timer", NOT_WRITTEN, (("3.7", "DEBUG"),)),
+            "load_ignored": AnnouncedMessage(
+                "kafka.offsets.load_repeated", (("2.8.1", "INFO"),), java_message="kafka.runtime.load_ignored"
+            ),
+            "unload_ignored": AnnouncedMessage(
                 "kafka.offsets.unload_repeated", (("2.8.1", "INFO"),), (("3.9", "INFO"),), "kafka.runtime.unload_ignored"
             ),
-            "write_failed": Rule("kafka.runtime.write_failed", NOT_WRITTEN, (("3.8", "ERROR"),)),
-            "timer_rescheduled": Rule("kafka.runtime.timer_rescheduled", NOT_WRITTEN),
-            "topics_scanned": Rule(f"{MODERN}topics_scanned", NOT_WRITTEN, (("4.0", "INFO"),)),
+            "write_failed": AnnouncedMessage("kafka.runtime.write_failed", NOT_WRITTEN, (("3.8", "ERROR"),)),
+            "timer_rescheduled": AnnouncedMessage("kafka.runtime.timer_rescheduled", NOT_WRITTEN),
+            "topics_scanned": AnnouncedMessage(f"{MODERN}topics_scanned", NOT_WRITTEN, (("4.0", "INFO"),)),
         }.items()
     ),
 }

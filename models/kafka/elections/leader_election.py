@@ -35,7 +35,7 @@ def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: f
     """
     current = elections.LeaderAndIsr(-1, 0, isr)
     outcome = elections.elect(
-        elections.ElectionReason.OFFLINE, elections.Replicas(replicas), elections.Brokers(alive), current, unclean_enabled=is_unclean
+        elections.ElectionReason.OFFLINE, elections.Replicas(replicas), elections.BrokerLiveness(alive), current, unclean_enabled=is_unclean
     )
     return (-1, isr) if outcome.leadership is None else (outcome.leadership.leader, outcome.leadership.isr)
 

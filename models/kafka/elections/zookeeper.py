@@ -36,7 +36,7 @@ class LeaderAndIsr:
 
 
 @dataclass(frozen=True, slots=True)
-class Brokers:
+class BrokerLiveness:
     """Brokers as seen by the controller.
 
     Brokers in a controlled shutdown still run.
@@ -118,7 +118,7 @@ def _first(replicas: Sequence[int], wanted: Callable[[int], bool]) -> int | None
 
 
 def elect(
-    strategy: ElectionReason, replicas: Replicas, brokers: Brokers, current: LeaderAndIsr | None, *, unclean_enabled: bool = False
+    strategy: ElectionReason, replicas: Replicas, brokers: BrokerLiveness, current: LeaderAndIsr | None, *, unclean_enabled: bool = False
 ) -> LeaderChoice:
     """Elect a leader by `strategy`.
 
@@ -131,7 +131,7 @@ def elect(
     return LeaderChoice(current.passed_to(leader, _isr(strategy, brokers, current.isr, leader)), decision)
 
 
-def _candidates(strategy: ElectionReason, replicas: Replicas, brokers: Brokers) -> tuple[int, ...]:
+def _candidates(strategy: ElectionReason, replicas: Replicas, brokers: BrokerLiveness) -> tuple[int, ...]:
     match strategy:
         case ElectionReason.OFFLINE:
             return tuple(replica for replica in replicas.all if replica in brokers.online)
@@ -143,7 +143,7 @@ def _candidates(strategy: ElectionReason, replicas: Replicas, brokers: Brokers) 
             return replicas.all
 
 
-def _leader(strategy: ElectionReason, replicas: Replicas, brokers: Brokers, isr: Sequence[int], unclean_enabled: bool) -> int | None:
+def _leader(strategy: ElectionReason, replicas: Replicas, brokers: BrokerLiveness, isr: Sequence[int], unclean_enabled: bool) -> int | None:
     match strategy:
         case ElectionReason.OFFLINE:
             return offline_leader(replicas.all, isr, brokers.online, unclean_enabled=unclean_enabled)
@@ -155,7 +155,7 @@ def _leader(strategy: ElectionReason, replicas: Replicas, brokers: Brokers, isr:
             return controlled_shutdown_leader(replicas.all, isr, brokers.running, brokers.shutting_down)
 
 
-def _isr(strategy: ElectionReason, brokers: Brokers, isr: tuple[int, ...], leader: int) -> tuple[int, ...]:
+def _isr(strategy: ElectionReason, brokers: BrokerLiveness, isr: tuple[int, ...], leader: int) -> tuple[int, ...]:
     match strategy:
         case ElectionReason.OFFLINE if leader not in isr:
             return (leader,)  # an unclean leader can't trust the former ISR

@@ -15,7 +15,7 @@ from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.offset_expiry import expiration
 from models.kafka.observations.client_clocks import Skews
-from models.kafka.reconstruction.classic_log import INFERRING, CoordinatorRelocation, StateTransition, UnexpectedLine
+from models.kafka.reconstruction.classic_log import INFERRING, CoordinatorRelocation, ObservedTransition, UnexpectedLine
 from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
 from models.times import in_order, seconds
 from models.units import US_PER_SECOND
@@ -36,7 +36,7 @@ class TransitionRows:
         self._written[kind] += 1
         return make_id(kind, self.cluster, self.group, *parts, number)
 
-    def transitions(self, changes: Iterable[StateTransition]) -> Iterator[GroupTransition]:
+    def transitions(self, changes: Iterable[ObservedTransition]) -> Iterator[GroupTransition]:
         """Steps of the group's state."""
         for change in changes:
             inferred = change.inferred or change.event.witness in INFERRING

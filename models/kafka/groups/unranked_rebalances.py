@@ -17,7 +17,7 @@ from models.kafka.reconstruction.inferred_windows import adopt
 from models.kafka.reconstruction.request_windows import RequestWindows
 
 
-class Due(NamedTuple):
+class NextRanking(NamedTuple):
     """When the next rebalance is ranked, and whether it is an epoch."""
 
     at: int
@@ -68,13 +68,13 @@ class UnrankedRebalances:
         """Whether more wait than a group may hold."""
         return len(self.classic.windows) - self.ranked_count > bounds.UNRANKED_WINDOWS_MAX
 
-    def next_due(self) -> Due | None:
+    def next_due(self) -> NextRanking | None:
         """When the next rebalance that has ended is due."""
         window, epoch_over = self.oldest_ended, self.modern.over_at()
         due_at = (window.ended_at or 0) + bounds.ALLOWED_LATENESS_US + 1 if window is not None else None
         if epoch_over is not None and (due_at is None or epoch_over + bounds.ALLOWED_LATENESS_US < due_at):
-            return Due(epoch_over + bounds.ALLOWED_LATENESS_US + 1, is_epoch=True)
-        return None if due_at is None else Due(due_at, is_epoch=False)
+            return NextRanking(epoch_over + bounds.ALLOWED_LATENESS_US + 1, is_epoch=True)
+        return None if due_at is None else NextRanking(due_at, is_epoch=False)
 
     def take_windows(self, until: int) -> bool:
         """Adopt windows of members' logs that coordinators can't show any more."""

@@ -13,7 +13,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.libraries import default_timeouts
-from models.kafka.observations.roster import Member
+from models.kafka.observations.roster import RosterMember
 from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.tolerances import (
     CONNECT_DELAY_US,
@@ -318,7 +318,7 @@ def max_poll_interval_ms(context: RebalanceContext, action: MemberAction | None,
     return timeout_ms or _configured(context, actor, "max_poll_interval_ms") or context.facts.rebalance_timeout_ms
 
 
-def _nearest_first(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> list[Member]:
+def _nearest_first(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> list[RosterMember]:
     """The member itself, then others of its group.
 
     Members of a group usually have the same configuration.

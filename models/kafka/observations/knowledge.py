@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import ActionKind, MemberAction, handled_at
 from models.kafka.observations.libraries import known_library, library_of
-from models.kafka.observations.roster import Member, Roster, owner_in_member_id
+from models.kafka.observations.roster import Roster, RosterMember, owner_in_member_id
 from models.tolerances import whole
 from models.units import US_PER_MS
 
@@ -92,7 +92,7 @@ class GroupKnowledge:
         for generation in [generation for generation in self.leaders if generation < before]:
             del self.leaders[generation]
 
-    def forget(self, members: Iterable[Member], clients: set[str], before: int) -> None:
+    def forget(self, members: Iterable[RosterMember], clients: set[str], before: int) -> None:
         """Discard knowledge about these members, clients in no generation, and old late polls.
 
         `before` is in microseconds.

@@ -13,7 +13,7 @@ from models.kafka.observations.roster import Roster, owner_in_member_id
 
 
 @dataclass(slots=True)
-class Author:
+class LogAuthor:
     """The member that a log named last, and those before it."""
 
     member_id: str
@@ -35,7 +35,7 @@ class Author:
 class LogAuthors:
     """Clients of one group by the log that they write."""
 
-    _authors: dict[str, Author] = field(default_factory=dict)
+    _authors: dict[str, LogAuthor] = field(default_factory=dict)
 
     def name(self, event: Event, roster: Roster) -> Event:
         """The event with its client, where its log is of one client."""
@@ -43,7 +43,7 @@ class LogAuthors:
             return event
         log = log_of(event.place.file)
         if event.member_id:
-            self._authors.setdefault(log, Author(event.member_id)).note(event.member_id)
+            self._authors.setdefault(log, LogAuthor(event.member_id)).note(event.member_id)
         author = self._authors.get(log)
         if author is None or author.is_shared:
             return event

@@ -30,7 +30,7 @@ Other members wait for the partitions that it revokes.
 
 
 @dataclass(slots=True)
-class Span:
+class ReconciliationSpan:
     """Reconciliation of one member.
 
     `ended` is None while it lasts.
@@ -51,10 +51,10 @@ class Span:
 class Reconciliations:
     """Reconciliations of all members with logs of their own."""
 
-    spans: list[Span] = field(default_factory=list)
+    spans: list[ReconciliationSpan] = field(default_factory=list)
     """Ordered by start."""
     witnessed: set[str] = field(default_factory=set)
-    _under_way: dict[str, Span] = field(default_factory=dict)
+    _under_way: dict[str, ReconciliationSpan] = field(default_factory=dict)
 
     def feed(self, event: Event) -> None:
         """Process a member's change of state."""
@@ -63,17 +63,17 @@ class Reconciliations:
             return
         self.witnessed.add(member_id)
         if event.name == REJOINED:
-            insort(self.spans, Span(member_id, event.client_id, at, at), key=_began)
+            insort(self.spans, ReconciliationSpan(member_id, event.client_id, at, at), key=_began)
         elif state == RECONCILING:
             if member_id not in self._under_way:
-                self._under_way[member_id] = Span(member_id, event.client_id, at)
+                self._under_way[member_id] = ReconciliationSpan(member_id, event.client_id, at)
                 insort(self.spans, self._under_way[member_id], key=_began)
         elif state == STABLE and member_id in self._under_way:
             self._under_way.pop(member_id).ended = at
         elif state not in {STABLE, "ACKNOWLEDGING"}:
             self._under_way.pop(member_id, None)
 
-    def within(self, began: int, until: int) -> list[Span]:
+    def within(self, began: int, until: int) -> list[ReconciliationSpan]:
         """Reconciliations that began in the half-open interval [began, until)."""
         return self.spans[bisect_left(self.spans, began, key=_began) : bisect_left(self.spans, until, key=_began)]
 
@@ -91,11 +91,11 @@ class Reconciliations:
         self._under_way.pop(member_id, None)
 
 
-def _began(span: Span) -> int:
+def _began(span: ReconciliationSpan) -> int:
     return span.began
 
 
-def reached_at(spans: Iterable[Span], members: Iterable[str], witnessed: set[str]) -> int | None:
+def reached_at(spans: Iterable[ReconciliationSpan], members: Iterable[str], witnessed: set[str]) -> int | None:
     """Time at which the last member was reconciled.
 
     None if a member's log is missing, or if one never finished.
@@ -107,9 +107,9 @@ def reached_at(spans: Iterable[Span], members: Iterable[str], witnessed: set[str
     return max(arrived) if len(arrived) == len(ends) else None
 
 
-def slow_members(spans: Iterable[Span], roster: Roster) -> list[Person]:
+def slow_members(spans: Iterable[ReconciliationSpan], roster: Roster) -> list[Person]:
     """The member that took clearly longer than every other one."""
-    slowest: dict[str, Span] = {}
+    slowest: dict[str, ReconciliationSpan] = {}
     for span in spans:
         if span.member_id not in slowest or span.lasted > slowest[span.member_id].lasted:
             slowest[span.member_id] = span

@@ -38,7 +38,7 @@ def owner_in_member_id(member_id: str) -> str | None:
 
 
 @dataclass(slots=True)
-class Member:
+class RosterMember:
     """A member id and facts about its owner.
 
     Times are microseconds.
@@ -74,7 +74,7 @@ class ClientLog:
 class Roster:
     """All member ids seen in a group."""
 
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, RosterMember] = field(default_factory=dict)
     _current: dict[str, str] = field(default_factory=dict)  # client id -> its latest member id
     _instances: dict[str, str] = field(default_factory=dict)  # instance id -> client id
     logs: dict[str, ClientLog] = field(default_factory=dict)  # client id -> its own log, the latest
@@ -89,11 +89,11 @@ class Roster:
         host: str | None = None,
         session_timeout_ms: int | None = None,
         rebalance_timeout_ms: int | None = None,
-    ) -> Member:
+    ) -> RosterMember:
         """Record a line's facts about a member."""
         member = self.members.get(member_id)
         if member is None:
-            member = self.members[member_id] = Member(member_id, first_seen_at=at)
+            member = self.members[member_id] = RosterMember(member_id, first_seen_at=at)
         member.client_id = client_id or member.client_id
         member.instance_id = instance_id or member.instance_id
         member.host = host or member.host
@@ -116,7 +116,7 @@ class Roster:
         if known is None or (not is_host and not is_shared and (known.file, known.library) != (file, library)):
             self.logs[client_id] = ClientLog(file, library)
 
-    def inactive_since(self, before: int, named: Container[str | None]) -> list[Member]:
+    def inactive_since(self, before: int, named: Container[str | None]) -> list[RosterMember]:
         """Members that ended or were silent for long before a time.
 
         Those in `named`, which open rebalances still need, are excluded.
@@ -128,7 +128,7 @@ class Roster:
             if member.member_id not in named and (member.last_seen_at or 0) < before - _kept_for(member, member.member_id in latest)
         ]
 
-    def forget(self, members: Iterable[Member]) -> set[str]:
+    def forget(self, members: Iterable[RosterMember]) -> set[str]:
         """Discard members; return the clients that were discarded with them.
 
         A later line about one of them creates a new member.
@@ -181,7 +181,7 @@ class Roster:
         return Person(member_id, client, instance, member.host if member else None, reason, is_first)
 
 
-def _kept_for(member: Member, is_latest: bool) -> int:
+def _kept_for(member: RosterMember, is_latest: bool) -> int:
     """Time for which a member is kept after its last line.
 
     Lines with only a client id refer to the client's latest member, which is kept longer.

@@ -32,7 +32,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ClusterLayout:
     """Partitions and brokers of a cluster at the end of the logs."""
 
     cluster: str
@@ -53,7 +53,7 @@ class PartitionAtRisk:
     target: Nodes
 
 
-def layout_of(cluster: str, stage: PartitionStage) -> Layout:
+def layout_of(cluster: str, stage: PartitionStage) -> ClusterLayout:
     """Layout of a cluster after the last event."""
     placements = [
         Placement(lifetime.topic, lifetime.partition, lifetime.candidates, lifetime.isr, lifetime.leader, bool(lifetime.replicas))
@@ -62,14 +62,14 @@ def layout_of(cluster: str, stage: PartitionStage) -> Layout:
     ]
     known = {node for placement in placements for node in placement.replicas} | stage.brokers.working()
     gone = stage.brokers.down()
-    return Layout(cluster, placements, _sorted(known - gone), _sorted(gone))
+    return ClusterLayout(cluster, placements, _sorted(known - gone), _sorted(gone))
 
 
 def _sorted(nodes: Iterable[str]) -> Nodes:
     return tuple(sorted(nodes, key=lambda node: (len(node), node)))
 
 
-def placement_rows(layout: Layout) -> list[PartitionPlacement]:
+def placement_rows(layout: ClusterLayout) -> list[PartitionPlacement]:
     """Rows of a layout's partitions."""
     return [
         PartitionPlacement(
@@ -87,7 +87,7 @@ def placement_rows(layout: Layout) -> list[PartitionPlacement]:
     ]
 
 
-def broker_rows(layout: Layout) -> list[Broker]:
+def broker_rows(layout: ClusterLayout) -> list[Broker]:
     """Rows of a layout's brokers."""
     replica_counts = Counter(node for placement in layout.placements for node in placement.replicas)
     led = Counter(placement.leader for placement in layout.placements)
@@ -99,7 +99,7 @@ def broker_rows(layout: Layout) -> list[Broker]:
     ]
 
 
-def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broker]) -> list[Layout]:
+def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broker]) -> list[ClusterLayout]:
     """Layouts from rows: the inverse of `placement_rows` and `broker_rows`."""
     nodes: dict[str, dict[bool, list[str]]] = {}
     for broker in brokers:
@@ -110,7 +110,7 @@ def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broke
         placement = Placement(row.topic, row.partition, tuple(row.replicas), isr, row.leader, row.replicas_known)
         placed.setdefault(row.cluster, []).append(placement)
     return [
-        Layout(
+        ClusterLayout(
             cluster,
             sorted(placed[cluster], key=lambda placement: (placement.topic, placement.partition)),
             _sorted(nodes.get(cluster, {}).get(True, ())),
@@ -120,7 +120,7 @@ def layouts_of(placements: Iterable[PartitionPlacement], brokers: Iterable[Broke
     ]
 
 
-def exposed_by(layout: Layout, broker: str) -> list[PartitionAtRisk]:
+def exposed_by(layout: ClusterLayout, broker: str) -> list[PartitionAtRisk]:
     """Partitions without a candidate for leader if a broker stops.
 
     Partitions that have no leader already are excluded.

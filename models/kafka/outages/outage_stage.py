@@ -19,7 +19,7 @@ from models.incidents.headline_facts import HeadlineFacts
 from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
-from models.kafka.outages.broker_loss import Layout, broker_rows, layout_of, placement_rows
+from models.kafka.outages.broker_loss import ClusterLayout, broker_rows, layout_of, placement_rows
 from models.kafka.outages.directory_incidents import directory_incident, explain_failure
 from models.kafka.outages.full_disks import full_disk_incidents
 from models.kafka.outages.leader_moves import leader_moves
@@ -93,7 +93,7 @@ class Outages:
     broker_outages: list[BrokerOutage] = field(default_factory=list)
     incidents: list[Incident[HeadlineFacts]] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
-    layout: Layout | None = None
+    layout: ClusterLayout | None = None
     row_count: int = 0
     """Number of rows taken from others."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness, int_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction.classic_states import Group, move
+from models.kafka.reconstruction.classic_states import LoggedGroup, move
 from models.times import first_known
 
 
@@ -82,7 +82,7 @@ class RebalanceWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class StateTransition:
+class ObservedTransition:
     """A step of the group's state with the event that shows it."""
 
     before: State | None
@@ -140,10 +140,10 @@ class ClassicReplay:
     """Replays one group. Feed events in order; read `windows`, `changes` and `findings`."""
 
     roster: Roster
-    group: Group = field(default_factory=Group)
+    group: LoggedGroup = field(default_factory=LoggedGroup)
     node: str | None = None
     windows: list[RebalanceWindow] = field(default_factory=list)
-    changes: list[StateTransition] = field(default_factory=list)
+    changes: list[ObservedTransition] = field(default_factory=list)
     findings: list[UnexpectedLine] = field(default_factory=list)
     moves: list[CoordinatorRelocation] = field(default_factory=list)
     empty_since: Event | None = None
@@ -206,7 +206,7 @@ class ClassicReplay:
         self.group.member_count = member_count
         for step in steps:
             leader = None if step.inferred else self.group.leader
-            self.changes.append(StateTransition(step.before, step.after, step.inferred, event, generation, member_count, leader))
+            self.changes.append(ObservedTransition(step.before, step.after, step.inferred, event, generation, member_count, leader))
         return len(steps) if event.witness in INFERRING else sum(step.inferred for step in steps)
 
     def _close(self, window: RebalanceWindow, outcome: str, event: Event) -> None:
@@ -217,7 +217,7 @@ class ClassicReplay:
         if outcome == "coordinator_lost" and self.group.state is not window.state_before:
             # What was not finished is not in the offsets topic: the next coordinator finds the group in its former state.
             if window.state_before is not None:
-                lost = StateTransition(
+                lost = ObservedTransition(
                     self.group.state, window.state_before, True, event, window.generation_before, None, None, was_taken_back=True
                 )
                 self.changes.append(lost)
@@ -410,7 +410,7 @@ class ClassicReplay:
         after = State.STABLE if had_members else State.EMPTY
         self.group.member_count = members if members is not None or is_older else self.group.member_count
         if self.group.state is not after:
-            self.changes.append(StateTransition(self.group.state, after, False, event, self.group.generation, members, None))
+            self.changes.append(ObservedTransition(self.group.state, after, False, event, self.group.generation, members, None))
             self.group.state = after
 
     def _member_loaded(self, event: Event) -> None:
@@ -475,7 +475,7 @@ class ClassicReplay:
         state = text_field(event, "state")
         if self.group.state is None and state in set(State):
             self.group.state = State(state)
-            self.changes.append(StateTransition(None, State(state), True, event, self.group.generation, None, None))
+            self.changes.append(ObservedTransition(None, State(state), True, event, self.group.generation, None, None))
 
 
 _HANDLERS: dict[str, Callable[[ClassicReplay, Event], None]] = {

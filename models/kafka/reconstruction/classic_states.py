@@ -35,7 +35,7 @@ class StateStep:
 
 
 @dataclass(slots=True)
-class Group:
+class LoggedGroup:
     """A classic group by its coordinator: state and generation, if known."""
 
     state: State | None = None
@@ -44,7 +44,7 @@ class Group:
     member_count: int | None = None
 
 
-def move(group: Group, after: State) -> list[StateStep]:
+def move(group: LoggedGroup, after: State) -> list[StateStep]:
     """Put the group into `after` and return the steps taken.
 
     Unseen ones come first and are marked as inferred.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from models.causes import Cause
 from models.events import Event, Witness, text_field
 from models.kafka.observations.reconciliation import REJOINED, Reconciliations, reached_at, slow_members
-from models.kafka.observations.roster import Member, Roster
+from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
 from models.kafka.reconstruction.epoch_windows import (
     GONE,
@@ -469,7 +469,7 @@ class ModernReplay:
         before, window = self.windows[self.reported - 1].members if self.reported else frozenset[str](), self.windows[self.reported]
         return (before - window.went) | window.came
 
-    def forget(self, members: Iterable[Member]) -> None:
+    def forget(self, members: Iterable[RosterMember]) -> None:
         """Drop members that no later row names."""
         for member in members:
             self._last_joined.pop(member.member_id, None)

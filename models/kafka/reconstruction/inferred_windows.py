@@ -10,7 +10,7 @@ from types import MappingProxyType
 from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow, StateTransition, UnexpectedLine
+from models.kafka.reconstruction.classic_log import ClassicReplay, ObservedTransition, RebalanceWindow, UnexpectedLine
 from models.kafka.reconstruction.client_windows import ClientWindow
 from models.tolerances import whole
 from models.units import FOREVER
@@ -52,7 +52,7 @@ def adopt(replay: ClassicReplay, client_window: ClientWindow, ranked: int) -> No
         replay.findings.append(UnexpectedLine(expected, seen, window.joined))
 
 
-def _insert(changes: list[StateTransition], steps: list[StateTransition]) -> None:
+def _insert(changes: list[ObservedTransition], steps: list[ObservedTransition]) -> None:
     """Insert steps together, so that the chain of states holds."""
     if not steps:
         return
@@ -123,7 +123,7 @@ def _end_before(replay: ClassicReplay, before: RebalanceWindow, client_window: C
         before.outcome, before.ended, before.ended_at = "stable", replace(joined, name="AssignmentReceived"), joined.time_us
         if replay.changes and replay.changes[-1].after is State.COMPLETING_REBALANCE:
             before.inferred_steps += 1
-            step = StateTransition(
+            step = ObservedTransition(
                 State.COMPLETING_REBALANCE, State.STABLE, True, before.ended, before.generation_after, before.members_after, None
             )
             replay.changes.append(step)
@@ -147,11 +147,11 @@ def _state_before(replay: ClassicReplay, client_window: ClientWindow, before: Re
     return _ENDS.get(before.outcome, State.COMPLETING_REBALANCE)
 
 
-def _inferred_steps(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[StateTransition]:
+def _inferred_steps(window: RebalanceWindow, client_window: ClientWindow) -> Iterator[ObservedTransition]:
     """Fill in what only the window shows; the steps that follow."""
     state, generation, count = window.state_before, client_window.generation, client_window.member_count
     if window.witness is Witness.CLIENT and window.started is not None:
-        yield StateTransition(state, State.PREPARING_REBALANCE, True, window.started, window.generation_before, None, None)
+        yield ObservedTransition(state, State.PREPARING_REBALANCE, True, window.started, window.generation_before, None, None)
     state = State.PREPARING_REBALANCE
     if client_window.joined is not None and window.joined is None:
         name = "GroupEmptied" if client_window.outcome == "empty" else "GenerationStarted"
@@ -159,7 +159,7 @@ def _inferred_steps(window: RebalanceWindow, client_window: ClientWindow) -> Ite
         window.generation_after = generation if client_window.outcome != "empty" else None  # no line names that of an empty group
         window.members_after = count if window.members_after is None else window.members_after
         if client_window.outcome != "empty":
-            yield StateTransition(state, State.COMPLETING_REBALANCE, True, window.joined, generation, count, None)
+            yield ObservedTransition(state, State.COMPLETING_REBALANCE, True, window.joined, generation, count, None)
     if window.joined is not None and client_window.outcome != "empty":
         state = State.COMPLETING_REBALANCE
     window.outcome = client_window.outcome
@@ -168,10 +168,10 @@ def _inferred_steps(window: RebalanceWindow, client_window: ClientWindow) -> Ite
             "AssignmentReceived" if client_window.outcome == "stable" else "GroupEmptied", client_window.ended, generation
         )
         window.ended_at = window.ended.time_us
-        yield StateTransition(state, _ENDS[client_window.outcome], True, window.ended, generation, count, None)
+        yield ObservedTransition(state, _ENDS[client_window.outcome], True, window.ended, generation, count, None)
 
 
-def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[StateTransition], generation: int | None) -> None:
+def _follow(replay: ClassicReplay, window: RebalanceWindow, steps: list[ObservedTransition], generation: int | None) -> None:
     """Continue the group's states from the window's end.
 
     A load of the group may have changed its state since the window before; the chain of states goes on from there.

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from models.events import Event, text_field
-from models.kafka.observations.reconciliation import STABLE, Span, slow_members
+from models.kafka.observations.reconciliation import STABLE, ReconciliationSpan, slow_members
 from models.kafka.observations.roster import Roster
 from models.rows import Person
 
@@ -64,10 +64,10 @@ class MemberSteps:
 
     def blockers(self, began: int, until: int, roster: Roster) -> list[Person]:
         """The member that revoked clearly later than all others."""
-        spans: dict[str, Span] = {}
+        spans: dict[str, ReconciliationSpan] = {}
         for step in self._within(began, until):
             if step.must_revoke:
-                spans.setdefault(step.member_id, Span(step.member_id, roster.client_of(step.member_id), step.at))
+                spans.setdefault(step.member_id, ReconciliationSpan(step.member_id, roster.client_of(step.member_id), step.at))
             elif (span := spans.get(step.member_id)) is not None and span.ended is None:
                 span.ended = step.at
         return slow_members(spans.values(), roster)

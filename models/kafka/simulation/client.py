@@ -25,7 +25,7 @@ COORDINATOR_ID = 2**31 - 1
 GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
 
 
-class Phase(Enum):
+class ClientPhase(Enum):
     """Progress of a client in its group (MemberState)."""
 
     STOPPED = "stopped"
@@ -45,7 +45,7 @@ class Client(ABC):
     name: str
     instance: str | None = None
     topics: tuple[str, ...] = ()
-    phase: Phase = Phase.STOPPED
+    phase: ClientPhase = ClientPhase.STOPPED
     member: str = ""
     generation: int = -1
     """Generation, or member epoch in the consumer protocol."""
@@ -64,14 +64,14 @@ class Client(ABC):
     @property
     def runs(self) -> bool:
         """Whether its process is running."""
-        return self.phase is not Phase.STOPPED
+        return self.phase is not ClientPhase.STOPPED
 
     # -- faults and commands -----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the process."""
         self.life += 1
-        self.phase, self.member, self.generation, self.node, self.owned = Phase.UNJOINED, "", -1, None, ()
+        self.phase, self.member, self.generation, self.node, self.owned = ClientPhase.UNJOINED, "", -1, None, ()
         self.busy_until_ms = self.paused_until_ms = self.cut_until_ms = 0
         self.act = None
         self._poll_planned = False
@@ -83,7 +83,7 @@ class Client(ABC):
         """Kill the process without notice; responses to it are dropped."""
         self.life += 1
         self.attempt += 1
-        self.phase = Phase.STOPPED
+        self.phase = ClientPhase.STOPPED
 
     @abstractmethod
     def close(self) -> None:

@@ -10,7 +10,7 @@ from models.kafka.cluster.facts import partition_for
 from models.kafka.coordinator.announcements import announce
 from models.kafka.coordinator.classic.coordinator import Coordinator
 from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
-from models.kafka.coordinator.consumer.settings import Migration
+from models.kafka.coordinator.consumer.settings import MigrationPolicy
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request
@@ -113,7 +113,7 @@ class Cluster:
             session_ms=scenario.consumer_session_ms,
             heartbeat_interval_ms=scenario.consumer_heartbeat_ms,
             max_size=scenario.max_size,
-            migration=Migration(scenario.migration),
+            migration=MigrationPolicy(scenario.migration),
             topics=self.topics,
         )
         return BothCoordinator(self.policy, settings, modern, make_modern_id=self.world.short_uuid, **options)

@@ -18,7 +18,7 @@ from models.kafka.coordinator.protocol.responses import JoinedMember, JoinRespon
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.assignment import cooperative_sticky_assignment, range_assignment
-from models.kafka.simulation.client import GONE, RETRY_MS, Client, Phase, names
+from models.kafka.simulation.client import GONE, RETRY_MS, Client, ClientPhase, names
 from models.kafka.simulation.scenario import COOPERATIVE
 
 POLL_TIMED_OUT = (
@@ -84,23 +84,23 @@ class Consumer(Client):
 
     def see_new_partitions(self) -> None:
         """Notice added partitions; only the leader rejoins."""
-        if self._leads and self.phase is Phase.STABLE and self._assigned_topics != self.cluster.topics:
+        if self._leads and self.phase is ClientPhase.STABLE and self._assigned_topics != self.cluster.topics:
             self._rejoin("cached metadata has changed", "metadata_change")
 
     # -- polling -----------------------------------------------------------------------------------------------
 
     def _polled(self) -> None:
-        if self.phase in (Phase.UNJOINED, Phase.STABLE):
+        if self.phase in (ClientPhase.UNJOINED, ClientPhase.STABLE):
             self._join()
 
     def _rejoin(self, why: str, act: str | None = None) -> None:
         """Rejoin with the next poll (requestRejoin)."""
-        if self.phase is Phase.STOPPED:
+        if self.phase is ClientPhase.STOPPED:
             return
         self.why = why
         self.act = act
         self.say("rejoin_requested", why=why)
-        if self.phase is Phase.STABLE:
+        if self.phase is ClientPhase.STABLE:
             self._poll_soon()
 
     def _poll_timed_out(self) -> None:
@@ -108,7 +108,7 @@ class Consumer(Client):
 
         Source: handlePollTimeoutExpiry. An unknown coordinator is looked up first (HeartbeatThread.run).
         """
-        if self.phase is not Phase.STABLE or self.busy_until_ms <= self.world.now_ms:
+        if self.phase is not ClientPhase.STABLE or self.busy_until_ms <= self.world.now_ms:
             return
         if self.node is None:
             attempt = self.attempt
@@ -126,9 +126,9 @@ class Consumer(Client):
     def _reconnect(self) -> None:
         """Continue after a cut; a pending join is sent again."""
         self._lose_coordinator("session timed out without receiving a heartbeat response", is_disconnected=False)
-        if self.phase in (Phase.JOINING, Phase.SYNCING):
+        if self.phase in (ClientPhase.JOINING, ClientPhase.SYNCING):
             self._again()
-        elif self.phase is Phase.STABLE:
+        elif self.phase is ClientPhase.STABLE:
             self.attempt += 1
             self._beat_on(self.attempt)
 
@@ -146,7 +146,7 @@ class Consumer(Client):
             self.owned = tuple(partition for partition in self.owned if partition not in lost)
 
     def _again(self) -> None:
-        self.phase = Phase.JOINING
+        self.phase = ClientPhase.JOINING
         self.attempt += 1
         attempt = self.attempt
         self._with_coordinator(lambda: self._receive(attempt, self._send_join))
@@ -206,7 +206,7 @@ class Consumer(Client):
 
     def _sync(self, response: JoinResponse) -> None:
         self.member, self.generation = response.member, response.generation
-        self.phase, self.why = Phase.SYNCING, None
+        self.phase, self.why = ClientPhase.SYNCING, None
         self._leads = response.leader == response.member
         self.say("joined", generation=response.generation, member_id=response.member, protocol=response.protocol)
         made = self._assign(response) if self._leads and not response.skip_assignment else {}
@@ -238,7 +238,7 @@ class Consumer(Client):
         if response.error is not Error.NONE:
             self._refused("sync_failed", response.error)
             return
-        self.phase = Phase.STABLE
+        self.phase = ClientPhase.STABLE
         self.attempt += 1
         self.act = None
         share = assigned(cast("SyncResponse", response).assignment)
@@ -260,7 +260,7 @@ class Consumer(Client):
         self.later(self.plan.commit_ms, lambda: self._commit_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
-        if attempt != self.attempt or self.phase is not Phase.STABLE:
+        if attempt != self.attempt or self.phase is not ClientPhase.STABLE:
             return
         if self.node is None:
             self._with_coordinator(lambda: None)
@@ -271,7 +271,7 @@ class Consumer(Client):
 
     def _beaten(self, response: Response) -> None:
         error = response.error
-        if error is Error.NONE or self.phase is not Phase.STABLE:
+        if error is Error.NONE or self.phase is not ClientPhase.STABLE:
             return
         if error is Error.REBALANCE_IN_PROGRESS:
             self.say("heartbeat_rebalancing")
@@ -285,7 +285,7 @@ class Consumer(Client):
             self._poll_soon()
 
     def _commit_on(self, attempt: int) -> None:
-        if attempt != self.attempt or self.phase is not Phase.STABLE:
+        if attempt != self.attempt or self.phase is not ClientPhase.STABLE:
             return
         if self.node is not None and self.owned and self.busy_until_ms <= self.world.now_ms:
             offsets = dict.fromkeys(self.owned, self.world.now_ms)
@@ -297,13 +297,13 @@ class Consumer(Client):
         """Give up member id and generation (resetStateAndGeneration)."""
         self.say("generation_reset", why=why)
         self.say("rejoin_requested", why=why)
-        self.phase, self.member, self.generation, self.why = Phase.UNJOINED, "", -1, why
+        self.phase, self.member, self.generation, self.why = ClientPhase.UNJOINED, "", -1, why
         self.attempt += 1
         self._revoke(self.owned, "lost")
 
     def _leave(self, why: str) -> None:
         """Leave the group, except as a static or unknown member (maybeLeaveGroup)."""
-        if self.instance is not None or self.node is None or not self.member or self.phase is Phase.UNJOINED:
+        if self.instance is not None or self.node is None or not self.member or self.phase is ClientPhase.UNJOINED:
             return
         self.say("leave_sent", member_id=self.member, **self._coordinator(), why=why)
         request = Leave(self.cluster.number(), self.plan.name, (Leaver(self.member, None, why),))

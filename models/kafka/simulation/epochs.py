@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState
+from models.kafka.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from models.kafka.coordinator.consumer.member import MemberState
 from models.kafka.coordinator.runtime.outcomes import LoggedChange
 
@@ -73,9 +73,9 @@ class Epochs:
         self.sizes[group.id] = len(group.members)
         if epoch is None:
             return
-        if group.state is GroupState.EMPTY:
+        if group.state is ConsumerGroupState.EMPTY:
             self._close(group.id, now_ms, "empty")
-        elif group.state is GroupState.STABLE:
+        elif group.state is ConsumerGroupState.STABLE:
             self._close(group.id, now_ms, "stable")
 
     def close(self, group: str, outcome: str) -> None:

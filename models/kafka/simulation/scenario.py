@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from models.durations import UNITS_US, span_us
-from models.kafka.coordinator.consumer.settings import Migration
+from models.kafka.coordinator.consumer.settings import MigrationPolicy
 
 T = TypeVar("T")
 CLASSIC, MODERN = "classic", "consumer"
@@ -112,8 +112,8 @@ class Scenario:
         for group in self.groups:
             if group.protocol not in PROTOCOLS or group.assignor not in ASSIGNORS:
                 raise ScenarioError(f"{group.name}: 'protocol' is one of {', '.join(PROTOCOLS)}, 'assignor' one of {', '.join(ASSIGNORS)}")
-        if self.migration not in {policy.value for policy in Migration}:
-            raise ScenarioError(f"'migration' is one of {', '.join(policy.value for policy in Migration)}")
+        if self.migration not in {policy.value for policy in MigrationPolicy}:
+            raise ScenarioError(f"'migration' is one of {', '.join(policy.value for policy in MigrationPolicy)}")
         for fault in self.faults:
             if fault.kind not in kinds:
                 raise ScenarioError(f"no fault is called {fault.kind!r}; known are {', '.join(sorted(kinds))}")

@@ -31,7 +31,7 @@ from models.kafka.hypotheses.timeouts import numbers_of
 from models.kafka.hypotheses.window import RebalanceContext, evidence_events
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.observations.roster import Member, Roster
+from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_windows import EpochWindow
 from models.kafka.verdicts.blockers import blockers
@@ -332,7 +332,7 @@ class VerdictWriter:
                 evidence([before, after]),
             )
 
-    def sessions(self, members: Iterable[Member], settings: Mapping[str, Mapping[str, int]]) -> Iterable[MemberSession]:
+    def sessions(self, members: Iterable[RosterMember], settings: Mapping[str, Mapping[str, int]]) -> Iterable[MemberSession]:
         """Rows of these members, from their first line to their last.
 
         `settings` are those that clients' own logs tell, by client id.
@@ -361,7 +361,7 @@ class VerdictWriter:
                 member.rebalance_timeout_ms or client_settings.get("max_poll_interval_ms"),
             )
 
-    def forget(self, members: Iterable[Member]) -> None:
+    def forget(self, members: Iterable[RosterMember]) -> None:
         """Discard members that need no more rows."""
         for member in members:
             self._caused.pop(member.member_id, None)

@@ -21,7 +21,7 @@ from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_lists import ClientList, ListChangeKind, difference
 from models.rocketmq.observations.client_processes import LAST_LINES_US, ClientProcess
 from models.rocketmq.observations.topic_routes import RouteChange, Routes
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.strategies import AllocationError, Queue, readable_queues, sorted_inputs, strategy_named
 from models.rocketmq.timing import NOTIFIED_US, PERIOD_US
 from models.tolerances import whole
@@ -49,7 +49,7 @@ SHARES_HELD_MAX = 4_096
 class Judge:
     """Ranks causes for the runs of one group, topic by topic."""
 
-    def __init__(self, group: Group, routes: Routes) -> None:
+    def __init__(self, group: RocketmqGroup, routes: Routes) -> None:
         self.group = group
         self.routes = routes
         self._assignments = AssignmentJudge(group, routes)

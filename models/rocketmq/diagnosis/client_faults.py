@@ -12,7 +12,7 @@ from models.clear_names import clear
 from models.incidents.fault_facts import ClientFault
 from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
 from models.rocketmq.observations.fault_lines import LIMITS, ClientStretch
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.units import US_PER_SECOND
 
 RESET, MOVED = "offset_reset", "offset_out_of_range"
@@ -24,7 +24,7 @@ _LASTING = frozenset({"consumption_disabled"})
 """Faults that last until somebody mends them."""
 
 
-def client_faults(group: Group, end: int) -> list[StandingFault]:
+def client_faults(group: RocketmqGroup, end: int) -> list[StandingFault]:
     """Faults of a group's clients, by time."""
     by_fault: defaultdict[str, list[ClientStretch]] = defaultdict(list)
     for lines in group.client_faults:

@@ -13,7 +13,7 @@ from models.rocketmq.diagnosis.ownership import OwnershipWindow
 from models.rocketmq.object_text import first_names
 from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
 from models.rocketmq.observations.client_processes import last_of
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.time_ranges import Span, Spans
 from models.rocketmq.timing import ASSIGNED_APART_US
 from models.rows import AllocationChange, Conformance, Person, Rebalance
@@ -51,7 +51,7 @@ class ConsumptionImpact:
 
     windows: list[OwnershipWindow]
     is_owned: bool
-    group: Group
+    group: RocketmqGroup
     lines: TopicLines
     wrong: Spans = field(init=False)
     doubled: Spans = field(init=False)

@@ -17,12 +17,12 @@ from models.rocketmq.diagnosis.episodes import QUIET_US
 from models.rocketmq.diagnosis.unlogged_clients import RECONNECT_US
 from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.observations.client_lists import ClientList, ListChange, ListChangeKind
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rows import Conformance, Person, Rebalance
 from models.units import US_PER_SECOND
 
 
-def listed_episodes(cluster: str, group: Group, judge: Judge, boots: Mapping[str, Sequence[int]]) -> Iterator[Rebalance]:
+def listed_episodes(cluster: str, group: RocketmqGroup, judge: Judge, boots: Mapping[str, Sequence[int]]) -> Iterator[Rebalance]:
     """Rebalances of a group without logs of its clients, by time.
 
     `boots` are starts of brokers by log.

@@ -16,7 +16,7 @@ from models.rocketmq.object_text import BROADCASTING, RETRY, assigned_in, queue_
 from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.topic_routes import Reads, Routes
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.timing import PERIOD_US
 from models.tolerances import whole
 from models.units import FOREVER
@@ -72,7 +72,7 @@ class _Topic:
         return self.first_at if self.first_at != FOREVER else self.started_at + START_US
 
 
-def has_owners(group: Group) -> bool:
+def has_owners(group: RocketmqGroup) -> bool:
     """Whether each queue of this group should have exactly one owner.
 
     False if each client reads all queues, has a fixed list, or pops.
@@ -83,7 +83,7 @@ def has_owners(group: Group) -> bool:
 class GroupOwnership:
     """Windows of a group's queues by topic, and clients without a file."""
 
-    def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
+    def __init__(self, group: RocketmqGroup, routes: Routes, end: int, *, tells_moves: bool) -> None:
         self.group = group
         self.routes = routes
         self.end = end
@@ -141,7 +141,7 @@ def _judged(window: OwnershipWindow, unseen: UnloggedClients, end: int) -> Owner
     return replace(window, inferred=True, confidence=SURE_IN_QUARREL if unseen.has_quarrel else SURE_OF_UNSEEN)
 
 
-def _others_unknown(group: Group) -> bool:
+def _others_unknown(group: RocketmqGroup) -> bool:
     """Whether results mention more clients than are known.
 
     Queues that seem unowned may then belong to the others.
@@ -190,7 +190,7 @@ def _live_until(lives: Iterable[ClientProcess], topic: str) -> int:
     return max((life.ended_at if life.ended_at is not None else FOREVER for life in readers), default=FOREVER)
 
 
-def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[int, int]]]:
+def _readable(topic: str, group: RocketmqGroup, routes: Routes) -> dict[str, list[tuple[int, int]]]:
     """Times in which each queue could be read."""
     steps = routes.over_time(topic)
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -206,7 +206,7 @@ def _readable(topic: str, group: Group, routes: Routes) -> dict[str, list[tuple[
     return spans
 
 
-def _met_after(at: int, group: Group) -> int:
+def _met_after(at: int, group: RocketmqGroup) -> int:
     """Delay until a client's next run finds a retry topic's new queue.
 
     Clients are not notified of these.

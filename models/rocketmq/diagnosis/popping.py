@@ -8,9 +8,9 @@ from dataclasses import replace
 from models.events import text_field
 from models.incidents.fault_facts import MessageTrouble
 from models.rocketmq.diagnosis.standing_faults import StandingFault
-from models.rocketmq.observations.fault_stretches import Stretch
+from models.rocketmq.observations.fault_stretches import FaultStretch
 from models.rocketmq.observations.pop_trouble import APART_US
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.tolerances import whole
 
 HEARTBEAT_US = whole("rocketmq.popping.heartbeat_us")
@@ -42,7 +42,7 @@ _LASTING = frozenset({"expired", "untold"})
 """What a broker does to a client's lite topics until the client subscribes again."""
 
 
-def pop_faults(group: Group, end: int) -> list[StandingFault]:
+def pop_faults(group: RocketmqGroup, end: int) -> list[StandingFault]:
     """Faults of a group's gRPC clients, by time."""
     trouble = group.trouble
     faults = [
@@ -55,16 +55,16 @@ def pop_faults(group: Group, end: int) -> list[StandingFault]:
     return sorted(faults, key=lambda fault: (fault.started_at, fault.kind, fault.members))
 
 
-def _until_subscribed(stretch: Stretch, subscribed: Iterable[int]) -> Stretch:
+def _until_subscribed(stretch: FaultStretch, subscribed: Iterable[int]) -> FaultStretch:
     """A stretch that ends as its client subscribes again."""
     return replace(stretch, ended_at=min((at for at in subscribed if at > stretch.last_at), default=None))
 
 
-def _is_harmful(kind: str, stretch: Stretch, end: int) -> bool:
+def _is_harmful(kind: str, stretch: FaultStretch, end: int) -> bool:
     return _until(stretch, end) - stretch.began_at >= _LEAST_US.get(kind, 0) and stretch.count >= _LEAST_LINES.get(kind, 1)
 
 
-def _goes_on(group: Group, who: str, at: int) -> bool:
+def _goes_on(group: RocketmqGroup, who: str, at: int) -> bool:
     """Whether a client's own log goes on after a time.
 
     Subscriptions of one that is gone end, too.
@@ -72,7 +72,7 @@ def _goes_on(group: Group, who: str, at: int) -> bool:
     return any(life.last_at > at and (life.ended_at is None or life.ended_at > at) for life in group.lives_of(who))
 
 
-def _until(stretch: Stretch, end: int) -> int:
+def _until(stretch: FaultStretch, end: int) -> int:
     """End of a stretch.
 
     As stated, at the end of the logs if it is open, or at its last line.
@@ -84,7 +84,7 @@ def _until(stretch: Stretch, end: int) -> int:
     return end if end - stretch.last_at <= APART_US else stretch.last_at
 
 
-def _fault(kind: str, who: str, stretch: Stretch, end: int) -> StandingFault:
+def _fault(kind: str, who: str, stretch: FaultStretch, end: int) -> StandingFault:
     until = _until(stretch, end)
     lines = [stretch.first] if stretch.first is stretch.last else [stretch.first, stretch.last]
     is_quota_used = QUOTA in stretch.last.text.lower()

@@ -15,7 +15,7 @@ from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.object_text import configured_in
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.topic_routes import Routes
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.timing import ASSIGNED_APART_US, ASSIGNMENT_US, CONSUMER_START_US
 
 STATED = weights.SERVER_STATES.value
@@ -42,7 +42,7 @@ _EVIDENCE_MAX = 4
 class AssignmentJudge:
     """Ranks causes for the assignments of one group's clients."""
 
-    def __init__(self, group: Group, routes: Routes) -> None:
+    def __init__(self, group: RocketmqGroup, routes: Routes) -> None:
         self._group = group
         self._routes = routes
 

@@ -12,7 +12,7 @@ from models.events import Event
 from models.incidents.fault_facts import ClientFault, DifferingClients, FaultFacts, RemovedTopics, ReplacedFilters, SharedClientIds
 from models.rocketmq.object_text import BROADCASTING, RETRY, replaced_filter
 from models.rocketmq.observations.client_processes import ClientProcess
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.tolerances import whole
 
 TOGETHER_US = whole("rocketmq.standing_faults.together_us")
@@ -48,7 +48,7 @@ def is_of_group(fault: StandingFault) -> bool:
     return not isinstance(fault.facts, ClientFault)
 
 
-def faults_of(group: Group, unseen: Sequence[ClientProcess], end: int) -> list[StandingFault]:
+def faults_of(group: RocketmqGroup, unseen: Sequence[ClientProcess], end: int) -> list[StandingFault]:
     """All faults of a group's clients; `unseen` are processes without a file."""
     if any(life.model == BROADCASTING for life in group.lives):
         return []
@@ -78,7 +78,7 @@ def _subscription(life: ClientProcess) -> str:
     return ", ".join(f"{topic} {by}" for topic, by in sorted(life.topics.items()) if not topic.startswith(RETRY))
 
 
-def _flapping(group: Group) -> list[StandingFault]:
+def _flapping(group: RocketmqGroup) -> list[StandingFault]:
     """Alternating subscriptions of a group's clients.
 
     Brokers keep one subscription per group. If members differ, their heartbeats remove each other's topics in turn.
@@ -86,7 +86,7 @@ def _flapping(group: Group) -> list[StandingFault]:
     return _removing(group) or _filtering(group)
 
 
-def _filtering(group: Group) -> list[StandingFault]:
+def _filtering(group: RocketmqGroup) -> list[StandingFault]:
     """A topic whose filter is set back to what it was, again and again."""
     changes = [(at, replaced, event) for at, event in group.subscribed if (replaced := replaced_filter(event)) is not None]
     counts = Counter(replaced for _, replaced, _ in changes)
@@ -101,7 +101,7 @@ def _filtering(group: Group) -> list[StandingFault]:
     return []
 
 
-def _removing(group: Group) -> list[StandingFault]:
+def _removing(group: RocketmqGroup) -> list[StandingFault]:
     """Topics that are removed again and again."""
     gone = Counter(event.topic for _, event in group.subscribed if event.name == "RocketTopicUnsubscribed")
     lines = [(at, event) for at, event in group.subscribed if gone[event.topic] >= FLIPS and event.topic]
@@ -173,7 +173,7 @@ def _differing_clients(spans: Sequence[_Span], setting: str) -> DifferingClients
     return DifferingClients(setting, tuple((value, tuple(sorted(clients, key=clear))) for value, clients in ordered))
 
 
-def _shared_ids(group: Group, end: int) -> list[StandingFault]:
+def _shared_ids(group: RocketmqGroup, end: int) -> list[StandingFault]:
     by_id: dict[str, list[_Span]] = defaultdict(list)
     for span in _spans(group.lives, end, lambda life: life.client_id):
         by_id[span.value].append(span)

@@ -21,7 +21,7 @@ from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.subscription_versions import SubscriptionVersions
 from models.rocketmq.observations.subscriptions import Topics
 from models.rocketmq.observations.topic_routes import Routes
-from models.rocketmq.rocketmq_stage import Group
+from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.strategies import (
     AllocationError,
     AllocationStrategy,
@@ -115,7 +115,7 @@ class PresenceChange:
     how: ListChangeKind
 
 
-def client_list_changes(group: Group) -> list[PresenceChange]:
+def client_list_changes(group: RocketmqGroup) -> list[PresenceChange]:
     """Changes of clients' presence, combined over all brokers' lists.
 
     A restarted broker has forgotten clients that are still alive.
@@ -194,7 +194,7 @@ def client_list_versions(changes: Iterable[PresenceChange]) -> tuple[list[int], 
 class UnloggedClients:
     """Clients of one group without a file."""
 
-    def __init__(self, group: Group, routes: Routes, end: int, *, tells_moves: bool) -> None:
+    def __init__(self, group: RocketmqGroup, routes: Routes, end: int, *, tells_moves: bool) -> None:
         """Derive their processes and runs.
 
         `tells_moves` is True if brokers log changed shares.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from models.events import Event
 from models.rocketmq.object_text import DEFAULT_TOPIC, RETRY
 from models.rocketmq.observations.client_processes import ClientProcess
-from models.rocketmq.observations.fault_stretches import Stretch, take_line
+from models.rocketmq.observations.fault_stretches import FaultStretch, take_line
 from models.tolerances import whole
 
 APART_US = whole("rocketmq.client_faults.apart_us")
@@ -91,7 +91,7 @@ class ClientStretch:
     fault: str
     client_id: str
     topic: str | None
-    stretch: Stretch
+    stretch: FaultStretch
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Key:
 class ClientFaults:
     """Lines of faults by log, before it is known whose they are."""
 
-    _stretches: dict[_Key, list[Stretch]] = field(default_factory=dict)
+    _stretches: dict[_Key, list[FaultStretch]] = field(default_factory=dict)
 
     def feed(self, event: Event, at: int) -> None:
         """Take a line of any kind."""
@@ -134,7 +134,7 @@ class ClientFaults:
         return by_group
 
 
-def _affected(key: _Key, stretch: Stretch, near: Iterable[ClientProcess]) -> dict[str, str]:
+def _affected(key: _Key, stretch: FaultStretch, near: Iterable[ClientProcess]) -> dict[str, str]:
     """Groups that a stretch is about, with the client of each."""
     clients: dict[str, str] = {}
     readers: set[str] = set()

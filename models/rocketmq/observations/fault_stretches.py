@@ -11,7 +11,7 @@ from models.events import Event
 
 
 @dataclass(slots=True)
-class Stretch:
+class FaultStretch:
     """A time with lines of one kind about one client."""
 
     began_at: int
@@ -22,7 +22,7 @@ class Stretch:
     ended_at: int | None = None  # a line says that it is over
 
 
-def take_line(stretches: list[Stretch], event: Event, at: int, apart_us: int) -> None:
+def take_line(stretches: list[FaultStretch], event: Event, at: int, apart_us: int) -> None:
     """Add a line to the last stretch, or begin one.
 
     `apart_us` is the maximum time between two lines of one stretch.
@@ -32,4 +32,4 @@ def take_line(stretches: list[Stretch], event: Event, at: int, apart_us: int) ->
         known.last_at, known.last = max(known.last_at, at), event
         known.count += 1
     else:
-        stretches.append(Stretch(at, at, event, event))
+        stretches.append(FaultStretch(at, at, event, event))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.rocketmq.observations.fault_stretches import Stretch, take_line
+from models.rocketmq.observations.fault_stretches import FaultStretch, take_line
 from models.tolerances import whole
 
 APART_US = whole("rocketmq.pop_trouble.apart_us")
@@ -28,7 +28,7 @@ class PopTrouble:
     subscribed: dict[str, list[int]] = field(default_factory=dict)
     """When clients subscribed to lite topics, by client; brokers' lines are read after theirs."""
 
-    stretches: dict[tuple[str, str], list[Stretch]] = field(default_factory=dict)
+    stretches: dict[tuple[str, str], list[FaultStretch]] = field(default_factory=dict)
 
     def feed(self, event: Event, at: int) -> None:
         """Take a line of a client, or of a broker about one."""

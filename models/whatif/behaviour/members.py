@@ -13,7 +13,7 @@ from enum import StrEnum
 from models.tolerances import whole
 
 
-class Kind(StrEnum):
+class StretchKind(StrEnum):
     """What a process does in a stretch."""
 
     PAUSE = "held"
@@ -38,17 +38,17 @@ class ActKind(StrEnum):
     """The leader joins again, for a reason outside the members' lives."""
 
 
-_OF_STRETCH = {Kind.PAUSE: ActKind.PAUSE, Kind.BUSY: ActKind.BUSY}
+_OF_STRETCH = {StretchKind.PAUSE: ActKind.PAUSE, StretchKind.BUSY: ActKind.BUSY}
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ProcessStretch:
     """A time in which a process is held or busy.
 
     `until_ms` is None if it never comes back, `heard_ms` the last contact before it, if that is known.
     """
 
-    kind: Kind
+    kind: StretchKind
     from_ms: int
     until_ms: int | None
     heard_ms: int | None = None
@@ -65,12 +65,12 @@ class Life:
     start_ms: int
     end_ms: int | None = None
     is_orderly: bool = True
-    stretches: list[Stretch] = field(default_factory=list)
+    stretches: list[ProcessStretch] = field(default_factory=list)
     heard_ms: int | None = None
 
 
 @dataclass(slots=True)
-class Member:
+class MemberBehaviour:
     """One member over its processes, with its own settings."""
 
     name: str
@@ -108,7 +108,7 @@ class Behaviour:
 
     A commit prolongs a session as a heartbeat does.
     """
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, MemberBehaviour] = field(default_factory=dict)
     nudges: list[Nudge] = field(default_factory=list)
     assumed: dict[str, str] = field(default_factory=dict)
     """What is not known from the logs, and what was taken instead, by kind."""
@@ -134,7 +134,7 @@ FOREVER_MS = whole("whatif.members.forever_ms")
 """Length of a stretch without an end."""
 
 
-def _acts_of(member: Member) -> Iterable[Act]:
+def _acts_of(member: MemberBehaviour) -> Iterable[Act]:
     for life in member.lives:
         yield Act(life.start_ms, ActKind.START, member.name)
         for stretch in life.stretches:
@@ -147,7 +147,7 @@ def _acts_of(member: Member) -> Iterable[Act]:
             yield Act(end_ms, ActKind.CLOSE if life.is_orderly else ActKind.KILL, member.name)
 
 
-def _contact(member: Member, heard_ms: int | None, usual_ms: int) -> Generator[Act, None, int]:
+def _contact(member: MemberBehaviour, heard_ms: int | None, usual_ms: int) -> Generator[Act, None, int]:
     """A last contact and the time right after it.
 
     The usual time if it is unknown.

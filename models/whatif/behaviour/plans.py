@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from models.tolerances import whole
-from models.whatif.behaviour.members import Behaviour, Life, Member, Nudge
+from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Nudge
 from models.whatif.rules import Configuration
 
 ONE_ROLL_MS = whole("whatif.plans.one_roll_ms")
@@ -74,7 +74,7 @@ def resized(behaviour: Behaviour, count: int) -> Behaviour:
     kept = {member.name: member for member in ordered[:count]}
     first_ms = ordered[0].lives[0].start_ms if ordered else behaviour.begins_ms
     for number in range(len(ordered), count):
-        kept[f"+{number + 1}"] = Member(f"+{number + 1}", lives=[Life(first_ms)])
+        kept[f"+{number + 1}"] = MemberBehaviour(f"+{number + 1}", lives=[Life(first_ms)])
     return replace(behaviour, members=kept)
 
 

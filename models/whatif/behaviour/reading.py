@@ -18,7 +18,7 @@ from models.tolerances import DEFAULT_SESSION_MS, USUAL_SESSION_TIMEOUTS_MS, who
 from models.units import US_PER_MS
 from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
 from models.whatif.behaviour.heartbeats import LATE_MS
-from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Nudge, Stretch
+from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Nudge, ProcessStretch, StretchKind
 from models.whatif.behaviour.tenures import UNNAMED, Roll, Tenure
 from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS
 
@@ -37,7 +37,7 @@ WARM_UP_MS = whole("whatif.reading.warm_up_ms")
 
 
 @dataclass(slots=True)
-class Witnesses:
+class SupportingRows:
     """Rows of one group, beside its rebalances."""
 
     parts: Mapping[str, Sequence[RebalanceMember]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Witnesses:
     heartbeat_ms: int = DEFAULT_HEARTBEAT_MS
 
 
-def read(rows: Sequence[Rebalance], witnesses: Witnesses, ends_ms: int, *, restarts: bool = True) -> Behaviour:
+def read(rows: Sequence[Rebalance], witnesses: SupportingRows, ends_ms: int, *, restarts: bool = True) -> Behaviour:
     """Behaviour of one group's members; `rows` are in order of time.
 
     `restarts` is whether a member that was silent and came back under another id is taken for a new process, if nothing
@@ -99,11 +99,11 @@ class Reader:
         index = bisect_left(self.joined_ms, at_ms)
         return self.joined_ms[index - 1] if index else None
 
-    def member(self, actor: str, tenures: Sequence[Tenure]) -> Member:
+    def member(self, actor: str, tenures: Sequence[Tenure]) -> MemberBehaviour:
         """One member with its processes."""
         first = tenures[0]
         timeouts = self.settings.get(actor) or self.settings.get(first.actor) or {}
-        made = Member(actor, first.instance, timeouts.get("session_timeout_ms"), timeouts.get("max_poll_interval_ms"))
+        made = MemberBehaviour(actor, first.instance, timeouts.get("session_timeout_ms"), timeouts.get("max_poll_interval_ms"))
         life: Life | None = None
         for index, tenure in enumerate(tenures):
             after = tenures[index + 1] if index + 1 < len(tenures) else None
@@ -114,7 +114,7 @@ class Reader:
                 if until_ms is not None and until_ms - from_ms <= self.made.heartbeat_ms + LATE_MS:
                     continue  # it was at work, and heard with its next heartbeat
                 held_until_ms = until_ms or (after.came_ms if after else None)
-                life.stretches.append(Stretch(Kind.BUSY if until_ms else Kind.PAUSE, from_ms - 1, held_until_ms))
+                life.stretches.append(ProcessStretch(StretchKind.BUSY if until_ms else StretchKind.PAUSE, from_ms - 1, held_until_ms))
             life = self._go_on(made, life, tenure, after)
         return made
 
@@ -122,7 +122,7 @@ class Reader:
         """Start of a member that was there before any line names it."""
         return self.made.begins_ms if self.rows[0].members_before == 0 else self.made.begins_ms - WARM_UP_MS
 
-    def _go_on(self, member: Member, life: Life, tenure: Tenure, after: Tenure | None) -> Life | None:
+    def _go_on(self, member: MemberBehaviour, life: Life, tenure: Tenure, after: Tenure | None) -> Life | None:
         """Add what ends a tenure to its process; None if the process ends."""
         gone_ms, back_ms = tenure.gone_ms, after.came_ms if after is not None else None
         if gone_ms is None and back_ms is None:
@@ -142,10 +142,10 @@ class Reader:
         if not self._is_same(tenure, after):
             life.heard_ms = heard_ms if heard_ms is not None and heard_ms > life.start_ms else None
             return _end(life, since_ms, is_orderly=False)
-        life.stretches.append(Stretch(Kind.PAUSE, since_ms, back_ms, heard_ms))
+        life.stretches.append(ProcessStretch(StretchKind.PAUSE, since_ms, back_ms, heard_ms))
         return life
 
-    def _late_poll(self, member: Member, life: Life, tenure: Tenure, back_ms: int | None) -> Stretch:
+    def _late_poll(self, member: MemberBehaviour, life: Life, tenure: Tenure, back_ms: int | None) -> ProcessStretch:
         """Stretch between the last poll before a member left and its next one.
 
         It polled when it joined: if it left sooner than max.poll.interval.ms after that, the interval is shorter.
@@ -158,9 +158,9 @@ class Reader:
             self.made.assumed["poll"] = f"max.poll.interval.ms is taken to be {interval_ms / 1000:g} s: no line tells it"
         polled_ms = tenure.row.measurements_ms.get("polled_after_ms") if tenure.row else None
         since_ms = gone_ms - interval_ms
-        return Stretch(Kind.BUSY, since_ms, since_ms + round(polled_ms) if polled_ms is not None else back_ms)
+        return ProcessStretch(StretchKind.BUSY, since_ms, since_ms + round(polled_ms) if polled_ms is not None else back_ms)
 
-    def _silent_since(self, member: Member, tenure: Tenure, gone_ms: int, back_ms: int | None) -> tuple[int, int | None]:
+    def _silent_since(self, member: MemberBehaviour, tenure: Tenure, gone_ms: int, back_ms: int | None) -> tuple[int, int | None]:
         """Begin of a missed member's silence, and its last contact.
 
         It began midway to the next contact or to the return. The contact is None if that was the end of a join phase.
@@ -267,7 +267,7 @@ def _tell_library_default(made: Behaviour, settings: Mapping[str, dict[str, int]
         made.assumed["session"] = f"session.timeout.ms is taken to be {min(taken) / 1000:g} s, the default of its library: no line tells it"
 
 
-def _settings(rows: Sequence[Rebalance], witnesses: Witnesses, session_ms: int) -> dict[str, dict[str, int]]:
+def _settings(rows: Sequence[Rebalance], witnesses: SupportingRows, session_ms: int) -> dict[str, dict[str, int]]:
     """Timeouts of each actor, those of the group where its own are unknown.
 
     Where nothing tells those, the defaults of each actor's library.
@@ -312,6 +312,6 @@ def _fill(made: Behaviour, first: Rebalance) -> None:
     if not any(name != UNNAMED for name in made.members) and missing <= 0:
         missing = 1  # somebody else was there, or there would have been no rebalance but the first
     for number in range(missing):
-        made.members[f"?{number + 1}"] = Member(f"?{number + 1}", lives=[Life(start_ms)])
+        made.members[f"?{number + 1}"] = MemberBehaviour(f"?{number + 1}", lives=[Life(start_ms)])
     if missing > 0:
         made.assumed["names"] = "members without a name in these logs are taken to have stayed throughout"

@@ -100,7 +100,7 @@ class Roll:
 
     def add(self, row: Rebalance) -> None:
         """Take one rebalance, in order of time."""
-        phase = Phase(row, *_times(row))
+        phase = JoinPhase(row, *_times(row))
         self._first = self._first or row
         self._starts_ms.append(phase.start_ms)
         for part in sorted(self.parts.get(row.rebalance_id, ()), key=lambda member: member.role == "bystander"):
@@ -146,7 +146,7 @@ class Roll:
         number = bisect_left(self._starts_ms, gone_ms)
         return self._starts_ms[number - 1] if number else None
 
-    def _take(self, phase: Phase, part: RebalanceMember) -> None:
+    def _take(self, phase: JoinPhase, part: RebalanceMember) -> None:
         before, after = part.session_before, part.session_after
         gone, back = phase.person(part, before, HOW), phase.person(part, after, COMES)
         if before:
@@ -162,7 +162,7 @@ class Roll:
         elif back is not None and back.act == AWAITED_LAST and before and before == after:
             self.tenures[before].late.append((phase.start_ms, None))
 
-    def _take_person(self, phase: Phase, person: Person) -> None:
+    def _take_person(self, phase: JoinPhase, person: Person) -> None:
         """Take someone whom only the verdict names."""
         key = person.member_id or actor_of(person)
         if person.act in CAME:
@@ -180,7 +180,7 @@ class Roll:
         if key not in self.tenures:
             self.tenures[key] = Tenure(actor_of(who), key, who.client_id, who.instance_id)
 
-    def _come(self, key: str, who: Person | RebalanceMember, at_ms: int, phase: Phase) -> None:
+    def _come(self, key: str, who: Person | RebalanceMember, at_ms: int, phase: JoinPhase) -> None:
         if phase.row.members_before == 0 and at_ms <= phase.start_ms and self.seen_ms.get(key, phase.joined_ms) < phase.joined_ms:
             # Several ids may be handed out before the first of them begins the join phase. One that is first seen after
             # its end joined in it all the same.
@@ -191,7 +191,7 @@ class Roll:
         phase.done.add((actor_of(who), True))
 
     @staticmethod
-    def _go(tenure: Tenure, phase: Phase, person: Person | None, *, awaited: bool = False) -> None:
+    def _go(tenure: Tenure, phase: JoinPhase, person: Person | None, *, awaited: bool = False) -> None:
         """End a tenure; `awaited` is whether the join phase lasted until its session ended."""
         reason = person.act if person is not None else EXPIRED_MEANWHILE if awaited else LEFT
         tenure.how, tenure.row = HOW.get(reason, "leave"), phase.row
@@ -200,7 +200,7 @@ class Roll:
 
 
 @dataclass(slots=True)
-class Phase:
+class JoinPhase:
     """A rebalance with the times of its join phase."""
 
     row: Rebalance

@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
 from models.tolerances import whole
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.recurrences import SimulatedRebalance
 
-Alike = Callable[[Recurrence, Recurrence], bool]
+Alike = Callable[[SimulatedRebalance, SimulatedRebalance], bool]
 DEPARTURES = frozenset({"leave", "heartbeat_expiration", "pending_sync_expiration"})
 """Triggers that mean that a member is gone, however it is noticed."""
 ASKED_BY_LEADER = "leader_rejoin"
@@ -40,7 +40,7 @@ def by_time(left: Sequence[int], right: Sequence[int], near_ms: int = NEAR_MS) -
     return sorted(pairs)
 
 
-def of_runs(before: Sequence[Recurrence], after: Sequence[Recurrence], moved_ms: int = 0) -> dict[int, int]:
+def of_runs(before: Sequence[SimulatedRebalance], after: Sequence[SimulatedRebalance], moved_ms: int = 0) -> dict[int, int]:
     """Match rebalances of one run with those of another, by index.
 
     One that begins at another time is the same if member and kind are. `moved_ms` is the distance over which those that the
@@ -54,7 +54,7 @@ def of_runs(before: Sequence[Recurrence], after: Sequence[Recurrence], moved_ms:
     return matches
 
 
-def _match_moved(before: Sequence[Recurrence], after: Sequence[Recurrence], matches: dict[int, int], moved_ms: int) -> None:
+def _match_moved(before: Sequence[SimulatedRebalance], after: Sequence[SimulatedRebalance], matches: dict[int, int], moved_ms: int) -> None:
     """Match what the leader asks for at another time, nearest first."""
     taken = set(matches.values())
     left = [index for index, row in enumerate(before) if index not in matches and row.kind == ASKED_BY_LEADER]
@@ -63,7 +63,9 @@ def _match_moved(before: Sequence[Recurrence], after: Sequence[Recurrence], matc
     matches.update((left[place], right[other]) for place, other in pairs)
 
 
-def _match_later(before: Sequence[Recurrence], after: Sequence[Recurrence], matches: dict[int, int], is_alike: Alike) -> None:
+def _match_later(
+    before: Sequence[SimulatedRebalance], after: Sequence[SimulatedRebalance], matches: dict[int, int], is_alike: Alike
+) -> None:
     """Match rebalances that begin later in the other run; the order stays."""
     taken = set(matches.values())
     starts = [row.start_ms for row in after]
@@ -88,11 +90,11 @@ def _limits(count: int, most: int, matches: Mapping[int, int]) -> list[int]:
     return limits
 
 
-def _is_same(row: Recurrence, other: Recurrence) -> bool:
+def _is_same(row: SimulatedRebalance, other: SimulatedRebalance) -> bool:
     return row.trigger == other.trigger != "" and (row.kind == other.kind or _is_departure(row, other))
 
 
-def _is_departure(row: Recurrence, other: Recurrence) -> bool:
+def _is_departure(row: SimulatedRebalance, other: SimulatedRebalance) -> bool:
     """Whether both are departures.
 
     Of several members that go together any may be missed first.

@@ -22,7 +22,7 @@ from models.kafka.coordinator.protocol.requests import Heartbeat, Request
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response
 from models.kafka.coordinator.runtime.outcomes import NOTHING, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
-from models.kafka.simulation.client import Client, Phase
+from models.kafka.simulation.client import Client, ClientPhase
 from models.kafka.simulation.cluster import LATENCY_MS, Cluster, GroupCoordinatorSeat, Receive
 from models.kafka.simulation.consumer import POLL_TIMED_OUT, Consumer
 from models.kafka.simulation.modern_consumer import ModernConsumer
@@ -209,7 +209,7 @@ class QuietClient(Client):
 
     def is_steady(self) -> bool:
         """Whether it does nothing but heartbeats."""
-        if self.phase is not Phase.STABLE or self._poll_planned:
+        if self.phase is not ClientPhase.STABLE or self._poll_planned:
             return False
         now_ms = self.world.now_ms
         return self.busy_until_ms <= now_ms and self.paused_until_ms <= now_ms
@@ -296,14 +296,14 @@ class ClassicMember(QuietClient, Consumer):
             group is not None
             and group.state is State.STABLE
             and group.generation == self.generation
-            and self.phase is Phase.STABLE
+            and self.phase is ClientPhase.STABLE
             and self.member in group.members
         )
 
     def beat_after(self, after_ms: int) -> None:
         """Send the next heartbeat after a time."""
         attempt = self.attempt
-        if self.phase is Phase.STABLE:
+        if self.phase is ClientPhase.STABLE:
             self.later(after_ms, lambda: self._beat_on(attempt))
 
     def _keep_contact(self, attempt: int) -> None:
@@ -311,7 +311,7 @@ class ClassicMember(QuietClient, Consumer):
             self.later(self.plan.heartbeat_ms, lambda: self._beat_on(attempt))
 
     def _beat_on(self, attempt: int) -> None:
-        if attempt == self.attempt and self.phase is Phase.STABLE:
+        if attempt == self.attempt and self.phase is ClientPhase.STABLE:
             self._send(self._heartbeat(), self._beaten, nothing, only_refusals=True)
             self._keep_contact(attempt)
 
@@ -328,7 +328,7 @@ class ClassicMember(QuietClient, Consumer):
         if self.node is None:
             Consumer._again(self)
             return
-        self.phase = Phase.JOINING
+        self.phase = ClientPhase.JOINING
         self.attempt += 1
         self._send_join()
 
@@ -342,7 +342,7 @@ class ClassicMember(QuietClient, Consumer):
 
     def _wake(self, life: int) -> None:
         """Notice the missed poll (HeartbeatThread.run checks it before it sends a heartbeat)."""
-        if self.life == life and self.phase is Phase.STABLE:
+        if self.life == life and self.phase is ClientPhase.STABLE:
             self.act = "poll_timeout"
             self._leave(POLL_TIMED_OUT)
             self._reset("consumer pro-actively leaving the group")
@@ -351,7 +351,7 @@ class ClassicMember(QuietClient, Consumer):
     def contact(self) -> None:
         """Send a heartbeat out of turn, as a commit is one, too."""
         self._awake()
-        if self.phase is Phase.STABLE:
+        if self.phase is ClientPhase.STABLE:
             self._send(self._heartbeat(), nothing, nothing)
 
     def commit_soon(self, interval_ms: int) -> None:
@@ -359,7 +359,7 @@ class ClassicMember(QuietClient, Consumer):
 
         Intervals are counted from the last assignment (ConsumerCoordinator.onJoinComplete).
         """
-        if self.phase is not Phase.STABLE:
+        if self.phase is not ClientPhase.STABLE:
             return
         after_ms = (self.synced_ms - self.world.now_ms - self.world.skipped_ms) % interval_ms
         attempt = self.attempt
@@ -377,7 +377,7 @@ class ClassicMember(QuietClient, Consumer):
 
     def _synced(self, response: Response) -> None:
         if response.error is Error.NONE and not self.is_cooperative:  # shares do not matter
-            self.phase, self.act = Phase.STABLE, None
+            self.phase, self.act = ClientPhase.STABLE, None
             self.attempt += 1
             self._keep_contact(self.attempt)
         else:
@@ -389,7 +389,7 @@ class ClassicMember(QuietClient, Consumer):
         self._rejoin("cached metadata has changed", "metadata_change")
 
 
-NOT_IN_GROUP = frozenset({Phase.STOPPED, Phase.UNJOINED})
+NOT_IN_GROUP = frozenset({ClientPhase.STOPPED, ClientPhase.UNJOINED})
 
 
 @dataclass(slots=True, eq=False)
@@ -420,7 +420,7 @@ class ModernMember(QuietClient, ModernConsumer):
     def may_doze(self) -> bool:
         """Whether heartbeats only prolong its session: it has all that it is to have."""
         group = self._known.groups.get(self.plan.name)
-        if not isinstance(group, ConsumerGroup) or self.phase is not Phase.STABLE or self.target is not None:
+        if not isinstance(group, ConsumerGroup) or self.phase is not ClientPhase.STABLE or self.target is not None:
             return False
         group_member = group.members.get(self.member)
         is_current = group.epoch == group.target_epoch == self.generation and not self._is_stale
@@ -440,7 +440,7 @@ class ModernMember(QuietClient, ModernConsumer):
             ModernConsumer._beat(self, chain)
         elif chain == self._beats and not self._is_stale and self.phase not in NOT_IN_GROUP:
             self._send_heartbeat(chain)
-            if self.phase is not Phase.JOINING:
+            if self.phase is not ClientPhase.JOINING:
                 self._beat_later(chain)
 
     def _move(self, state: str, epoch: int | None = None) -> None:  # noqa: ARG002

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from models.whatif.behaviour.members import Act
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.recurrences import SimulatedRebalance
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class Rest:
 
 
 @dataclass(slots=True)
-class Course:
+class FinishedRun:
     """A run that is over, with its moments of rest."""
 
     acts: Sequence[Act]
-    rows: list[Recurrence]
+    rows: list[SimulatedRebalance]
     rests: list[Rest]
 
 
@@ -42,7 +42,7 @@ class SharedCourse:
     """What a run may take from another one, whose acts are nearly the same."""
 
     acts: Sequence[Act]
-    other: Course
+    other: FinishedRun
     _times_ms: list[int] = field(init=False)
     _differs_ms: list[int] = field(init=False)
     _numbers: dict[Act, int] = field(init=False)
@@ -58,7 +58,7 @@ class SharedCourse:
         for number, rest in enumerate(self.other.rests):
             self._alike[rest.members].append(number)
 
-    def after(self, rest: Rest) -> tuple[int, int, list[Recurrence]] | None:
+    def after(self, rest: Rest) -> tuple[int, int, list[SimulatedRebalance]] | None:
         """The last rest with the same members before the runs differ.
 
         As the place of the act that follows, the time of the rest's act, and the rebalances on the way. None if there is none.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Recurrence:
+class SimulatedRebalance:
     """A rebalance in a run; times are milliseconds since the epoch."""
 
     start_ms: int

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState, SimpleGroup
+from models.kafka.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState, SimpleGroup
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.coordinator.runtime.version_policy import policy_for
-from models.kafka.simulation.client import Phase
+from models.kafka.simulation.client import ClientPhase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
 from models.tolerances import whole
 from models.whatif.behaviour.members import Act, ActKind, Behaviour
 from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, nothing
-from models.whatif.runs.courses import Course, Rest, SharedCourse
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.courses import FinishedRun, Rest, SharedCourse
+from models.whatif.runs.recurrences import SimulatedRebalance
 
 POLL_MS = whole("whatif.run.poll_ms")
 """Usual time between two polls; a poll returns early to rejoin."""
@@ -31,7 +31,7 @@ come before it is found to be over, and hear of that one interval later.
 """
 LOOK_MS = whole("whatif.run.look_ms")
 """Time between two looks whether a group is quiet."""
-AT_REST = frozenset({State.STABLE, State.EMPTY, State.DEAD, GroupState.STABLE, GroupState.EMPTY})
+AT_REST = frozenset({State.STABLE, State.EMPTY, State.DEAD, ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY})
 SILENCES = frozenset({ActKind.PAUSE, ActKind.KILL, ActKind.CLOSE})
 """Acts after which a member sends nothing.
 
@@ -72,9 +72,9 @@ class Recorder:
 
     settings: RunSettings
     shift_ms: int = 0
-    rows: list[Recurrence] = field(default_factory=list)
+    rows: list[SimulatedRebalance] = field(default_factory=list)
     state: State = State.EMPTY
-    _open: Recurrence | None = None
+    _open: SimulatedRebalance | None = None
 
     def watch(self, change: StateTransition | LoggedChange) -> None:
         """Take a transition or event."""
@@ -99,14 +99,14 @@ class Recorder:
 
     def _begin(self, at_ms: int, member: str, kind: str, *, was_empty: bool) -> None:
         goes_on = self.settings.protocol != CLASSIC or "cooperative" in self.settings.assignor
-        self._open = Recurrence(at_ms, member[:-UUID_LENGTH] or member, kind, was_empty, goes_on=goes_on)
+        self._open = SimulatedRebalance(at_ms, member[:-UUID_LENGTH] or member, kind, was_empty, goes_on=goes_on)
         self.rows.append(self._open)
 
     def _close(self, at_ms: int, outcome: str) -> None:
         if self._open is not None:
             self._open.ended_ms, self._open.outcome, self._open = at_ms, outcome, None
 
-    def _delay_ms(self, row: Recurrence, at_ms: int) -> int:
+    def _delay_ms(self, row: SimulatedRebalance, at_ms: int) -> int:
         """Whole steps of the initial delay (`rebalance_rows._initial_delay`)."""
         step = self.settings.initial_delay_ms
         waited = at_ms - row.start_ms
@@ -159,7 +159,7 @@ class Run:
         """Time of the next look whether something can be left out."""
         self._rests: list[Rest] = []
 
-    def run(self, other: Course | None = None) -> Course:
+    def run(self, other: FinishedRun | None = None) -> FinishedRun:
         """The rebalances of the run in order of time, with the moments of rest.
 
         Of `other`, a run under the same settings, stretches are taken over in which the behaviour is the same.
@@ -170,7 +170,7 @@ class Run:
             acts += [replace(act, at_ms=act.at_ms - self.settings.commit_ms, kind=ActKind.COMMIT) for act in acts if act.kind in SILENCES]
         acts.sort(key=lambda act: act.at_ms)
         if not acts:
-            return Course([], [], [])
+            return FinishedRun([], [], [])
         self.recorder.shift_ms = acts[0].at_ms
         shared = SharedCourse(acts, other) if other is not None and other.acts else None
         place = 0
@@ -189,7 +189,7 @@ class Run:
             self._perform(act)
             place += 1
         self._run_until(self.behaviour.ends_ms + self._after_ms(), None)
-        return Course(acts, self.recorder.rows, self._rests)
+        return FinishedRun(acts, self.recorder.rows, self._rests)
 
     def _leave_out(self, spare_ms: int) -> None:
         """Leave out whole heartbeat intervals of a time in which the group is quiet."""
@@ -234,7 +234,7 @@ class Run:
         awake = 0
         latest_ms = self.world.now_ms + LONG_MS
         for client in self.clients.values():
-            if client.phase is not Phase.STOPPED and client.paused_until_ms <= latest_ms:
+            if client.phase is not ClientPhase.STOPPED and client.paused_until_ms <= latest_ms:
                 if not client.is_steady():
                     return False
                 awake += 1
@@ -293,5 +293,5 @@ class Run:
         group = self.cluster.seat.coordinator.groups.get(self.plan.name)
         leader = getattr(group, "leader", None)
         for client in self.clients.values():
-            if client.runs and client.member == leader and client.phase is Phase.STABLE:
+            if client.runs and client.member == leader and client.phase is ClientPhase.STABLE:
                 client.nudge()

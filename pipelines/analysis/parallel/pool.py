@@ -63,7 +63,7 @@ class _Work:
     failure: BaseException | None = None
 
 
-class Pool:
+class WorkerPool:
     """Worker processes that run until `close`."""
 
     def __init__(self, size: int) -> None:

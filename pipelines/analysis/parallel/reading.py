@@ -25,7 +25,7 @@ from parsers.reading.resume import ends_of_lines, is_resumable
 from parsers.reading.splits import Range, edges
 from parsers.schema import EVENT_SCHEMA, RECORD_KINDS, TIME
 from parsers.sources.files import SourceFile
-from pipelines.analysis.parallel.pool import Pool, WorkerDeath
+from pipelines.analysis.parallel.pool import WorkerDeath, WorkerPool
 
 SHARE_BYTES = 32 << 20
 """Bytes of a range, and of small files that are read by one task."""
@@ -91,7 +91,7 @@ def _lost(part: Range, how: str) -> FileReport:
 
 
 def read_parts(
-    pool: Pool, sources: Sequence[SourceFile], options: ReadOptions, folder: str, report: Any = None
+    pool: WorkerPool, sources: Sequence[SourceFile], options: ReadOptions, folder: str, report: Any = None
 ) -> Iterator[tuple[SourceFile, Iterator[ReadPart]]]:
     """Read files; yields each in the given order, with its parts in theirs."""
     tasks: list[ReadRanges] = []

@@ -21,7 +21,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import Readers
 from models.rows import Divergence
 from pipelines.analysis.cluster_naming import ClusterNames
-from pipelines.analysis.parallel.pool import Pool, WorkerDeath
+from pipelines.analysis.parallel.pool import WorkerDeath, WorkerPool
 from pipelines.analysis.replay_failures import lost_with_process
 from pipelines.analysis.spill import write_rows
 from pipelines.analysis.stages import HISTORY_TABLES, INCIDENTS, group_histories, rows_by_table
@@ -121,7 +121,7 @@ class _Rows:
 
 
 def replay_groups(
-    pool: Pool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], setting: ReplayInputs, folder: str
+    pool: WorkerPool, groups: Iterable[tuple[str, Iterator[pa.RecordBatch]]], setting: ReplayInputs, folder: str
 ) -> Iterator[ReplayedFiles]:
     """Replay groups; yields their rows in the order in which the groups come."""
     path = Path(folder) / "setting.pickle"

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 
 from parsers.sources.files import SourceFile
-from pipelines.analysis.parallel.pool import Pool
+from pipelines.analysis.parallel.pool import WorkerPool
 from pipelines.analysis.parallel.reading import estimated_bytes
 from pipelines.scratch import scratch
 
@@ -34,9 +34,9 @@ class Workers:
         self._processes = processors() if processes is None else processes
         self._worth_bytes = worth_bytes
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self.pool: Pool | None = None
+        self.pool: WorkerPool | None = None
 
-    def begin(self, sources: Sequence[SourceFile]) -> Pool | None:
+    def begin(self, sources: Sequence[SourceFile]) -> WorkerPool | None:
         """Start processes if these files are worth them, else return None.
 
         Others may not be able to open what is no plain path.
@@ -45,7 +45,7 @@ class Workers:
             return None
         if sum(map(estimated_bytes, sources)) < self._worth_bytes or not all(os.path.isfile(source.path) for source in sources):
             return None
-        self.pool = Pool(self._processes)
+        self.pool = WorkerPool(self._processes)
         return self.pool
 
     @property

@@ -200,7 +200,7 @@ def _by_epochs(lines: GroupLines, group: str, events: Sequence[Event], total: in
 
 
 @dataclass(slots=True)
-class Course:
+class TrackedLines:
     """A tracker and the lines for it, with other witnesses' facts."""
 
     tracker: Tracker
@@ -216,7 +216,7 @@ class Course:
         return self._originals[id(line)]
 
 
-def course_of(lines: GroupLines, group: str) -> Course:
+def course_of(lines: GroupLines, group: str) -> TrackedLines:
     """The model that follows a group's lines.
 
     Raises UsageError for a version that has no model.
@@ -233,7 +233,7 @@ def course_of(lines: GroupLines, group: str) -> Course:
     witnesses = _witnesses(lines)
     pairs = [(witnesses.enriched(line), line) for line in _of_its_broker(lines.events, group)]
     originals = {id(enriched): line for enriched, line in pairs}
-    return Course(tracker, policy.version, lines.version is not None, witnesses, [enriched for enriched, _ in pairs], originals)
+    return TrackedLines(tracker, policy.version, lines.version is not None, witnesses, [enriched for enriched, _ in pairs], originals)
 
 
 def _witnesses(lines: GroupLines) -> Witnesses:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.view.row_access import column, evidence
 from models.kafka.reconstruction.client_windows import JOIN_PHASE_ENDS
-from pipelines.cli.answers.group_state import Course, GroupLines, course_of, is_modern, read_lines, stored_lines
+from pipelines.cli.answers.group_state import GroupLines, TrackedLines, course_of, is_modern, read_lines, stored_lines
 from pipelines.cli.answers.selection import with_ids
 from pipelines.cli.output.proof import Part, Proof, parts
 
@@ -103,7 +103,7 @@ def prove(row: Any, lines: GroupLines) -> Proof:
     return Proof(None, course.version, course.is_told, window, try_causes(window, map(Cause, shares)), shares)
 
 
-def _window(row: Any, course: Course, place: int, lines: GroupLines) -> Window | None:
+def _window(row: Any, course: TrackedLines, place: int, lines: GroupLines) -> Window | None:
     """The rebalance in the model, from the line that set it off."""
     from models.kafka.conformance.trials import open_window
 
@@ -120,7 +120,7 @@ def _window(row: Any, course: Course, place: int, lines: GroupLines) -> Window |
     return None
 
 
-def _first_line(row: Any, course: Course) -> int | None:
+def _first_line(row: Any, course: TrackedLines) -> int | None:
     """The line that begins the rebalance, else its first evidence."""
     started, before = column(row, "started_at"), column(row, "generation_before")
     for number, line in enumerate(course.lines):
@@ -131,13 +131,13 @@ def _first_line(row: Any, course: Course) -> int | None:
     return next(fitting, None)
 
 
-def _burst_starts(course: Course) -> list[int]:
+def _burst_starts(course: TrackedLines) -> list[int]:
     from models.kafka.conformance.tracker import bursts
 
     return list(accumulate(map(len, bursts(course.lines)), initial=0))[:-1]
 
 
-def _end(row: Any, course: Course, place: int) -> int:
+def _end(row: Any, course: TrackedLines, place: int) -> int:
     """Number of the line behind the last one of the rebalance."""
     ended = column(row, "ended_at") or column(row, "joined_at")
     for number in range(place + 1, len(course.lines)):

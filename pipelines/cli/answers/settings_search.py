@@ -17,16 +17,16 @@ from dashboards.view.row_access import column
 from dashboards.view.settings import SettingAdvice
 
 if TYPE_CHECKING:
-    from conf.causes import Advice as Words
+    from conf.causes import RecommendedAction as Words
     from dashboards.view.answer import Answer
     from models.whatif.advice import Advice, RatedChange
-    from models.whatif.history import GroupHistory
+    from models.whatif.history import GroupBaseline
     from models.whatif.rules import Configuration
-    from models.whatif.scopes import Scope
+    from models.whatif.scopes import AdviceScope
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SearchLimits:
     """Limits of a search.
 
     `rows_max` counts the rebalances of all its groups together, None without a limit; `is_varied` is whether delays that the
@@ -38,11 +38,11 @@ class Budget:
     is_varied: bool = False
 
 
-BESIDE = Budget(3, 20)
+BESIDE = SearchLimits(3, 20)
 """Search beside an answer, which is always made."""
-ON_PAGE = Budget(20, 200)
+ON_PAGE = SearchLimits(20, 200)
 """Search for a page, which runs its groups under other configurations anyway."""
-AT_LENGTH = Budget(20, None, is_varied=True)
+AT_LENGTH = SearchLimits(20, None, is_varied=True)
 """Search that was asked for."""
 FINDINGS_MAX = 2
 """Settings named for a group or an incident."""
@@ -79,7 +79,7 @@ Group = tuple[str, str]
 """Cluster and name."""
 
 
-def search(rows: Any, wanted: Collection[Group] | None, budget: Budget, *scopes: Scope) -> list[Advice]:
+def search(rows: Any, wanted: Collection[Group] | None, budget: SearchLimits, *scopes: AdviceScope) -> list[Advice]:
     """Search settings for groups and for their incidents, most downtime first.
 
     Without `wanted`, for all groups. `scopes` are parts of their history that are asked about beside the incidents.
@@ -102,19 +102,19 @@ def search(rows: Any, wanted: Collection[Group] | None, budget: Budget, *scopes:
     return advices
 
 
-def _scopes(rows: Any) -> Mapping[Group, list[Scope]]:
+def _scopes(rows: Any) -> Mapping[Group, list[AdviceScope]]:
     """Incidents that need attention, by group.
 
     Those that the selection cuts are left out.
     """
-    from models.whatif.scopes import Scope
+    from models.whatif.scopes import AdviceScope
 
     selected = {row.rebalance_id for row in rows.rebalances}
-    scopes: defaultdict[Group, list[Scope]] = defaultdict(list)
+    scopes: defaultdict[Group, list[AdviceScope]] = defaultdict(list)
     for incident in _grave(rows):
         ids = frozenset(column(incident, "rebalance_ids") or ())
         for group in column(incident, "groups") or () if ids and ids <= selected else ():
-            scopes[column(incident, "cluster"), group].append(Scope(column(incident, "incident_id"), ids))
+            scopes[column(incident, "cluster"), group].append(AdviceScope(column(incident, "incident_id"), ids))
     return scopes
 
 
@@ -211,7 +211,7 @@ def for_page(advices: Iterable[Advice]) -> list[SettingAdvice]:
     ]
 
 
-def by_harm(groups: Iterable[GroupHistory]) -> list[GroupHistory]:
+def by_harm(groups: Iterable[GroupBaseline]) -> list[GroupBaseline]:
     """Groups by downtime, most first."""
     from models.downtime import stopped_seconds
 

@@ -18,7 +18,7 @@ from pipelines.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dashboards.answer.comparison import Comparison, Mover, Side
+    from dashboards.answer.comparison import AnalysisComparison, Mover, Side
     from dashboards.view.answer import Rebalance
 
 At = Annotated[
@@ -77,7 +77,7 @@ def compare(
     return codes.decisive(source.codes)
 
 
-def _of_periods(source: Source, at: str | None, before: str | None, after: str | None) -> Comparison:
+def _of_periods(source: Source, at: str | None, before: str | None, after: str | None) -> AnalysisComparison:
     from dashboards.answer.comparison import Side
     from dashboards.answer.comparison import compare as compared
     from pipelines.cli.answers.selection import those
@@ -116,7 +116,7 @@ def _within(when: int, side: Side, *, last_too: bool) -> bool:
     return started and (side.ended_at is None or when < side.ended_at or (last_too and when == side.ended_at))
 
 
-def _of_clusters(source: Source, names: tuple[str, str]) -> Comparison:
+def _of_clusters(source: Source, names: tuple[str, str]) -> AnalysisComparison:
     from dashboards.answer.comparison import Side
     from dashboards.answer.comparison import compare as compared
     from pipelines.cli.answers.selection import nearest_of, those, values_of
@@ -162,7 +162,7 @@ def _column(row: Any, name: str) -> Any:
     return column(row, name)
 
 
-def ready(comparison: Comparison) -> dict[str, Any]:
+def ready(comparison: AnalysisComparison) -> dict[str, Any]:
     """A comparison as described by `groupscope schema compare`."""
     from pipelines.schema.tables import instant_text
 
@@ -185,7 +185,7 @@ def ready(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _changes(comparison: Comparison) -> Iterable[dict[str, Any]]:
+def _changes(comparison: AnalysisComparison) -> Iterable[dict[str, Any]]:
     for change in comparison.changes:
         rates = (side.per_hour(count) for side, count in zip(comparison.sides, change.counts, strict=True))
         values = (change.system, change.group, change.cause, change.is_expected, *change.counts, *change.stopped_seconds, *rates)
@@ -204,11 +204,11 @@ def _member(mover: Mover) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, comparison: Comparison, source: Source, limit: int) -> None:
+def _show(console: Console, comparison: AnalysisComparison, source: Source, limit: int) -> None:
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
+    from pipelines.cli.output.grid import GridColumn, grid
 
     names = [side.name for side in comparison.sides]
     for number, side in enumerate(comparison.sides):
@@ -225,23 +225,23 @@ def _show(console: Console, comparison: Comparison, source: Source, limit: int) 
     console.print()
     shown = comparison.changes[: limit or None]
     columns = [
-        Column("group", [change.group for change in shown], least=14),
-        Column("cause", [change.cause.replace("_", " ") for change in shown], least=15),
-        Column(names[0], [f"{change.counts[0]:,}" for change in shown], is_right_aligned=True),
-        Column(names[1], [f"{change.counts[1]:,}" for change in shown], is_right_aligned=True),
-        Column(
+        GridColumn("group", [change.group for change in shown], least=14),
+        GridColumn("cause", [change.cause.replace("_", " ") for change in shown], least=15),
+        GridColumn(names[0], [f"{change.counts[0]:,}" for change in shown], is_right_aligned=True),
+        GridColumn(names[1], [f"{change.counts[1]:,}" for change in shown], is_right_aligned=True),
+        GridColumn(
             "an hour",
             [] if comparison.are_alike else [_rates(comparison, change.counts) for change in shown],
             rank=2,
             is_right_aligned=True,
         ),
-        Column(
+        GridColumn(
             "change",
             [f"{change.counts[1] - change.counts[0]:+,}" if change.counts[0] != change.counts[1] else "=" for change in shown],
             is_right_aligned=True,
         ),
-        Column("stopped " + names[0], [duration(change.stopped_seconds[0]) for change in shown], rank=1, is_right_aligned=True),
-        Column("stopped " + names[1], [duration(change.stopped_seconds[1]) for change in shown], rank=1, is_right_aligned=True),
+        GridColumn("stopped " + names[0], [duration(change.stopped_seconds[0]) for change in shown], rank=1, is_right_aligned=True),
+        GridColumn("stopped " + names[1], [duration(change.stopped_seconds[1]) for change in shown], rank=1, is_right_aligned=True),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(comparison.changes) > len(shown):
@@ -250,12 +250,12 @@ def _show(console: Console, comparison: Comparison, source: Source, limit: int) 
     _members(console, f"Trouble only {_in(comparison, 0)}", comparison.gone, limit)
 
 
-def _in(comparison: Comparison, number: int) -> str:
+def _in(comparison: AnalysisComparison, number: int) -> str:
     name = comparison.sides[number].name
     return name if name in ("before", "after") else f"in {name}"
 
 
-def _rates(comparison: Comparison, counts: tuple[int, int]) -> str:
+def _rates(comparison: AnalysisComparison, counts: tuple[int, int]) -> str:
     """Rebalances an hour on both sides."""
     rates = [side.per_hour(count) for side, count in zip(comparison.sides, counts, strict=True)]
     return " → ".join("?" if rate is None else f"{rate:,.1f}" for rate in rates)
@@ -268,7 +268,7 @@ def _rate(per_hour: float | None) -> str:
 def _members(console: Console, title: str, members: Iterable[Mover], limit: int) -> None:
     from dashboards.wording.durations import duration
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
+    from pipelines.cli.output.grid import GridColumn, grid
 
     listed = list(members)[: limit or None]
     if not listed:
@@ -276,11 +276,11 @@ def _members(console: Console, title: str, members: Iterable[Mover], limit: int)
     screens.heading(console, title)
     by = [", ".join(f"{name.replace('_', ' ')} {screens.TIMES}{count}" for name, count in mover.causes) for mover in listed]
     columns = [
-        Column("member", [mover.name for mover in listed], least=21),
-        Column("group", [mover.group for mover in listed], least=14),
-        Column("caused", [str(mover.caused) for mover in listed], is_right_aligned=True),
-        Column("held up", [str(mover.blocked) for mover in listed], is_right_aligned=True),
-        Column("stood still", [duration(mover.stopped_seconds) for mover in listed], is_right_aligned=True),
-        Column("by", by, rank=1, least=16),
+        GridColumn("member", [mover.name for mover in listed], least=21),
+        GridColumn("group", [mover.group for mover in listed], least=14),
+        GridColumn("caused", [str(mover.caused) for mover in listed], is_right_aligned=True),
+        GridColumn("held up", [str(mover.blocked) for mover in listed], is_right_aligned=True),
+        GridColumn("stood still", [duration(mover.stopped_seconds) for mover in listed], is_right_aligned=True),
+        GridColumn("by", by, rank=1, least=16),
     ]
     console.print(grid(columns, console.width, indent=1))

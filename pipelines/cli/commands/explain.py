@@ -170,10 +170,10 @@ def _show(row: Any, line: LocatedLine | None, source: Source, *, verbose: bool) 
 
 def _searched(row: Any, source: Source) -> list[Advice]:
     """Search the settings of a rebalance's group, and those for the rebalance alone."""
-    from models.whatif.scopes import Scope
+    from models.whatif.scopes import AdviceScope
     from pipelines.cli.answers.settings_search import BESIDE, search
 
-    return search(source.rows, {(row.cluster, row.group)}, BESIDE, Scope(row.rebalance_id, frozenset({row.rebalance_id})))
+    return search(source.rows, {(row.cluster, row.group)}, BESIDE, AdviceScope(row.rebalance_id, frozenset({row.rebalance_id})))
 
 
 def _show_settings(row: Any, source: Source, advices: Sequence[Advice]) -> None:

@@ -21,7 +21,7 @@ from pipelines.errors import CannotWrite, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from models.kafka.outages.broker_loss import Layout, PartitionAtRisk
+    from models.kafka.outages.broker_loss import ClusterLayout, PartitionAtRisk
 
 SPANS = "under_replicated_spans"
 UnderReplicated = Annotated[
@@ -77,7 +77,7 @@ def outages(
 def _if_down(source: Source, broker: str, target: Path | None, *, limit: int, as_json: bool) -> int:
     from models.kafka.outages.broker_loss import exposed_by
 
-    layouts: list[Layout] = [layout for layout in source.layouts if broker in (*layout.running, *layout.gone)]
+    layouts: list[ClusterLayout] = [layout for layout in source.layouts if broker in (*layout.running, *layout.gone)]
     if not layouts:
         known = sorted({node for layout in source.layouts for node in (*layout.running, *layout.gone)}, key=lambda node: (len(node), node))
         raise UsageError(f"no broker {broker!r} in these logs; there are {', '.join(known) or 'none that hold a partition'}")
@@ -92,7 +92,7 @@ def _if_down(source: Source, broker: str, target: Path | None, *, limit: int, as
     return codes.decisive(source.codes)
 
 
-def _moves(losses: list[tuple[Layout, list[PartitionAtRisk]]]) -> dict[str, Any]:
+def _moves(losses: list[tuple[ClusterLayout, list[PartitionAtRisk]]]) -> dict[str, Any]:
     from models.kafka.outages.broker_loss import reassignment
 
     if len(losses) > 1:
@@ -110,7 +110,7 @@ def _write(target: Path, move: dict[str, Any]) -> None:
         raise CannotWrite(f"{target}: {error.strerror or error}") from error
 
 
-def _write_json(broker: str, losses: list[tuple[Layout, list[PartitionAtRisk]]], move: dict[str, Any]) -> None:
+def _write_json(broker: str, losses: list[tuple[ClusterLayout, list[PartitionAtRisk]]], move: dict[str, Any]) -> None:
     import json
 
     from pipelines.versions import SCHEMA_VERSION
@@ -138,12 +138,17 @@ _WHY = {"single_replica": "it has no other replica", "last_in_sync": "no other r
 
 
 def _show(
-    console: Console, broker: str, losses: list[tuple[Layout, list[PartitionAtRisk]]], move: dict[str, Any], target: Path | None, limit: int
+    console: Console,
+    broker: str,
+    losses: list[tuple[ClusterLayout, list[PartitionAtRisk]]],
+    move: dict[str, Any],
+    target: Path | None,
+    limit: int,
 ) -> None:
     import json
 
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
+    from pipelines.cli.output.grid import GridColumn, grid
 
     layout, exposed = losses[0]
     if not exposed:
@@ -154,14 +159,14 @@ def _show(
     screens.say(console, f"If broker {broker} stops, {len(exposed):,} of {len(layout.placements):,} partitions have no leader:")
     shown = exposed[: limit or None]
     columns = [
-        Column("partition", [f"{partition.placement.topic}-{partition.placement.partition}" for partition in shown], least=20),
-        Column("why", [_WHY[partition.why] for partition in shown], least=14),
-        Column(
+        GridColumn("partition", [f"{partition.placement.topic}-{partition.placement.partition}" for partition in shown], least=20),
+        GridColumn("why", [_WHY[partition.why] for partition in shown], least=14),
+        GridColumn(
             "replicas",
             [",".join(partition.placement.replicas) + ("" if partition.placement.is_sure else " at least") for partition in shown],
         ),
-        Column("in sync", ["?" if partition.placement.isr is None else ",".join(partition.placement.isr) for partition in shown]),
-        Column("move to", [",".join(partition.target) or "no other broker is known" for partition in shown]),
+        GridColumn("in sync", ["?" if partition.placement.isr is None else ",".join(partition.placement.isr) for partition in shown]),
+        GridColumn("move to", [",".join(partition.target) or "no other broker is known" for partition in shown]),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(exposed) > len(shown):
@@ -182,7 +187,7 @@ def _show_spans(console: Console, source: Source, limit: int) -> None:
     from dashboards.view.row_access import column
     from dashboards.wording.durations import duration
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
+    from pipelines.cli.output.grid import GridColumn, grid
 
     rows = sorted(
         source.rows.under_replicated_spans, key=lambda row: (column(row, "started_at") or 0, column(row, "topic"), column(row, "partition"))
@@ -201,18 +206,18 @@ def _show_spans(console: Console, source: Source, limit: int) -> None:
         return duration((ended_at - started_at) / 1_000_000)
 
     columns = [
-        Column(f"from ({source.clock.zone_name})", [source.clock.stamp(column(row, "started_at")) for row in shown]),
-        Column("cluster", [column(row, "cluster") if many_clusters else "" for row in shown], rank=6, least=16),
-        Column("partition", [f"{column(row, 'topic')}-{column(row, 'partition')}" for row in shown], least=20),
-        Column(
+        GridColumn(f"from ({source.clock.zone_name})", [source.clock.stamp(column(row, "started_at")) for row in shown]),
+        GridColumn("cluster", [column(row, "cluster") if many_clusters else "" for row in shown], rank=6, least=16),
+        GridColumn("partition", [f"{column(row, 'topic')}-{column(row, 'partition')}" for row in shown], least=20),
+        GridColumn(
             "lasted",
             [lasted(column(row, "started_at"), column(row, "ended_at"), column(row, "ended_by")) for row in shown],
             is_right_aligned=True,
         ),
-        Column("why", [column(row, "cause").replace("_", " ") for row in shown], rank=1, least=11),
-        Column("missing", [",".join(column(row, "missing")) for row in shown], rank=2, least=7),
-        Column("in sync", [",".join(column(row, "isr")) for row in shown], rank=3, least=7),
-        Column("replicas", [",".join(column(row, "replicas")) for row in shown], rank=4, least=8),
+        GridColumn("why", [column(row, "cause").replace("_", " ") for row in shown], rank=1, least=11),
+        GridColumn("missing", [",".join(column(row, "missing")) for row in shown], rank=2, least=7),
+        GridColumn("in sync", [",".join(column(row, "isr")) for row in shown], rank=3, least=7),
+        GridColumn("replicas", [",".join(column(row, "replicas")) for row in shown], rank=4, least=8),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(rows) > len(shown):

@@ -49,17 +49,17 @@ def _lanes(console: Console, rows: Sequence[Any], source: Source, limit: int) ->
 
     RocketMQ numbers queues by broker, so a label needs topic, broker and number.
     """
-    from dashboards.view.answer import Lane, Stretch
+    from dashboards.view.answer import Lane, StateStretch
     from dashboards.view.row_access import column
     from dashboards.wording.escaping import shortened, visible
     from pipelines.cli.output import screens
     from pipelines.cli.output.group_lanes import LABEL_MAX, lanes
 
-    stretches: defaultdict[tuple[str, str], list[Stretch]] = defaultdict(list)
+    stretches: defaultdict[tuple[str, str], list[StateStretch]] = defaultdict(list)
     for row in rows:
         start = column(row, "started_at")
         if start is not None:
-            part = Stretch(column(row, "kind"), start, column(row, "ended_at"), None, None, False)
+            part = StateStretch(column(row, "kind"), start, column(row, "ended_at"), None, None, False)
             stretches[column(row, "topic"), column(row, "queue")].append(part)
     items = [
         Lane(
@@ -79,20 +79,20 @@ def _table(console: Console, rows: Sequence[Any], source: Source, limit: int) ->
     from dashboards.wording.durations import duration
     from dashboards.wording.units import MICROSECONDS
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
+    from pipelines.cli.output.grid import GridColumn, grid
 
     ordered = sorted(rows, key=lambda row: (column(row, "started_at") or 0, str(column(row, "topic")), str(column(row, "queue"))))
     shown = ordered[: limit or None]
     spans = [(column(row, "started_at"), column(row, "ended_at")) for row in shown]
     clock = source.clock
     columns = [
-        Column(f"from ({clock.zone_name})", [clock.stamp(start) for start, _ in spans]),
-        Column("to", [clock.stamp(end) if end is not None else "" for _, end in spans], rank=3),
-        Column("group", [column(row, "group") for row in shown], rank=2, least=12),
-        Column("topic", [column(row, "topic") for row in shown], least=12),
-        Column("queue", [column(row, "queue") for row in shown], least=10),
-        Column("held by", [_holder(row) for row in shown], least=16),
-        Column(
+        GridColumn(f"from ({clock.zone_name})", [clock.stamp(start) for start, _ in spans]),
+        GridColumn("to", [clock.stamp(end) if end is not None else "" for _, end in spans], rank=3),
+        GridColumn("group", [column(row, "group") for row in shown], rank=2, least=12),
+        GridColumn("topic", [column(row, "topic") for row in shown], least=12),
+        GridColumn("queue", [column(row, "queue") for row in shown], least=10),
+        GridColumn("held by", [_holder(row) for row in shown], least=16),
+        GridColumn(
             "lasted",
             [duration((end - start) / MICROSECONDS) if start and end else "still so" for start, end in spans],
             is_right_aligned=True,

@@ -17,10 +17,10 @@ from pipelines.cli.arguments.question import QueryOptions, question
 
 if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, WhatIf, WhatIfLane
-    from models.kafka.outages.broker_loss import Layout
+    from models.kafka.outages.broker_loss import ClusterLayout
     from models.whatif.advice import Advice
-    from models.whatif.comparison import Span
-    from models.whatif.history import GroupHistory
+    from models.whatif.comparison import RebalanceSpan
+    from models.whatif.history import GroupBaseline
     from models.whatif.outlook import WhatIfResult as GroupOutlook
     from pipelines.cli.answers.source import Source
     from pipelines.cli.output.proof import Part
@@ -127,7 +127,7 @@ def what_ifs(rows: Any, advised: Sequence[Advice] = ()) -> list[WhatIf]:
     return answers + list(_advised(groups, advised))
 
 
-def _advised(groups: Sequence[GroupHistory], advices: Sequence[Advice]) -> Iterator[WhatIf]:
+def _advised(groups: Sequence[GroupBaseline], advices: Sequence[Advice]) -> Iterator[WhatIf]:
     """Results of what is advised to single groups.
 
     The other groups stay as they are, unless it is a broker's setting.
@@ -151,11 +151,11 @@ def _advised(groups: Sequence[GroupHistory], advices: Sequence[Advice]) -> Itera
         yield WhatIf(title, command_options, tuple(assumes), _lanes(outlooks, groups))
 
 
-def _lanes(outlooks: Sequence[GroupOutlook], groups: Sequence[GroupHistory]) -> tuple[WhatIfLane, ...]:
+def _lanes(outlooks: Sequence[GroupOutlook], groups: Sequence[GroupBaseline]) -> tuple[WhatIfLane, ...]:
     return tuple(_outlook(outlook, group.ends_ms) for outlook, group in zip(outlooks, groups, strict=True))
 
 
-def _groups_run(rows: Any) -> list[GroupHistory]:
+def _groups_run(rows: Any) -> list[GroupBaseline]:
     """Groups of the page, with the last rebalances of a long history."""
     from models.downtime import stopped_seconds
     from pipelines.cli.answers.histories import history
@@ -189,7 +189,7 @@ def _outlook(group: GroupOutlook, ends_ms: int) -> WhatIfLane:
     )
 
 
-def _bounds(spans: Iterable[Span], ends_ms: int) -> tuple[tuple[int, int], ...]:
+def _bounds(spans: Iterable[RebalanceSpan], ends_ms: int) -> tuple[tuple[int, int], ...]:
     """Begin and end of rebalances in microseconds.
 
     Those without an end last as long as the logs.
@@ -200,7 +200,7 @@ def _bounds(spans: Iterable[Span], ends_ms: int) -> tuple[tuple[int, int], ...]:
     return tuple((span.start_ms * US_PER_MS, max(span.start_ms, end_ms) * US_PER_MS) for span, end_ms in ends)
 
 
-def broker_losses(layouts: Iterable[Layout]) -> list[BrokerLoss]:
+def broker_losses(layouts: Iterable[ClusterLayout]) -> list[BrokerLoss]:
     """Partitions that would lose their leader with each running broker.
 
     Clusters with a single broker are left out.

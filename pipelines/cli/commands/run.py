@@ -345,13 +345,13 @@ def _show_summary(console: Console, place: str) -> None:
 
 def _show_changes(console: Console, run_id: str, changed: Mapping[str, RowChanges]) -> None:
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
+    from pipelines.cli.output.grid import GridColumn, grid
 
     columns = [
-        Column("table", list(changed), least=12),
-        Column("new", [f"{change.inserted:,}" for change in changed.values()], is_right_aligned=True),
-        Column("changed", [f"{change.updated:,}" for change in changed.values()], is_right_aligned=True),
-        Column("gone", [f"{change.deleted:,}" for change in changed.values()], is_right_aligned=True),
+        GridColumn("table", list(changed), least=12),
+        GridColumn("new", [f"{change.inserted:,}" for change in changed.values()], is_right_aligned=True),
+        GridColumn("changed", [f"{change.updated:,}" for change in changed.values()], is_right_aligned=True),
+        GridColumn("gone", [f"{change.deleted:,}" for change in changed.values()], is_right_aligned=True),
     ]
     screens.say(console, f"run {run_id}:")
     console.print(grid(columns, console.width, indent=1))

@@ -21,7 +21,7 @@ from pipelines import exit_codes as codes
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
-from pipelines.cli.output.grid import GAP, Column, grid
+from pipelines.cli.output.grid import GAP, GridColumn, grid
 from pipelines.cli.output.json_csv import cell
 from pipelines.cli.output.standard_streams import Messenger, screen
 from pipelines.errors import UsageError
@@ -235,7 +235,7 @@ def _show(table: pa.Table, source: Source, limit: int) -> None:
             cells = [(column.title, column.values[position]) for column in columns]
             console.print(
                 grid(
-                    [Column("", [name for name, _ in cells]), Column("", [text for _, text in cells], least=20)],
+                    [GridColumn("", [name for name, _ in cells]), GridColumn("", [text for _, text in cells], least=20)],
                     console.width,
                     is_heading=False,
                 )
@@ -245,11 +245,11 @@ def _show(table: pa.Table, source: Source, limit: int) -> None:
         screens.say(console, f"{rows.num_rows:,} of {table.num_rows:,} rows; --limit 0 shows all", style="dim")
 
 
-def _column(name: str, values: list[Any], kind: pa.DataType, source: Source) -> Column:
+def _column(name: str, values: list[Any], kind: pa.DataType, source: Source) -> GridColumn:
     number = all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values if value is not None)
     texts = [shortened(visible(_text(value, kind, source)), TEXT_MAX) for value in values]
     widest = max(map(len, (visible(name), *texts)))
-    return Column(
+    return GridColumn(
         visible(name), texts, least=None if number or isinstance(values[0], datetime) else min(16, widest), is_right_aligned=number
     )
 

@@ -12,7 +12,7 @@ import typer
 
 from pipelines import exit_codes as codes
 from pipelines.cli.answers.advice_rows import advice_rows, effects, finding_rows
-from pipelines.cli.answers.settings_search import AT_LENGTH, Budget, cost, options, search, sentence, turn
+from pipelines.cli.answers.settings_search import AT_LENGTH, SearchLimits, cost, options, search, sentence, turn
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from models.whatif.advice import Advice
-    from models.whatif.comparison import Change
+    from models.whatif.comparison import RebalanceChange
     from models.whatif.outlook import WhatIfResult
-    from models.whatif.rules import Configuration, Rule
+    from models.whatif.rules import Configuration, WhatIfRule
 
 SessionTimeout = Annotated[
     str | None, typer.Option("--session-timeout", metavar="SPAN", help="session.timeout.ms, such as 45s.", rich_help_panel=o.SHOW)
@@ -151,7 +151,7 @@ def ready(results: Iterable[WhatIfResult], configuration: Configuration) -> dict
     }
 
 
-def _rules(results: Iterable[WhatIfResult]) -> list[Rule]:
+def _rules(results: Iterable[WhatIfResult]) -> list[WhatIfRule]:
     from models.whatif.rules import RULES
 
     used = {rule.id for outlook in results for rule in outlook.rules()}
@@ -174,7 +174,7 @@ def _changes(results: Iterable[WhatIfResult]) -> Iterator[dict[str, Any]]:
         yield from (_change(outlook, change) for change in outlook.changes)
 
 
-def _change(outlook: WhatIfResult, change: Change) -> dict[str, Any]:
+def _change(outlook: WhatIfResult, change: RebalanceChange) -> dict[str, Any]:
     from pipelines.schema.tables import instant_text
 
     return {
@@ -209,7 +209,7 @@ def _show(console: Console, results: list[WhatIfResult], source: Source, limit: 
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
+    from pipelines.cli.output.grid import GridColumn, grid
 
     ranked = sorted(results, key=lambda result: (-result.saved_seconds, -result.count("avoided"), result.cluster, result.group))
     if not ranked:
@@ -219,14 +219,14 @@ def _show(console: Console, results: list[WhatIfResult], source: Source, limit: 
     shown = ranked[: limit or None]
     has_clusters = len({result.cluster for result in ranked}) > 1
     columns = [
-        Column("cluster", [result.cluster if has_clusters else "" for result in shown], rank=2, least=12),
-        Column("group", [result.group for result in shown], least=16),
-        Column("rebalances", [f"{len(result.changes):,}" for result in shown], is_right_aligned=True),
-        Column("avoided", [f"{result.count('avoided'):,}" for result in shown], is_right_aligned=True),
-        Column("perhaps", [f"{result.perhaps or ''}" for result in shown], is_right_aligned=True, rank=1),
-        Column("more", [f"{result.added or ''}" for result in shown], is_right_aligned=True),
-        Column("stopped", [duration(result.stopped_seconds) for result in shown], is_right_aligned=True),
-        Column("saved", [duration(result.saved_seconds) for result in shown], is_right_aligned=True),
+        GridColumn("cluster", [result.cluster if has_clusters else "" for result in shown], rank=2, least=12),
+        GridColumn("group", [result.group for result in shown], least=16),
+        GridColumn("rebalances", [f"{len(result.changes):,}" for result in shown], is_right_aligned=True),
+        GridColumn("avoided", [f"{result.count('avoided'):,}" for result in shown], is_right_aligned=True),
+        GridColumn("perhaps", [f"{result.perhaps or ''}" for result in shown], is_right_aligned=True, rank=1),
+        GridColumn("more", [f"{result.added or ''}" for result in shown], is_right_aligned=True),
+        GridColumn("stopped", [duration(result.stopped_seconds) for result in shown], is_right_aligned=True),
+        GridColumn("saved", [duration(result.saved_seconds) for result in shown], is_right_aligned=True),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(ranked) > len(shown):
@@ -257,18 +257,18 @@ def _headline(results: list[WhatIfResult]) -> str:
 def _show_changes(console: Console, results: list[WhatIfResult], source: Source) -> None:
     from dashboards.wording.durations import duration
     from pipelines.cli.output import screens
-    from pipelines.cli.output.grid import Column, grid
+    from pipelines.cli.output.grid import GridColumn, grid
 
     changed = [(result, change) for result in results for change in result.changes if change.effect != "same"]
     if not changed:
         return
     screens.heading(console, f"What would have been another ({source.clock.zone_name})")
     columns = [
-        Column("start", [source.clock.stamp(change.row.started_at) for _, change in changed]),
-        Column("group", [result.group for result, _ in changed], least=14),
-        Column("cause", [change.row.cause.replace("_", " ") for _, change in changed], least=14),
-        Column("then", [EFFECTS[change.effect] for _, change in changed], least=12),
-        Column("saved", [duration(change.saved_seconds) for _, change in changed], is_right_aligned=True),
+        GridColumn("start", [source.clock.stamp(change.row.started_at) for _, change in changed]),
+        GridColumn("group", [result.group for result, _ in changed], least=14),
+        GridColumn("cause", [change.row.cause.replace("_", " ") for _, change in changed], least=14),
+        GridColumn("then", [EFFECTS[change.effect] for _, change in changed], least=12),
+        GridColumn("saved", [duration(change.saved_seconds) for _, change in changed], is_right_aligned=True),
     ]
     console.print(grid(columns, console.width, indent=1))
 
@@ -289,7 +289,7 @@ def advise(query_options: QueryOptions, form: o.Form, limit: o.Limit = AT_LENGTH
 
     source = open_source(query_options)
     groups = len({(row.cluster, row.group) for row in source.rows.rebalances if row.system == "kafka"})
-    advices = search(source.rows, None, Budget(limit or groups, None, is_varied=True))
+    advices = search(source.rows, None, SearchLimits(limit or groups, None, is_varied=True))
     if form == "people":
         _show_advice(screen(), advices, groups)
     elif form == "json":

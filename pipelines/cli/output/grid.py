@@ -18,7 +18,7 @@ GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GridColumn:
     """A table column.
 
     With `least` it may be narrowed to that width and is folded; the column with the highest `rank` is left out first.
@@ -36,14 +36,14 @@ class Column:
         return "right" if self.is_right_aligned else "left"
 
 
-def grid(columns: Sequence[Column], width: int, *, indent: int = 0, is_heading: bool = True) -> RenderableType:
+def grid(columns: Sequence[GridColumn], width: int, *, indent: int = 0, is_heading: bool = True) -> RenderableType:
     """A table of the columns that fit, at most `width` wide."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     shown = [column for column in columns if any(column.values)] or list(columns[:1])
-    shown = [Column(c.title, [visible(value) for value in c.values], c.rank, c.least, c.is_right_aligned, c.styles) for c in shown]
+    shown = [GridColumn(c.title, [visible(value) for value in c.values], c.rank, c.least, c.is_right_aligned, c.styles) for c in shown]
     shown, widths = _fitted(shown, width - indent, is_heading)
     table = Table(box=None, show_header=is_heading, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", collapse_padding=True)
     for column, size in zip(shown, widths, strict=True):
@@ -54,7 +54,7 @@ def grid(columns: Sequence[Column], width: int, *, indent: int = 0, is_heading: 
     return Padding(table, (0, 0, 0, indent), expand=False) if indent else table
 
 
-def _fitted(columns: list[Column], width: int, is_heading: bool) -> tuple[list[Column], list[int]]:
+def _fitted(columns: list[GridColumn], width: int, is_heading: bool) -> tuple[list[GridColumn], list[int]]:
     """Columns that fit, and their widths."""
     from rich.cells import cell_len
 

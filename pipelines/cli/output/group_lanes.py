@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dashboards.view.answer import Lane, Stretch
+from dashboards.view.answer import Lane, StateStretch
 from dashboards.wording.escaping import shortened, visible
 from dashboards.wording.units import Clock
 
@@ -65,7 +65,7 @@ def _can(console: Console) -> bool:
     return (console.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "gb18030")
 
 
-def _cells(stretches: Sequence[Stretch], start: int, end: int, width: int) -> list[tuple[str, str]]:
+def _cells(stretches: Sequence[StateStretch], start: int, end: int, width: int) -> list[tuple[str, str]]:
     """One mark per interval: the state with the highest priority."""
     order = list(MARKS)
     worst: list[int | None] = [None] * width

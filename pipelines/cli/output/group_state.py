@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.wording.durations import NOTHING
 from dashboards.wording.units import Clock
-from pipelines.cli.output.grid import Column, grid
+from pipelines.cli.output.grid import GridColumn, grid
 from pipelines.cli.output.json_csv import write_object
 from pipelines.cli.output.screens import heading, say
 
@@ -155,12 +155,12 @@ def _members(console: Console, view: View) -> None:
     heading(console, "Members")
     members = view.members
     columns = [
-        Column("member", [member.member_id or "(not named yet)" for member in members], least=16),
-        Column("instance", [member.instance_id or "" for member in members], rank=2, least=8),
-        Column("is one", [member.certainty for member in members], rank=1),
-        Column("rejoined", [_answer(member.rejoined) for member in members]),
-        Column("synced", [_answer(member.synced) for member in members]),
-        Column("awaited", [_answer(member.awaited) for member in members]),
+        GridColumn("member", [member.member_id or "(not named yet)" for member in members], least=16),
+        GridColumn("instance", [member.instance_id or "" for member in members], rank=2, least=8),
+        GridColumn("is one", [member.certainty for member in members], rank=1),
+        GridColumn("rejoined", [_answer(member.rejoined) for member in members]),
+        GridColumn("synced", [_answer(member.synced) for member in members]),
+        GridColumn("awaited", [_answer(member.awaited) for member in members]),
     ]
     console.print(grid(columns, console.width))
 
@@ -169,10 +169,10 @@ def _timers(console: Console, view: View, clock: Clock) -> None:
     heading(console, f"Timers ({clock.zone_name})")
     timers = [timer for timer in view.timers if timer.deadline_ms is not None]
     columns = [
-        Column("timer", [TIMERS.get(timer.kind, timer.kind) for timer in timers]),
-        Column("member", [timer.member_id or "" for timer in timers], least=16),
-        Column("due", [clock.stamp((timer.deadline_ms or 0) * US_PER_MS) for timer in timers]),
-        Column("", ["assumed timeout" if timer.certainty == GUESSED else "" for timer in timers], rank=1),
+        GridColumn("timer", [TIMERS.get(timer.kind, timer.kind) for timer in timers]),
+        GridColumn("member", [timer.member_id or "" for timer in timers], least=16),
+        GridColumn("due", [clock.stamp((timer.deadline_ms or 0) * US_PER_MS) for timer in timers]),
+        GridColumn("", ["assumed timeout" if timer.certainty == GUESSED else "" for timer in timers], rank=1),
     ]
     console.print(grid(columns, console.width))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dashboards.wording.durations import NOTHING, duration
 from dashboards.wording.units import Clock, counted, listed, share
 from pipelines.cli.output import screens
-from pipelines.cli.output.grid import Column, grid
+from pipelines.cli.output.grid import GridColumn, grid
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,14 +26,14 @@ def blockers(console: Console, items: Sequence[Blocker], clock: Clock) -> None:
     console.print(
         grid(
             [
-                Column("member", [blocker.name for blocker in items], least=21),
-                Column("on", [listed(list(blocker.hosts)) if blocker.hosts else "" for blocker in items], rank=3, least=14),
-                Column("group", [blocker.group for blocker in items], least=14),
-                Column("held up", [f"{blocker.rebalances:,}" for blocker in items], is_right_aligned=True),
-                Column("waited for", [duration(blocker.seconds) for blocker in items], is_right_aligned=True),
-                Column("of the group's waiting", [share(blocker.group_share) for blocker in items], rank=2, is_right_aligned=True),
-                Column("longest", [duration(blocker.longest_seconds) for blocker in items], rank=1, is_right_aligned=True),
-                Column(f"last ({clock.zone_name})", [clock.stamp(blocker.last_at) for blocker in items], rank=4),
+                GridColumn("member", [blocker.name for blocker in items], least=21),
+                GridColumn("on", [listed(list(blocker.hosts)) if blocker.hosts else "" for blocker in items], rank=3, least=14),
+                GridColumn("group", [blocker.group for blocker in items], least=14),
+                GridColumn("held up", [f"{blocker.rebalances:,}" for blocker in items], is_right_aligned=True),
+                GridColumn("waited for", [duration(blocker.seconds) for blocker in items], is_right_aligned=True),
+                GridColumn("of the group's waiting", [share(blocker.group_share) for blocker in items], rank=2, is_right_aligned=True),
+                GridColumn("longest", [duration(blocker.longest_seconds) for blocker in items], rank=1, is_right_aligned=True),
+                GridColumn(f"last ({clock.zone_name})", [clock.stamp(blocker.last_at) for blocker in items], rank=4),
             ],
             console.width,
         )
@@ -53,19 +53,21 @@ def groups(console: Console, items: Sequence[GroupProfile], used: Callable[[Grou
     console.print(
         grid(
             [
-                Column("group", [profile.group for profile in items], least=14),
-                Column("protocol", [profile.protocol or NOTHING for profile in items]),
-                Column("assignor", [profile.assignor or NOTHING for profile in items], rank=2, least=12),
-                Column(
+                GridColumn("group", [profile.group for profile in items], least=14),
+                GridColumn("protocol", [profile.protocol or NOTHING for profile in items]),
+                GridColumn("assignor", [profile.assignor or NOTHING for profile in items], rank=2, least=12),
+                GridColumn(
                     "members", [NOTHING if profile.members is None else f"{profile.members:,}" for profile in items], is_right_aligned=True
                 ),
-                Column("static", [share(profile.static_share) for profile in items], rank=3, is_right_aligned=True),
-                Column("clients", [listed(_versions(profile), VERSIONS_SHOWN) for profile in items], rank=4, least=10),
-                Column("rebalances", [f"{profile.rebalances:,}" for profile in items], is_right_aligned=True),
-                Column("stopped", [duration(profile.stopped_seconds) for profile in items], rank=1, is_right_aligned=True),
-                Column("a week", [duration(profile.stopped_seconds_per_week) for profile in items], is_right_aligned=True),
-                Column("of budget", ["" if part is None else f"{part:.0%}".replace("%", " %") for part in shares], is_right_aligned=True),
-                Column("KIP-848", [profile.migration.status for profile in items]),
+                GridColumn("static", [share(profile.static_share) for profile in items], rank=3, is_right_aligned=True),
+                GridColumn("clients", [listed(_versions(profile), VERSIONS_SHOWN) for profile in items], rank=4, least=10),
+                GridColumn("rebalances", [f"{profile.rebalances:,}" for profile in items], is_right_aligned=True),
+                GridColumn("stopped", [duration(profile.stopped_seconds) for profile in items], rank=1, is_right_aligned=True),
+                GridColumn("a week", [duration(profile.stopped_seconds_per_week) for profile in items], is_right_aligned=True),
+                GridColumn(
+                    "of budget", ["" if part is None else f"{part:.0%}".replace("%", " %") for part in shares], is_right_aligned=True
+                ),
+                GridColumn("KIP-848", [profile.migration.status for profile in items]),
             ],
             console.width,
         )
@@ -89,13 +91,15 @@ def trends(console: Console, items: Sequence[GroupTrend], clock: Clock) -> None:
         console.print(
             grid(
                 [
-                    Column(f"from ({clock.zone_name})", [row.period.name for row in rows]),
-                    Column("covered", [duration(row.covered_seconds) for row in rows], rank=2, is_right_aligned=True),
-                    Column("rebalances", [f"{row.rebalances:,}" for row in rows], is_right_aligned=True),
-                    Column("an hour", [NOTHING if rate is None else f"{rate:,.2f}" for rate in rates], rank=1, is_right_aligned=True),
-                    Column("stopped", [duration(row.stopped_seconds) for row in rows], is_right_aligned=True),
-                    Column("member time stopped", [duration(row.member_seconds_stopped) for row in rows], rank=3, is_right_aligned=True),
-                    Column("score", [NOTHING if row.score is None else str(row.score) for row in rows], is_right_aligned=True),
+                    GridColumn(f"from ({clock.zone_name})", [row.period.name for row in rows]),
+                    GridColumn("covered", [duration(row.covered_seconds) for row in rows], rank=2, is_right_aligned=True),
+                    GridColumn("rebalances", [f"{row.rebalances:,}" for row in rows], is_right_aligned=True),
+                    GridColumn("an hour", [NOTHING if rate is None else f"{rate:,.2f}" for rate in rates], rank=1, is_right_aligned=True),
+                    GridColumn("stopped", [duration(row.stopped_seconds) for row in rows], is_right_aligned=True),
+                    GridColumn(
+                        "member time stopped", [duration(row.member_seconds_stopped) for row in rows], rank=3, is_right_aligned=True
+                    ),
+                    GridColumn("score", [NOTHING if row.score is None else str(row.score) for row in rows], is_right_aligned=True),
                 ],
                 console.width,
                 indent=1,
@@ -113,14 +117,18 @@ def deploys(console: Console, items: Sequence[Deploy], clock: Clock) -> None:
     console.print(
         grid(
             [
-                Column(f"from ({clock.zone_name})", [clock.stamp(deploy.started_at).partition(".")[0] for deploy in items]),
-                Column("to", [clock.stamp(deploy.ended_at).partition(".")[0].partition(" ")[2] for deploy in items], rank=3),
-                Column("group", [deploy.group for deploy in items], least=14),
-                Column("restarted", [listed(list(deploy.restarted)) for deploy in items], rank=2, least=20),
-                Column("rebalances", [f"{deploy.rebalances:,}" for deploy in items], is_right_aligned=True),
-                Column("stopped", [duration(deploy.stopped_seconds) for deploy in items], is_right_aligned=True),
-                Column("member time stopped", [duration(deploy.member_seconds_stopped) for deploy in items], rank=4, is_right_aligned=True),
-                Column("static would avoid", [NOTHING if count is None else str(count) for count in spared], rank=1, is_right_aligned=True),
+                GridColumn(f"from ({clock.zone_name})", [clock.stamp(deploy.started_at).partition(".")[0] for deploy in items]),
+                GridColumn("to", [clock.stamp(deploy.ended_at).partition(".")[0].partition(" ")[2] for deploy in items], rank=3),
+                GridColumn("group", [deploy.group for deploy in items], least=14),
+                GridColumn("restarted", [listed(list(deploy.restarted)) for deploy in items], rank=2, least=20),
+                GridColumn("rebalances", [f"{deploy.rebalances:,}" for deploy in items], is_right_aligned=True),
+                GridColumn("stopped", [duration(deploy.stopped_seconds) for deploy in items], is_right_aligned=True),
+                GridColumn(
+                    "member time stopped", [duration(deploy.member_seconds_stopped) for deploy in items], rank=4, is_right_aligned=True
+                ),
+                GridColumn(
+                    "static would avoid", [NOTHING if count is None else str(count) for count in spared], rank=1, is_right_aligned=True
+                ),
             ],
             console.width,
         )

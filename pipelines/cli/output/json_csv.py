@@ -26,7 +26,7 @@ def dumps(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
-class Stream:
+class BufferedOutput:
     """Buffer of small writes to standard output."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ def write_contract(rows: Any, further: Mapping[str, Iterable[Mapping[str, Any]]]
     from pipelines.schema.tables import CONTRACT
     from pipelines.versions import SCHEMA_VERSION
 
-    stream = Stream()
+    stream = BufferedOutput()
     stream.write(b'{"schema_version":' + dumps(SCHEMA_VERSION) + b',\n"inputs":')
     stream.write(dumps(inputs_ready(rows.inputs)))
     for key, table in CONTRACT.items():
@@ -67,7 +67,7 @@ def write_list(key: str, items: Iterable[Mapping[str, Any]]) -> None:
     """Write an object with one list, as commands about one table do."""
     from pipelines.versions import SCHEMA_VERSION
 
-    stream = Stream()
+    stream = BufferedOutput()
     stream.write(b'{"schema_version":' + dumps(SCHEMA_VERSION))
     _write_list(stream, key, items)
     stream.write(b"}\n")
@@ -76,7 +76,7 @@ def write_list(key: str, items: Iterable[Mapping[str, Any]]) -> None:
 
 def write_lines(items: Iterable[Mapping[str, Any]]) -> None:
     """Write one object per line."""
-    stream = Stream()
+    stream = BufferedOutput()
     for item in items:
         stream.write(dumps(item) + b"\n")
     stream.flush()
@@ -104,7 +104,7 @@ def write_csv(names: Sequence[str], items: Iterable[Mapping[str, Any]]) -> None:
     import csv
     import io
 
-    stream = Stream()
+    stream = BufferedOutput()
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     for row in itertools.chain([[*map(cell, names)]], ([cell(item[name]) for name in names] for item in items)):
@@ -153,7 +153,7 @@ def _part(item: Any) -> str:
 
 def write_object(value: Mapping[str, Any]) -> None:
     """Write an answer that is one object."""
-    stream = Stream()
+    stream = BufferedOutput()
     stream.write(dumps(versioned(value)) + b"\n")
     stream.flush()
 
@@ -177,7 +177,7 @@ def inputs_ready(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {"log_files": list(ready("log_files", inputs["log_files"])), "totals": dict(inputs["totals"])}
 
 
-def _write_list(stream: Stream, key: str, items: Iterable[Mapping[str, Any]]) -> None:
+def _write_list(stream: BufferedOutput, key: str, items: Iterable[Mapping[str, Any]]) -> None:
     stream.write(b",\n" + dumps(key) + b":[")
     between = b"\n"
     for item in items:

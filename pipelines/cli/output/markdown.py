@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from conf.causes import Advice
+from conf.causes import RecommendedAction
 from dashboards.answer.recurrences import recurrences
 from dashboards.view.answer import Answer, Incident, Rebalance
 from dashboards.view.evidence import Line
@@ -85,7 +85,7 @@ def _doubt(item: Incident) -> Iterator[str]:
         yield f"- would settle it: {plain('; '.join(item.settled_by))}"
 
 
-def _advice(advice: Iterable[Advice], remedies: Sequence[str]) -> Iterator[str]:
+def _advice(advice: Iterable[RecommendedAction], remedies: Sequence[str]) -> Iterator[str]:
     """Advice; `remedies` are settings from a search, with values."""
     items = list(advice)
     if items or remedies:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from models.events import Event
     from models.kafka.conformance.expected_lines import ExpectedLine
-    from models.kafka.conformance.explanation import Entry, InputLink
+    from models.kafka.conformance.explanation import ExplainedLine, InputLink
     from models.kafka.conformance.trials import Trial, Window
 
 US_PER_MS = 1_000
@@ -114,7 +114,7 @@ def _cause(trial: Trial, shares: Mapping[str, float], *, is_tried: bool) -> dict
     }
 
 
-def _timeout(entry: Entry) -> dict[str, Any] | None:
+def _timeout(entry: ExplainedLine) -> dict[str, Any] | None:
     """The timeout that would make a timer fire when the line came."""
     if entry.due is None or entry.line is None:
         return None
@@ -142,7 +142,7 @@ def _named(member: str) -> str | None:
     return member if is_named(member) else None
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: ExplainedLine) -> dict[str, Any]:
     from pipelines.schema.tables import instant_text
 
     line = entry.line
@@ -238,7 +238,7 @@ def _in_words(step: InputLink) -> str:
     return text + (f" (due {step.at_ms - step.due.at_ms} ms before)" if step.due is not None else "")
 
 
-def _entry_in_words(entry: Entry, clock: Clock) -> str:
+def _entry_in_words(entry: ExplainedLine, clock: Clock) -> str:
     line, expected = entry.line, entry.expected
     if line is None and expected is not None:
         return f"{clock.stamp(expected.at_ms * US_PER_MS)} missing: {_line_text(expected)}"

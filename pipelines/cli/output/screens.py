@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from conf.causes import Advice
+from conf.causes import RecommendedAction
 from dashboards.answer.recurrences import recurrences
 from dashboards.view.answer import Answer, Incident, Offender, OpenQuestion, Outage, Person, Rebalance
 from dashboards.view.evidence import Line
@@ -19,7 +19,7 @@ from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.facts import facts, selection
 from dashboards.wording.summary import summary_lines
 from dashboards.wording.units import Clock, counted, lasted, listed, share, size
-from pipelines.cli.output.grid import Column, grid
+from pipelines.cli.output.grid import GridColumn, grid
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,14 +121,14 @@ def queues(console: Console, answer: Answer, clock: Clock, *, verbose: bool) -> 
     heading(console, f"Queues without one owner ({clock.zone_name})")
     shown = answer.contested[: None if verbose else INCIDENTS_SHOWN]
     columns = [
-        Column("group", [item.group for item in shown], least=14),
-        Column("topic", [item.topic for item in shown], least=14),
-        Column("had", [item.title for item in shown]),
-        Column("queues", [f"{len(item.queues):,}" for item in shown], is_right_aligned=True),
-        Column("longest", ["still so" if item.ended_at is None else duration(item.seconds) for item in shown], is_right_aligned=True),
-        Column("from", [clock.stamp(item.started_at) for item in shown], rank=1),
-        Column("to", [clock.stamp(item.ended_at) if item.ended_at is not None else "" for item in shown], rank=2),
-        Column("clients", [listed(list(item.owners), 2) if item.owners else "" for item in shown], rank=3, least=14),
+        GridColumn("group", [item.group for item in shown], least=14),
+        GridColumn("topic", [item.topic for item in shown], least=14),
+        GridColumn("had", [item.title for item in shown]),
+        GridColumn("queues", [f"{len(item.queues):,}" for item in shown], is_right_aligned=True),
+        GridColumn("longest", ["still so" if item.ended_at is None else duration(item.seconds) for item in shown], is_right_aligned=True),
+        GridColumn("from", [clock.stamp(item.started_at) for item in shown], rank=1),
+        GridColumn("to", [clock.stamp(item.ended_at) if item.ended_at is not None else "" for item in shown], rank=2),
+        GridColumn("clients", [listed(list(item.owners), 2) if item.owners else "" for item in shown], rank=3, least=14),
     ]
     console.print(grid(columns, console.width, indent=1))
     if len(answer.contested) > len(shown):
@@ -213,7 +213,7 @@ def labelled(console: Console, label: str, label_style: str, text: str) -> None:
 
 def _advice(console: Console, items: Sequence[Incident], *, verbose: bool) -> None:
     """Print each piece of advice once, with the numbers of its incidents."""
-    by_advice: dict[tuple[str, tuple[Advice, ...]], list[Incident]] = {}
+    by_advice: dict[tuple[str, tuple[RecommendedAction, ...]], list[Incident]] = {}
     for item in items:
         by_advice.setdefault((item.cause_title, item.advice), []).append(item)
     if not by_advice:
@@ -258,7 +258,7 @@ def if_down(console: Console, brokers: Iterable[str], *, indent: int) -> None:
         say(console, f"groupscope outages PATH... --if-down {name}", indent=indent + 2, hang=2, style="cyan")
 
 
-def advise(console: Console, advice: Iterable[Advice], *, indent: int) -> None:
+def advise(console: Console, advice: Iterable[RecommendedAction], *, indent: int) -> None:
     """Print advice with the settings it concerns."""
     for item in advice:
         settings = ", ".join(f"{setting.name} ({setting.at}, since {setting.since})" for setting in item.settings)
@@ -297,19 +297,21 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
         say(console, f"all on {days.pop()}", indent=1, style="dim")
     starts = [clock.time(item.started_at) if one_day else clock.stamp(item.started_at) for item in items]
     columns = [
-        Column(f"start ({clock.zone_name})", starts if console.width >= PRECISE_WIDTH else [start.partition(".")[0] for start in starts]),
-        Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=16),
-        Column("group", [item.group for item in items], least=16),
-        Column("topic", [item.topic or "" for item in items], least=12),
-        Column("gen", [item.generations.replace(" ", "") for item in items], rank=2),
-        Column("cause", [item.cause.replace("_", " ") for item in items], least=15),
-        Column("behind it", [(item.root_cause or "").replace("_", " ") for item in items], rank=4, least=15),
-        Column("who", [_names(item.offenders) for item in items], rank=1, least=24),
-        Column("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], is_right_aligned=True),
-        Column("waited for", [_names(item.blockers) if item.blockers else "" for item in items], rank=3, least=21),
-        Column("outcome", [story.outcome(item) for item in items], rank=6),
-        Column("sure", [share(item.confidence) for item in items], is_right_aligned=True),
-        Column("id", [item.id[:10] for item in items], rank=7),
+        GridColumn(
+            f"start ({clock.zone_name})", starts if console.width >= PRECISE_WIDTH else [start.partition(".")[0] for start in starts]
+        ),
+        GridColumn("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=16),
+        GridColumn("group", [item.group for item in items], least=16),
+        GridColumn("topic", [item.topic or "" for item in items], least=12),
+        GridColumn("gen", [item.generations.replace(" ", "") for item in items], rank=2),
+        GridColumn("cause", [item.cause.replace("_", " ") for item in items], least=15),
+        GridColumn("behind it", [(item.root_cause or "").replace("_", " ") for item in items], rank=4, least=15),
+        GridColumn("who", [_names(item.offenders) for item in items], rank=1, least=24),
+        GridColumn("lasted", [lasted(item.duration_seconds, item.at_least_seconds) for item in items], is_right_aligned=True),
+        GridColumn("waited for", [_names(item.blockers) if item.blockers else "" for item in items], rank=3, least=21),
+        GridColumn("outcome", [story.outcome(item) for item in items], rank=6),
+        GridColumn("sure", [share(item.confidence) for item in items], is_right_aligned=True),
+        GridColumn("id", [item.id[:10] for item in items], rank=7),
     ]
     console.print(grid(columns, console.width, indent=1))
 
@@ -324,18 +326,18 @@ def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None
     """Print members that caused rebalances or delayed others."""
     many_clusters = len({item.cluster for item in items}) > 1
     columns = [
-        Column("", [f"{position}." for position in range(1, len(items) + 1)], is_right_aligned=True),
-        Column("member", [item.name for item in items], least=21),
-        Column("host", [listed(list(item.hosts), 2) if item.hosts else "" for item in items], rank=4, least=12),
-        Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=8),
-        Column("group", [item.group for item in items], least=14),
-        Column("caused", [str(item.caused) for item in items], is_right_aligned=True),
-        Column("held up", [str(item.blocked) for item in items], is_right_aligned=True),
-        Column("stood still", [duration(item.stopped_seconds) for item in items], is_right_aligned=True),
-        Column(
+        GridColumn("", [f"{position}." for position in range(1, len(items) + 1)], is_right_aligned=True),
+        GridColumn("member", [item.name for item in items], least=21),
+        GridColumn("host", [listed(list(item.hosts), 2) if item.hosts else "" for item in items], rank=4, least=12),
+        GridColumn("cluster", [item.cluster if many_clusters else "" for item in items], rank=5, least=8),
+        GridColumn("group", [item.group for item in items], least=14),
+        GridColumn("caused", [str(item.caused) for item in items], is_right_aligned=True),
+        GridColumn("held up", [str(item.blocked) for item in items], is_right_aligned=True),
+        GridColumn("stood still", [duration(item.stopped_seconds) for item in items], is_right_aligned=True),
+        GridColumn(
             "by", [", ".join(f"{name.replace('_', ' ')} {TIMES}{count}" for name, count in item.causes) for item in items], rank=2, least=16
         ),
-        Column(f"last ({clock.zone_name})", [clock.stamp(item.last_at) for item in items], rank=3),
+        GridColumn(f"last ({clock.zone_name})", [clock.stamp(item.last_at) for item in items], rank=3),
     ]
     console.print(grid(columns, console.width))
 
@@ -352,16 +354,16 @@ def outages(console: Console, items: Sequence[Outage], clock: Clock) -> None:
     shown = clock.time if one_day else clock.stamp
     many_clusters = len({item.cluster for item in items}) > 1
     columns = [
-        Column(f"from ({clock.zone_name})", [shown(item.offline_at) if item.offline_at is not None else "earlier" for item in items]),
-        Column("to", [shown(item.online_at) if item.online_at is not None else "" for item in items], rank=4),
-        Column("cluster", [item.cluster if many_clusters else "" for item in items], rank=7, least=16),
-        Column("partition", [f"{item.topic}-{item.partition}" for item in items], least=20),
-        Column("lasted", ["still open" if item.online_at is None else duration(item.seconds) for item in items], is_right_aligned=True),
-        Column("why", [item.why for item in items], rank=1, least=14),
-        Column("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2, least=10),
-        Column("lost", [listed(list(item.lost_brokers)) if item.lost_brokers else "" for item in items], rank=5, least=6),
-        Column("at risk", ["records" if item.at_risk else "" for item in items], rank=3),
-        Column("groups", [listed(list(item.groups), 2) if item.groups else "" for item in items], rank=6, least=8),
+        GridColumn(f"from ({clock.zone_name})", [shown(item.offline_at) if item.offline_at is not None else "earlier" for item in items]),
+        GridColumn("to", [shown(item.online_at) if item.online_at is not None else "" for item in items], rank=4),
+        GridColumn("cluster", [item.cluster if many_clusters else "" for item in items], rank=7, least=16),
+        GridColumn("partition", [f"{item.topic}-{item.partition}" for item in items], least=20),
+        GridColumn("lasted", ["still open" if item.online_at is None else duration(item.seconds) for item in items], is_right_aligned=True),
+        GridColumn("why", [item.why for item in items], rank=1, least=14),
+        GridColumn("ended by", [item.ended_by.replace("_", " ") for item in items], rank=2, least=10),
+        GridColumn("lost", [listed(list(item.lost_brokers)) if item.lost_brokers else "" for item in items], rank=5, least=6),
+        GridColumn("at risk", ["records" if item.at_risk else "" for item in items], rank=3),
+        GridColumn("groups", [listed(list(item.groups), 2) if item.groups else "" for item in items], rank=6, least=8),
     ]
     console.print(grid(columns, console.width, indent=1))
 

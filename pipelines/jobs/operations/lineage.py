@@ -32,7 +32,7 @@ JOB = "groupscope.run"
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunLineage:
     """Facts in the events of a run."""
 
     run_id: str
@@ -46,7 +46,7 @@ class RunFacts:
     error: str | None = None
 
 
-def run_events(facts: RunFacts) -> Iterator[dict[str, Any]]:
+def run_events(facts: RunLineage) -> Iterator[dict[str, Any]]:
     """Both events of a run."""
     inputs = [dataset(place) for place in facts.inputs]
     yield _event("START", facts.started_at, facts, inputs, [])
@@ -54,7 +54,7 @@ def run_events(facts: RunFacts) -> Iterator[dict[str, Any]]:
     yield _event("COMPLETE" if facts.error is None else "FAIL", facts.ended_at, facts, inputs, outputs)
 
 
-def _event(kind: str, at: datetime, facts: RunFacts, inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> dict[str, Any]:
+def _event(kind: str, at: datetime, facts: RunLineage, inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> dict[str, Any]:
     failed = {} if facts.error is None or kind == "START" else {"errorMessage": _facet("errorMessage", **_error(facts.error))}
     return {
         "eventType": kind,
@@ -72,7 +72,7 @@ def _error(text: str) -> dict[str, str]:
     return {"message": text, "programmingLanguage": "python"}
 
 
-def _output(facts: RunFacts, table: str) -> dict[str, Any]:
+def _output(facts: RunLineage, table: str) -> dict[str, Any]:
     fields = [{"name": column.name, "type": str(column.type), "description": column.description} for column in TABLES[table].columns]
     facets = {"schema": _facet("schema", fields=fields)}
     if table in facts.table_versions:

@@ -20,7 +20,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunMetrics:
     """Facts about a run.
 
     `ended_at` is seconds since 1970.
@@ -36,7 +36,7 @@ class RunFacts:
 Sample = tuple[Mapping[str, str], float]
 
 
-def metrics_text(run: RunFacts, tables: Mapping[str, list[Sample]], last_success: float | None, kept: str = "") -> str:
+def metrics_text(run: RunMetrics, tables: Mapping[str, list[Sample]], last_success: float | None, kept: str = "") -> str:
     """Format all metrics.
 
     `tables` holds samples from the tables, by name of the metric; `kept` are lines of an earlier file.

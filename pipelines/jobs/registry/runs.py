@@ -40,8 +40,8 @@ from pipelines.storage.object_stores import open_table
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.arrow_diff import cast_to_schema, read_local
-from pipelines.warehouse.direct_commit import Author
-from pipelines.warehouse.predicates import Scope
+from pipelines.warehouse.direct_commit import Committer
+from pipelines.warehouse.predicates import TablePredicate
 from pipelines.warehouse.warehouse import Warehouse
 
 ALIVE_SECONDS = 60.0
@@ -246,7 +246,7 @@ class Runs:
             _log.warning("this Spark gives no second session: the run gives no signs of life")
             return None
 
-    def _rows(self, scope: Scope | None = None) -> list[dict[str, Any]]:
+    def _rows(self, scope: TablePredicate | None = None) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self._warehouse.read_arrow(RUNS, scope).to_pylist()
         return rows
 
@@ -280,7 +280,7 @@ class Runs:
         """Add an entry without Spark; return False if that can't be."""
         for _ in range(_TRIES):
             with suppress(WarehouseBusy):  # another process was first, and the entry follows its own
-                return self._warehouse.commit(self._warehouse.log(RUNS), RUNS, rows, Author(run_id))
+                return self._warehouse.commit(self._warehouse.log(RUNS), RUNS, rows, Committer(run_id))
         return False
 
     def _first_of(self, run_ids: list[str]) -> str:
@@ -320,7 +320,7 @@ class Runs:
             name: list(value.items()) or None if isinstance(value, Mapping) else value for name, value in values.items()
         }
         table = cast_to_schema(TABLES[RUNS], pa.Table.from_pylist([row], schema=TABLES[RUNS].arrow_schema()))
-        return self._warehouse.commit(log, RUNS, table, Author(run_id), {(run_id,)}, its_own)
+        return self._warehouse.commit(log, RUNS, table, Committer(run_id), {(run_id,)}, its_own)
 
 
 def _retry(write: Callable[[], object]) -> None:

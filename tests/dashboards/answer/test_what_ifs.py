@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.kafka.outages.broker_loss import Layout, Placement
+from models.kafka.outages.broker_loss import ClusterLayout, Placement
 from pipelines.cli.commands.report import TURNED, broker_losses, what_ifs
 from tests.dashboards import made
 
@@ -35,5 +35,5 @@ def test_brokers_that_alone_keep_partitions_led_are_named() -> None:
     alone = Placement("orders", 4, ("2",), ("2",), "2", True)
     safe = Placement("orders", 5, ("1", "2"), ("1", "2"), "1", True)
     last = Placement("orders", 6, ("1", "2"), ("2",), "2", True)
-    (loss,) = broker_losses([Layout("c", [alone, safe, last], ("1", "2"), ()), Layout("single", [alone], ("2",), ())])
+    (loss,) = broker_losses([ClusterLayout("c", [alone, safe, last], ("1", "2"), ()), ClusterLayout("single", [alone], ("2",), ())])
     assert (loss.node, loss.of, loss.exposed) == ("2", 3, (("orders-4", "single_replica"), ("orders-6", "last_in_sync")))

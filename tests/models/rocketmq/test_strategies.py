@@ -16,7 +16,7 @@ from models.rocketmq.strategies import (
     AllocationStrategy,
     Average,
     AverageByCircle,
-    ConfiguredTopology,
+    ConfiguredQueues,
     ConsistentHash,
     MachineRoom,
     MachineRoomNearby,
@@ -52,8 +52,8 @@ def shares(strategy: AllocationStrategy, queues: list[Queue], client_ids: list[s
             id="CONSISTENT_HASH: shares are not even",
         ),
         pytest.param(ConsistentHash(0), CLIENTS, [[], [], []], id="CONSISTENT_HASH: without virtual nodes nobody owns anything"),
-        pytest.param(ConfiguredTopology(tuple(EIGHT[:2])), CLIENTS, [[0, 1]] * 3, id="CONFIG: the same list for everybody"),
-        pytest.param(ConfiguredTopology(), CLIENTS, [[], [], []], id="CONFIG: a list that was never set"),
+        pytest.param(ConfiguredQueues(tuple(EIGHT[:2])), CLIENTS, [[0, 1]] * 3, id="CONFIG: the same list for everybody"),
+        pytest.param(ConfiguredQueues(), CLIENTS, [[], [], []], id="CONFIG: a list that was never set"),
         pytest.param(
             Average(), ["c0", "c0", "c1"], [[0, 1, 2], [0, 1, 2], [6, 7]], id="an id that is there twice: its second share is lost"
         ),
@@ -146,8 +146,8 @@ def test_arguments_are_checked_in_this_order(
 
 def test_a_client_that_others_do_not_know_of_gets_nothing_save_what_is_configured() -> None:
     assert Average().allocate(EIGHT, CLIENTS, "c9") == []
-    assert ConfiguredTopology(tuple(EIGHT)).allocate(None, None, None) == EIGHT
-    assert ConfiguredTopology(tuple(EIGHT)).share(EIGHT[:1], CLIENTS, "c0") == EIGHT
+    assert ConfiguredQueues(tuple(EIGHT)).allocate(None, None, None) == EIGHT
+    assert ConfiguredQueues(tuple(EIGHT)).share(EIGHT[:1], CLIENTS, "c0") == EIGHT
 
 
 def test_virtual_nodes_can_not_be_fewer_than_none() -> None:

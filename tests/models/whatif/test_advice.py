@@ -13,9 +13,9 @@ from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.advice import Advice, advise, rounded
 from models.whatif.history import History
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.cli.answers.advice_rows import advice_rows, finding_rows
-from pipelines.cli.answers.settings_search import BESIDE, Budget, advice_lines, in_sections, search
+from pipelines.cli.answers.settings_search import BESIDE, SearchLimits, advice_lines, in_sections, search
 from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
 from pipelines.simulate.run import simulate
@@ -113,7 +113,7 @@ def test_an_answer_names_the_value_with_its_effect_and_cost(tmp_path: Path) -> N
     assert command.startswith("groupscope whatif PATH... --group orders --session-timeout ")
 
 
-def analysed(out: Path) -> Analysis:
+def analysed(out: Path) -> AnalysisResult:
     simulate(Scenario(duration_ms=200_000, closes=False, groups=(GroupPlan(),), faults=(PAUSES,)), "3.9.1", 1, out)
     return analyze([str(out)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")])))
 
@@ -140,7 +140,7 @@ def test_a_long_history_is_left_to_the_long_search(tmp_path: Path, monkeypatch: 
     sections = in_sections(found, wanted, search(found, wanted, BESIDE))
     assert any("whatif" in command for texts in sections.values() for _, command in texts)
     monkeypatch.setattr(History, "groups", None)  # not even read
-    short = search(found, wanted, Budget(3, len(found.rebalances) - 1))
+    short = search(found, wanted, SearchLimits(3, len(found.rebalances) - 1))
     assert in_sections(found, wanted, short) == {
         "1 group not searched here": [("A longer search covers them:", "groupscope advise PATH...")]
     }

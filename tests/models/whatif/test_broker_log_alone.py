@@ -8,7 +8,7 @@ import pytest
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.behaviour.reading import read
-from models.whatif.history import GroupHistory, History
+from models.whatif.history import GroupBaseline, History
 from models.whatif.outlook import under
 from models.whatif.rules import Configuration
 from parsers.reading.reader import ReadOptions
@@ -25,7 +25,7 @@ BUSY = Scenario(
 
 
 @pytest.fixture(scope="module")
-def busy(tmp_path_factory: pytest.TempPathFactory) -> GroupHistory:
+def busy(tmp_path_factory: pytest.TempPathFactory) -> GroupBaseline:
     folder = tmp_path_factory.mktemp("busy")
     simulate(BUSY, "3.9.1", 1, folder)
     logs = [str(path) for path in folder.glob("broker-*/server.log")]
@@ -34,7 +34,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> GroupHistory:
     return group
 
 
-def test_restarted_members_are_not_taken_for_ever_more_members(busy: GroupHistory) -> None:
+def test_restarted_members_are_not_taken_for_ever_more_members(busy: GroupBaseline) -> None:
     behaviour = read(busy.rows, busy.witnesses, busy.ends_ms)
     at_once = max(
         sum(1 for member in behaviour.members.values() for life in member.lives if life.start_ms <= at <= (life.end_ms or busy.ends_ms))
@@ -44,7 +44,7 @@ def test_restarted_members_are_not_taken_for_ever_more_members(busy: GroupHistor
     assert at_once <= MEMBERS + 1
 
 
-def test_the_present_configuration_gives_the_rebalances_that_happened(busy: GroupHistory) -> None:
+def test_the_present_configuration_gives_the_rebalances_that_happened(busy: GroupBaseline) -> None:
     _, _, rerun = busy.reading()
     assert abs(len(rerun) - len(busy.rows)) <= 0.05 * len(busy.rows)
     told = under(busy, Configuration(session_timeout_ms=30_000), is_varied=False)
@@ -53,7 +53,7 @@ def test_the_present_configuration_gives_the_rebalances_that_happened(busy: Grou
 
 @pytest.mark.parametrize(("library", "session_ms", "poll_ms"), [("sarama", 10_000, 60_000), ("streams", 10_000, 300_000)])
 def test_where_no_line_tells_a_session_it_is_the_default_of_the_library(
-    busy: GroupHistory, library: str, session_ms: int, poll_ms: int
+    busy: GroupBaseline, library: str, session_ms: int, poll_ms: int
 ) -> None:
     rows = [replace(row, measurements_ms={}) for row in busy.rows]
     sessions = [
@@ -66,13 +66,13 @@ def test_where_no_line_tells_a_session_it_is_the_default_of_the_library(
     assert {(member.session_ms, member.max_poll_ms) for member in named} == {(session_ms, poll_ms)}
 
 
-def test_a_member_that_heard_that_it_is_fenced_is_gone(busy: GroupHistory) -> None:
+def test_a_member_that_heard_that_it_is_fenced_is_gone(busy: GroupBaseline) -> None:
     fenced = [replace(each, ended_how="fenced" if each.ended_how == "expired" else each.ended_how) for each in busy.witnesses.sessions]
     assert fenced != busy.witnesses.sessions
     heard = read(busy.rows, replace(busy.witnesses, sessions=fenced), busy.ends_ms)
     assert heard.members == read(busy.rows, busy.witnesses, busy.ends_ms).members
 
 
-def test_a_session_that_no_line_tells_is_not_longer_than_a_member_stayed(busy: GroupHistory) -> None:
+def test_a_session_that_no_line_tells_is_not_longer_than_a_member_stayed(busy: GroupBaseline) -> None:
     rows = [replace(row, measurements_ms={}) for row in busy.rows[15:17]]  # only members' sessions tell when one came
     assert "is taken to be 30 s" in read(rows, busy.witnesses, busy.ends_ms).assumed["session"]

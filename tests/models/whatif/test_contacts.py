@@ -8,11 +8,11 @@ import pytest
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
-from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Stretch
+from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, ProcessStretch, StretchKind
 from models.whatif.behaviour.plans import planned
 from models.whatif.history import rerun
 from models.whatif.rules import Configuration
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.run import RunSettings
 from tests.models.whatif.twins import history_of
 
@@ -34,14 +34,16 @@ def test_without_commits_only_heartbeats_are_due() -> None:
     assert next_ms(6_000, 45_005, 3_000, None) == 48_000
 
 
-def killed(at_ms: int, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS) -> list[Recurrence]:
+def killed(at_ms: int, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS) -> list[SimulatedRebalance]:
     """A run of three members without a delay, one of which is killed."""
-    return run_with(Member("c", lives=[Life(0, at_ms, is_orderly=False)]), session_ms=session_ms, commit_ms=commit_ms)
+    return run_with(MemberBehaviour("c", lives=[Life(0, at_ms, is_orderly=False)]), session_ms=session_ms, commit_ms=commit_ms)
 
 
-def run_with(third: Member, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS, max_poll_ms: int = 300_000) -> list[Recurrence]:
+def run_with(
+    third: MemberBehaviour, *, session_ms: int = 10_000, commit_ms: int = COMMIT_MS, max_poll_ms: int = 300_000
+) -> list[SimulatedRebalance]:
     """A run of three members without a delay."""
-    members = {name: Member(name, lives=[Life(0)]) for name in ("a", "b")} | {third.name: third}
+    members = {name: MemberBehaviour(name, lives=[Life(0)]) for name in ("a", "b")} | {third.name: third}
     settings = RunSettings(
         version="3.9.1",
         session_ms={"": session_ms},
@@ -65,13 +67,13 @@ def test_who_sends_a_heartbeat_as_a_session_ends_hears_of_it_an_interval_later()
 
 
 def test_a_member_that_was_held_joins_when_it_did() -> None:
-    _, expiry, back = run_with(Member("c", lives=[Life(0, stretches=[Stretch(Kind.PAUSE, 40_500, 65_000)])]))
+    _, expiry, back = run_with(MemberBehaviour("c", lives=[Life(0, stretches=[ProcessStretch(StretchKind.PAUSE, 40_500, 65_000)])]))
     assert expiry.start_ms < back.start_ms == pytest.approx(65_000, abs=5)
 
 
 def test_a_static_member_that_does_not_poll_sends_no_heartbeat_after_that() -> None:
-    busy = Life(0, stretches=[Stretch(Kind.BUSY, 44_000, 110_000)])
-    first, expiry, _ = run_with(Member("c", instance="c", lives=[busy]), commit_ms=0, max_poll_ms=45_000)
+    busy = Life(0, stretches=[ProcessStretch(StretchKind.BUSY, 44_000, 110_000)])
+    first, expiry, _ = run_with(MemberBehaviour("c", instance="c", lives=[busy]), commit_ms=0, max_poll_ms=45_000)
     last_ms = (first.ended_ms or 0) + (89_000 - (first.ended_ms or 0)) // 3_000 * 3_000
     assert expiry.start_ms == pytest.approx(last_ms + 10_000, abs=10)
 

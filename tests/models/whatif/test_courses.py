@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.whatif.behaviour.members import Behaviour, Kind, Life, Member, Stretch
+from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, ProcessStretch, StretchKind
 from models.whatif.history import Reruns, rerun
 from models.whatif.runs.run import RunSettings
 
@@ -14,10 +14,10 @@ ENDS_MS = 2_000_000
 def behaviour(*, restarts: bool) -> Behaviour:
     """Members that are restarted every 100 s, one of which was killed or held in between."""
     restarted = [Life(at_ms, at_ms + 95_000) for at_ms in range(0, ENDS_MS, 100_000)]
-    held = Stretch(Kind.PAUSE, SAID_MS, SAID_MS + 20_000)
+    held = ProcessStretch(StretchKind.PAUSE, SAID_MS, SAID_MS + 20_000)
     killed = [Life(0, SAID_MS, is_orderly=False), Life(SAID_MS + 20_000)]
-    unsure = Member("c", lives=killed if restarts else [Life(0, stretches=[held])])
-    members = {"a": Member("a", lives=[Life(0)]), "b": Member("b", lives=restarted), "c": unsure}
+    unsure = MemberBehaviour("c", lives=killed if restarts else [Life(0, stretches=[held])])
+    members = {"a": MemberBehaviour("a", lives=[Life(0)]), "b": MemberBehaviour("b", lives=restarted), "c": unsure}
     return Behaviour("orders", 0, ENDS_MS, members=members)
 
 

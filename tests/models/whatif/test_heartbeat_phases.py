@@ -8,12 +8,12 @@ import pytest
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.rows import Rebalance
-from models.whatif.behaviour.members import Behaviour, Life, Member
+from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.rules import Configuration
-from models.whatif.runs.recurrences import Recurrence
+from models.whatif.runs.recurrences import SimulatedRebalance
 from tests.models.kafka.groups.script import events_of, replay
 from tests.models.whatif.test_short_histories import BEGUN
 from tests.models.whatif.twins import history_of
@@ -29,9 +29,9 @@ def logged(*waits_ms: int) -> list[Rebalance]:
     ]
 
 
-def run(*waits_ms: int) -> list[Recurrence]:
+def run(*waits_ms: int) -> list[SimulatedRebalance]:
     return [
-        Recurrence(60_000 * number, "a", "leave", was_empty=False, ended_ms=60_000 * number + wait, outcome="stable")
+        SimulatedRebalance(60_000 * number, "a", "leave", was_empty=False, ended_ms=60_000 * number + wait, outcome="stable")
         for number, wait in enumerate(waits_ms, 1)
     ]
 
@@ -59,9 +59,9 @@ def test_the_rarer_an_interval_the_better_must_waits_agree() -> None:
 
 @pytest.mark.parametrize(("heard_ms", "error"), [(45_008, 8), (46_400, HEARTBEAT_MS), (55_002, HEARTBEAT_MS)])
 def test_the_last_heartbeat_of_a_silent_member_tells_that_the_others_are_on_time(heard_ms: int, error: int) -> None:
-    members = {"m": Member("m", lives=[Life(0, heard_ms + 500, is_orderly=False, heard_ms=heard_ms)])}
+    members = {"m": MemberBehaviour("m", lives=[Life(0, heard_ms + 500, is_orderly=False, heard_ms=heard_ms)])}
     behaviour = Behaviour("g", 0, 100_000, heartbeat_ms=HEARTBEAT_MS, commit_ms=5_000, members=members)
-    assigned = [Recurrence(-6_000, "m", "new_member", True, joined_ms=-4, ended_ms=0, outcome="stable")]
+    assigned = [SimulatedRebalance(-6_000, "m", "new_member", True, joined_ms=-4, ended_ms=0, outcome="stable")]
 
     assert error_ms([], assigned, behaviour, 10**9) == error
 

@@ -14,7 +14,7 @@ from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, Inj
 from models.whatif.outlook import WhatIfResult, what_if_results
 from models.whatif.rules import RULES, Configuration
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.cli.commands.whatif import ready
 from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
@@ -69,12 +69,12 @@ CASES: dict[str, tuple[Configuration, Scenario, dict[str, Any], dict[str, Any]]]
 VERSIONS = ("2.8.2", "4.1.1")
 
 
-def history(scenario: Scenario, version: str, out: Path) -> Analysis:
+def history(scenario: Scenario, version: str, out: Path) -> AnalysisResult:
     simulate(replace(scenario, closes=False), version, 1, out, request_log=True)
     return analyze([str(out)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])))
 
 
-def foretold(analysis: Analysis, configuration: Configuration) -> WhatIfResult:
+def foretold(analysis: AnalysisResult, configuration: Configuration) -> WhatIfResult:
     (found,) = what_if_results(
         analysis.rebalances, analysis.rebalance_members, configuration, sessions=list(analysis.members), states=list(analysis.client_states)
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from models.rows import Rebalance, RebalanceMember
-from models.whatif.comparison import Change
+from models.whatif.comparison import RebalanceChange
 from models.whatif.outlook import WhatIfResult, what_if_results
 from models.whatif.rules import Configuration
 from tests.models.kafka.groups.script import events_of, replay
@@ -73,7 +73,7 @@ def answer(found: list[Rebalance], configuration: Configuration, members: list[R
     return outlook
 
 
-def changes(found: list[Rebalance], configuration: Configuration) -> list[Change]:
+def changes(found: list[Rebalance], configuration: Configuration) -> list[RebalanceChange]:
     return answer(found, configuration).changes
 
 

@@ -23,7 +23,7 @@ from models.downtime import stopped_seconds
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
 from models.kafka.simulation.simulation import Simulation
-from models.whatif.history import GroupHistory, History
+from models.whatif.history import GroupBaseline, History
 from models.whatif.outlook import under
 from models.whatif.rules import Configuration
 from models.whatif.runs.run import Recorder, RunSettings
@@ -86,7 +86,7 @@ def scenario(dice: random.Random) -> Scenario:
     return Scenario(duration_ms=320_000, closes=False, groups=(plan,), faults=placed)
 
 
-def history_of(made: Scenario, version: str, seed: int) -> GroupHistory:
+def history_of(made: Scenario, version: str, seed: int) -> GroupBaseline:
     """The group's history as its logs tell it."""
     with tempfile.TemporaryDirectory() as folder:
         simulate(made, version, seed, Path(folder), request_log=True)

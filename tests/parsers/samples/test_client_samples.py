@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 
 SAMPLES = Path(__file__).parent / "clients"
 LIBRARIES = sorted(folder.name for folder in SAMPLES.iterdir() if folder.is_dir())
@@ -34,7 +34,7 @@ def expected_of(library: str) -> dict[str, Any]:
 
 
 @cache
-def analysis_of(library: str) -> Analysis:
+def analysis_of(library: str) -> AnalysisResult:
     logs = [str(path) for path in sorted((SAMPLES / library).glob("*.log"))]
     return analyze(logs, AnalyzeOptions(read=ReadOptions(log_tz=[(None, "UTC")]), processes=1))
 

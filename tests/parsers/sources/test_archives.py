@@ -109,7 +109,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     opened: list[str] = []
     real = archives.open_stream
 
-    def spy(path: str, compression: str | None) -> archives.Stream:
+    def spy(path: str, compression: str | None) -> archives.ForwardReader:
         opened.append(path)
         return real(path, compression)
 
@@ -300,7 +300,7 @@ def test_the_list_of_a_zip_is_read_twice_however_many_files_it_has(tmp_path: Pat
 def test_a_bomb_is_left_where_a_limit_is_reached_which_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], content: bytes, names: list[str], said: str
 ) -> None:
-    monkeypatch.setattr(inspection, "Budget", lambda: archives.Budget(**limits))
+    monkeypatch.setattr(inspection, "UnpackingLimits", lambda: archives.UnpackingLimits(**limits))
     (tmp_path / "bundle").write_bytes(content)
     found = find(tmp_path / "bundle")
 

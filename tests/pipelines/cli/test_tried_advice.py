@@ -10,9 +10,9 @@ import pytest
 from conf.causes import cause
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.whatif.advice import advise
-from models.whatif.history import GroupHistory, History
+from models.whatif.history import GroupBaseline, History
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.cli.answers.settings_search import AT_LENGTH, search, that_helps
 from pipelines.simulate.run import simulate
 from tests.dashboards.made import small_story
@@ -21,7 +21,7 @@ SLOW_MEMBER = Path(__file__).parents[3] / "data_samples" / "kafka" / "4.1.1" / "
 SESSION = next(item for item in cause("kafka", "client_pause").advice if item.turn == "session")
 
 
-def paused(folder: Path) -> Analysis:
+def paused(folder: Path) -> AnalysisResult:
     """A member that is put out in a pause of 14 s, which a longer session would outlast."""
     pause = InjectedFault(kind="gc_pause", member=1, at_ms=60_000, for_ms=14_000)
     simulate(Scenario(duration_ms=200_000, closes=False, groups=(GroupPlan(),), faults=(pause,)), "3.9.1", 1, folder, request_log=True)
@@ -76,7 +76,7 @@ def test_words_stay_about_changes_that_a_kind_of_group_is_not_searched_for(proto
     assert ("shorter_poll" in kept) is (protocol_type == "connect")
 
 
-def _history(found: Analysis) -> list[GroupHistory]:
+def _history(found: AnalysisResult) -> list[GroupBaseline]:
     return History(list(found.rebalances), list(found.rebalance_members), list(found.members), list(found.client_states)).groups()
 
 

@@ -24,7 +24,7 @@ from pipelines.cli.output.atomic_write import write_text
 from pipelines.cli.output.standard_streams import Messenger, ReaderGone
 from pipelines.errors import CannotWrite, GateFailed, NothingReadable, UsageError, WarehouseBusy
 from pipelines.jobs.operations.alerts import AlertOptions
-from pipelines.jobs.operations.metrics import RunFacts, kept_samples, metrics_text
+from pipelines.jobs.operations.metrics import RunMetrics, kept_samples, metrics_text
 from pipelines.jobs.run_options import RunOptions, RunOutcome
 from pipelines.schema.tables import TABLES
 from tests.conftest import ROOT
@@ -94,7 +94,7 @@ def test_a_failed_run_keeps_what_the_tables_say(followers: RunRecipients) -> Non
 def test_names_that_hold_ends_of_lines_are_kept_whole(tmp_path: Path) -> None:
     incidents: list[Any] = [({"cluster": name}, 1.0) for name in ("a\u2028b", "a\x85b", "a\rb", "a\r\nb", "a\x0bb", "plain")]
     path = tmp_path / "groupscope.prom"
-    text = metrics_text(RunFacts(codes.GOOD, 1.0), {"groupscope_incidents": incidents}, None)
+    text = metrics_text(RunMetrics(codes.GOOD, 1.0), {"groupscope_incidents": incidents}, None)
     write_text(path, text + "groupscope_incidents{cut off")
 
     assert kept_samples(path) == text[text.index("# HELP groupscope_incidents ") :]

@@ -15,7 +15,7 @@ from pipelines.errors import WarehouseBusy
 from pipelines.schema.row_conversion import to_batch
 from pipelines.schema.tables import TABLES
 from pipelines.warehouse import delta_sql as delta
-from pipelines.warehouse.direct_commit import Author, commit_rows
+from pipelines.warehouse.direct_commit import Committer, commit_rows
 from pipelines.warehouse.predicates import among
 from tests.pipelines.warehouse.test_arrow_diff import NAME, arrow, incident
 from tests.pipelines.warehouse.test_migrations import allocation, stamp, stored
@@ -118,7 +118,7 @@ def test_only_files_with_changed_rows_are_rewritten(warehouse: Opened) -> None:
     changed = place.read_arrow(NAME).filter(pc.field("client_id") == "b")
     assert log is not None
     key = changed[TABLES[NAME].key[0]].to_pylist()
-    assert place.commit(log, NAME, changed, Author("run-9"), {(each,) for each in key}, among(TABLES[NAME].key[0], key))
+    assert place.commit(log, NAME, changed, Committer("run-9"), {(each,) for each in key}, among(TABLES[NAME].key[0], key))
     assert sum("remove" in action for action in actions(place, 4)) == 1
     assert stored(place) == {"c/g/a": "run-1", "c/g/b": "run-2", "c/g/c": "run-3"}
 
@@ -155,7 +155,7 @@ def test_of_two_commits_at_once_one_is_made(warehouse: Opened) -> None:
     place.replace(NAME, arrow(allocation("g", "1")), stamp(1))
     rows = place.read_arrow(NAME)
     with pytest.raises(WarehouseBusy):
-        place.commit(log, NAME, rows, Author("run-2"))
+        place.commit(log, NAME, rows, Committer("run-2"))
     assert len(list(Path(place.path(NAME)).glob("*.parquet"))) == 1
     assert stored(place) == {"c/g/1": "run-1"}
 
@@ -180,5 +180,5 @@ def test_a_full_disk_is_told_by_spark(warehouse: Opened, monkeypatch: pytest.Mon
     rows, log = place.read_arrow(NAME), place.log(NAME)
     assert log is not None
     monkeypatch.setattr("pipelines.warehouse.direct_commit.put_commit", full)
-    assert not commit_rows(log, TABLES[NAME], rows, Author("run-2"))
+    assert not commit_rows(log, TABLES[NAME], rows, Committer("run-2"))
     assert len(list(Path(place.path(NAME)).glob("*.parquet"))) == 1

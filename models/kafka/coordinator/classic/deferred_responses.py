@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Fetch, Heartbeat, Join, Request, Sync
-from models.kafka.coordinator.protocol.responses import Answer, JoinResponse, Response, SyncResponse
+from models.kafka.coordinator.protocol.responses import JoinResponse, Response, SyncResponse, TimedResponse
 from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS, WriteResults
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
@@ -29,7 +29,7 @@ UNHEARD = -1
 class DeferringShard(Protocol):
     """The part of a coordinator's shard used here, for either protocol."""
 
-    answers: list[Answer]
+    answers: list[TimedResponse]
     writes: WriteResults
     timers: Timers
     now_ms: int

@@ -11,7 +11,7 @@ from models.kafka.coordinator.classic.deferred_responses import UNHEARD
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.coordinator.protocol.responses import RESPONSES, Answer, JoinResponse, Response, SyncResponse
+from models.kafka.coordinator.protocol.responses import RESPONSES, JoinResponse, Response, SyncResponse, TimedResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
 from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, WriteResults, Written
 from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome, StateTransition, TimerFired
@@ -60,7 +60,7 @@ class Shard:
     groups: dict[str, Group] = field(default_factory=dict)
     log: Log = field(default_factory=Log)
     writes: WriteResults = field(default_factory=WriteResults)
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[TimedResponse] = field(default_factory=list)
     fired: list[TimerFired] = field(default_factory=list)
     changes: list[StateTransition | LoggedChange] = field(default_factory=list)
     is_log_read: bool = True
@@ -83,11 +83,11 @@ class Shard:
         """Answer a request now, unless it has already timed out."""
         if request_id == UNHEARD:
             return
-        self.answers.append(Answer(request_id, self.now_ms, response))
+        self.answers.append(TimedResponse(request_id, self.now_ms, response))
 
     def refuse(self, request_id: int, error: Error) -> None:
         """Answer a request with an error code only; NONE means success."""
-        self.answers.append(Answer(request_id, self.now_ms, RESPONSES[error]))
+        self.answers.append(TimedResponse(request_id, self.now_ms, RESPONSES[error]))
 
     def report(self, event: str, group: Group, member: Member | None = None, **fields: Any) -> None:
         """Record an event of a group that a broker logs."""

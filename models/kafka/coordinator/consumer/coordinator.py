@@ -25,7 +25,7 @@ from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.consumer.shard import Shard, numbered_ids
 from models.kafka.coordinator.protocol.errors import Error, Fault
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Request, Sync
-from models.kafka.coordinator.protocol.responses import Answer, FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse
+from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, Response, SyncResponse, TimedResponse
 from models.kafka.coordinator.runtime.outcomes import Outcome, firings
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
@@ -101,7 +101,7 @@ class Coordinator:
         except Fault:
             shard.answer(request.request_id, refused(Error.UNKNOWN_SERVER_ERROR))
         if operation.fails():
-            shard.answers[-1] = Answer(request.request_id, shard.now_ms, refused(operation.client_error))
+            shard.answers[-1] = TimedResponse(request.request_id, shard.now_ms, refused(operation.client_error))
         if shard.writes.is_unconfirmed:
             defer(shard, request, refused)
         self._run_tasks()

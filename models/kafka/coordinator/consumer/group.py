@@ -19,7 +19,7 @@ from models.kafka.coordinator.protocol.subscription import CONSUMER
 from models.kafka.coordinator.runtime.offsets import Offsets
 
 
-class GroupState(StrEnum):
+class ConsumerGroupState(StrEnum):
     """State of a consumer group, derived from members and epochs."""
 
     EMPTY = "Empty"
@@ -79,14 +79,14 @@ class ConsumerGroup:
     _supported: Tally[str] = field(default_factory=Tally)
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ConsumerGroupState:
         """Current state; checks every member, so use it for inspection only."""
         if not self.members:
-            return GroupState.EMPTY
+            return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
-            return GroupState.ASSIGNING
+            return ConsumerGroupState.ASSIGNING
         reached = all(self.has_reached_target(member) for member in self.members.values())
-        return GroupState.STABLE if reached else GroupState.RECONCILING
+        return ConsumerGroupState.STABLE if reached else ConsumerGroupState.RECONCILING
 
     @property
     def assignor(self) -> str | None:

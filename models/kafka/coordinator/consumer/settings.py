@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class Migration(Enum):
+class MigrationPolicy(Enum):
     """Setting group.consumer.migration.policy.
 
     Upgrades turn classic groups into consumer groups, downgrades the reverse.
@@ -21,12 +21,12 @@ class Migration(Enum):
     @property
     def upgrades(self) -> bool:
         """Whether a consumer protocol member may join a classic group."""
-        return self in (Migration.UPGRADE, Migration.BIDIRECTIONAL)
+        return self in (MigrationPolicy.UPGRADE, MigrationPolicy.BIDIRECTIONAL)
 
     @property
     def downgrades(self) -> bool:
         """Whether a group turns classic once only classic members remain."""
-        return self in (Migration.DOWNGRADE, Migration.BIDIRECTIONAL)
+        return self in (MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class ConsumerGroupSettings:
     """offsets.retention.minutes"""
     retention_check_interval_ms: int = 600_000
     """offsets.retention.check.interval.ms"""
-    migration: Migration = Migration.BIDIRECTIONAL
+    migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     """group.consumer.migration.policy"""
     topics: Mapping[str, int] = field(default_factory=dict)
     """Initial partition counts of topics."""

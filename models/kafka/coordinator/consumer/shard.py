@@ -13,7 +13,7 @@ from models.kafka.coordinator.consumer.group import ConsumerGroup, SimpleGroup
 from models.kafka.coordinator.consumer.member import Member
 from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.protocol.responses import Answer, Response
+from models.kafka.coordinator.protocol.responses import Response, TimedResponse
 from models.kafka.coordinator.runtime.offsets_log import WriteResults
 from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome, TimerFired
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
@@ -64,7 +64,7 @@ class Shard:
     writes: WriteResults = field(default_factory=WriteResults)
     unresolved: list[ConsumerGroup] = field(default_factory=list)
     """Groups whose patterns are resolved after the current request or timer."""
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[TimedResponse] = field(default_factory=list)
     fired: list[TimerFired] = field(default_factory=list)
     actions: list[LoggedChange] = field(default_factory=list)
 
@@ -80,7 +80,7 @@ class Shard:
 
     def answer(self, request_id: int, response: Response) -> None:
         """Answer a request now."""
-        self.answers.append(Answer(request_id, self.now_ms, response))
+        self.answers.append(TimedResponse(request_id, self.now_ms, response))
 
     def report(self, event: str, group: ConsumerGroup, member: Member | None = None, **fields: object) -> None:
         """Record an event of a group that a broker logs."""

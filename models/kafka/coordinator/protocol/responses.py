@@ -77,7 +77,7 @@ class FetchResponse(Response):
     offsets: Mapping[tuple[str, int], int | Error | None] = field(default_factory=dict)
 
 
-class Answer(NamedTuple):
+class TimedResponse(NamedTuple):
     """A response to a request, completed at virtual time `at_ms`."""
 
     request_id: int

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
-from models.kafka.coordinator.protocol.responses import Answer, Response
+from models.kafka.coordinator.protocol.responses import Response, TimedResponse
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, TimerFired, firings
 from models.kafka.coordinator.runtime.timers import Timer, Timers
 
@@ -36,7 +36,7 @@ class HeartbeatShard(Generic[GroupT]):
     now_ms: int = 0
     groups: dict[str, GroupT] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[TimedResponse] = field(default_factory=list)
     fired: list[TimerFired] = field(default_factory=list)
     actions: list[LoggedChange] = field(default_factory=list)
 
@@ -50,7 +50,7 @@ class HeartbeatShard(Generic[GroupT]):
 
     def answer(self, request_id: int, response: Response) -> None:
         """Answer a request now."""
-        self.answers.append(Answer(request_id, self.now_ms, response))
+        self.answers.append(TimedResponse(request_id, self.now_ms, response))
 
     def report(self, event: str, group: GroupT, member: _Member | None = None, **fields: object) -> None:
         """Record an event of a group that a broker logs."""

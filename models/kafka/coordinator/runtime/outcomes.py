@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.coordinator.protocol.responses import Answer
+from models.kafka.coordinator.protocol.responses import TimedResponse
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
 
@@ -69,7 +69,7 @@ def firings(timers: Timers, until_ms: int) -> Iterator[tuple[Timer, TimerFired]]
 class Outcome(NamedTuple):
     """All effects of one request or time step, each in order."""
 
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[TimedResponse, ...] = ()
     fired: tuple[TimerFired, ...] = ()
     changes: tuple[StateTransition | LoggedChange, ...] = ()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from models.kafka.coordinator.consumer.group import GroupState
+from models.kafka.coordinator.consumer.group import ConsumerGroupState
 from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions
 from models.kafka.coordinator.share.initialization import SharePartitions
 
@@ -45,9 +45,9 @@ class ShareGroup:
     partitions: SharePartitions = field(default_factory=SharePartitions)
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ConsumerGroupState:
         """Empty without members, otherwise Stable: nobody waits for others."""
-        return GroupState.STABLE if self.members else GroupState.EMPTY
+        return ConsumerGroupState.STABLE if self.members else ConsumerGroupState.EMPTY
 
     @property
     def topics(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 from models.kafka.coordinator.streams.assignor import ChooseTasks, Refine, choose_tasks, keep_target
-from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
+from models.kafka.coordinator.streams.group import StreamsGroup, StreamsGroupState
 from models.kafka.coordinator.streams.heartbeat import heartbeat
 from models.kafka.coordinator.streams.requests import StreamsHeartbeat
 from models.kafka.coordinator.streams.settings import StreamsGroupSettings
@@ -52,7 +52,7 @@ class Coordinator(HeartbeatCoordinator[StreamsGroup]):
             topics=dict(settings.topics),
         )
 
-    def state_of(self, group_id: str) -> GroupState | None:
+    def state_of(self, group_id: str) -> StreamsGroupState | None:
         """State of a group, None if it doesn't exist."""
         group = self.shard.groups.get(group_id)
         return None if group is None else self.shard.state_of(group)

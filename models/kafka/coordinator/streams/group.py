@@ -12,7 +12,7 @@ from models.kafka.coordinator.streams.tasks import NO_TASKS, Tasks
 from models.kafka.coordinator.streams.topology import ConfiguredTopology, Topology
 
 
-class GroupState(StrEnum):
+class StreamsGroupState(StrEnum):
     """State of a streams group, derived from topology, members and epochs."""
 
     EMPTY = "Empty"
@@ -53,17 +53,17 @@ class StreamsGroup:
     refined: tuple[int, Mapping[str, Tasks]] | None = None
     """Target epoch, and what its members get on the way to their targets."""
 
-    def state(self, *, by_topology: bool) -> GroupState:
+    def state(self, *, by_topology: bool) -> StreamsGroupState:
         """Current state; `by_topology`: what was found ready is remembered by its epoch."""
         if not self.members:
-            return GroupState.EMPTY
+            return StreamsGroupState.EMPTY
         if not self._is_ready(by_topology=by_topology):
-            return GroupState.NOT_READY
+            return StreamsGroupState.NOT_READY
         if self.epoch > self.target_epoch:
-            return GroupState.ASSIGNING
+            return StreamsGroupState.ASSIGNING
         if all(member.has_reached(self.target_epoch) for member in self.members.values()):
-            return GroupState.STABLE
-        return GroupState.RECONCILING
+            return StreamsGroupState.STABLE
+        return StreamsGroupState.RECONCILING
 
     def _is_ready(self, *, by_topology: bool) -> bool:
         if self.topology is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.protocol.errors import Error, Fault
 from models.kafka.coordinator.runtime.timers import TimerKind
-from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
+from models.kafka.coordinator.streams.group import StreamsGroup, StreamsGroupState
 from models.kafka.coordinator.streams.member import Member, MemberState, changes_tasks
 from models.kafka.coordinator.streams.places import leaver, place
 from models.kafka.coordinator.streams.reconciliation import next_step, reconcile
@@ -179,7 +179,7 @@ def _see_settings(shard: Shard, beat: _Beat) -> None:
 def _is_refined(shard: Shard, beat: _Beat) -> bool:
     """Whether warm-up progress of a stable group allows the next step."""
     group = beat.group
-    if beat.raises_epoch or shard.state_of(group) is not GroupState.STABLE:
+    if beat.raises_epoch or shard.state_of(group) is not StreamsGroupState.STABLE:
         return False
     beat.refined = shard.refine(group.targets, group.members)
     return beat.refined.get(beat.after.id, NO_TASKS) != beat.after.assigned

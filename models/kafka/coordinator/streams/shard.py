@@ -8,7 +8,7 @@ from models.kafka.coordinator.runtime.heartbeat_coordinator import HeartbeatShar
 from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy, may_compute_target
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.streams.assignor import ChooseTasks, Refine, Work, choose_tasks, keep_target
-from models.kafka.coordinator.streams.group import GroupState, StreamsGroup
+from models.kafka.coordinator.streams.group import StreamsGroup, StreamsGroupState
 from models.kafka.coordinator.streams.member import Member
 from models.kafka.coordinator.streams.settings import StreamsGroupSettings
 from models.kafka.coordinator.streams.topology import ConfiguredTopology, Status
@@ -30,7 +30,7 @@ class Shard(HeartbeatShard[StreamsGroup]):
         """Standby replicas in force for a group."""
         return self.standby_replicas.get(group_id, self.settings.standby_replicas)
 
-    def state_of(self, group: StreamsGroup) -> GroupState:
+    def state_of(self, group: StreamsGroup) -> StreamsGroupState:
         """The group's current state."""
         return group.state(by_topology=self.policy.has_validated_topology)
 

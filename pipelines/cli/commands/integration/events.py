@@ -85,7 +85,7 @@ def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | 
     from parsers.reading.reader import find_files, read_file, unmatched_globs
     from pipelines.cli.answers.source import check_paths
     from pipelines.cli.arguments.option_parsing import read_options, shown_as
-    from pipelines.cli.output.json_csv import Stream
+    from pipelines.cli.output.json_csv import BufferedOutput
 
     check_paths(paths)
     options = read_options(load_settings(settings), given, fold_runs=False)
@@ -98,7 +98,7 @@ def _records(paths: Sequence[str], given: ReadArguments, group: Sequence[str] | 
     for text in unmatched_globs(discovery, options):
         talk.warn(text)
     wanted = frozenset(shown_as(group or (), options.redaction))
-    stream = Stream()
+    stream = BufferedOutput()
     broken = any(skip.is_named for skip in discovery.skipped)
     total, done = sum(source.size_bytes for source in discovery.files), 0
     with talk.progress("reading") as progress:

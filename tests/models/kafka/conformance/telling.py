@@ -11,7 +11,7 @@ from itertools import pairwise
 from models.causes import Cause
 from models.events import Event
 from models.kafka.conformance.expected_lines import Sight
-from models.kafka.conformance.explanation import Entry, HiddenInput, is_named
+from models.kafka.conformance.explanation import ExplainedLine, HiddenInput, is_named
 from models.kafka.conformance.tracker import Tracker, bursts
 from models.kafka.conformance.trials import REQUESTS, Ruling, Trial, open_window, try_causes
 from models.kafka.conformance.view import Fact, MemberView, TimerView, View, view_of
@@ -126,7 +126,7 @@ def _ruling(trial: Trial) -> str:
     return said if trial.failure is not None else said + f" by {', '.join(_timed(trial.inputs))}"
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: ExplainedLine) -> str:
     line = f"{entry.line.name} at {entry.line.time_us // US_PER_MS}" if entry.line is not None else "no line"
     expected = f"{entry.expected.event} at {entry.expected.at_ms}" if entry.expected is not None else "nothing"
     return f"{line} where the model writes {expected}" + (f", other {' '.join(entry.differing)}" if entry.differing else "")

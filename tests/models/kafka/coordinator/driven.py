@@ -17,9 +17,9 @@ from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome
 from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, policy_for
 from models.kafka.simulation.world import ServedRequest, WrittenLine
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.simulate.requests import RequestLines
-from pipelines.simulate.wording import Wording
+from pipelines.simulate.wording import MessageWriter
 
 GROUP, NODE = "orders", 1
 SESSION_MS, REBALANCE_MS = 10_000, 60_000
@@ -151,9 +151,9 @@ class Broker:
                 self.generation = response.generation
                 self.leader = cast("str", response.leader)
 
-    def told(self, *, requests: bool = True) -> Analysis:
+    def told(self, *, requests: bool = True) -> AnalysisResult:
         """The analysis of the written log, with or without the request log."""
-        wording, asked = Wording(self.policy), RequestLines(self.policy)
+        wording, asked = MessageWriter(self.policy), RequestLines(self.policy)
         server, log = [], []
         for each in self.written:
             if isinstance(each, ServedRequest):

@@ -29,7 +29,7 @@ from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.consumer.responses import HeartbeatResponse
 from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
-from models.kafka.coordinator.consumer.settings import Migration
+from models.kafka.coordinator.consumer.settings import MigrationPolicy
 from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment
@@ -120,7 +120,7 @@ class Stage:
         both = settings.pop("both", None)
         modern_size = int(settings.pop("modern_max_size", 2**31 - 1))
         self.settings: CoordinatorSettings = replace(default_settings(policy), **{name: int(value) for name, value in settings.items()})
-        self.modern = both and ModernSettings(migration=Migration(both), topics={"t": 4, "u": 2}, max_size=modern_size)
+        self.modern = both and ModernSettings(migration=MigrationPolicy(both), topics={"t": 4, "u": 2}, max_size=modern_size)
         self.coordinator: Any = self._begin(None, 0, loaded=True)
         self.clients: dict[str, Client] = {}
         self.requests: dict[int, tuple[Client, str]] = {}

@@ -18,7 +18,7 @@ from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome
 from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
 from models.kafka.simulation.world import WrittenLine
 from parsers.catalogue.catalogue import Match, catalogue
-from pipelines.simulate.wording import Wording
+from pipelines.simulate.wording import MessageWriter
 
 RANGE = (Protocol("range", b""),)
 Driven = Coordinator | BothCoordinator
@@ -139,7 +139,7 @@ def said(version: str, happened: Callable[[Driven], Iterable[Outcome]]) -> list[
     settings = replace(default_settings(policy), retention_ms=86_400_000)
     kind = BothCoordinator if policy.is_java else Coordinator
     coordinator = kind(policy, settings)
-    wording, lines = Wording(policy), []
+    wording, lines = MessageWriter(policy), []
     for outcome in happened(coordinator):
         for change in outcome.changes:
             told = announce(policy, change, 1, 12) if isinstance(change, LoggedChange) else None

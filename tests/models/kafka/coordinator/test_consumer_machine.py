@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from models.kafka.coordinator.consumer.assignors import Subscriber, Subscription, choose_target
 from models.kafka.coordinator.consumer.coordinator import Coordinator
-from models.kafka.coordinator.consumer.group import ConsumerGroup, GroupState
+from models.kafka.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from models.kafka.coordinator.consumer.member import MemberState
 from models.kafka.coordinator.consumer.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
 from models.kafka.coordinator.consumer.responses import HeartbeatResponse
@@ -128,7 +128,7 @@ class ConsumerGroups(RuleBasedStateMachine):
         for member in members:
             assert member.epoch <= group.target_epoch
             assert (member.state is MemberState.UNREVOKED_PARTITIONS) >= bool(member.pending_revocation)
-        if group.state is GroupState.STABLE:
+        if group.state is ConsumerGroupState.STABLE:
             assert all(member.assigned == group.target(member.id) for member in members if member.epoch >= 0)
 
 

@@ -13,7 +13,7 @@ from models.kafka.coordinator.consumer.group import ConsumerGroup
 from models.kafka.coordinator.consumer.requests import LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
 from models.kafka.coordinator.consumer.responses import HeartbeatResponse
 from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
-from models.kafka.coordinator.consumer.settings import Migration
+from models.kafka.coordinator.consumer.settings import MigrationPolicy
 from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment, subscription
@@ -35,8 +35,8 @@ instances = st.none() | st.sampled_from("ij")
 class BothProtocols(RuleBasedStateMachine):
     """Clients that change their protocol as they like, and mostly know their member id and generation."""
 
-    @initialize(migration=st.sampled_from(Migration), size=st.sampled_from([2, 2**31 - 1]))
-    def begin(self, migration: Migration, size: int) -> None:
+    @initialize(migration=st.sampled_from(MigrationPolicy), size=st.sampled_from([2, 2**31 - 1]))
+    def begin(self, migration: MigrationPolicy, size: int) -> None:
         self.settings = CoordinatorSettings(initial_delay_ms=0, max_size=size)
         self.modern = ModernSettings(session_ms=10_000, max_size=size, migration=migration, topics=TOPICS)
         self.coordinator = BothCoordinator(policy_for("4.0.0"), self.settings, self.modern)

@@ -14,7 +14,7 @@ from models.kafka.coordinator.runtime.heartbeat_groups import EPOCH_POLICIES, ep
 from models.kafka.coordinator.share.assignor import Sharing, choose_shares
 from models.kafka.coordinator.streams.assignor import Work, choose_tasks, is_complete
 from models.kafka.coordinator.streams.coordinator import Coordinator
-from models.kafka.coordinator.streams.group import GroupState
+from models.kafka.coordinator.streams.group import StreamsGroupState
 from models.kafka.coordinator.streams.member import Member
 from models.kafka.coordinator.streams.requests import StreamsHeartbeat
 from models.kafka.coordinator.streams.responses import StreamsResponse
@@ -49,7 +49,7 @@ class Application:
         return StreamsResponse(response.error)
 
     @property
-    def state(self) -> GroupState | None:
+    def state(self) -> StreamsGroupState | None:
         return self.coordinator.state_of("g")
 
 
@@ -101,12 +101,12 @@ def test_a_topology_needs_its_topics(topics: Mapping[str, int], problem: Status 
 def test_nobody_gets_tasks_until_internal_topics_exist() -> None:
     app = Application("4.4.0", topics={"orders": 4}, initial_delay_ms=0)
     assert app.beat("m1").status == (Status.MISSING_INTERNAL_TOPICS,)
-    assert (app.state, app.owned["m1"]) == (GroupState.NOT_READY, NO_TASKS)
+    assert (app.state, app.owned["m1"]) == (StreamsGroupState.NOT_READY, NO_TASKS)
     app.coordinator.advance(40_000)
-    assert (app.beat("m1").missing, app.state) == ({"store": 4}, GroupState.NOT_READY)
+    assert (app.beat("m1").missing, app.state) == ({"store": 4}, StreamsGroupState.NOT_READY)
     app.coordinator.set_topic("store", 4)
     assert len(app.beat("m1").tasks or ()) == 4
-    assert app.state is GroupState.STABLE
+    assert app.state is StreamsGroupState.STABLE
 
 
 def test_the_initial_delay_gathers_the_first_members() -> None:
@@ -129,7 +129,7 @@ def test_warm_up_progress_raises_the_epoch_without_an_act() -> None:
     app = Application("4.4.0", refine=refine, initial_delay_ms=0)
     app.beat("m1")
     group = app.coordinator.groups["g"]
-    assert (app.owned["m1"], app.state) == (warming, GroupState.STABLE)
+    assert (app.owned["m1"], app.state) == (warming, StreamsGroupState.STABLE)
     before = group.epoch
     assert app.beat("m1").epoch == before
     restored.append(True)

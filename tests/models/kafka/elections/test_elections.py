@@ -21,12 +21,12 @@ from models.kafka.elections.kraft import (
     elect_leader,
     isr_shrink_raises_epoch,
 )
-from models.kafka.elections.zookeeper import Brokers, ElectionReason, LeaderAndIsr, Replicas, elect
+from models.kafka.elections.zookeeper import BrokerLiveness, ElectionReason, LeaderAndIsr, Replicas, elect
 from tests.conformance import check_file
 
 
-def brokers(*running: int, leaving: tuple[int, ...] = ()) -> Brokers:
-    return Brokers(frozenset(running), frozenset(leaving))
+def brokers(*running: int, leaving: tuple[int, ...] = ()) -> BrokerLiveness:
+    return BrokerLiveness(frozenset(running), frozenset(leaving))
 
 
 LED_BY_1 = LeaderAndIsr(leader=1, leader_epoch=7, isr=(1, 2))
@@ -206,7 +206,7 @@ NODE_SETS = st.frozensets(NODES)
 OPTIONAL_LISTS = st.none() | NODE_LISTS
 LEADERSHIPS = st.builds(LeaderAndIsr, NODES, st.integers(0, 99), NODE_LISTS)
 REPLICAS = st.builds(Replicas, NODE_LISTS, NODE_LISTS, NODE_LISTS)
-BROKERS = st.builds(Brokers, NODE_SETS, NODE_SETS)
+BROKERS = st.builds(BrokerLiveness, NODE_SETS, NODE_SETS)
 REGISTRATIONS = st.builds(
     Registration,
     replicas=NODE_LISTS,
@@ -237,7 +237,7 @@ WANTED = st.builds(
 
 @given(st.sampled_from(ElectionReason), REPLICAS, BROKERS, LEADERSHIPS, st.booleans())
 def test_a_new_leader_runs_and_is_assigned_and_the_epoch_rises_by_one(
-    strategy: ElectionReason, replicas: Replicas, running: Brokers, current: LeaderAndIsr, unclean: bool
+    strategy: ElectionReason, replicas: Replicas, running: BrokerLiveness, current: LeaderAndIsr, unclean: bool
 ) -> None:
     found = elect(strategy, replicas, running, current, unclean_enabled=unclean).leadership
 

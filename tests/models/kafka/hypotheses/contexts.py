@@ -10,7 +10,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.observations.roster import Member, Roster
+from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.reconstruction.classic_log import RebalanceWindow
 from tests.models.kafka.reconstruction.lines import line
 
@@ -68,7 +68,7 @@ def context(
     *actions: MemberAction,
     first: Iterable[str] = ("a", "b"),
     last: Iterable[str] = ("a", "b"),
-    members: Iterable[Member] = (),
+    members: Iterable[RosterMember] = (),
     facts: ClusterFacts | None = None,
     **values: object,
 ) -> RebalanceContext:

@@ -10,7 +10,7 @@ from models.events import Witness
 from models.kafka.hypotheses.departures import has_whole_group_left, is_static, kind_of_leave, propose_departure, propose_expiry
 from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.roster import Member
+from models.kafka.observations.roster import RosterMember
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context
 from tests.models.kafka.reconstruction.lines import line
 
@@ -81,9 +81,9 @@ def test_a_client_notices_its_late_poll(noticed: MemberAction, is_noticed: bool)
 
 def test_static_members_that_left_were_removed() -> None:
     assert shares(kind_of_leave(context(), "a", act(K.LEAVE, instance="i"))) == of(weights.STATIC_LEFT)
-    assert is_static(context(members=[Member("A", instance_id="i")]), LEAVE)
-    assert not is_static(context(members=[Member("A")]), LEAVE)
-    assert not is_static(context(members=[Member("B", instance_id="i")]), LEAVE)
+    assert is_static(context(members=[RosterMember("A", instance_id="i")]), LEAVE)
+    assert not is_static(context(members=[RosterMember("A")]), LEAVE)
+    assert not is_static(context(members=[RosterMember("B", instance_id="i")]), LEAVE)
     assert not is_static(context(), LEAVE)
 
 
@@ -133,7 +133,7 @@ def test_a_rejoin_of_several_with_one_name_tells_nothing() -> None:
 
 
 def test_a_leave_without_a_word() -> None:
-    member = Member("A", "a", rebalance_timeout_ms=60_000)
+    member = RosterMember("A", "a", rebalance_timeout_ms=60_000)
     assert shares(kind_of_leave(context(act(K.JOIN, -9), members=[member]), "a", LEAVE)) == late(weights.POLLED_IN_TIME)
     rhythm = {"previous": before(ended_at=NOW - 300 * SECOND)}
     assert shares(kind_of_leave(context(**rhythm), "a", LEAVE)) == late(weights.LEAVE_RHYTHM[0])  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_
 from models.kafka.hypotheses.timeouts import MOVED_US, TIMEOUT_TOLERANCE_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
-from models.kafka.observations.roster import Member
+from models.kafka.observations.roster import RosterMember
 from models.tolerances import GROUP_MIN_SESSION_US, STORE_SLACK_US, STORE_TIMEOUT_US
 from models.units import US_PER_MS
 from tests.models.kafka.hypotheses.contexts import JOINED, NOW, PREVIOUS_JOINED, SECOND, act, before, by_client, by_request, context
@@ -189,7 +189,7 @@ def test_who_was_closed_left(at: int, name: str, closed: bool) -> None:
         ({}, weights.SILENT),
         ({"leaves_logged": True}, weights.SILENT_WHERE_LEAVES_ARE_LOGGED),
         ({"leaves_logged": True, "tell_joins": set(), "members_after": 1}, weights.SILENT),
-        ({"members": [Member("B", "b", "i")]}, weights.SILENT_WHERE_LEAVES_ARE_LOGGED),
+        ({"members": [RosterMember("B", "b", "i")]}, weights.SILENT_WHERE_LEAVES_ARE_LOGGED),
     ],
 )
 def test_who_is_silent_expired_or_left(values: dict[str, object], weight: weights.Shares) -> None:

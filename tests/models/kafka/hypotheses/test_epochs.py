@@ -10,7 +10,7 @@ from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts, TopicChange
 from models.kafka.hypotheses.epochs import NOTICED_US, STALE_US, EpochVerdict, judge_epoch
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.observations.roster import Member, Roster
+from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_windows import EpochChange, EpochWindow
@@ -28,7 +28,7 @@ from models.kafka.reconstruction.unlogged_epochs import (
 from tests.models.kafka.reconstruction.lines import line
 
 NOW = 10_000_000_000
-ROSTER = Roster(members={"A": Member("A", "a")})
+ROSTER = Roster(members={"A": RosterMember("A", "a")})
 
 
 def event(name: str = "GroupEpochBumped", at: int = 0, witness: Witness = Witness.COORDINATOR, **values: object) -> Event:

@@ -14,7 +14,7 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.simulation.scenario import CLASSIC, MODERN, GroupPlan, InjectedFault, Scenario
 from models.rows import Rebalance
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.simulate.run import simulate
 from tests.models.kafka.coordinator.driven import Broker
 
@@ -55,7 +55,7 @@ def test_rebalance_timeout(version: str, requests: bool, tmp_path: Path) -> None
     assert row.join_seconds == pytest.approx(60, abs=0.1)
 
 
-def simulated(scenario: Scenario, requests: bool, out: Path, seed: int = 1) -> Analysis:
+def simulated(scenario: Scenario, requests: bool, out: Path, seed: int = 1) -> AnalysisResult:
     """What a whole made-up cluster of 4.1 writes; without requests, from its brokers' files alone."""
     simulate(replace(scenario, closes=False), "4.1.1", seed, out, request_log=requests)
     paths = [str(out)] if requests else [str(path) for path in out.glob("broker-*/server.log")]

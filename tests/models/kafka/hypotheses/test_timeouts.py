@@ -31,7 +31,7 @@ from models.kafka.hypotheses.timeouts import (
     store_rhythm,
 )
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.roster import Member
+from models.kafka.observations.roster import RosterMember
 from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.tolerances import (
     CONNECT_DELAY_US,
@@ -50,8 +50,8 @@ from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_
 from tests.models.kafka.reconstruction.lines import line
 
 K = ActionKind
-A = Member("A", "a", session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
-B = Member("B", "b", session_timeout_ms=30_000, rebalance_timeout_ms=40_000)
+A = RosterMember("A", "a", session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+B = RosterMember("B", "b", session_timeout_ms=30_000, rebalance_timeout_ms=40_000)
 SESSION_US = 30_000 * US_PER_MS
 
 
@@ -397,7 +397,7 @@ def test_the_clients_own_line_dates_a_late_poll(away: int, ms: int) -> None:
 def test_an_interval_that_is_longer_than_the_membership_is_not_in_force(
     seen: int | None, joined: bool, known: bool, in_force: bool
 ) -> None:
-    member = Member("A", "a", rebalance_timeout_ms=60_000, first_seen_at=NOW + seen if seen is not None else None)
+    member = RosterMember("A", "a", rebalance_timeout_ms=60_000, first_seen_at=NOW + seen if seen is not None else None)
     leave = act(K.LEAVE, member="A" if known else "Z")
     values = {"members": [member], "first_generation": {"A": 3} if joined else {}}
     measured = numbers_of(context(leave, **values), Cause.POLL_TIMEOUT, [leave], {})  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.window import RebalanceContext, evidence_events, is_logged_after_effect
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
-from models.kafka.observations.roster import Member
+from models.kafka.observations.roster import RosterMember
 from models.units import FOREVER
 from tests.models.kafka.hypotheses.contexts import (
     ENDED,
@@ -159,8 +159,8 @@ def test_a_client_with_another_id_is_new() -> None:
     assert not _with_ids(None).is_new(action)
     assert not _with_ids("A2", shared={"a"}).is_new(action)
     assert not _with_ids("A2").is_new(by_request(K.REJOIN))
-    assert not _with_ids("A2", members=[Member("A2", instance_id="i")]).is_new(action)
-    assert _with_ids("A2", members=[Member("A2")]).is_new(action)
+    assert not _with_ids("A2", members=[RosterMember("A2", instance_id="i")]).is_new(action)
+    assert _with_ids("A2", members=[RosterMember("A2")]).is_new(action)
 
 
 @pytest.mark.parametrize(

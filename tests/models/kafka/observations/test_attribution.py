@@ -12,7 +12,7 @@ from models.incidents.line_placement import place
 from models.kafka.observations.attribution import ClientSighting, Sightings, troubles_of_nobody
 from models.rows import Rebalance
 from parsers.reading.reader import ReadOptions
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.simulate.wording import START, stamp
 from tests.models.kafka.coordinator.driven import Broker
 
@@ -57,7 +57,7 @@ def judged(broker: Broker, *client_log: str) -> Rebalance:
     return list(analyzed(folder, broker.version).rebalances)[-1]
 
 
-def analyzed(folder: Path, version: str) -> Analysis:
+def analyzed(folder: Path, version: str) -> AnalysisResult:
     return analyze([str(folder)], AnalyzeOptions(ReadOptions(log_tz=[(None, "UTC")], kafka_versions=[("*", version)])))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from models.kafka.outages.broker_loss import Layout, Placement, broker_rows, exposed_by, layouts_of, placement_rows, reassignment
+from models.kafka.outages.broker_loss import ClusterLayout, Placement, broker_rows, exposed_by, layouts_of, placement_rows, reassignment
 
 RUNNING = ("1", "2", "3", "10")
 
 
-def layout(*placements: Placement, running: tuple[str, ...] = RUNNING, gone: tuple[str, ...] = ()) -> Layout:
-    return Layout("test", list(placements), running, gone)
+def layout(*placements: Placement, running: tuple[str, ...] = RUNNING, gone: tuple[str, ...] = ()) -> ClusterLayout:
+    return ClusterLayout("test", list(placements), running, gone)
 
 
 def placed(topic: str, replicas: str, isr: str | None, leader: str | None) -> Placement:

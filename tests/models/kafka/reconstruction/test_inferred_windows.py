@@ -8,7 +8,7 @@ from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow, StateTransition
+from models.kafka.reconstruction.classic_log import ClassicReplay, ObservedTransition, RebalanceWindow
 from models.kafka.reconstruction.client_windows import ClientWindow
 from models.kafka.reconstruction.inferred_windows import WORKED_ON_US, adopt
 from tests.models.kafka.reconstruction.lines import client, line
@@ -133,7 +133,7 @@ def test_a_window_stands_behind_those_that_are_ranked() -> None:
 )
 def test_steps_that_follow_keep_the_chain(before: State, after: State, expected: State | None) -> None:
     group = replay(*STABLE, *LATER)
-    group.changes = [*group.changes[:3], StateTransition(before, after, False, LATER[0], 6, None, None)]
+    group.changes = [*group.changes[:3], ObservedTransition(before, after, False, LATER[0], 6, None, None)]
     adopt(group, window(5, "stable", 10, 13, 15), 1)
 
     assert (group.changes[-1].before, len(group.changes)) == (expected, 7)
@@ -142,14 +142,14 @@ def test_steps_that_follow_keep_the_chain(before: State, after: State, expected:
 def test_steps_of_one_line_stay_together() -> None:
     line_of_two = coordinator(10, "AssignmentReceived", generation=5)
     group = replay(*STABLE, *LATER)
-    pair = [StateTransition(None, State.PREPARING_REBALANCE, True, line_of_two, 5, None, None)] * 2
-    group.changes = [*pair, StateTransition(State.STABLE, State.PREPARING_REBALANCE, False, LATER[0], 6, None, None)]
+    pair = [ObservedTransition(None, State.PREPARING_REBALANCE, True, line_of_two, 5, None, None)] * 2
+    group.changes = [*pair, ObservedTransition(State.STABLE, State.PREPARING_REBALANCE, False, LATER[0], 6, None, None)]
     group.windows[0].ended_at = NOW + 5
     adopt(group, window(5, "stable", 10, 13, 15), 1)
     assert [change.event.time_us - NOW for change in group.changes] == [10, 10, 10, 13, 15, 30]
     earlier = coordinator(8, "AssignmentReceived", generation=5)
     group = replay(*STABLE, *LATER)
-    group.changes = [StateTransition(None, State.STABLE, True, earlier, 5, None, None)]
+    group.changes = [ObservedTransition(None, State.STABLE, True, earlier, 5, None, None)]
     adopt(group, window(5, "stable", 7, 13, 15), 1)
     assert [change.event.time_us - NOW for change in group.changes] == [7, 13, 15, 8]
 
@@ -293,7 +293,7 @@ def test_a_window_ends_empty() -> None:
 def test_a_load_between_may_have_changed_the_state(loaded: str | None, before: str | None) -> None:
     group = replay(*STABLE)
     if loaded:
-        group.changes.append(StateTransition(State.STABLE, State.DEAD, False, coordinator(8, loaded), 5, None, None))
+        group.changes.append(ObservedTransition(State.STABLE, State.DEAD, False, coordinator(8, loaded), 5, None, None))
     adopt(group, window(5, "stable", 10, 13, 15), 1)
 
     assert states(group)[-3] == f"{before} PreparingRebalance 10"

@@ -17,7 +17,7 @@ from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.coordinator.runtime.outcomes import LoggedChange
 from models.kafka.coordinator.runtime.version_policy import EpochGuard, policy_for
 from models.kafka.simulation.assignment import range_assignment
-from models.kafka.simulation.client import Phase
+from models.kafka.simulation.client import ClientPhase
 from models.kafka.simulation.faults import FAULTS
 from models.kafka.simulation.modern_consumer import ModernConsumer
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario, ScenarioError, duration_ms, scenario_of
@@ -27,7 +27,7 @@ from parsers.catalogue.catalogue import catalogue
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.simulate.run import bundled_scenarios, read_scenario, simulate
-from pipelines.simulate.wording import Wording
+from pipelines.simulate.wording import MessageWriter
 from tests.roundtrip import random_scenario
 
 VERSIONS = ("1.1.1", "2.0.1", "2.1.1", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2", "3.3.1", "3.9.1", "4.0.0", "4.1.1")
@@ -134,7 +134,7 @@ def test_announcements_have_the_catalogues_levels(version: str) -> None:
         "_epoch": 1, "_current": 2, "_count": 3, "_millis": 1, "reason_id": "leave", "reason_member_id": "m",
         "reason_members": ["m"], "coordinator_epoch": 1,
     }  # fmt: skip
-    wording = Wording(policy)
+    wording = MessageWriter(policy)
     special = [(event, rule, told) for event, others in INSTEAD.items() for told, rule in others]
     special = [each for each in special if each[2] != {"_what": "new"} or policy.is_java]  # the same words as of an emptied group
     orders = policy.epoch_guard is not EpochGuard.NONE  # before them the words of an order that came too late were of another thing
@@ -326,7 +326,7 @@ def test_what_comes_to_a_client_of_the_consumer_protocol_when_it_has_no_use_for_
     before = first.owned
     first._polled()
     first._poll_timed_out()
-    assert (first.phase, first.owned) == (Phase.STABLE, before)
+    assert (first.phase, first.owned) == (ClientPhase.STABLE, before)
     assert isinstance(first, ModernConsumer)
     first._refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
     first.owned = ()
@@ -334,4 +334,4 @@ def test_what_comes_to_a_client_of_the_consumer_protocol_when_it_has_no_use_for_
     late.start()
     late._reconnect()
     late._poll_timed_out()
-    assert late.phase is Phase.UNJOINED
+    assert late.phase is ClientPhase.UNJOINED

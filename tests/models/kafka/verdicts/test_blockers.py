@@ -27,7 +27,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.hypothesis import PROMPT_US
 from models.kafka.hypotheses.timeouts import LAST_MOMENT_US
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.roster import Member
+from models.kafka.observations.roster import RosterMember
 from models.kafka.verdicts.blockers import CANDIDATES_MAX, SLOW_REJOIN_US, UNNAMED_WAIT_US, blockers
 from tests.models.kafka.hypotheses.contexts import NOW, PREVIOUS_ENDED, SECOND, act, before, by_client, context, started
 from tests.models.kafka.reconstruction.lines import line
@@ -91,10 +91,10 @@ def test_few_candidates_are_named(count: int, is_named: bool) -> None:
 @pytest.mark.parametrize(
     ("member", "actions", "candidates"),
     [
-        (Member("C", "c", first_seen_at=PREVIOUS_ENDED), [], ["a", "b", "c"]),
-        (Member("C", "c", first_seen_at=PREVIOUS_ENDED + 1), [], ["a", "b"]),
-        (Member("C", "c"), [], ["a", "b"]),
-        (Member("C", "c", first_seen_at=0, ended_how="left"), [], ["a", "b"]),
+        (RosterMember("C", "c", first_seen_at=PREVIOUS_ENDED), [], ["a", "b", "c"]),
+        (RosterMember("C", "c", first_seen_at=PREVIOUS_ENDED + 1), [], ["a", "b"]),
+        (RosterMember("C", "c"), [], ["a", "b"]),
+        (RosterMember("C", "c", first_seen_at=0, ended_how="left"), [], ["a", "b"]),
         (None, [by_client(K.REJOIN, 5)], ["b"]),
         (None, [by_client(K.REJOIN, 0)], ["b"]),
         (None, [by_client(K.REJOIN, 1 - PROMPT_US)], ["b"]),
@@ -102,14 +102,19 @@ def test_few_candidates_are_named(count: int, is_named: bool) -> None:
         (None, [act(K.LEAVE, 5)], ["b"]),
     ],
 )
-def test_old_members_that_did_not_rejoin_are_candidates(member: Member | None, actions: list[MemberAction], candidates: list[str]) -> None:
+def test_old_members_that_did_not_rejoin_are_candidates(
+    member: RosterMember | None, actions: list[MemberAction], candidates: list[str]
+) -> None:
     people = found(*actions, last=(), members=[member] if member else [], **TIMED_OUT | {"members_before": len(candidates)})
 
     assert [name for name, _ in people] == candidates
 
 
 def test_who_began_it_has_rejoined() -> None:
-    begun = {"started": started(reason_id="leader_rejoin", reason_member_id="A"), "members": [Member("A", "a"), Member("B", "b")]}
+    begun = {
+        "started": started(reason_id="leader_rejoin", reason_member_id="A"),
+        "members": [RosterMember("A", "a"), RosterMember("B", "b")],
+    }
 
     assert found(last=(), **TIMED_OUT | {"members_before": 1}, **begun) == [("b", EVICTED)]
 
@@ -134,7 +139,7 @@ def _replaced(at: int, **values: object) -> Event:
 )
 def test_a_static_leader_stays_in_its_group(events: list[Event], named: bool) -> None:
     facts = ClusterFacts(leaders_replaced=events)
-    people = blockers(context(last=("a",), members=[Member("A", "a")], facts=facts, **TIMED_OUT))  # type: ignore[arg-type]
+    people = blockers(context(last=("a",), members=[RosterMember("A", "a")], facts=facts, **TIMED_OUT))  # type: ignore[arg-type]
 
     assert [person.reason for person in people] == [NOT_BACK if named else EVICTED]
     assert blockers(context(last=("a",), facts=facts, **joined(9))) == []  # type: ignore[arg-type]
@@ -183,7 +188,7 @@ def test_members_are_awaited_at_the_logs_end(end: int, values: dict[str, object]
     ],
 )
 def test_the_leader_is_awaited_at_the_logs_end(after: int, leader: str | None, people: People) -> None:
-    values = {"outcome": "open", "previous": before(leader=leader), "members": [Member("A", "a")]}
+    values = {"outcome": "open", "previous": before(leader=leader), "members": [RosterMember("A", "a")]}
 
     assert found(facts=ended(SLOW + after), **values | joined(SLOW) | {"ended_at": None}) == people
     assert found(facts=ended(SLOW - 1), **values | joined(0) | {"ended_at": None}) == []
@@ -225,7 +230,7 @@ def test_who_never_synced_is_named_by_the_next_rebalance(outcome: str, reason: s
     ],
 )
 def test_the_leader_synced_late(values: dict[str, object], named: bool) -> None:
-    people = found(**joined(SECOND) | {"leader": "A", "ended_at": NOW + 100 * SECOND, "members": [Member("A", "a")]} | values)
+    people = found(**joined(SECOND) | {"leader": "A", "ended_at": NOW + 100 * SECOND, "members": [RosterMember("A", "a")]} | values)
 
     assert people == ([("a", SYNCED_LATE)] if named else [])
 
@@ -314,15 +319,15 @@ def test_the_one_that_no_line_shows_was_awaited(other: int | None, lasted: int, 
 @pytest.mark.parametrize(
     ("member", "counts"),
     [
-        (Member("C", "c", first_seen_at=PREVIOUS_ENDED), True),
-        (Member("C", "c", first_seen_at=PREVIOUS_ENDED + 1), False),
-        (Member("C", "c"), False),
-        (Member("C", "c", first_seen_at=0, ended_how="left", last_seen_at=NOW), True),
-        (Member("C", "c", first_seen_at=0, ended_how="left", last_seen_at=NOW - 1), False),
-        (Member("C", "c", first_seen_at=0, ended_how="left"), False),
+        (RosterMember("C", "c", first_seen_at=PREVIOUS_ENDED), True),
+        (RosterMember("C", "c", first_seen_at=PREVIOUS_ENDED + 1), False),
+        (RosterMember("C", "c"), False),
+        (RosterMember("C", "c", first_seen_at=0, ended_how="left", last_seen_at=NOW), True),
+        (RosterMember("C", "c", first_seen_at=0, ended_how="left", last_seen_at=NOW - 1), False),
+        (RosterMember("C", "c", first_seen_at=0, ended_how="left"), False),
     ],
 )
-def test_members_that_were_there_count(member: Member, counts: bool) -> None:
+def test_members_that_were_there_count(member: RosterMember, counts: bool) -> None:
     people = found(by_client(K.REJOIN, 9), first=("a",), members=[member], **joined(9 + SLOW) | {"members_before": 2})
 
     assert people == ([("c", AWAITED_LAST)] if counts else [])

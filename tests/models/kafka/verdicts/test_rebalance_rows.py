@@ -9,7 +9,7 @@ from models.kafka.cluster.facts import ClusterFacts, DamagedLog
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.hypothesis import Settles
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.roster import Member, Roster
+from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.missing_evidence import MARGIN_US, settled_by
 from models.kafka.verdicts.rebalance_rows import VerdictWriter
@@ -179,7 +179,10 @@ def test_a_damaged_file_makes_verdicts_less_sure(file: str, first: int, last: in
 def test_sessions_of_members() -> None:
     join = act(K.JOIN, 0, "c")
     rebalance = context(
-        join, members=[Member("C", "c", first_seen_at=NOW, session_timeout_ms=9), Member("A", "a")], members_before=2, members_after=3
+        join,
+        members=[RosterMember("C", "c", first_seen_at=NOW, session_timeout_ms=9), RosterMember("A", "a")],
+        members_before=2,
+        members_after=3,
     )
     writer, history = VerdictWriter("test", "orders", ClusterFacts(), rebalance.roster), GroupHistory()
     writer.add_rebalance(rebalance, history)

@@ -20,7 +20,7 @@ from models.kafka.cluster.expiry_bursts import LOAD_US, TOGETHER_US, ExpiryBurst
 from models.kafka.cluster.facts import ClusterFacts, Load
 from models.kafka.hypotheses.timeouts import MOVED_US
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.observations.roster import Member
+from models.kafka.observations.roster import RosterMember
 from models.kafka.verdicts.lone_pauses import RETURNED_US
 from models.kafka.verdicts.root_causes import CUT_OFF_US, HARMFUL_WAIT_US, RETURN_US, TAKEOVER_US, behind_the_wait, in_burst, root_cause
 from models.rows import Person
@@ -31,7 +31,7 @@ from tests.models.kafka.reconstruction.lines import line
 
 K = ActionKind
 SESSION_US = 30 * SECOND
-A = Member("A", "a", session_timeout_ms=30_000)
+A = RosterMember("A", "a", session_timeout_ms=30_000)
 EXPIRY = act(K.EXPIRE)
 
 
@@ -126,7 +126,7 @@ def test_an_expiry_one_session_after_a_load(after: int, loaded: bool) -> None:
     facts = ClusterFacts(session_timeout_ms=30_000)
     assert (root(load_before=load, members=[], facts=facts) == "coordinator_failover") is loaded
     assert (root(load_before=load, members=[]) == "coordinator_failover") is loaded, "30 s is usual"
-    assert root(load_before=load, members=[Member("A", session_timeout_ms=77_000)]) is None
+    assert root(load_before=load, members=[RosterMember("A", session_timeout_ms=77_000)]) is None
 
 
 @pytest.mark.parametrize(

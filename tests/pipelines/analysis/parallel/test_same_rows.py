@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pipelines.analysis import in_process
-from pipelines.analysis.in_process import Analysis, AnalyzeOptions, analyze
+from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.analysis.parallel.workers import Workers
 from pipelines.cli.output.json_csv import dumps, inputs_ready, ready
 from pipelines.schema.tables import CONTRACT
@@ -42,13 +42,13 @@ def _always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.analysis.parallel.replay.EVENTS_AT_ONCE", 500)
 
 
-def rows_of(analysis: Analysis) -> dict[str, bytes]:
+def rows_of(analysis: AnalysisResult) -> dict[str, bytes]:
     """The answer as JSON, by key."""
     found = {key: b"\n".join(map(dumps, ready(table, getattr(analysis, key)))) for key, table in CONTRACT.items()}
     return found | {"inputs": dumps(inputs_ready(analysis.inputs)), "layouts": repr(analysis.layouts).encode()}
 
 
-def by(processes: int, *paths: Path) -> Analysis:
+def by(processes: int, *paths: Path) -> AnalysisResult:
     return analyze(list(map(str, paths)), AnalyzeOptions(processes=processes))
 
 

@@ -12,11 +12,13 @@ from uuid import UUID
 import pytest
 
 from pipelines.errors import CannotWrite
-from pipelines.jobs.operations.lineage import RunFacts, dataset, deliver, run_events
+from pipelines.jobs.operations.lineage import RunLineage, dataset, deliver, run_events
 from pipelines.schema.tables import TABLES
 
 BEGAN, ENDED = datetime(2026, 3, 1, 10, tzinfo=UTC), datetime(2026, 3, 1, 10, 1, tzinfo=UTC)
-FACTS = RunFacts("0007", "/lake/groupscope", ["/logs", "s3://bucket/kafka"], BEGAN, ENDED, {"rebalances": 4}, {"rebalances": 12, "runs": 3})
+FACTS = RunLineage(
+    "0007", "/lake/groupscope", ["/logs", "s3://bucket/kafka"], BEGAN, ENDED, {"rebalances": 4}, {"rebalances": 12, "runs": 3}
+)
 
 
 def test_a_run_has_a_start_and_an_end_with_what_it_read_and_wrote() -> None:
@@ -35,13 +37,13 @@ def test_a_run_has_a_start_and_an_end_with_what_it_read_and_wrote() -> None:
 
 
 def test_another_run_has_another_id() -> None:
-    ids = {next(run_events(facts))["run"]["runId"] for facts in (FACTS, RunFacts("0008", "/lake/groupscope", [], BEGAN, ENDED))}
+    ids = {next(run_events(facts))["run"]["runId"] for facts in (FACTS, RunLineage("0008", "/lake/groupscope", [], BEGAN, ENDED))}
 
     assert len(ids) == 2
 
 
 def test_a_failed_run_says_why() -> None:
-    start, end = run_events(RunFacts("0007", "/lake", ["/logs"], BEGAN, ENDED, error="no log file in /logs"))
+    start, end = run_events(RunLineage("0007", "/lake", ["/logs"], BEGAN, ENDED, error="no log file in /logs"))
 
     assert (end["eventType"], end["run"]["facets"]["errorMessage"]["message"]) == ("FAIL", "no log file in /logs")
     assert start["run"]["facets"] == {}
