@@ -19,7 +19,10 @@ from pipelines.schema.tables import Table
 
 _OTHERS = re.compile(r"\bgroupscope_(\w+)")
 CRITICAL, WARNING = "critical", "warning"
-_IN_SET, _TRUE = "ExpectColumnValuesToBeInSet", {"value_set": [True]}
+IN_SET, NOT_NULL = "ExpectColumnValuesToBeInSet", "ExpectColumnValuesToNotBeNull"
+"""Kinds of checks, by the names that Great Expectations gives them."""
+
+_TRUE = {"value_set": [True]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Check:
         """The same rule about a column, if it is one that queries other tables."""
         if self.condition is None or self.holds is not None:
             return self
-        return dataclasses.replace(self, kind=_IN_SET, arguments=_TRUE, holds=_holds(self.condition))
+        return dataclasses.replace(self, kind=IN_SET, arguments=_TRUE, holds=_holds(self.condition))
 
     @property
     def others(self) -> frozenset[str]:
@@ -86,10 +89,10 @@ def _declared(table: Table) -> Iterator[Check]:
     """
     for column in table.columns:
         if column.is_required and column.name != "run_id":
-            yield Check(f"{column.name} is never null", "ExpectColumnValuesToNotBeNull", {"column": column.name}, column.name)
+            yield Check(f"{column.name} is never null", NOT_NULL, {"column": column.name}, column.name)
         if column.values:
             arguments = {"column": column.name, "value_set": list(column.values)}
-            yield Check(f"{column.name} is one of the words for it", _IN_SET, arguments, column.name)
+            yield Check(f"{column.name} is one of the words for it", IN_SET, arguments, column.name)
         if column.least is not None or column.greatest is not None:
             bounds = {"column": column.name, "min_value": column.least, "max_value": column.greatest}
             yield Check(f"{column.name} is within its range", "ExpectColumnValuesToBeBetween", bounds, column.name)
@@ -119,7 +122,7 @@ def _rule(name: str, condition: str, severity: str = CRITICAL) -> Check:
     if "SELECT" in condition:
         query = f"SELECT * FROM {{batch}} WHERE {condition}"  # noqa: S608 - the condition comes from our own data
         return Check(name, "UnexpectedRowsExpectation", {"unexpected_rows_query": query}, severity=severity, condition=condition)
-    return Check(name, _IN_SET, _TRUE, severity=severity, holds=_holds(condition), condition=condition)
+    return Check(name, IN_SET, _TRUE, severity=severity, holds=_holds(condition), condition=condition)
 
 
 def _holds(condition: str) -> str:

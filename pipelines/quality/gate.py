@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from models.ids import make_id
 from pipelines.errors import GateFailed
-from pipelines.quality.checks import CRITICAL, Check, checks_of
+from pipelines.quality.checks import CRITICAL, IN_SET, NOT_NULL, Check, checks_of
 from pipelines.quality.local_rules import VIEW, LocalTables, held_by_rule
 from pipelines.schema.tables import TABLES, Table
 from pipelines.warehouse import arrow_diff
@@ -44,7 +44,6 @@ _QUICK = {"result_format": "BOOLEAN_ONLY"}
 # Queries return their rows only with the format COMPLETE (200 at most); for other checks it would return all rows.
 _QUERY = "UnexpectedRowsExpectation"
 _DETAILS = ("SUMMARY", "COMPLETE")
-_NOT_NULL, _IN_SET = "ExpectColumnValuesToNotBeNull", "ExpectColumnValuesToBeInSet"
 _UNIQUE = ("ExpectColumnValuesToBeUnique", "ExpectCompoundColumnsToBeUnique")
 _VALUE = "value"
 
@@ -202,15 +201,15 @@ def all_hold(tables: Mapping[str, pa.Table], known: LocalTables, checks: Mapping
     values: dict[str, list[pd.Series[Any]]] = {}
     for name, rows in tables.items():
         as_columns = [check.as_column for check in checks[name]]
-        required = [check.arguments["column"] for check in as_columns if check.kind == _NOT_NULL]
+        required = [check.arguments["column"] for check in as_columns if check.kind == NOT_NULL]
         unique = [_looked_at(check) for check in as_columns if check.kind in _UNIQUE]
         rules = {_rule_column(check): check.holds for check in map(held_by_rule, as_columns) if check.holds}
         frame = known.frame(rows, [], required, rules)
-        values.setdefault(_NOT_NULL, []).extend(frame[column] for column in required)
-        values.setdefault(_IN_SET, []).extend(frame[column] for column in rules)
+        values.setdefault(NOT_NULL, []).extend(frame[column] for column in required)
+        values.setdefault(IN_SET, []).extend(frame[column] for column in rules)
         values.setdefault(_UNIQUE[0], []).extend(known.keys(name, rows, columns) for columns in unique)
     for kind, columns in ((kind, columns) for kind, columns in values.items() if columns):
-        expected = Check(kind, kind, {"column": _VALUE, **({"value_set": [True]} if kind == _IN_SET else {})})
+        expected = Check(kind, kind, {"column": _VALUE, **({"value_set": [True]} if kind == IN_SET else {})})
         frame = pd.concat(columns, ignore_index=True).to_frame(_VALUE)
         if not _ask("all", frame, [expected], _QUICK)[0].success:
             return False
@@ -221,7 +220,7 @@ def _validated_in_process(table: Table, known: LocalTables, rows: pa.Table, chec
     """The library's result for rows in the driver, check by check."""
     as_columns = [check.as_column for check in checks]
     kinds = _kinds_by_column([check for check in as_columns if not check.holds])
-    presence = [name for name, of_column in kinds.items() if of_column == {_NOT_NULL}]
+    presence = [name for name, of_column in kinds.items() if of_column == {NOT_NULL}]
     rules = {_rule_column(check): check.holds for check in as_columns if check.holds}
     frame = known.frame(rows, [name for name in kinds if name not in presence], presence, rules)
     return _ask(table.name, frame, as_columns, _QUICK)[0]
@@ -315,7 +314,7 @@ def _brought(frame: DataFrame, checks: list[Check]) -> pd.DataFrame:
 
     def wanted(name: str, kinds: set[str]) -> Column:
         # Texts may be long, and most checks only need to know whether they are null.
-        return F.when(F.col(name).isNotNull(), True) if kinds == {_NOT_NULL} else _comparable(frame, name)
+        return F.when(F.col(name).isNotNull(), True) if kinds == {NOT_NULL} else _comparable(frame, name)
 
     columns = (wanted(name, kinds).alias(name) for name, kinds in _kinds_by_column(checks).items())
     return frame.select(*columns).toArrow().to_pandas(integer_object_nulls=True)

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlencode, urlsplit
 import pytest
 from pyarrow import fs
 
+from pipelines.spark.session import delta_settings, find_delta_jars
 from tests.cluster.http_proxy import Answer, Request, Translation, proxy
 from tests.servers import free_port, serving
 
@@ -35,6 +36,14 @@ WAIT_SECONDS = 60.0
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>local</groupId><artifactId>jars</artifactId><version>1</version>
 <dependencies><dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency></dependencies></project>"""
+
+
+def class_path(jars: Sequence[Path], folder: Path) -> dict[str, str]:
+    """Settings of a session that finds these jars and Delta's."""
+    delta = find_delta_jars()
+    if delta:
+        return {"spark.jars": ",".join(map(str, [*jars, *delta]))}
+    return {**delta_settings({}, folder), **({"spark.jars": ",".join(map(str, jars))} if jars else {})}
 
 
 def jars_of(artifact: str, folder: Path, only: str = "") -> list[Path]:

@@ -19,9 +19,8 @@ from parsers.reading.reader import ReadOptions, find_files, read_file
 from parsers.sources import filesystems as places
 from parsers.sources.content_checkpoints import checkpoints
 from pipelines.schema.tables import TABLES
-from pipelines.spark.session import delta_settings, find_delta_jars
 from pipelines.storage import object_stores as stores
-from tests.cluster.object_stores import STORES, ObjectStore, hadoop_settings, s3_server
+from tests.cluster.object_stores import STORES, ObjectStore, class_path, hadoop_settings, s3_server
 from tests.conftest import ROOT
 from tests.pipelines.conftest import SETTINGS
 
@@ -124,11 +123,7 @@ def test_logs_of_each_store_are_those_on_disk(store: ObjectStore, sample: Path) 
 
 def test_the_job_reads_and_writes_each_store(store: ObjectStore, sample: Path, tmp_path: Path) -> None:
     """Also a second run, which finds nothing new without a JVM."""
-    jars, delta = store.jars(tmp_path / "hadoop"), find_delta_jars()
-    classes = {"spark.jars": ",".join(map(str, [*jars, *delta]))} if delta else delta_settings({}, tmp_path)
-    if jars and not delta:
-        classes["spark.jars"] = ",".join(map(str, jars))
-    conf = {**SETTINGS, **store.settings, **classes}
+    conf = {**SETTINGS, **store.settings, **class_path(store.jars(tmp_path / "hadoop"), tmp_path)}
     there = run(tmp_path, store.logs, store.lake, conf)
     here = run(tmp_path, str(sample), str(tmp_path / "warehouse"), SETTINGS)
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from parsers.sources import filesystems as places
 from pipelines.exit_codes import CANNOT_WRITE, GOOD, SOME_REJECTED
-from pipelines.spark.session import delta_settings, find_delta_jars
 from pipelines.storage import object_stores as stores
 from tests.cluster.http_proxy import Faults, proxy
-from tests.cluster.object_stores import HADOOP_AWS, SDK, hadoop_settings, jars_of, s3_server
+from tests.cluster.object_stores import HADOOP_AWS, SDK, class_path, hadoop_settings, jars_of, s3_server
 from tests.conftest import ROOT
 from tests.crash.loop import LOG, OF_RUNS, SAMPLE
 from tests.pipelines.site import Site, content
@@ -68,11 +67,8 @@ def cases(folder: Path, count: int) -> Iterator[tuple[str, list[str]]]:
 
 def _settings(endpoint: str, folder: Path) -> dict[str, str]:
     """Settings of a session for this store."""
-    jars, delta = jars_of(HADOOP_AWS, folder / "hadoop", SDK), find_delta_jars()
-    classes = {"spark.jars": ",".join(map(str, [*jars, *delta]))} if delta else delta_settings({}, folder)
-    if not delta:
-        classes["spark.jars"] = ",".join(map(str, jars))
-    return {**_SPARK, **hadoop_settings(endpoint), **classes}
+    jars = jars_of(HADOOP_AWS, folder / "hadoop", SDK)
+    return {**_SPARK, **hadoop_settings(endpoint), **class_path(jars, folder)}
 
 
 def _grow(site: Site, share: float) -> None:
