@@ -7,15 +7,14 @@ to see whether that gives the history that was logged, and under the other one. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.tolerances import whole
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison, RebalanceChange, RebalanceSpan, rule_of, span_of
 from models.whatif.doubt import readings, variants
-from models.whatif.history import GroupBaseline, History, Reading, Reruns
+from models.whatif.history import GroupBaseline, Reading, Reruns
 from models.whatif.rules import RULES, Configuration, WhatIfRule
 from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.settings import changed
@@ -154,17 +153,3 @@ def _settle(made: WhatIfResult, read: Sequence[Comparison], varied: Sequence[Com
             made.changes[index].effect = "perhaps_avoided"
     for change in made.changes:
         change.rule = change.rule or rule_of(change, chosen.configuration)
-
-
-def what_if_results(
-    rows: Iterable[Rebalance],
-    members: Iterable[RebalanceMember],
-    configuration: Configuration,
-    *,
-    sessions: Iterable[MemberSession] = (),
-    states: Iterable[ClientState] = (),
-    versions: Mapping[str, str] | None = None,
-) -> list[WhatIfResult]:
-    """All Kafka groups of a history under another configuration."""
-    history = History(rows, members, sessions, states, versions or {})
-    return [under(group, configuration) for group in history.groups()]

@@ -33,11 +33,6 @@ class Shape:
     pattern: str
     width: int = 0
 
-    @property
-    def is_timed(self) -> bool:
-        """True if most records have a time."""
-        return "%d" in self.pattern
-
 
 def learned_shape(excerpts: Sequence[Excerpt], lines: Sequence[str]) -> Shape:
     """The most frequent shape of records, ties broken by its text."""

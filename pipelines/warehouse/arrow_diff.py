@@ -63,11 +63,6 @@ class RowDiff:
         """Number of new rows."""
         return int(self.rows.num_rows - self.before.num_rows)
 
-    @property
-    def only_new(self) -> bool:
-        """True if no stored row is changed or deleted."""
-        return not self.gone.num_rows and not self.before.num_rows
-
     def keys(self, table: Table) -> set[Key]:
         """Keys of all rows that are inserted, changed or deleted."""
         return {*keys_of(table, self.rows), *keys_of(table, self.gone)}

@@ -7,7 +7,7 @@ recording, and each task must be active once. A step without `state` left it as 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from models.kafka.coordinator.protocol.errors import Error
@@ -21,7 +21,7 @@ from models.kafka.coordinator.streams.member import Member
 from models.kafka.coordinator.streams.requests import NOT_SENT, StreamsHeartbeat
 from models.kafka.coordinator.streams.responses import StreamsResponse
 from models.kafka.coordinator.streams.settings import StreamsGroupSettings
-from models.kafka.coordinator.streams.tasks import Tasks, by_kind, tasks_of
+from models.kafka.coordinator.streams.tasks import TaskKind, Tasks, by_kind
 from models.kafka.coordinator.streams.topology import Subtopology, Topology
 from tests.adapters import Difference, first_difference
 from tests.adapters.classic import in_order, natural, shown_fired, shown_timers
@@ -207,3 +207,13 @@ def shown_member(group: StreamsGroup, member: Member) -> Json:
         "pending_revocation": by_kind(member.pending_revocation),
         "target": by_kind(group.target(member.id)),
     }
+
+
+def tasks_of(kinds: Mapping[str, Mapping[str, Iterable[int]]]) -> Tasks:
+    """Flatten partition numbers by kind and subtopology."""
+    return frozenset(
+        (TaskKind(kind), subtopology, number)
+        for kind, subtopologies in kinds.items()
+        for subtopology, numbers in subtopologies.items()
+        for number in numbers
+    )

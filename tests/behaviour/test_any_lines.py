@@ -16,10 +16,10 @@ import pytest
 from models.event_kinds import EVENTS
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
-from models.kafka.outages.outage_stage import replay_outages
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.rocketmq.rocketmq_history import RocketHistory
+from tests.models.kafka.outages.whole_replay import replay_outages
 from tests.models.rocketmq.script import Logs, route, two_clients
 
 NODES = ["1", "2", "3"]

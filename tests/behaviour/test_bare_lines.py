@@ -10,10 +10,11 @@ import pytest
 from models.event_kinds import EVENTS
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, fact_rows, learn
-from models.kafka.outages.outage_stage import replay_outages
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
-from models.rocketmq.event_partitions import ROCKET_EVENTS, EventParts
+from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.rocketmq.rocketmq_history import history_of
+from tests.models.kafka.outages.whole_replay import replay_outages
+from tests.models.rocketmq.event_parts import EventParts
 from tests.replaying import replay_group
 
 AT = 1_000_000_000

@@ -13,15 +13,17 @@ from models.event_kinds import COMMON_FIELDS, EVENTS
 from models.events import Event, LogPosition
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
-from models.kafka.outages.outage_stage import Outages, replay_outages
+from models.kafka.outages.outage_stage import Outages
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.kafka.verdicts.history import GroupHistory
-from models.rocketmq.event_partitions import ROCKET_EVENTS, EventParts
+from models.rocketmq.event_partitions import ROCKET_EVENTS
 from models.rocketmq.rocketmq_history import RocketHistory, history_of
 from parsers.catalogue.slots import NARROWER, SPANS_MS
 from pipelines.analysis.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, rows_by_table
 from pipelines.schema.row_conversion import to_batch
 from tests.fuzz.lines import Tally
+from tests.models.kafka.outages.whole_replay import replay_outages
+from tests.models.rocketmq.event_parts import EventParts
 from tests.replaying import replay_group
 
 VERSIONS = ("0.11.0.3", "1.1.1", "2.8.2", "3.9.1", "4.1.1")

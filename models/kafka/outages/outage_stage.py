@@ -37,7 +37,7 @@ from models.kafka.outages.outage_incidents import (
 from models.kafka.outages.outage_rows import broker_outage, clock_divergences, partition_outages
 from models.kafka.outages.slow_loads import slow_load_incidents
 from models.kafka.outages.under_replication import under_replicated_spans
-from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, clocks_of, on_one_clock
+from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, on_one_clock
 from models.kafka.partitions.brokers import BrokerAbsence
 from models.kafka.partitions.isr import Shortage
 from models.kafka.partitions.partition_history import Leadership, PartitionHistory
@@ -475,22 +475,3 @@ class OutageStage:
         self.stage.takeovers.forget(settled)
         self.moved = [move for move in self.moved if self._is_near(move.from_node, move.moved_at)]
         self.vacated = [row for row in self.vacated if self._is_near(row.leader_before, row.offline_at)]
-
-
-def replay_outages(
-    cluster: str,
-    events: Sequence[Event],
-    node_of: Mapping[str, str] | None = None,
-    facts: ClusterFacts | None = None,
-    readers: Readers | None = None,
-    gap_seconds: float = EPISODE_GAP_SECONDS,
-) -> Outages:
-    """Replay the events of one cluster.
-
-    Events must be ordered by (`order_us`, file, byte offset).
-    """
-    skews = clocks_of(events, node_of or {}).skews()
-    stage = OutageStage(cluster, facts or ClusterFacts(cluster), node_of or {}, readers or Readers(), gap_seconds, skews)
-    for event in stage.in_order(events):
-        stage.feed(event)
-    return stage.close()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 
 from models.event_kinds import EVENTS
 from models.events import Event, LogPosition
-from models.rocketmq.event_partitions import EventParts
 from models.rocketmq.rocketmq_history import RocketHistory, history_of
+from tests.models.rocketmq.event_parts import EventParts
 
 SECOND = 1_000_000
 START = 1_795_250_000 * SECOND

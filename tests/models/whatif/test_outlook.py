@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
-from models.whatif.outlook import WhatIfResult, what_if_results
+from models.whatif.outlook import WhatIfResult
 from models.whatif.rules import RULES, Configuration
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
@@ -19,6 +19,7 @@ from pipelines.cli.commands.whatif import ready
 from pipelines.cli.json_schema.schema import command_schema
 from pipelines.cli.output.json_csv import versioned
 from pipelines.simulate.run import read_scenario, simulate
+from tests.models.whatif.outlooks import what_if_results
 
 GATHER = Scenario(
     name="gather", duration_ms=90_000, groups=(GroupPlan(members=3, start_ms=100),), faults=(InjectedFault(kind="scale_out", at_ms=3_000),)

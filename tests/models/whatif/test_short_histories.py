@@ -8,9 +8,10 @@ import pytest
 
 from models.rows import Rebalance, RebalanceMember
 from models.whatif.comparison import RebalanceChange
-from models.whatif.outlook import WhatIfResult, what_if_results
+from models.whatif.outlook import WhatIfResult
 from models.whatif.rules import Configuration
 from tests.models.kafka.groups.script import events_of, replay
+from tests.models.whatif.outlooks import what_if_results
 
 BEGUN = """
 1.0 RebalanceStarted generation=0 reason_id=new_member reason_member_id=a#1

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from models.event_kinds import EVENTS
 from models.events import Event
-from models.rocketmq.event_partitions import BY_TOPIC, HEEDED, EventParts, Parts
+from models.rocketmq.event_partitions import BY_TOPIC, HEEDED, Parts
 from parsers.schema import EVENT_SCHEMA
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.schema.row_conversion import events_of
+from tests.models.rocketmq.event_parts import EventParts
 
 NAMES = ["RocketQueueAdded", "RocketShareChanged", "RocketLockTaken", "RocketNotified", "RocketRouteChanged", "RocketConnectionOpened"]
 

@@ -46,7 +46,7 @@ def test_rows_differ_by_what_they_hold() -> None:
     before = [allocation("g", client) for client in ["same", "gone", *CHANGES]]
     after = [allocation("g", client, **values) for client, values in ({"same": {}, "new": {}} | CHANGES).items()]
     found = arrow_diff.compare(TABLE, arrow(*after), arrow(*before))
-    assert (found.inserted, found.before.num_rows, found.gone.num_rows, found.only_new) == (1, 5, 1, False)
+    assert (found.inserted, found.before.num_rows, found.gone.num_rows) == (1, 5, 1)
     assert set(found.rows["client_id"].to_pylist()) == {"new", *CHANGES}
     assert found.replaced(TABLE) == {(f"c/g/{client}",) for client in ["gone", *CHANGES]}
 
@@ -63,7 +63,7 @@ def test_rows_differ_by_what_they_hold() -> None:
 def test_what_is_equal_is_not_written_again(before: dict[str, Any], after: dict[str, Any]) -> None:
     found = arrow_diff.compare(TABLE, arrow(allocation("g", "1", **after)), arrow(allocation("g", "1", **before)))
     assert not found.rows.num_rows
-    assert found.only_new
+    assert (found.before.num_rows, found.gone.num_rows) == (0, 0)
 
 
 @pytest.mark.spark

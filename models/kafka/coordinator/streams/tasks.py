@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 
 TaskId = tuple[str, int]
@@ -23,16 +23,6 @@ Task = tuple[TaskKind, str, int]
 Tasks = frozenset[Task]
 
 NO_TASKS: Tasks = frozenset()
-
-
-def tasks_of(kinds: Mapping[str, Mapping[str, Iterable[int]]]) -> Tasks:
-    """Flatten partition numbers by kind and subtopology."""
-    return frozenset(
-        (TaskKind(kind), subtopology, number)
-        for kind, subtopologies in kinds.items()
-        for subtopology, numbers in subtopologies.items()
-        for number in numbers
-    )
 
 
 def by_kind(tasks: Iterable[Task]) -> dict[str, dict[str, list[int]]]:

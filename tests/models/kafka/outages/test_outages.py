@@ -13,12 +13,13 @@ import pytest
 
 from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
-from models.kafka.outages.outage_stage import Outages, replay_outages
+from models.kafka.outages.outage_stage import Outages
 from models.kafka.partitions.event_fields import DEPENDENT_EVENTS
 from parsers.catalogue.catalogue import catalogue
 from pipelines.analysis.stages import OUTAGE_TABLES
 from pipelines.headlines.headlines import headline
 from tests.conftest import ROOT
+from tests.models.kafka.outages.whole_replay import replay_outages
 
 STORIES = sorted((ROOT / "tests" / "scenarios" / "outages").glob("*.txt"))
 CATALOGUE = catalogue()
