@@ -349,6 +349,21 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
         assert {path.rpartition("/")[0] for path in several[name]} == {"models", "dashboards/view"}
 
 
+@pytest.mark.parametrize("folder", [*PACKAGES, "tests"])
+def test_no_private_name_is_imported(folder: str) -> None:
+    """What others need is public, also where the others are tests."""
+    private = [
+        f"{short(path)}:{node.lineno} {alias.name}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+
+    assert private == []
+
+
 # -- words of docstrings and comments ----------------------------------------------------------------------------
 
 FIRST_LINE_WORDS = 14

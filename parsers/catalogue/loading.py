@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 COMPILED = "compiled.json"
-_FOLDER = resources.files("parsers.catalogue") / "messages"
+MESSAGES_FOLDER = resources.files("parsers.catalogue") / "messages"
 _FOR_PEOPLE = frozenset({"samples", "summary", "source", "library"})
 _LISTS = ("prefixes", "reasons", "bodies", "literals", "group_loggers", "group_words", "ignored")
 _PARTS = frozenset({*_LISTS, "messages"})
@@ -24,7 +24,7 @@ _PARTS = frozenset({*_LISTS, "messages"})
 
 def yaml_files() -> Iterator[Traversable]:
     """YAML files of the catalogue by name, folders last."""
-    return _yaml_files(_FOLDER)
+    return _yaml_files(MESSAGES_FOLDER)
 
 
 def _yaml_files(folder: Traversable) -> Iterator[Traversable]:
@@ -84,7 +84,7 @@ def compiled_catalogue() -> bytes:
 
 def load() -> dict[str, Any]:
     """Load the catalogue, from the compiled form if it is current."""
-    path = _FOLDER / COMPILED
+    path = MESSAGES_FOLDER / COMPILED
     if path.is_file():
         document: dict[str, Any] = orjson.loads(path.read_bytes())
         if document["version"] == fingerprint():
@@ -96,7 +96,7 @@ def main() -> None:
     """Write the compiled form."""
     from pathlib import Path
 
-    Path(str(_FOLDER / COMPILED)).write_bytes(compiled_catalogue())
+    Path(str(MESSAGES_FOLDER / COMPILED)).write_bytes(compiled_catalogue())
 
 
 if __name__ == "__main__":

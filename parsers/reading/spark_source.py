@@ -66,7 +66,8 @@ def sources_json(sources: Sequence[SourceFile]) -> str:
     return json.dumps([asdict(source) for source in sources])
 
 
-def _sources(text: str) -> list[SourceFile]:
+def decoded_sources(text: str) -> list[SourceFile]:
+    """Source files from an option of the data source."""
     return [
         SourceFile(
             **{
@@ -167,7 +168,7 @@ class _Reader(DataSourceReader):
     def _find(self) -> tuple[list[SourceFile], list[dict[str, Any]]]:
         given = self._options.get("sources")
         if given is not None:
-            return _sources(given), []
+            return decoded_sources(given), []
         # Several paths come as a JSON list.
         paths = json.loads(self._options["paths"]) if "paths" in self._options else []
         if "path" in self._options:

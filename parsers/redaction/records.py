@@ -100,7 +100,7 @@ def _record(redaction: Redaction, makers: Mapping[str, PseudonymOf], values: dic
     free = _FREE if redaction.covers_everything else frozenset[str]()
     for name in (name for name in fields if name in _TOPICS):
         read = redaction.topic if name == _OF_TOPICS else redaction.topic_partition
-        replaced_fields[name] = _listed(read, redaction, fields[name], names, strict=name in free)
+        replaced_fields[name] = redacted_list(read, redaction, fields[name], names, strict=name in free)
     replaced_fields |= {
         name: _mentions(redaction, value, names, strict=name in free) for name, value in fields.items() if name not in replaced_fields
     }
@@ -123,7 +123,7 @@ def _named(pseudonym_of: PseudonymOf, value: Any, names: Replacements) -> Any:
     return value
 
 
-def _listed(read: PseudonymOf, redaction: Redaction, value: Any, names: Replacements, *, strict: bool) -> Any:
+def redacted_list(read: PseudonymOf, redaction: Redaction, value: Any, names: Replacements, *, strict: bool) -> Any:
     """Redact topics or partitions in a list or text, with `read`.
 
     Other values may be among them.
@@ -133,7 +133,7 @@ def _listed(read: PseudonymOf, redaction: Redaction, value: Any, names: Replacem
         if letters is not None:
             return list(letters)
         return [
-            _listed(read, redaction, item, names, strict=strict) if isinstance(item, list) else _redacted_text(read, item, names)
+            redacted_list(read, redaction, item, names, strict=strict) if isinstance(item, list) else _redacted_text(read, item, names)
             for item in value
         ]
     if isinstance(value, dict):

@@ -150,7 +150,7 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
         RocketStore() as rocket,
         Workers(options.processes) as workers,
     ):
-        reading = _Reading(options, store, partitions, rocket, analysis, workers)
+        reading = ReadingPass(options, store, partitions, rocket, analysis, workers)
         reading.read(paths, progress)
         if options.read.redaction is not None:
             learn(options.read.redaction.clear)
@@ -163,7 +163,7 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
 
 
 @dataclass(slots=True)
-class _Reading:
+class ReadingPass:
     """One pass over the files.
 
     Events go to the stores; cluster-wide events and reports on files stay in memory.
@@ -321,7 +321,7 @@ def totals_of(log_files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {"files": len(rows), **{name: sum(row.get(name) or 0 for row in rows) for name in names}}
 
 
-def _replay(reading: _Reading, options: AnalyzeOptions, analysis: AnalysisResult) -> None:
+def _replay(reading: ReadingPass, options: AnalyzeOptions, analysis: AnalysisResult) -> None:
     nodes = {row["path"]: row["node"] for row in analysis.log_files if row["node"]}
     cluster_of = reading.names.cluster_of
 

@@ -144,7 +144,7 @@ def history(hours: int, partitions: int) -> None:
 def events_of(folder: str) -> list[pa.RecordBatch]:
     """Events about partitions in these logs, in order of time."""
     with EventStore() as store, EventStore(1 << 40) as partitions, RocketStore() as rocket:
-        local._Reading(AnalyzeOptions(), store, partitions, rocket, local.AnalysisResult(), local.Workers(1)).read([folder], None)
+        local.ReadingPass(AnalyzeOptions(), store, partitions, rocket, local.AnalysisResult(), local.Workers(1)).read([folder], None)
         found = [batch for _, own in partitions.groups() for batch in own]
     return [batch.append_column(STATE, pa.nulls(len(batch), pa.string())) for batch in found]
 

@@ -148,10 +148,10 @@ class Facts:
             learners = self.learned.get(fact, {})
             if reference in makers:
                 for node in learners.keys() - {reference}:
-                    _bound(bounds, node, learners[node], makers[reference], is_above=True)
+                    narrow_bounds(bounds, node, learners[node], makers[reference], is_above=True)
             if reference in learners:
                 for node in makers.keys() - {reference}:
-                    _bound(bounds, node, makers[node], learners[reference], is_above=False)
+                    narrow_bounds(bounds, node, makers[node], learners[reference], is_above=False)
 
 
 @dataclass(slots=True)
@@ -260,7 +260,7 @@ class BrokerClocks:
             stops = self._stops.get(broker)
             if controller == reference and broker != reference and stops:
                 nearest = min(stops, key=lambda stop: abs(stop.time_us - leaving.time_us))
-                _bound(bounds, broker, nearest, leaving, is_above=False)
+                narrow_bounds(bounds, broker, nearest, leaving, is_above=False)
         return [
             Skew(node, reference, bounds_of_node.skew, bounds_of_node.lines)
             for node, bounds_of_node in sorted(bounds.items())
@@ -291,7 +291,8 @@ class BrokerClocks:
         return skews
 
 
-def _bound(bounds: dict[str, BrokerClockBounds], node: str, event: Event, reference: Event, *, is_above: bool) -> None:
+def narrow_bounds(bounds: dict[str, BrokerClockBounds], node: str, event: Event, reference: Event, *, is_above: bool) -> None:
+    """Narrow the bounds of a broker's clock by an event and its reference."""
     ahead = event.time_us - reference.time_us
     if abs(ahead) <= FAR_US:
         known = bounds.setdefault(node, BrokerClockBounds())

@@ -173,8 +173,8 @@ def run(
         place, talk, log_json, metrics, report, alert_options, send, read.redaction, lineage, inputs, rules,
         zone=loaded.display.time_zone, drawn_max=loaded.report.drawn_rebalances_max,
     )  # fmt: skip
-    show = _Show(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
-    return _once(options, followers, show) if seconds is None else _run_repeatedly(seconds, options, followers, show)
+    show = RunDisplay(as_json=as_json, quiet=quiet or log_json, talk=talk, place=place)
+    return _once(options, followers, show) if seconds is None else run_repeatedly(seconds, options, followers, show)
 
 
 def _interval(every: str | None, *, once: bool, rebuild: bool) -> float | None:
@@ -199,7 +199,7 @@ def _alerts(url: str | None, severity: str, form: AlertFormat) -> tuple[AlertOpt
 
 
 @dataclass(frozen=True, slots=True)
-class _Show:
+class RunDisplay:
     """Display of a run's outcome on standard output."""
 
     as_json: bool
@@ -233,7 +233,7 @@ STAGES = {
 """Stage of a run -> what a person reads meanwhile."""
 
 
-def _once(options: RunOptions, followers: RunRecipients, show: _Show) -> int:
+def _once(options: RunOptions, followers: RunRecipients, show: RunDisplay) -> int:
     from pipelines.cli.answers.source import check_paths
     from pipelines.jobs.run import run as run_job
 
@@ -249,7 +249,7 @@ def _once(options: RunOptions, followers: RunRecipients, show: _Show) -> int:
     return outcome.exit_code
 
 
-def _run_repeatedly(seconds: float, options: RunOptions, followers: RunRecipients, show: _Show) -> int:
+def run_repeatedly(seconds: float, options: RunOptions, followers: RunRecipients, show: RunDisplay) -> int:
     """Repeat runs; a failed run is reported and tried again.
 
     Wrong usage ends the command, and so does a Spark that can't be restarted.

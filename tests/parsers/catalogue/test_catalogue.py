@@ -10,7 +10,7 @@ import pytest
 from models.event_kinds import EVENTS
 from parsers.catalogue.ambiguity import java_hash
 from parsers.catalogue.catalogue import Catalogue, Match, Pattern, catalogue, last_segment
-from parsers.catalogue.loading import _FOLDER, COMPILED, compiled_catalogue, read_yaml, without_explanations
+from parsers.catalogue.loading import COMPILED, MESSAGES_FOLDER, compiled_catalogue, read_yaml, without_explanations
 from parsers.catalogue.templates import BadTemplate, compile_template
 
 SOURCE = read_yaml()
@@ -110,7 +110,7 @@ def test_ids_are_unique() -> None:
 
 def test_the_compiled_form_is_in_step_with_the_yaml() -> None:
     """Write it anew with `python -m parsers.catalogue.loading`."""
-    assert (_FOLDER / COMPILED).read_bytes() == compiled_catalogue()
+    assert (MESSAGES_FOLDER / COMPILED).read_bytes() == compiled_catalogue()
 
 
 def test_a_line_of_each_sample_passes_the_prefilter() -> None:

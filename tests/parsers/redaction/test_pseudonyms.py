@@ -12,7 +12,7 @@ import pytest
 
 from parsers.reading.reader import CHANGED, ReadOptions, find_files, read_file
 from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, BadKeyError, Redaction
-from parsers.redaction.records import _listed
+from parsers.redaction.records import redacted_list
 from parsers.sources.compression import READ_ERROR
 from parsers.sources.files import UNREADABLE
 
@@ -150,8 +150,8 @@ def test_partitions_and_members_called_after_plain_words_are_known_again() -> No
 def test_a_topic_that_ends_as_a_partition_does_has_one_pseudonym() -> None:
     """Verdicts look for a topic's readers by its name."""
     listed, part = (
-        _listed(ALL.topic, ALL, ["orders-3", "a"], {}, strict=False),
-        _listed(ALL.topic_partition, ALL, ["orders-3-0"], {}, strict=False),
+        redacted_list(ALL.topic, ALL, ["orders-3", "a"], {}, strict=False),
+        redacted_list(ALL.topic_partition, ALL, ["orders-3-0"], {}, strict=False),
     )
     assert listed == [ALL.topic("orders-3", {}), ALL.topic("a", {})]
     assert part == [f"{listed[0]}-0"]

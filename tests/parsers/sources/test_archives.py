@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from parsers.reading.spark_source import _sources, sources_json
+from parsers.reading.spark_source import decoded_sources, sources_json
 from parsers.reading.splits import share_out
 from parsers.sources import archives, inspection
 from tests.parsers.reading.source_files import find, read_source
@@ -247,7 +247,7 @@ def test_an_archive_in_an_archive_gives_what_its_files_give(tmp_path: Path, oute
     assert [source.relative for source in found.files] == names
     assert not found.skipped
     groups = [f"g-{number}" for number in (5, 10, 11, 12, 20, 21, 22, 6)]
-    again = _sources(sources_json(found.files))
+    again = decoded_sources(sources_json(found.files))
     assert [read_source(source).rows("group")[0]["group"] for source in again] == groups
     assert [read_source(source).rows("group")[0]["group"] for source in reversed(found.files)] == groups[::-1]
 

@@ -18,7 +18,7 @@ import pytest
 from pipelines import exit_codes as codes
 from pipelines.cli import spark_submit as job
 from pipelines.cli.after_run import RunRecipients
-from pipelines.cli.commands.run import _run_repeatedly, _Show
+from pipelines.cli.commands.run import RunDisplay, run_repeatedly
 from pipelines.cli.main import main
 from pipelines.cli.output.atomic_write import write_text
 from pipelines.cli.output.standard_streams import Messenger, ReaderGone
@@ -211,8 +211,8 @@ def scheduled(followers: RunRecipients, patch: pytest.MonkeyPatch, *errors: Exce
         return OUTCOME
 
     patch.setattr("pipelines.jobs.run.run", run)
-    show = _Show(as_json=False, quiet=True, talk=followers.talk, place=followers.place)
-    code = _run_repeatedly(0.001, RunOptions([followers.place], followers.place), followers, show)
+    show = RunDisplay(as_json=False, quiet=True, talk=followers.talk, place=followers.place)
+    code = run_repeatedly(0.001, RunOptions([followers.place], followers.place), followers, show)
     assert not left
     return code
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.events import Event
-from models.kafka.partitions.broker_clocks import FAR_US, SAMPLES_MAX, BrokerClockBounds, BrokerClocks, _bound, on_one_clock
+from models.kafka.partitions.broker_clocks import FAR_US, SAMPLES_MAX, BrokerClockBounds, BrokerClocks, narrow_bounds, on_one_clock
 from tests.models.kafka.outages.test_outages import STORIES, event_of, events_of, find, show
 
 SECOND = 1_000_000
@@ -116,5 +116,5 @@ def test_zones_are_no_clocks() -> None:
     started = event_of("1.000 1/server [KafkaServer id=1] started", 1)
     later = dataclasses.replace(started, at_us=started.order_us + 2 * FAR_US)
     found: dict[str, BrokerClockBounds] = {}
-    _bound(found, "1", later, started, is_above=True)
+    narrow_bounds(found, "1", later, started, is_above=True)
     assert found == {}

@@ -177,7 +177,7 @@ def test_a_state_that_is_too_large_is_not_kept(tmp_path: Path, monkeypatch: pyte
 def taken(logs: Path, rules: CheckpointRules = RULES) -> list[int]:
     """Hours that states reach which are taken of these logs."""
     with EventStore() as store, EventStore() as partitions, RocketStore() as rocket:
-        local._Reading(AnalyzeOptions(read=READ), store, partitions, rocket, local.AnalysisResult(), local.Workers(1)).read(
+        local.ReadingPass(AnalyzeOptions(read=READ), store, partitions, rocket, local.AnalysisResult(), local.Workers(1)).read(
             [str(logs)], None
         )
         batches = [batch.append_column(STATE, pa.nulls(len(batch), pa.string())) for _, own in partitions.groups() for batch in own]
