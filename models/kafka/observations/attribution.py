@@ -63,8 +63,14 @@ TROUBLES = {
     "ClientFenced": "was fenced by another consumer",
     "StaticMemberFenced": "was fenced by another consumer with its group.instance.id",
     "ClientTroubled": "met an error that stops it",
+    "ClientJoinFailed": "could not join its group",
 }
 """Events about a client itself that also concern its group."""
+
+HANDOVERS = {"ClientRevoked": "gave its partitions up", "ClientLost": "lost its partitions"}
+"""Events that show a rebalance or a close, and no trouble of the client."""
+
+_SHOWN = TROUBLES | HANDOVERS
 
 ERROR_REPORTED = "ClientErrorReported"
 TOLD_TROUBLES = {
@@ -87,14 +93,14 @@ def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
     counts = Counter(
         (event.place.file, event.client_id or event.instance_id or event.member_id or "a consumer", event.name) for event in events
     )
-    troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in TROUBLES]
+    troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in _SHOWN]
     hidden_count = len(troubles) - TOLD_MAX
     rest = [f"{hidden_count} more troubles of consumers are of groups that no line names"] if hidden_count > 0 else []
     sentences = [
-        f"{file}: {name} {TROUBLES[event]}{_times(count)}; no line names its group, so that no rebalance is told"
+        f"{file}: {name} {_SHOWN[event]}{_times(count)}; no line names its group, so that no rebalance is told"
         for (file, name, event), count in troubles[:TOLD_MAX]
     ]
-    return rest + sentences + _told_by_programs(events, {file for (file, _, _), _ in troubles})
+    return rest + sentences + _told_by_programs(events, {file for (file, _, event), _ in troubles if event in TROUBLES})
 
 
 def _told_by_programs(events: Iterable[Event], told_files: Set[str]) -> list[str]:

@@ -199,6 +199,16 @@ def test_what_a_client_tells_itself_is_not_told_again_by_its_program() -> None:
     assert "as its program tells" not in note
 
 
+def test_what_is_given_up_in_no_named_group_is_told_beside_what_a_program_tells() -> None:
+    notes = troubles_of_nobody(
+        [trouble("ClientRevoked", 1), trouble("ClientRevoked", 2), trouble("ClientErrorReported", 3, trouble="fenced")]
+    )
+    assert [note.split(";")[0] for note in notes] == [
+        "app.log: a consumer gave its partitions up 2 times",
+        "app.log: as its program tells, a consumer was fenced by another consumer with its group.instance.id",
+    ]
+
+
 def test_what_programs_tell_is_of_no_group() -> None:
     sightings = Sightings()
     sightings.note(ClientSighting("app.log", Witness.CLIENT, "orders", None, None, None, 0, 9 * S))
