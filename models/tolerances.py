@@ -30,6 +30,9 @@ TOLERANCES: Mapping[str, Tolerance] = {
     # root causes follow the gap given here, whatever the settings say (`mark_rolling_restarts`).
     "incidents.episode_gap_seconds": Tolerance(120.0, "assumed: a default of conf/default.toml"),
     "incidents.flapping_gap_seconds": Tolerance(300.0, "assumed: max.poll.interval.ms by default (ConsumerConfig)"),
+    "incidents.scaling_gap_seconds": Tolerance(
+        600.0, "assumed: twice the default of behavior.scaleDown.stabilizationWindowSeconds (HorizontalPodAutoscaler)"
+    ),
     "incidents.likely": Tolerance(0.6),
     "incidents.shortest_seconds": Tolerance(0.0005),
     "incidents.slow_join_seconds": Tolerance(5.0, "assumed: a default of conf/default.toml"),

@@ -35,6 +35,13 @@ class TurnRestarts:
 
 
 @dataclass(frozen=True, slots=True)
+class BriefMembers:
+    """Members that came and went again within the episode."""
+
+    member_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class RejoinRequest:
     """Reasons that clients gave for rebalances.
 
@@ -109,7 +116,7 @@ class PauseVictims:
 
 
 EpisodeStory: TypeAlias = (
-    TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberActions | ActionsTogether | PauseVictims
+    BriefMembers | TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberActions | ActionsTogether | PauseVictims
 )
 """Story of an episode."""
 

@@ -15,8 +15,19 @@ from dataclasses import dataclass
 from models.clear_names import clear
 from models.downtime import SHORTEST_SECONDS, Waits, goes_on, is_assignment_awaited, stopped_seconds, waited_seconds
 from models.ids import make_id
+from models.incidents.episodes import (
+    EPISODE_GAP_SECONDS,
+    FAILURES,
+    WENT,
+    brief_members,
+    episodes,
+    is_flapping,
+    joined_episodes,
+    was_scaled_in_turn,
+)
 from models.incidents.headline_facts import (
     ActionsTogether,
+    BriefMembers,
     EndlessWait,
     EpisodeFacts,
     EpisodeStory,
@@ -33,12 +44,6 @@ from models.incidents.static_returns import avoided_seconds
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
 from models.tolerances import TOGETHER_MIN, real
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
-
-EPISODE_GAP_SECONDS = real("incidents.episode_gap_seconds")
-"""Default gap between episodes, which also separates rolling restarts."""
-
-FLAPPING_GAP_SECONDS = real("incidents.flapping_gap_seconds")
-"""Gap between episodes of one and the same member that are one story."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,6 @@ LIKELY = real("incidents.likely")
 OVER_CAPACITY = "group_full"
 """Advice for a group that was loaded with too many members."""
 
-FAILURES = frozenset({"session_timeout", "poll_timeout", "rebalance_timeout", "sync_timeout"})
-
 COORDINATOR_TROUBLE = {"coordinator_failover": "coordinator_move", "assignment_store_failed": "assignment_store"}
 
 
@@ -98,7 +101,7 @@ def find_incidents(
     incidents = []
     for key in sorted(by_group):
         static = avoided_seconds(by_group[key], parts) if key[1] == KAFKA else {}
-        for episode in _with_flapping(episodes(by_group[key], limits.episode_gap_seconds), limits):
+        for episode in joined_episodes(by_group[key], limits.episode_gap_seconds, limits.flapping_count):
             incidents.append(_incident(episode, limits))
             _without_restarts(incidents[-1], episode, static)
     return sorted(incidents, key=badness)
@@ -112,58 +115,12 @@ def _without_restarts(incident: Incident[EpisodeFacts], rows: Sequence[Rebalance
         incident.static_membership_effect = {"static_avoided": float(len(avoided)), "static_saved_seconds": round(sum(avoided), 6)}
 
 
-def episodes(rows: list[Rebalance], gap_seconds: float) -> Iterable[list[Rebalance]]:
-    """Sort a group's rebalances and cut them at gaps."""
-    rows.sort(key=lambda row: (row.began, row.generation_before or 0))
-    episode: list[Rebalance] = []
-    quiet_from = 0
-    for row in rows:
-        if episode and row.began - quiet_from > gap_seconds * US_PER_SECOND:
-            yield episode
-            episode = []
-        episode.append(row)
-        quiet_from = max(quiet_from, row.over_at)
-    if episode:
-        yield episode
-
-
-def _with_flapping(episodes: Iterable[list[Rebalance]], limits: Limits) -> Iterable[list[Rebalance]]:
-    """Join episodes in which the same member went, again and again."""
-    run: list[list[Rebalance]] = []
-    for episode in episodes:
-        if run and not _goes_on_flapping(run[-1], episode):
-            yield from _joined(run, limits)
-            run = []
-        run.append(episode)
-    yield from _joined(run, limits)
-
-
-def _goes_on_flapping(before: Sequence[Rebalance], after: Sequence[Rebalance]) -> bool:
-    quiet = after[0].began - max(row.over_at for row in before)
-    return quiet <= FLAPPING_GAP_SECONDS * US_PER_SECOND and _culprit(before) is not None and _culprit(before) == _culprit(after)
-
-
-def _culprit(rows: Sequence[Rebalance]) -> str | None:
-    """The one member that went, or came back, in all rebalances."""
-    actors = {display_name(row.offenders[0]) if row.offenders else None for row in rows}
-    has_departures = any(row.cause in _WENT for row in rows) and all(row.cause in _WENT | {"member_join"} for row in rows)
-    return next(iter(actors)) if has_departures and len(actors) == 1 else None
-
-
-def _joined(run: list[list[Rebalance]], limits: Limits) -> Iterable[list[Rebalance]]:
-    """One episode, where the member went often enough."""
-    rows = [row for episode in run for row in episode]
-    if len(run) > 1 and _has_repeated_departures(rows, limits):
-        return [rows]
-    return run
-
-
 def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
     first = rows[0]
     kind = _kind(rows, limits)
     stopped = round(sum(map(stopped_seconds, rows)), 6)
     lasting = [row for row in rows if row.outcome != "empty" or row.cause in FAILURES] or rows
-    worst = _held_up_by(rows, stopped, limits) or _worst_offender(lasting, _WENT if kind == "flapping_member" else FAILURES)
+    worst = _held_up_by(rows, stopped, limits) or _worst_offender(lasting, WENT if kind == "flapping_member" else FAILURES)
     together = _failed_together(rows, worst)
     worst = worst if together is None else None
     is_open = rows[-1].outcome == "open"
@@ -257,20 +214,11 @@ def _has_never_settled(rows: Sequence[Rebalance], limits: Limits) -> bool:
 
 
 def _has_repeated_failures(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    return _is_flapping(rows, limits, FAILURES)
+    return is_flapping(rows, limits.flapping_count, FAILURES)
 
 
 def _has_repeated_departures(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    return _is_flapping(rows, limits, _WENT)
-
-
-def _is_flapping(rows: Sequence[Rebalance], limits: Limits, causes: frozenset[str]) -> bool:
-    """Whether one member failed or left repeatedly."""
-    counted = Counter(display_name(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
-    return bool(counted) and max(counted.values()) >= limits.flapping_count
-
-
-_WENT = FAILURES | {"member_leave", "member_restart"}
+    return is_flapping(rows, limits.flapping_count, WENT)
 
 
 def _was_restarted_in_turn(rows: Sequence[Rebalance], _limits: Limits) -> bool:
@@ -301,6 +249,10 @@ def _was_scaled(rows: Sequence[Rebalance], _limits: Limits) -> bool:
     return causes <= {"member_join", "new_group"} or causes == {"member_leave"}
 
 
+def _was_scaled_in_turn(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    return was_scaled_in_turn(rows, limits.flapping_count)
+
+
 def _is_storm(rows: Sequence[Rebalance], limits: Limits) -> bool:
     return len(rows) >= limits.storm_count and rows[0].began > 0 and any(row.cause not in EXPECTED_CAUSES for row in rows)
 
@@ -313,6 +265,7 @@ _KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = 
     ("single", _is_alone),
     ("never_settles", _has_never_settled),
     ("flapping_member", _has_repeated_failures),
+    ("autoscaling", _was_scaled_in_turn),
     ("rolling_restart", _was_restarted_in_turn),
     ("flapping_member", _has_repeated_departures),
     ("slow_member", _was_held_up),
@@ -348,6 +301,7 @@ def _severity(rows: Sequence[Rebalance], kind: str, stopped: float, limits: Limi
         return "critical"
     harmless = stopped < limits.stuck_seconds and not any(row.blockers and not _is_brief(row, limits) for row in rows)
     harmless = harmless and not (kind == "rolling_restart" and missing_members(rows))
+    harmless = harmless and not _was_scaled_in_turn(rows, limits)
     planned = harmless and (is_routine(rows, EXPECTED_CAUSES, limits) or _began_before(rows))
     return "info" if planned and kind in {"single", "autoscaling", "rolling_restart"} else "warning"
 
@@ -413,6 +367,8 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
             display_name(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders
         }
         return TurnRestarts(len(restarted.difference(missing)), tuple(sorted(missing, key=clear)))
+    if kind == "autoscaling" and (brief_count := brief_members(rows)) and not any(row.blockers for row in rows):
+        return BriefMembers(brief_count)
     if worst is None:
         return _request(rows, _most_common([row.cause for row in rows]) or "unknown", None) or _frequent_cause(rows)
     name = display_name(worst)
@@ -425,7 +381,7 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
         return HeldUp(member, sum(map(waited_seconds, waited)))
     if kind == "flapping_member":
         causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and display_name(row.offenders[0]) == name]
-        departures = Counter(cause for cause in causes if cause in _WENT)
+        departures = Counter(cause for cause in causes if cause in WENT)
         return MemberActions(member, tuple(departures.most_common(2)))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
     return _request(rows, cause, member) or _actions(rows, cause, member, causes.count(cause))

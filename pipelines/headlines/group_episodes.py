@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboards.wording.durations import duration
 from models.incidents.headline_facts import (
     ActionsTogether,
+    BriefMembers,
     EndlessWait,
     EpisodeFacts,
     EpisodeStory,
@@ -70,6 +71,8 @@ def _story_clause(story: EpisodeStory) -> str:
         case TurnRestarts():
             lost = f", but {first_names(story.missing, MISSING_NAMED_MAX)} did not come back" if story.missing else ""
             return f"{story.member_count if story.member_count > 1 else 'its'} members were restarted in turn{lost}"
+        case BriefMembers():
+            return f"{counted(story.member_count, 'member')} came and went again, as if it were scaled up and down in turn"
         case RejoinRequest():
             return _request(story)
         case FrequentCause():

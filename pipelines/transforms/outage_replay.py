@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from models.events import Event
 from models.ids import make_id
-from models.incidents.incidents import EPISODE_GAP_SECONDS
+from models.incidents.episodes import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.outage_stage import Outages, OutageStage

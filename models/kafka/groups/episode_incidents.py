@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from models.incidents.incidents import EPISODE_GAP_SECONDS, FLAPPING_GAP_SECONDS, Limits, episodes, find_incidents, mark_rolling_restarts
+from models.incidents.episodes import EPISODE_GAP_SECONDS, SCALING_GAP_SECONDS, episodes
+from models.incidents.incidents import Limits, find_incidents, mark_rolling_restarts
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups.coordinator_moves import move_incident, quiet_moves
 from models.kafka.groups.coordinator_pauses import bursts_behind, explain, pause_incident
@@ -21,7 +22,7 @@ def gap_us(limits: Limits) -> int:
 
 def apart_us(limits: Limits) -> int:
     """Gap after which nothing more belongs to an incident (microseconds)."""
-    return max(gap_us(limits), int(FLAPPING_GAP_SECONDS * US_PER_SECOND))
+    return max(gap_us(limits), int(SCALING_GAP_SECONDS * US_PER_SECOND))
 
 
 def add_incidents(

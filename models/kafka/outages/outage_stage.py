@@ -15,8 +15,8 @@ from typing import Any
 from models import state_codec as state_text
 from models.events import Event
 from models.evidence import line_of
+from models.incidents.episodes import EPISODE_GAP_SECONDS
 from models.incidents.headline_facts import HeadlineFacts
-from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
 from models.kafka.outages.broker_loss import ClusterLayout, broker_rows, layout_of, placement_rows

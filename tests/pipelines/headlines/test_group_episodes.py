@@ -8,6 +8,7 @@ import pytest
 
 from models.incidents.headline_facts import (
     ActionsTogether,
+    BriefMembers,
     EndlessWait,
     EpisodeFacts,
     EpisodeStory,
@@ -62,6 +63,9 @@ TOLD = {
     episode(TurnRestarts(3), 7): "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn",
     episode(TurnRestarts(3, ("w-4",)), 7): (
         "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn, but w-4 did not come back"
+    ),
+    episode(BriefMembers(4), 8): (
+        "orders: 8 rebalances in 55 s, 3.3 s stopped; 4 members came and went again, as if it were scaled up and down in turn"
     ),
     episode(TurnRestarts(1), 7): "orders: 7 rebalances in 55 s, 3.3 s stopped; its members were restarted in turn",
     episode(RejoinRequest(B, is_planned=True, text="Scheduled probing rebalance")): (

@@ -8,8 +8,8 @@ import itertools
 import pytest
 
 from models.events import Event, LogPosition, Witness
+from models.incidents.episodes import EPISODE_GAP_SECONDS
 from models.incidents.headline_facts import AbsenceFacts, LossConsequences, OutageFacts
-from models.incidents.incidents import EPISODE_GAP_SECONDS
 from models.kafka.cluster.facts import learn
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.outage_incidents import departures_of, harmless, losses_of, outage_incidents, point_to_outages, takeover_incidents
