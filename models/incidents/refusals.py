@@ -14,6 +14,7 @@ from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import RefusalFacts
 from models.rows import KAFKA, Incident, Person
+from models.tolerances import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,14 @@ KINDS = (
     ),
     RefusalKind(
         "static_member_fenced",
-        ("fenced by", "fenced instance", "fencedinstance", "fenced_instance", "been fenced"),
+        (
+            "fenced by",
+            "another consumer with the same group.instance.id",
+            "fenced instance",
+            "fencedinstance",
+            "fenced_instance",
+            "been fenced",
+        ),
         frozenset({82, 111}),
     ),
 )
@@ -123,6 +131,11 @@ _ANSWERS = frozenset(
     }
 )
 
+FAILED = "client_failed"
+
+BEHIND_US = whole("incidents.refusals.behind_us")
+"""Time in which a client that was refused says that it stops."""
+
 LINES_MAX = 4
 """Lines kept of a spell: its first ones tell enough."""
 
@@ -182,6 +195,10 @@ class Spell:
         """Take one more refusal."""
         self.first_at, self.last_at = min(self.first_at, at), max(self.last_at, at)
         self.counts[event.name] = self.counts.get(event.name, 0) + 1
+        self.add_line(event)
+
+    def add_line(self, event: Event) -> None:
+        """Take a line about it that is no refusal of its own."""
         if len(self.lines) < LINES_MAX:
             self.lines.append(line_of(event))
 
@@ -206,6 +223,9 @@ class Refusals:
         principal = str(event.fields.get("principal") or "") or None if denied else None
         is_heard = str(event.fields.get("trouble") or "").endswith(HEARD)
         name = "" if kind.kind in _OF_GROUPS else principal or event.instance_id or actor or event.client_id or event.member_id or ""
+        if kind.kind == FAILED and (refusal := self._just_refused(name, at)) is not None:
+            refusal.add_line(event)
+            return
         spell = self.spells.get((kind.kind, name)) or self._by_the_other_log(kind.kind, is_denied=denied)
         if spell is None:
             person = _nobody(kind.kind) if is_heard else _person(event, kind.kind)
@@ -215,6 +235,11 @@ class Refusals:
             spell.person = spell.person if is_heard else replace(spell.person, client_id=event.client_id)
         spell.principal = spell.principal or principal
         spell.add(event, at)
+
+    def _just_refused(self, name: str, at: int) -> Spell | None:
+        """The refusal for which a client stops now, if it told of one."""
+        others = (spell for (kind, other), spell in self.spells.items() if kind != FAILED and other == name)
+        return next((spell for spell in others if 0 <= at - spell.last_at <= BEHIND_US), None)
 
     def _by_the_other_log(self, kind: str, *, is_denied: bool) -> Spell | None:
         """The only refusal that just one of client and authorizer tells."""

@@ -22,7 +22,7 @@ from parsers.catalogue import partition_slots, queue_slots
 from parsers.catalogue.ambiguity import ambiguous, choose
 from parsers.catalogue.entries import Bucket, EntryLoggers, Match, Message, Opening, Pattern, Prefix, Reading, last_segment, marked_prefix
 from parsers.catalogue.group_loggers import GroupLoggers
-from parsers.catalogue.key_value_blocks import HEADED, SETTING, THROWN, Block
+from parsers.catalogue.key_value_blocks import block_of
 from parsers.catalogue.loading import load
 from parsers.catalogue.rebalance_reasons import Reasons
 from parsers.catalogue.request_bodies import Bodies
@@ -108,7 +108,7 @@ class Catalogue:
                 entry_loggers,
                 entry.get("needs_logger", False),
                 area["system"],
-                _block(entry),
+                block_of(entry),
             )
             self.messages[message.id] = message
             for pattern in entry.get("patterns", ()):
@@ -165,7 +165,7 @@ class Catalogue:
             return self._request(head)
         segment = self.segment(logger) if logger else ""
         match = self._read(head, segment, message, offsets_partitions)
-        if match is None and end >= 0 and head.startswith(self._whole):
+        if match is None and (head.startswith(self._whole) if end >= 0 else head[-1] == " "):  # a layout may write more behind a blank
             return self._read(_one_line(message), segment, message, offsets_partitions)
         return match
 
@@ -355,10 +355,12 @@ class Catalogue:
         return any(words in name for words in self._inner_words[match.message_id] for name in names)
 
     def with_exception(self, match: Match, stack: str) -> Match:
-        """Add the fields that an entry takes from the stack trace."""
+        """Add what an entry takes from the stack trace."""
         block = self.messages[match.message_id].block if stack else None
-        stack_fields = block.read(stack) if block is not None and block.is_of_exceptions else {}
-        return match._replace(fields={**match.fields, **stack_fields}) if stack_fields else match
+        if block is not None and block.is_of_exceptions:
+            match = match._replace(columns={**match.columns}, fields={**match.fields})
+            block.add(stack, match.columns, match.fields)
+        return match
 
     def _request(self, head: str) -> Match | None:
         request = self._requests.read(head)
@@ -479,14 +481,6 @@ class Catalogue:
 def _one_line(message: str) -> str:
     """The lines of a message as one."""
     return " ".join(line.strip() for line in message.split("\n", MAX_WHOLE_LINES)[:MAX_WHOLE_LINES])
-
-
-def _block(entry: Mapping[str, Any]) -> Block | None:
-    if "block" in entry:
-        return Block(entry["block"], SETTING)
-    if "thrown" in entry:
-        return Block(entry["thrown"], THROWN)
-    return Block(entry["lines"], HEADED) if "lines" in entry else None
 
 
 def version_key(version: str) -> tuple[int, ...]:

@@ -56,6 +56,15 @@ class Block:
             (columns if name in COLUMNS else fields)[name] = value
 
 
+def block_of(entry: Mapping[str, Any]) -> Block | None:
+    """The block that an entry of the catalogue declares, if any."""
+    if "block" in entry:
+        return Block(entry["block"], SETTING)
+    if "thrown" in entry:
+        return Block(entry["thrown"], THROWN)
+    return Block(entry["lines"], HEADED) if "lines" in entry else None
+
+
 def _value(text: str, kind: str) -> Any:
     if text == "null":
         return None
@@ -65,6 +74,8 @@ def _value(text: str, kind: str) -> Any:
         return text if text.isdecimal() and parse_int32(text) is not NO else NO  # `node.id = -1` means no node
     if kind == "flag":
         return {"true": True, "false": False}.get(text, NO)
+    if kind == "behind_colon":
+        return text.rpartition(": ")[2] or NO
     if kind == "list":
         return [item.removeprefix("class ") for item in parse_list(text)]
     return text or None

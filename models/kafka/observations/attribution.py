@@ -67,10 +67,13 @@ TROUBLES = {
 }
 """Events about a client itself that also concern its group."""
 
+_NOT_AUTHORIZED = "ClientTroubled not_authorized"
+"""A trouble that is not the client's own error."""
+
 HANDOVERS = {"ClientRevoked": "gave its partitions up", "ClientLost": "lost its partitions"}
 """Events that show a rebalance or a close, and no trouble of the client."""
 
-_SHOWN = TROUBLES | HANDOVERS
+_SHOWN = TROUBLES | HANDOVERS | {_NOT_AUTHORIZED: "may not read as its group, or its topics"}
 
 ERROR_REPORTED = "ClientErrorReported"
 TOLD_TROUBLES = {
@@ -91,7 +94,7 @@ def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
     """Sentences on troubles of clients whose group no line names."""
     events = list(lines)
     counts = Counter(
-        (event.place.file, event.client_id or event.instance_id or event.member_id or "a consumer", event.name) for event in events
+        (event.place.file, event.client_id or event.instance_id or event.member_id or "a consumer", _trouble_of(event)) for event in events
     )
     troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in _SHOWN]
     hidden_count = len(troubles) - TOLD_MAX
@@ -100,7 +103,12 @@ def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
         f"{file}: {name} {_SHOWN[event]}{_times(count)}; no line names its group, so that no rebalance is told"
         for (file, name, event), count in troubles[:TOLD_MAX]
     ]
-    return rest + sentences + _told_by_programs(events, {file for (file, _, event), _ in troubles if event in TROUBLES})
+    return rest + sentences + _told_by_programs(events, {file for (file, _, event), _ in troubles if event not in HANDOVERS})
+
+
+def _trouble_of(event: Event) -> str:
+    named = f"{event.name} {event.fields.get('trouble')}"
+    return named if named == _NOT_AUTHORIZED else event.name
 
 
 def _told_by_programs(events: Iterable[Event], told_files: Set[str]) -> list[str]:
