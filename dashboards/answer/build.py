@@ -25,9 +25,6 @@ from dashboards.wording.story import savings
 from dashboards.wording.units import MICROSECONDS
 from models.downtime import PROTOCOLS_WITHOUT_STOP, is_cooperative
 
-_LEFT = frozenset({"left", "expired", "evicted", "fenced", "removed"})
-"""Ends of members after which their group must rebalance."""
-
 Worst: TypeAlias = Callable[[Iterable[Row], int | None], tuple[Sequence[Row], Counter[str]]]
 Beyond: TypeAlias = Callable[[str, str, set[str]], Iterable[Row]]
 """Rows that a selection left out, by table, column and ids.
@@ -86,9 +83,7 @@ def build_answer(
         rejected=sorted(map(_rejected, _rows(analysis, "rejected")), key=lambda item: (item.file, item.byte_offset)),
         files=files,
         is_narrowed=bool(column(analysis, "is_narrowed", False)),
-        groups_left=0
-        if tally.kept
-        else len({column(row, "group") for row in _rows(analysis, "members") if column(row, "ended_how") in _LEFT}),
+        groups_left=presence.groups_left(_rows(analysis, "members"), {group for _, group in tally.sums.groups}),
         parts=presence.parts(_rows(analysis, "rebalance_members")) if for_page else {},
         head_counts=presence.head_counts(tally.kept, states, _rows(analysis, "allocation_changes")) if for_page else (),
         queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
 from dashboards.answer.totals import first
@@ -13,6 +13,15 @@ from dashboards.view.row_access import Row, column, evidence, name_of
 
 _ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
 """Roles of members in a rebalance, in order of display."""
+
+_LEFT = frozenset({"left", "expired", "evicted", "fenced", "removed"})
+"""Ends of members after which their group must rebalance."""
+
+
+def groups_left(members: Iterable[Row], rebalanced: Collection[str]) -> int:
+    """Count groups that members left though no line shows a rebalance."""
+    left = {column(row, "group") for row in members if column(row, "ended_how") in _LEFT}
+    return len(left.difference(rebalanced))
 
 
 def parts(rows: Iterable[Row]) -> dict[str, list[pictured.MemberPart]]:

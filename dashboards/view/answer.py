@@ -485,7 +485,7 @@ class Answer:
     is_narrowed: bool = False
     """Whether filters or a window leave rows out."""
     groups_left: int = 0
-    """Groups that members left in some way, counted only if there is no rebalance."""
+    """Groups without a rebalance that members left in some way."""
     parts: Mapping[str, Sequence[MemberPart]] = field(default_factory=dict)
     head_counts: Sequence[HeadCount] = field(default_factory=tuple)
     queue_lanes: Sequence[QueueLane] = field(default_factory=tuple)

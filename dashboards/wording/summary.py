@@ -23,11 +23,13 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
     """Sentences of a summary: first what was read, then the findings."""
     totals = answer.totals
     yield f"{what_was_read(answer, clock)}."
+    yield from _other_zones(answer)
     if not totals.rebalances and not totals.outages:
         yield nothing_found(answer)
         if not totals.incidents:
             return
-    yield from _other_zones(answer)
+    elif answer.groups_left and not answer.is_narrowed:
+        yield f"{_gone(answer, ' more')}."
     if answer.outages:
         yield _leaderless(answer.outages)
     yield from faults(answer)
@@ -65,10 +67,7 @@ def nothing_found(answer: Answer) -> str:
         return _SERVERS_ALONE if _are_servers_alone(answer) else _NO_SHARES
     if "server" in kinds and answer.groups_left:
         subject = "partition without a leader" if answer.incidents else "outage"
-        groups = counted(answer.groups_left, "group")
-        return (
-            f"No {subject} is in these logs. Members of {groups} left or expired, but the rebalances that this was part of are not there."
-        )
+        return f"No {subject} is in these logs. {_gone(answer)}."
     if "server" in kinds and answer.incidents:
         return "No rebalance and no partition without a leader is in these logs."
     if "server" in kinds:
@@ -88,6 +87,13 @@ def nothing_found(answer: Answer) -> str:
     return (
         "No line of a group coordinator or client was recognised. Are these the server.log files of brokers, or logs of consumers at INFO?"
     )
+
+
+def _gone(answer: Answer, which: str = "") -> str:
+    """What is known of groups that members left, as a clause."""
+    count = answer.groups_left
+    groups = f"{count}{which} group{'s' if count > 1 else ''}"
+    return f"Members of {groups} left or expired, but the rebalances that this was part of are not there"
 
 
 _NOT_KNOWN = "whether there were any is not known. Add the server.log files of the brokers."

@@ -49,6 +49,11 @@ def joined(generation: int, member_id: str) -> tuple[str, str]:
     return f"Successfully joined group with generation {named}", f"Successfully synced group in generation {named}"
 
 
+def led(generation: int, member_id: str) -> str:
+    """What a leader says of the assignment that it made for itself alone."""
+    return f"Finished assignment for group at generation {generation}: {{{member_id}=Assignment(partitions=[sku-3, sku-4])}}"
+
+
 # -- stories of the coordinator's log alone --------------------------------------------------------------------------
 
 
@@ -315,7 +320,7 @@ def test_a_member_that_was_dropped_while_in_its_callback_was_not_paused(tmp_path
     first, second = joined(5, member("b")), joined(7, member("b", 1))
     unknown = "encountered UNKNOWN_MEMBER_ID from JOIN_GROUP response"
     app = consumer(
-        *("b", "stock", (-57, first[0]), (-56.9, first[1])),
+        *("b", "stock", (-57, first[0]), (-56.95, led(5, member("b"))), (-56.9, first[1])),
         (2.1, "Request joining group due to: group is already rebalancing"),
         (2.11, "Revoke previously assigned partitions sku-3, sku-4"),
         (314.4, "(Re-)joining group"),

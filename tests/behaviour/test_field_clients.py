@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from models.rows import Rebalance
 from pipelines.analysis.in_process import analyze
 from tests.behaviour.coordinator_log import CONSUMER, JAVA, PARTITION, START, Story, member
-from tests.behaviour.test_field_cases import began, consumer, joined, told, turn, worst
+from tests.behaviour.test_field_cases import began, consumer, joined, led, told, turn, worst
 from tests.behaviour.test_field_coordinators import MANAGER, Files
 
 COORDINATOR = "kafka-1:9092 (id: 2147483646 rack: null)"
@@ -54,6 +55,39 @@ def expired_root(files: Files, folder: Path) -> str | None:
 )
 def test_a_client_that_is_cut_off_was_not_paused(tmp_path: Path, lost_at: float | None, heard_at: float, root: str) -> None:
     assert expired_root(put_out("net-1", lost_at, heard_at), tmp_path) == root
+
+
+# -- a group with members whose logs are not at hand ------------------------------------------------------------------
+
+
+def follower(*after: tuple[float, str], leads: bool = False) -> Files:
+    """3.6: a member is given its assignment by another, unless it leads."""
+    answers = joined(5, member("f"))
+    told_of = [(-399.95, led(5, member("f")))] if leads else []
+    return {"app": consumer("f", "stock", (-400, answers[0]), *told_of, (-399.9, answers[1]), *after)}
+
+
+LEAVES = (
+    (0.0, "Revoke previously assigned partitions sku-3, sku-4"),
+    (0.05, f"Member {member('f')} sending LeaveGroup request to coordinator {COORDINATOR} due to the consumer is being closed"),
+    (0.06, "Resetting generation and member id due to: consumer pro-actively leaving the group"),
+)
+
+
+@pytest.mark.parametrize(("leads", "outcome"), [(False, "open"), (True, "empty")])
+def test_a_group_goes_empty_only_with_its_leader(tmp_path: Path, leads: bool, outcome: str) -> None:
+    row = max(told(tmp_path, **follower(*LEAVES, leads=leads)).rebalances, key=lambda row: row.began)
+    assert (row.cause, row.outcome, [who.client_id for who in row.offenders]) == ("member_leave", outcome, ["f"])
+
+
+def test_a_follower_that_comes_back_finds_the_others(tmp_path: Path) -> None:
+    back = joined(7, member("f", 1))
+    rows = sorted(told(tmp_path, **follower(*LEAVES, (60, "(Re-)joining group"), (63, back[0]), (63.1, back[1]))).rebalances, key=began_at)
+    assert [(row.generation_before, row.outcome) for row in rows[1:]] == [(5, "superseded"), (6, "stable")]
+
+
+def began_at(row: Rebalance) -> int:
+    return row.began
 
 
 # -- without coordinator ---------------------------------------------------------------------------------------------
@@ -126,7 +160,7 @@ def slow_listener() -> Files:
     out = "consumer pro-actively leaving the group"
     before, after = joined(5, member("mail")), joined(7, member("mail", 1))
     story = consumer(
-        *("mail", "mail", (-10, before[0]), (-9.9, before[1]), (290.3, POLLED_LATE)),
+        *("mail", "mail", (-10, before[0]), (-9.95, led(5, member("mail"))), (-9.9, before[1]), (290.3, POLLED_LATE)),
         (
             290.31,
             f"Member {member('mail')} sending LeaveGroup request to coordinator {COORDINATOR} due to consumer poll timeout has expired.",

@@ -150,6 +150,19 @@ def stays_till_expiry(action: MemberAction) -> bool:
     return action.kind is ActionKind.POLL_TIMEOUT and action.instance_id is not None
 
 
+def would_tell_of_leading(action: MemberAction) -> bool:
+    """Whether a member that gets its assignment tells if it made it.
+
+    Consumers in Java do, at the same level (ConsumerCoordinator.onLeaderElected since 2.4); workers of Connect and registries don't.
+    """
+    protocol = text_field(action.event, "protocol")
+    return action.event.message == _SYNCED and protocol is not None and protocol not in _OF_SILENT_LEADERS
+
+
+_SYNCED = "kafka.client.synced"
+_OF_SILENT_LEADERS = frozenset({"default", "compatible", "sessioned", "v0", "v1"})
+"""Protocols of Connect (ConnectProtocolCompatibility) and Schema Registry."""
+
 TOLD_OUT = frozenset({"ClientGenerationReset", "ClientHeartbeatFailed"})
 """Events by which a member hears that it is out of its group."""
 

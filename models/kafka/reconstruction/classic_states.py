@@ -62,3 +62,13 @@ def move(group: LoggedGroup, after: State) -> list[StateStep]:
     steps.append(StateStep(before, after, False))
     group.state = after
     return steps
+
+
+def next_generation(generation: int | None) -> int | None:
+    """The generation that a rebalance leads to."""
+    return generation + 1 if generation is not None else None
+
+
+def leaves_room(before: int | None, after: int | None) -> bool:
+    """Whether a generation may lie between two."""
+    return before is None or after is None or after > before + 1

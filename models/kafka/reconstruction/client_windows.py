@@ -26,9 +26,11 @@ from models.kafka.observations.actions import (
     is_rebalance_notice,
     says_unknown_member,
     stays_till_expiry,
+    would_tell_of_leading,
 )
 from models.kafka.observations.knowledge import assigned_members
 from models.kafka.observations.roster import Roster
+from models.kafka.reconstruction.classic_states import leaves_room, next_generation
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -104,11 +106,14 @@ class ClientSight:
     """The group is one of the consumer protocol, and this an epoch."""
     has_nameless: bool = False
     """Somebody joined whose line tells no id."""
+    has_follower: bool = False
+    """A member was assigned partitions without making the assignment, as its log would tell."""
 
     @property
     def gone_at(self) -> int | None:
         """Time at which the last member left; None if one may have stayed."""
-        is_whole = not self.has_nameless and (self.member_count is None or self.member_count <= len(self.members))
+        is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)
+        is_whole = not self.has_nameless and is_counted
         return max(self.left.values()) if is_whole and self.members and len(self.left) == len(self.members) else None
 
 
@@ -131,7 +136,7 @@ class ClientWindow:
     @property
     def generation(self) -> int | None:
         """The generation that it leads to."""
-        return _next(self.generation_before)
+        return next_generation(self.generation_before)
 
     @property
     def began(self) -> int:
@@ -303,6 +308,7 @@ class ClientWindows:
             self._joined_unnamed(action, actor)
             return
         newest.synced = newest.synced or action
+        newest.has_follower = newest.has_follower or would_tell_of_leading(action)
         newest.last_at = max(newest.last_at, action.at)
 
     def _joined_unnamed(self, action: MemberAction, actor: str | None) -> None:
@@ -379,7 +385,7 @@ class ClientWindows:
             yield from self._emptied(last)
             return
         sight = self._waiting.pop(0)
-        if last is not None and _leaves_room(last.generation, sight.generation):
+        if last is not None and leaves_room(last.generation, sight.generation):
             yield from self._emptied(last)
         yield from self._window(sight)
         sight.is_announced = self._is_announced(sight.generation, sight.joined.at)
@@ -399,7 +405,7 @@ class ClientWindows:
             yield from self._emptied(last)
         begun = (action for action, _ in self._candidates(last.joined.at, FOREVER) if action.kind in _REQUESTS or not self._was_empty)
         if (started := next(begun, None)) is not None:
-            yield ClientWindow(_next(last.generation) if self._was_empty else last.generation, self._was_empty, "open", started)
+            yield ClientWindow(next_generation(last.generation) if self._was_empty else last.generation, self._was_empty, "open", started)
 
     def _never_joined(self) -> Iterator[ClientWindow]:
         """Rebalances that are shown, without any member's join."""
@@ -428,8 +434,10 @@ class ClientWindows:
         before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
-        begun = [action for action, _ in self._candidates(began, sight.joined.at)]
-        if not announced and begun and is_going(begun[0]) and known is not None and before is not None and known < before:
+        shown = GOING if last is not None and last.has_follower else ()  # the others went on
+        begun = [action for action, _ in self._candidates(began, sight.joined.at, *shown)]
+        has_gone = any(map(is_going, begun if shown else begun[:1]))
+        if not announced and has_gone and known is not None and before is not None and known < before:
             yield ClientWindow(known, False, "superseded", begun[0])  # it began a generation that no log shows
             begun = [action for action in begun if action.kind in _REQUESTS]
         started = next(iter(begun), None)
@@ -451,7 +459,7 @@ class ClientWindows:
             return
         self._was_empty = True
         leaves = self._candidates(last.joined.at, gone_at, *GOING)
-        if leaves and not last.of_epoch and not last.is_announced and not self._is_announced(_next(last.generation), gone_at):
+        if leaves and not last.of_epoch and not last.is_announced and not self._is_announced(next_generation(last.generation), gone_at):
             yield ClientWindow(last.generation, False, "empty", leaves[0][0], leaves[-1][0], leaves[-1][0], 0)
         gone = [action for action, _ in leaves if is_going(action)]
         are_removed = all(action.kind is ActionKind.FENCED for action in gone)  # at once, whenever each hears of it
@@ -489,12 +497,3 @@ def _is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
     Lines of kafka-python name the generation as a member joins, and not again as it is assigned partitions.
     """
     return action.generation == sight.generation or (action.generation is None and sight.has_nameless)
-
-
-def _next(generation: int | None) -> int | None:
-    return generation + 1 if generation is not None else None
-
-
-def _leaves_room(before: int | None, after: int | None) -> bool:
-    """Whether a generation may lie between two."""
-    return before is None or after is None or after > before + 1

@@ -66,6 +66,17 @@ def test_members_that_went_are_part_of_rebalances_that_are_not_there(ends: tuple
     assert sentence in nothing_found(answer)
 
 
+def test_groups_that_members_left_are_told_beside_those_with_rebalances() -> None:
+    files = [made.log_file("server.log", kind="server", recognised=2)]
+    members: list[Any] = [{"group": name, "ended_how": "expired"} for name in ("orders", "mill")]
+    rows = [made.rebalance("orders", 5, 0)]
+    answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}, members=members, rebalances=rows))
+
+    assert answer.groups_left == 1
+    sentences = list(summary_lines(answer, Clock("UTC"), ()))
+    assert sentences[1] == "Members of 1 more group left or expired, but the rebalances that this was part of are not there."
+
+
 def test_what_was_not_asked_for_is_not_said_to_be_missing() -> None:
     files = [made.log_file("server.log", kind="server", recognised=2)]
     answer = build_answer(made.Made(inputs={"log_files": files, "totals": {}}))
