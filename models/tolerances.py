@@ -56,6 +56,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "incidents.standing_conditions.unavailable_min_us": Tolerance(
         60_000_000, "default.api.timeout.ms, 60 s by default (ConsumerConfig): a commit fails"
     ),
+    "incidents.standing_conditions.restoring_min_us": Tolerance(60_000_000, "incidents.stuck_seconds"),
     "incidents.refusals.behind_us": Tolerance(5_000_000),
     "incidents.static_restarts.kept_us": Tolerance(2_000_000),
     "kafka.expiry_bursts.together_us": Tolerance(1_000_000, "below the least usual heartbeat.interval.ms (ConsumerConfig); assumed"),

@@ -201,6 +201,19 @@ class ApartFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class RestorationFacts:
+    """Threads of Streams that restored state as they started; the longest time.
+
+    `is_open` says that they were not done when the logs ended.
+    """
+
+    group: str
+    thread_count: int
+    seconds: float
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RefusalFacts:
     """Refusals of one consumer for one reason.
 
@@ -386,6 +399,7 @@ HeadlineFacts: TypeAlias = (
     | LoadFacts
     | DiskFacts
     | ApartFacts
+    | RestorationFacts
     | RefusalFacts
     | TopologyFacts
     | LastDeliveryFacts

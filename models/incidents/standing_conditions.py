@@ -1,7 +1,7 @@
 """Conditions that stop a group without a rebalance.
 
 Topics that a streams group's topology needs are missing, so that nobody gets tasks; records of a share group that no
-member can process; share partitions whose records can't be acquired, acknowledged or released.
+member can process; share partitions whose records can't be acquired, acknowledged or released; threads of Streams that restore state.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeAlias
 from models.events import Event, int_field
 from models.evidence import evidence, line_of
 from models.ids import make_id
-from models.incidents.headline_facts import ApartFacts, LastDeliveryFacts, SharePartitionFacts, TopologyFacts
+from models.incidents.headline_facts import ApartFacts, LastDeliveryFacts, RestorationFacts, SharePartitionFacts, TopologyFacts
 from models.incidents.refusals import LINES_MAX
 from models.rows import KAFKA, Incident
 from models.tolerances import whole
@@ -35,6 +35,10 @@ DELIVERIES_MAX = whole("incidents.standing_conditions.deliveries_max")
 
 UNAVAILABLE_MIN_US = whole("incidents.standing_conditions.unavailable_min_us")
 """Shortest search for a coordinator that needs attention."""
+
+RESTORING = "restoration_slow"
+RESTORING_MIN_US = whole("incidents.standing_conditions.restoring_min_us")
+"""Shortest restoration of state that needs attention."""
 
 COORDINATOR_IDS_FROM = whole("incidents.standing_conditions.coordinator_ids_from")
 """Least id of a connection to a coordinator.
@@ -75,7 +79,7 @@ class StandingCondition:
     why: str = ""
     """Kind of trouble with a share partition's records."""
     longest_us: int = 0
-    """The longest time that a client had no coordinator."""
+    """The longest time that a client had no coordinator, or restored state."""
     is_open: bool = False
     """Clients had found none when the logs ended."""
 
@@ -106,9 +110,16 @@ class StandingConditions:
     """What keeps clients from their coordinator, by client."""
     heard_at: dict[str, int] = field(default_factory=dict)
     """Times of the last lines of clients that look for one."""
+    restoring: dict[str, Event | None] = field(default_factory=dict)
+    """Lines by which threads that start got their tasks, until they work.
+
+    None until they have some.
+    """
 
     def feed(self, event: Event) -> None:
         """Take an event."""
+        if self.restoring and (thread := f"{event.place.file} {event.client_id}") in self.restoring:
+            self.heard_at[thread] = event.time_us
         if event.name == "StreamsTopologyChecked":
             self.is_told = True
             self._topology(event, str(event.fields.get("topology_state") or ""))
@@ -122,6 +133,8 @@ class StandingConditions:
             self._acknowledged(event)
         elif event.name in _SEARCH:
             self._search(event, f"{event.place.file} {event.client_id}")
+        elif event.name == "ClientThreadState":
+            self._start(event, f"{event.place.file} {event.client_id}")
 
     def _answered(self, event: Event) -> None:
         """Take what an answer says of the topology."""
@@ -151,6 +164,41 @@ class StandingConditions:
         lost, why, _ = self._forget(client)
         if lost is not None and event.name == "ClientCoordinatorFound" and event.time_us - lost.time_us >= UNAVAILABLE_MIN_US:
             self._was_apart(lost, event, event.time_us, why)
+
+    def _start(self, event: Event, thread: str) -> None:
+        """Follow a thread of Streams from its first tasks until it works.
+
+        What it restores in a later rebalance is part of the time for which it stopped then.
+        """
+        before, after = event.fields.get("from_state"), event.fields.get("to_state")
+        if before == "STARTING" and after in _WAITING:
+            self.restoring[thread] = line_of(event) if after == "PARTITIONS_ASSIGNED" else None
+            if len(self.restoring) > CLIENTS_MAX:
+                self._stop(next(iter(self.restoring)))
+        elif before == "PARTITIONS_REVOKED" and after == "PARTITIONS_ASSIGNED" and thread in self.restoring:
+            self.restoring[thread] = line_of(event)
+        elif after not in _WAITING:
+            begun, _ = self._stop(thread)
+            if begun is not None and after == "RUNNING":
+                self._has_restored(begun, event, event.time_us)
+
+    def _stop(self, thread: str) -> tuple[Event | None, int]:
+        return self.restoring.pop(thread, None), self.heard_at.pop(thread, 0)
+
+    def _has_restored(self, begun: Event, done: Event | None, until: int) -> None:
+        """Note that a thread restored state until a time, if that was long."""
+        if until - begun.time_us < RESTORING_MIN_US:
+            return
+        known = self.records.get(RESTORING)
+        if known is None:
+            known = self.records[RESTORING] = self._begun(RESTORING, begun.time_us)
+            known.count = 0
+        known.first_at, known.count = min(known.first_at, begun.time_us), known.count + 1
+        known.longest_us, known.is_open = max(known.longest_us, until - begun.time_us), known.is_open or done is None
+        known.add(begun, begun.time_us)
+        known.last_at = max(known.last_at, until)
+        if done is not None:
+            known.add(done, until)
 
     def _forget(self, client: str) -> tuple[Event | None, str, int]:
         return self.lost.pop(client, None), self.kept_by.pop(client, ""), self.heard_at.pop(client, 0)
@@ -225,9 +273,15 @@ class StandingConditions:
             lost, why, heard_at = self._forget(client)
             if lost is not None and heard_at - lost.time_us >= UNAVAILABLE_MIN_US:
                 self._was_apart(lost, None, heard_at, why)
-        if (apart := self.records.pop(UNAVAILABLE, None)) is not None:
-            yield apart
+        for thread in list(self.restoring):
+            begun, heard_at = self._stop(thread)
+            if begun is not None:
+                self._has_restored(begun, None, heard_at)
+        yield from [self.records.pop(kind) for kind in (UNAVAILABLE, RESTORING) if kind in self.records]
 
+
+_WAITING = frozenset({"PARTITIONS_REVOKED", "PARTITIONS_ASSIGNED"})
+"""States of threads before they work."""
 
 _LOSSES = frozenset({"ClientCoordinatorLost", "ClientUnreachable"})
 """Events of clients without coordinator."""
@@ -246,7 +300,7 @@ def _is_way_to_coordinator(event: Event) -> bool:
     return isinstance(peer, int) and (peer < 0 or peer > COORDINATOR_IDS_FROM)
 
 
-ConditionFacts: TypeAlias = TopologyFacts | LastDeliveryFacts | SharePartitionFacts | ApartFacts
+ConditionFacts: TypeAlias = TopologyFacts | LastDeliveryFacts | SharePartitionFacts | ApartFacts | RestorationFacts
 
 
 def condition_incident(cluster: str, group: str, condition: StandingCondition) -> Incident[ConditionFacts]:
@@ -276,6 +330,8 @@ def _facts(group: str, condition: StandingCondition) -> ConditionFacts:
         return TopologyFacts(group, condition.topology_state, condition.detail)
     if condition.kind == UNAVAILABLE:
         return ApartFacts(group, condition.count, condition.longest_us / US_PER_SECOND, condition.why, condition.is_open)
+    if condition.kind == RESTORING:
+        return RestorationFacts(group, condition.count, condition.longest_us / US_PER_SECOND, condition.is_open)
     if condition.kind == TROUBLED:
         return SharePartitionFacts(group, condition.partition, condition.why, condition.count)
     return LastDeliveryFacts(group, condition.partition, condition.offset, condition.count - 1)

@@ -15,6 +15,7 @@ from models.incidents.headline_facts import (
     PauseFacts,
     RefusalFacts,
     RemovalFacts,
+    RestorationFacts,
     SharePartitionFacts,
     StaticReturnFacts,
     StaticTakeoverFacts,
@@ -104,6 +105,13 @@ def apart(facts: ApartFacts) -> str:
     lasted = f"{'at least ' if facts.is_open else ''}{duration(facts.seconds)}"
     why = f", {KEPT_WORDS[facts.why]}" if facts.why in KEPT_WORDS else ""
     return f"{facts.group}: {clients} found no coordinator for {lasted}{why}, and could not join or commit meanwhile"
+
+
+def restoration(facts: RestorationFacts) -> str:
+    """Threads that restored state, and for how long."""
+    threads = counted(facts.thread_count, "thread")
+    lasted = f"{'at least ' if facts.is_open else ''}{duration(facts.seconds)}"
+    return f"{facts.group}: {threads} restored state for {lasted} after the start, and processed nothing of what they had been assigned"
 
 
 def _broker(node: str | None) -> str:

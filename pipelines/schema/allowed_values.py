@@ -120,6 +120,7 @@ INCIDENT_KINDS = (
     "offsets_lost",
     "topology_not_ready",
     "poison_record",
+    "restoration_slow",
     "share_partition_troubled",
     "group_deleted",
     "single",

@@ -14,6 +14,7 @@ from models.incidents.headline_facts import (
     PauseFacts,
     RefusalFacts,
     RemovalFacts,
+    RestorationFacts,
     SharePartitionFacts,
     StaticReturnFacts,
     StaticTakeoverFacts,
@@ -38,6 +39,9 @@ TOLD: dict[HeadlineFacts, str] = {
     LoadFacts("1", (21,), 180.0): ("broker 1 took 3 min to load __consumer_offsets-21; no group there could join or commit until then"),
     LoadFacts(None, (2, 21), 180.0): (
         "a broker took up to 3 min to load each of 2 partitions of __consumer_offsets; no group there could join or commit until then"
+    ),
+    RestorationFacts("orders", 2, 600.0, is_open=True): (
+        "orders: 2 threads restored state for at least 10 min after the start, and processed nothing of what they had been assigned"
     ),
     ApartFacts("orders", 1, 600.0): "orders: 1 client found no coordinator for 10 min, and could not join or commit meanwhile",
     ApartFacts("orders", 2, 90.0): "orders: 2 clients found no coordinator for 1 min 30 s, and could not join or commit meanwhile",
