@@ -35,6 +35,16 @@ class TurnRestarts:
 
 
 @dataclass(frozen=True, slots=True)
+class Migration:
+    """Change of a group's protocol.
+
+    `protocol` is the one that the group has now, None if it had it before, too.
+    """
+
+    protocol: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class BriefMembers:
     """Members that came and went again within the episode."""
 
@@ -116,7 +126,16 @@ class PauseVictims:
 
 
 EpisodeStory: TypeAlias = (
-    BriefMembers | TurnRestarts | RejoinRequest | FrequentCause | EndlessWait | HeldUp | MemberActions | ActionsTogether | PauseVictims
+    BriefMembers
+    | Migration
+    | TurnRestarts
+    | RejoinRequest
+    | FrequentCause
+    | EndlessWait
+    | HeldUp
+    | MemberActions
+    | ActionsTogether
+    | PauseVictims
 )
 """Story of an episode."""
 

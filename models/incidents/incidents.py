@@ -35,6 +35,7 @@ from models.incidents.headline_facts import (
     HeadlineFacts,
     HeldUp,
     MemberActions,
+    Migration,
     NamedMember,
     RejoinRequest,
     TurnRestarts,
@@ -77,6 +78,9 @@ EXPECTED_CAUSES = frozenset(
 
 LIKELY = real("incidents.likely")
 """Minimum confidence of a cause that is named without reserve."""
+
+MIGRATION = "protocol_migration"
+"""Kind of an episode, and what is behind it."""
 
 OVER_CAPACITY = "group_full"
 """Advice for a group that was loaded with too many members."""
@@ -135,7 +139,7 @@ def _incident(rows: list[Rebalance], limits: Limits) -> Incident[EpisodeFacts]:
         ended_at=None if is_open else max(row.over_at for row in rows) or None,
         rebalance_count=len(rows),
         stopped_seconds=stopped,
-        root_cause=_most_common([row.root_cause for row in rows if row.root_cause]),
+        root_cause=MIGRATION if kind == MIGRATION else _most_common([row.root_cause for row in rows if row.root_cause]),
         worst_offender=worst,
         headline=_facts(rows, kind, stopped, together or _story(rows, kind, worst)),
         rebalance_ids=[row.rebalance_id for row in rows],
@@ -197,7 +201,7 @@ def _first_trouble_is(cause: str) -> Callable[[Sequence[Rebalance], Limits], boo
 
 
 def _was_migrated(rows: Sequence[Rebalance], _limits: Limits) -> bool:
-    return any(row.cause == "protocol_migration" for row in rows)
+    return any(row.cause == MIGRATION for row in rows)
 
 
 def _was_held_up_once(rows: Sequence[Rebalance], limits: Limits) -> bool:
@@ -260,7 +264,7 @@ def _is_storm(rows: Sequence[Rebalance], limits: Limits) -> bool:
 _KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = (
     ("stuck", _is_stuck),
     *((kind, _first_trouble_is(cause)) for cause, kind in COORDINATOR_TROUBLE.items()),
-    ("protocol_migration", _was_migrated),
+    (MIGRATION, _was_migrated),
     ("slow_member", _was_held_up_once),
     ("single", _is_alone),
     ("never_settles", _has_never_settled),
@@ -367,6 +371,9 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
             display_name(row.offenders[0]) for row in rows if row.root_cause == kind or row.cause == "member_restart" if row.offenders
         }
         return TurnRestarts(len(restarted.difference(missing)), tuple(sorted(missing, key=clear)))
+    if kind == MIGRATION and not any(row.blockers for row in rows):
+        before, after = rows[0].protocol, rows[-1].protocol
+        return Migration(after if after != before else None)
     if kind == "autoscaling" and (brief_count := brief_members(rows)) and not any(row.blockers for row in rows):
         return BriefMembers(brief_count)
     if worst is None:

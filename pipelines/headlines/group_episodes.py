@@ -12,6 +12,7 @@ from models.incidents.headline_facts import (
     FrequentCause,
     HeldUp,
     MemberActions,
+    Migration,
     NamedMember,
     PauseVictims,
     RejoinRequest,
@@ -71,6 +72,8 @@ def _story_clause(story: EpisodeStory) -> str:
         case TurnRestarts():
             lost = f", but {first_names(story.missing, MISSING_NAMED_MAX)} did not come back" if story.missing else ""
             return f"{story.member_count if story.member_count > 1 else 'its'} members were restarted in turn{lost}"
+        case Migration():
+            return f"it changed to the {story.protocol} protocol" if story.protocol else "it changed its group protocol and went back"
         case BriefMembers():
             return f"{counted(story.member_count, 'member')} came and went again, as if it were scaled up and down in turn"
         case RejoinRequest():

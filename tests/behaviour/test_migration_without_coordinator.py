@@ -32,6 +32,14 @@ def test_members_alone_tell_what_the_coordinator_tells(migration: Path, witness:
         assert bool(clients(row)) == bool(clients(other))
 
 
+def test_a_migration_is_told_as_such_and_not_as_the_restarts_that_it_takes(migration: Path) -> None:
+    found = sorted(analyze([str(migration)]).incidents, key=lambda incident: incident.started_at)
+    there, back = (incident for incident in found if incident.kind == "protocol_migration")
+    assert {there.root_cause, back.root_cause} == {"protocol_migration"}
+    assert "it changed to the consumer protocol" in there.headline
+    assert "it changed to the classic protocol" in back.headline
+
+
 def rows_of(logs: Path) -> list[Rebalance]:
     return sorted(analyze([str(logs)]).rebalances, key=lambda row: row.began)
 

@@ -15,6 +15,7 @@ from models.incidents.headline_facts import (
     FrequentCause,
     HeldUp,
     MemberActions,
+    Migration,
     NamedMember,
     PauseVictims,
     RejoinRequest,
@@ -64,6 +65,8 @@ TOLD = {
     episode(TurnRestarts(3, ("w-4",)), 7): (
         "orders: 7 rebalances in 55 s, 3.3 s stopped; 3 members were restarted in turn, but w-4 did not come back"
     ),
+    episode(Migration("consumer"), 7): "orders: 7 rebalances in 55 s, 3.3 s stopped; it changed to the consumer protocol",
+    episode(Migration(None), 7): "orders: 7 rebalances in 55 s, 3.3 s stopped; it changed its group protocol and went back",
     episode(BriefMembers(4), 8): (
         "orders: 8 rebalances in 55 s, 3.3 s stopped; 4 members came and went again, as if it were scaled up and down in turn"
     ),
