@@ -165,7 +165,7 @@ class Catalogue:
             return self._request(head)
         segment = self.segment(logger) if logger else ""
         match = self._read(head, segment, message, offsets_partitions)
-        if match is None and (head.startswith(self._whole) if end >= 0 else head[-1] == " "):  # a layout may write more behind a blank
+        if match is None and end >= 0 and head.startswith(self._whole):
             return self._read(_one_line(message), segment, message, offsets_partitions)
         return match
 
