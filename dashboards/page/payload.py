@@ -16,7 +16,7 @@ from conf.causes import CauseText
 from conf.causes import cause as cause_entry
 from dashboards.figures.base import FAMILY_TITLES, Chart
 from dashboards.figures.palette import FAMILY_COLOURS, STEP_COLOURS
-from dashboards.page.tables import PageTable
+from dashboards.page.tables import Grid
 from dashboards.view.answer import SURE, Answer, Lane, Person, Rebalance
 from dashboards.view.charts import MemberPart
 from dashboards.view.evidence import Line
@@ -47,7 +47,7 @@ class TextPool:
         return self.places.setdefault(text, len(self.places))
 
 
-def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[str, PageTable]) -> str:
+def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[str, Grid]) -> str:
     """Pack everything but the details."""
     pool = TextPool()
     used = sorted({(item.system, name) for item in answer.rebalances for name in (item.cause, item.root_cause) if name})
@@ -180,7 +180,7 @@ def _states(lane: Lane, pool: TextPool) -> list[Any]:
     ]
 
 
-def _table(table: PageTable) -> dict[str, Any]:
+def _table(table: Grid) -> dict[str, Any]:
     return {"columns": [[column.title, column.kind] for column in table.columns], "rows": table.rows, "group": table.group_column}
 
 

@@ -29,25 +29,25 @@ REJECTED_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class PageColumn:
+class Heading:
     title: str
     kind: Kind = "text"
 
 
 @dataclass(frozen=True, slots=True)
-class PageTable:
+class Grid:
     """Rows of cells, one cell per column.
 
     `group_column` is the column that the reader's choice of group filters, None if the table is not filtered.
     """
 
     name: str
-    columns: tuple[PageColumn, ...]
+    columns: tuple[Heading, ...]
     rows: Sequence[Sequence[Any]]
     group_column: int | None = None
 
 
-def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, PageTable]:
+def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Grid]:
     """All non-empty tables, by name.
 
     `further` are incidents without a card.
@@ -101,31 +101,31 @@ def _places(lines: Sequence[Line], base: str) -> list[str]:
     return [f"{visible(line.file.removeprefix(base))}:{line.line}" for line in lines[:PLACES_MAX]]
 
 
-def _incidents(items: Sequence[Incident]) -> PageTable:
+def _incidents(items: Sequence[Incident]) -> Grid:
     columns = (
-        PageColumn("No.", "number"),
-        PageColumn("Severity"),
-        PageColumn("What happened", "log"),
-        PageColumn("From", "stamp"),
-        PageColumn("To", "stamp"),
-        PageColumn("Stood still", "number"),
+        Heading("No.", "number"),
+        Heading("Severity"),
+        Heading("What happened", "log"),
+        Heading("From", "stamp"),
+        Heading("To", "stamp"),
+        Heading("Stood still", "number"),
     )
     rows = [
         [_count(item.number), item.severity, visible(item.headline), item.started_at, item.ended_at, _seconds(item.stopped_seconds)]
         for item in items
     ]
-    return PageTable("incidents", columns, rows)
+    return Grid("incidents", columns, rows)
 
 
-def _offenders(answer: Answer) -> PageTable:
+def _offenders(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Member", "log"),
-        PageColumn("Group", "log"),
-        PageColumn("Caused", "number"),
-        PageColumn("Held up", "number"),
-        PageColumn("Stood still", "number"),
-        PageColumn("By"),
-        PageColumn("Last", "stamp"),
+        Heading("Member", "log"),
+        Heading("Group", "log"),
+        Heading("Caused", "number"),
+        Heading("Held up", "number"),
+        Heading("Stood still", "number"),
+        Heading("By"),
+        Heading("Last", "stamp"),
     )
     rows = [
         [
@@ -139,18 +139,18 @@ def _offenders(answer: Answer) -> PageTable:
         ]
         for item in answer.offenders
     ]
-    return PageTable("offenders", columns, rows, 1)
+    return Grid("offenders", columns, rows, 1)
 
 
-def _blockers(answer: Answer) -> PageTable:
+def _blockers(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Member", "log"),
-        PageColumn("Group", "log"),
-        PageColumn("Held up", "number"),
-        PageColumn("Waited for", "number"),
-        PageColumn("Of the group's waiting", "number"),
-        PageColumn("Longest", "number"),
-        PageColumn("Last", "stamp"),
+        Heading("Member", "log"),
+        Heading("Group", "log"),
+        Heading("Held up", "number"),
+        Heading("Waited for", "number"),
+        Heading("Of the group's waiting", "number"),
+        Heading("Longest", "number"),
+        Heading("Last", "stamp"),
     )
     rows = [
         [
@@ -164,19 +164,19 @@ def _blockers(answer: Answer) -> PageTable:
         ]
         for item in blockers(answer.rebalances)
     ]
-    return PageTable("blockers", columns, rows, 1)
+    return Grid("blockers", columns, rows, 1)
 
 
-def _conditions(answer: Answer, base: str) -> PageTable:
+def _conditions(answer: Answer, base: str) -> Grid:
     columns = (
-        PageColumn("Group", "log"),
-        PageColumn("Fault"),
-        PageColumn("From", "stamp"),
-        PageColumn("To", "stamp"),
-        PageColumn("Clients", "log"),
-        PageColumn("Who differs", "log"),
-        PageColumn("What to do"),
-        PageColumn("Evidence", "places"),
+        Heading("Group", "log"),
+        Heading("Fault"),
+        Heading("From", "stamp"),
+        Heading("To", "stamp"),
+        Heading("Clients", "log"),
+        Heading("Who differs", "log"),
+        Heading("What to do"),
+        Heading("Evidence", "places"),
     )
     rows = [
         [
@@ -191,19 +191,19 @@ def _conditions(answer: Answer, base: str) -> PageTable:
         ]
         for item in answer.conditions
     ]
-    return PageTable("conditions", columns, rows, 0)
+    return Grid("conditions", columns, rows, 0)
 
 
-def _contested(answer: Answer) -> PageTable:
+def _contested(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Group", "log"),
-        PageColumn("Topic", "log"),
-        PageColumn("Had"),
-        PageColumn("Queues", "log"),
-        PageColumn("Longest", "number"),
-        PageColumn("From", "stamp"),
-        PageColumn("To", "stamp"),
-        PageColumn("Clients", "log"),
+        Heading("Group", "log"),
+        Heading("Topic", "log"),
+        Heading("Had"),
+        Heading("Queues", "log"),
+        Heading("Longest", "number"),
+        Heading("From", "stamp"),
+        Heading("To", "stamp"),
+        Heading("Clients", "log"),
     )
     rows = [
         [
@@ -218,19 +218,19 @@ def _contested(answer: Answer) -> PageTable:
         ]
         for item in answer.contested
     ]
-    return PageTable("contested", columns, rows, 0)
+    return Grid("contested", columns, rows, 0)
 
 
-def _outages(answer: Answer, base: str) -> PageTable:
+def _outages(answer: Answer, base: str) -> Grid:
     columns = (
-        PageColumn("From", "stamp"),
-        PageColumn("To", "stamp"),
-        PageColumn("Partition", "log"),
-        PageColumn("Lasted", "number"),
-        PageColumn("Why", "log"),
-        PageColumn("Ended by"),
-        PageColumn("Groups", "log"),
-        PageColumn("Evidence", "places"),
+        Heading("From", "stamp"),
+        Heading("To", "stamp"),
+        Heading("Partition", "log"),
+        Heading("Lasted", "number"),
+        Heading("Why", "log"),
+        Heading("Ended by"),
+        Heading("Groups", "log"),
+        Heading("Evidence", "places"),
     )
     rows = [
         [
@@ -247,32 +247,26 @@ def _outages(answer: Answer, base: str) -> PageTable:
         ]
         for item in answer.outages
     ]
-    return PageTable("outages", columns, rows)
+    return Grid("outages", columns, rows)
 
 
-def _brokers(answer: Answer, base: str) -> PageTable:
-    columns = (
-        PageColumn("Down", "stamp"),
-        PageColumn("Up", "stamp"),
-        PageColumn("Broker", "log"),
-        PageColumn("How"),
-        PageColumn("Evidence", "places"),
-    )
+def _brokers(answer: Answer, base: str) -> Grid:
+    columns = (Heading("Down", "stamp"), Heading("Up", "stamp"), Heading("Broker", "log"), Heading("How"), Heading("Evidence", "places"))
     rows = [
         [item.down_at, item.up_at, visible(item.node), _shown(item.how.replace("_", " ")), _places(item.evidence, base)]
         for item in answer.broker_outages
     ]
-    return PageTable("brokers", columns, rows)
+    return Grid("brokers", columns, rows)
 
 
-def _moves(answer: Answer, base: str) -> PageTable:
+def _moves(answer: Answer, base: str) -> Grid:
     columns = (
-        PageColumn("Loaded", "stamp"),
-        PageColumn("Group", "log"),
-        PageColumn("From", "log"),
-        PageColumn("To", "log"),
-        PageColumn("Gap", "number"),
-        PageColumn("Evidence", "places"),
+        Heading("Loaded", "stamp"),
+        Heading("Group", "log"),
+        Heading("From", "log"),
+        Heading("To", "log"),
+        Heading("Gap", "number"),
+        Heading("Evidence", "places"),
     )
     rows = [
         [
@@ -285,36 +279,36 @@ def _moves(answer: Answer, base: str) -> PageTable:
         ]
         for item in answer.moves
     ]
-    return PageTable("moves", columns, rows, 1)
+    return Grid("moves", columns, rows, 1)
 
 
-def _at_risk(answer: Answer) -> PageTable:
+def _at_risk(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Group", "log"),
-        PageColumn("Empty since", "stamp"),
-        PageColumn("Expire at", "stamp"),
-        PageColumn("Retention", "number"),
-        PageColumn("State"),
+        Heading("Group", "log"),
+        Heading("Empty since", "stamp"),
+        Heading("Expire at", "stamp"),
+        Heading("Retention", "number"),
+        Heading("State"),
     )
     rows = [
         [visible(item.group), item.empty_since, item.expires_at, _seconds(item.retention_seconds), "lost" if item.is_lost else "at risk"]
         for item in answer.at_risk
     ]
-    return PageTable("risk", columns, rows, 0)
+    return Grid("risk", columns, rows, 0)
 
 
-def _settings(answer: Answer) -> PageTable:
+def _settings(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Group", "log"),
-        PageColumn("Set"),
-        PageColumn("Rebalances", "number"),
-        PageColumn("Fewer", "number"),
-        PageColumn("Perhaps", "number"),
-        PageColumn("Stood still", "number"),
-        PageColumn("Saved", "number"),
-        PageColumn("Over members", "number"),
-        PageColumn("It costs"),
-        PageColumn("Ask", "log"),
+        Heading("Group", "log"),
+        Heading("Set"),
+        Heading("Rebalances", "number"),
+        Heading("Fewer", "number"),
+        Heading("Perhaps", "number"),
+        Heading("Stood still", "number"),
+        Heading("Saved", "number"),
+        Heading("Over members", "number"),
+        Heading("It costs"),
+        Heading("Ask", "log"),
     )
     rows = [
         [
@@ -327,20 +321,20 @@ def _settings(answer: Answer) -> PageTable:
         ]
         for item in answer.settings
     ]
-    return PageTable("settings", columns, rows, 0)
+    return Grid("settings", columns, rows, 0)
 
 
-def _what_ifs(answer: Answer) -> PageTable:
+def _what_ifs(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Under", "log"),
-        PageColumn("Avoided", "number"),
-        PageColumn("Perhaps", "number"),
-        PageColumn("More", "number"),
-        PageColumn("Stood still", "number"),
-        PageColumn("Saved", "number"),
-        PageColumn("Over members", "number"),
-        PageColumn("If"),
-        PageColumn("Ask", "log"),
+        Heading("Under", "log"),
+        Heading("Avoided", "number"),
+        Heading("Perhaps", "number"),
+        Heading("More", "number"),
+        Heading("Stood still", "number"),
+        Heading("Saved", "number"),
+        Heading("Over members", "number"),
+        Heading("If"),
+        Heading("Ask", "log"),
     )
     rows = [
         [
@@ -352,20 +346,20 @@ def _what_ifs(answer: Answer) -> PageTable:
         ]
         for item in answer.what_ifs
     ]
-    return PageTable("whatif", columns, rows)
+    return Grid("whatif", columns, rows)
 
 
-def _what_if_groups(answer: Answer) -> PageTable:
+def _what_if_groups(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Group", "log"),
-        PageColumn("Under", "log"),
-        PageColumn("Rebalances", "number"),
-        PageColumn("Avoided", "number"),
-        PageColumn("Perhaps", "number"),
-        PageColumn("More", "number"),
-        PageColumn("Stood still", "number"),
-        PageColumn("Saved", "number"),
-        PageColumn("Over members", "number"),
+        Heading("Group", "log"),
+        Heading("Under", "log"),
+        Heading("Rebalances", "number"),
+        Heading("Avoided", "number"),
+        Heading("Perhaps", "number"),
+        Heading("More", "number"),
+        Heading("Stood still", "number"),
+        Heading("Saved", "number"),
+        Heading("Over members", "number"),
     )
     pairs = [
         (item, group)
@@ -382,17 +376,17 @@ def _what_if_groups(answer: Answer) -> PageTable:
         ]
         for item, group in sorted(pairs, key=lambda pair: (-pair[1].saved_seconds, pair[1].cluster, pair[1].group))
     ]
-    return PageTable("whatif-groups", columns, rows, 0)
+    return Grid("whatif-groups", columns, rows, 0)
 
 
-def _broker_losses(answer: Answer) -> PageTable:
+def _broker_losses(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Broker", "log"),
-        PageColumn("Cluster", "log"),
-        PageColumn("Would have no leader", "number"),
-        PageColumn("Of", "number"),
-        PageColumn("Which, and why", "log"),
-        PageColumn("Ask", "log"),
+        Heading("Broker", "log"),
+        Heading("Cluster", "log"),
+        Heading("Would have no leader", "number"),
+        Heading("Of", "number"),
+        Heading("Which, and why", "log"),
+        Heading("Ask", "log"),
     )
     rows = [
         [
@@ -405,17 +399,17 @@ def _broker_losses(answer: Answer) -> PageTable:
         ]
         for item in answer.broker_losses
     ]
-    return PageTable("losses", columns, rows)
+    return Grid("losses", columns, rows)
 
 
-def _open_questions(answer: Answer) -> PageTable:
+def _open_questions(answer: Answer) -> Grid:
     columns = (
-        PageColumn("Most likely"),
-        PageColumn("Sure", "number"),
-        PageColumn("May also be"),
-        PageColumn("Rebalances", "number"),
-        PageColumn("Groups", "log"),
-        PageColumn("Would settle it"),
+        Heading("Most likely"),
+        Heading("Sure", "number"),
+        Heading("May also be"),
+        Heading("Rebalances", "number"),
+        Heading("Groups", "log"),
+        Heading("Would settle it"),
     )
     rows = [
         [
@@ -428,40 +422,40 @@ def _open_questions(answer: Answer) -> PageTable:
         ]
         for item in answer.open_questions
     ]
-    return PageTable("unsure", columns, rows)
+    return Grid("unsure", columns, rows)
 
 
-def _doubts(answer: Answer, base: str) -> PageTable:
+def _doubts(answer: Answer, base: str) -> Grid:
     columns = (
-        PageColumn("When", "stamp"),
-        PageColumn("Group", "log"),
-        PageColumn("Expected"),
-        PageColumn("Observed", "log"),
-        PageColumn("Evidence", "places"),
+        Heading("When", "stamp"),
+        Heading("Group", "log"),
+        Heading("Expected"),
+        Heading("Observed", "log"),
+        Heading("Lines", "places"),
     )
     rows = [
         [item.at, _shown(item.group), _shown(item.expected), _shown(item.observed), _places(item.evidence, base)] for item in answer.doubts
     ]
-    return PageTable("doubts", columns, rows, 1)
+    return Grid("doubts", columns, rows, 1)
 
 
 _NOT_LOGS = ("skipped", "empty")
 
 
-def _files(answer: Answer, base: str) -> PageTable:
+def _files(answer: Answer, base: str) -> Grid:
     columns = (
-        PageColumn("File", "log"),
-        PageColumn("Kind"),
-        PageColumn("Node", "log"),
-        PageColumn("Version", "log"),
-        PageColumn("Read as"),
-        PageColumn("First", "stamp"),
-        PageColumn("Last", "stamp"),
-        PageColumn("Size", "number"),
-        PageColumn("Recognised", "number"),
-        PageColumn("Unknown", "number"),
-        PageColumn("Rejected", "number"),
-        PageColumn("Status"),
+        Heading("File", "log"),
+        Heading("Kind"),
+        Heading("Node", "log"),
+        Heading("Version", "log"),
+        Heading("Read as"),
+        Heading("First", "stamp"),
+        Heading("Last", "stamp"),
+        Heading("Size", "number"),
+        Heading("Recognised", "number"),
+        Heading("Unknown", "number"),
+        Heading("Rejected", "number"),
+        Heading("Status"),
     )
     rows = [
         [
@@ -481,26 +475,26 @@ def _files(answer: Answer, base: str) -> PageTable:
         for item in answer.files
         if item.status not in _NOT_LOGS
     ]
-    return PageTable("files", columns, rows)
+    return Grid("files", columns, rows)
 
 
-def _skipped(answer: Answer, base: str) -> PageTable:
-    columns = (PageColumn("File", "log"), PageColumn("Why it was not read"))
+def _skipped(answer: Answer, base: str) -> Grid:
+    columns = (Heading("File", "log"), Heading("Why it was not read"))
     rows = [[_shown(item.path.removeprefix(base)), _shown(item.reason or item.status)] for item in answer.files if item.status in _NOT_LOGS]
-    return PageTable("skipped", columns, rows)
+    return Grid("skipped", columns, rows)
 
 
-def _unknown(answer: Answer, base: str) -> PageTable:
-    columns = (PageColumn("Count", "number"), PageColumn("Template", "log"), PageColumn("Logger", "log"), PageColumn("First at", "places"))
+def _unknown(answer: Answer, base: str) -> Grid:
+    columns = (Heading("Count", "number"), Heading("Template", "log"), Heading("Logger", "log"), Heading("First at", "places"))
     rows = [
         [_count(item.count), _shown(item.template), _shown(item.logger), [f"{visible(item.file.removeprefix(base))}:{item.line}"]]
         for item in answer.unknown
     ]
-    return PageTable("unknown", columns, rows)
+    return Grid("unknown", columns, rows)
 
 
-def _rejected(answer: Answer, base: str) -> PageTable:
-    columns = (PageColumn("Place", "places"), PageColumn("Why"), PageColumn("Text", "log"))
+def _rejected(answer: Answer, base: str) -> Grid:
+    columns = (Heading("Place", "places"), Heading("Why"), Heading("Text", "log"))
     rows = [
         [
             [f"{visible(item.file.removeprefix(base))}:{item.line} (byte {item.byte_offset})"],
@@ -509,4 +503,4 @@ def _rejected(answer: Answer, base: str) -> PageTable:
         ]
         for item in answer.rejected
     ]
-    return PageTable("rejected", columns, rows)
+    return Grid("rejected", columns, rows)

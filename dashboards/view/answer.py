@@ -389,7 +389,7 @@ class Divergence:
 
     @property
     def is_of_zones(self) -> bool:
-        """True if a client's log seems to be of another time zone than its coordinator's."""
+        """True if it is about the time zone of a client's log."""
         return self.expected.startswith("the time zone of node")
 
 

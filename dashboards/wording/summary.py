@@ -37,7 +37,7 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
 
 
 def _other_zones(answer: Answer) -> Iterator[str]:
-    """Warn that a client's log was read in a time zone that is not its own."""
+    """Warn that a client's log was read in a wrong time zone."""
     logs = sorted({line.file for doubt in answer.doubts if doubt.is_of_zones for line in doubt.evidence[-1:]})
     if logs:
         more = f" and {len(logs) - _LOGS_NAMED} more" if len(logs) > _LOGS_NAMED else ""

@@ -1,4 +1,4 @@
-"""Election of a file's layout by its first lines: each layout scores what it reads."""
+"""Election of a file's layout by its first lines."""
 
 from __future__ import annotations
 

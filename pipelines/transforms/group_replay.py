@@ -43,7 +43,7 @@ from pipelines.transforms.replay_checkpoints import (
     split_checkpoint,
     unreadable,
 )
-from pipelines.warehouse.predicates import TablePredicate, among, is_null
+from pipelines.warehouse.predicates import RowScope, among, is_null
 
 STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 """Tables filled by the replay of groups."""
@@ -120,7 +120,7 @@ class OrderedReplay:
     workers replay a DataFrame, this process a table: of few events, starting workers takes longer than the replay.
     """
 
-    wanted: TablePredicate
+    wanted: RowScope
     keys: tuple[str, ...]
     order: tuple[str, ...]
     run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]

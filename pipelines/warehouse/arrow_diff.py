@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pipelines.schema.columns import Table
 from pipelines.warehouse.arrow_files import files_of
 from pipelines.warehouse.first_times import FIRST, DerivedColumns, firsts_of, time_of
+from pipelines.warehouse.predicates import RowScope
 
 LOCAL_ROWS_MAX = 20_000
 """Maximum number of rows processed in the driver instead of Spark."""
@@ -89,6 +90,14 @@ def read_local(
     except (DeltaError, OSError):
         return None
     return table if table.num_rows <= LOCAL_ROWS_MAX else None
+
+
+def declared_rows(
+    table: Table, log: DeltaTable, scope: RowScope | None, columns: Sequence[str] | None = None, bytes_max: int = READ_BYTES
+) -> pa.Table | None:
+    """Rows of a slice as `read_local` gives them, in their declared types."""
+    rows = read_local(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
+    return None if rows is None else cast_to_schema(table, rows)
 
 
 def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> list[pads.ParquetFileFragment] | None:

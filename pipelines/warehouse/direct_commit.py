@@ -28,7 +28,7 @@ from pipelines.warehouse.arrow_diff import Key, cast_to_schema, drop_keys, restr
 from pipelines.warehouse.arrow_files import files_of
 from pipelines.warehouse.delta_files import put_commit
 from pipelines.warehouse.first_commit import FEATURES
-from pipelines.warehouse.predicates import TablePredicate
+from pipelines.warehouse.predicates import RowScope
 from pipelines.warehouse.schema_upgrades import declared_properties, indexed_columns
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def writes_plainly(spark: SparkSession) -> bool:
 
 
 def commit_rows(
-    log: DeltaTable, table: Table, rows: pa.Table, author: Committer, keys: Collection[Key] = (), within: TablePredicate | None = None
+    log: DeltaTable, table: Table, rows: pa.Table, author: Committer, keys: Collection[Key] = (), within: RowScope | None = None
 ) -> bool:
     """Append rows, instead of those with the given keys.
 

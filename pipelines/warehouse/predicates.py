@@ -24,7 +24,7 @@ _OF = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class TablePredicate:
+class RowScope:
     """A condition on the columns of a table.
 
     Made by the functions below; `sql` returns the final SQL.
@@ -42,18 +42,18 @@ class TablePredicate:
         """The condition as a DataFrame column."""
         return F.expr(self.sql())
 
-    def __and__(self, other: TablePredicate) -> TablePredicate:
-        return TablePredicate(f"({self.condition} AND {other.condition})", self.arrow & other.arrow)
+    def __and__(self, other: RowScope) -> RowScope:
+        return RowScope(f"({self.condition} AND {other.condition})", self.arrow & other.arrow)
 
-    def __or__(self, other: TablePredicate) -> TablePredicate:
-        return TablePredicate(f"({self.condition} OR {other.condition})", self.arrow | other.arrow)
+    def __or__(self, other: RowScope) -> RowScope:
+        return RowScope(f"({self.condition} OR {other.condition})", self.arrow | other.arrow)
 
-    def __invert__(self) -> TablePredicate:
+    def __invert__(self) -> RowScope:
         """The complement.
 
         A row with null in the column meets it in Arrow, but not in SQL; combine it with `is_null`.
         """
-        return TablePredicate(f"(NOT {self.condition})", ~self.arrow)
+        return RowScope(f"(NOT {self.condition})", ~self.arrow)
 
 
 def _named(name: str) -> str:
@@ -64,60 +64,60 @@ def _is_in(value: str, words: list[str]) -> str:
     return f"({value} IN ({', '.join(map(text, words))}))" if words else "FALSE"
 
 
-def nothing() -> TablePredicate:
+def nothing() -> RowScope:
     """A condition that no row meets."""
-    return TablePredicate("FALSE", pc.scalar(False))
+    return RowScope("FALSE", pc.scalar(False))
 
 
-def any_of(scopes: Iterable[TablePredicate]) -> TablePredicate:
+def any_of(scopes: Iterable[RowScope]) -> RowScope:
     """Rows that meet at least one of the conditions.
 
     Neither SQL nor Arrow accepts hundreds of nested conditions: SQL gets a flat list, Arrow a balanced tree.
     """
     scope_list = list(scopes)
-    return TablePredicate(f"({' OR '.join(scope.condition for scope in scope_list)})", _any(scope_list)) if scope_list else nothing()
+    return RowScope(f"({' OR '.join(scope.condition for scope in scope_list)})", _any(scope_list)) if scope_list else nothing()
 
 
-def _any(scopes: Sequence[TablePredicate]) -> pc.Expression:
+def _any(scopes: Sequence[RowScope]) -> pc.Expression:
     half = len(scopes) // 2
     return _any(scopes[:half]) | _any(scopes[half:]) if half else scopes[0].arrow
 
 
-def among(name: str, values: Iterable[str]) -> TablePredicate:
+def among(name: str, values: Iterable[str]) -> RowScope:
     """The column is one of these texts."""
     wanted = sorted(values)
-    return TablePredicate(_is_in(_named(name), wanted), pc.field(name).isin(pa.array(wanted, pa.string())))
+    return RowScope(_is_in(_named(name), wanted), pc.field(name).isin(pa.array(wanted, pa.string())))
 
 
-def first_among(name: str, values: Iterable[str]) -> TablePredicate:
+def first_among(name: str, values: Iterable[str]) -> RowScope:
     """The first element of a list column is one of these texts."""
     wanted = sorted(values)
     padded = pc.list_slice(pc.field(name), 0, 1, return_fixed_size_list=True)  # an empty list has no first element
-    return TablePredicate(_is_in(f"get({_named(name)}, 0)", wanted), pc.list_element(padded, 0).isin(pa.array(wanted, pa.string())))
+    return RowScope(_is_in(f"get({_named(name)}, 0)", wanted), pc.list_element(padded, 0).isin(pa.array(wanted, pa.string())))
 
 
-def equals(name: str, value: str) -> TablePredicate:
+def equals(name: str, value: str) -> RowScope:
     """The column equals a text."""
-    return TablePredicate(f"({_named(name)} = {text(value)})", pc.field(name) == value)
+    return RowScope(f"({_named(name)} = {text(value)})", pc.field(name) == value)
 
 
-def at_least(name: str, value: int) -> TablePredicate:
+def at_least(name: str, value: int) -> RowScope:
     """The column is at least `value`."""
-    return TablePredicate(f"({_named(name)} >= {value})", pc.field(name) >= value)
+    return RowScope(f"({_named(name)} >= {value})", pc.field(name) >= value)
 
 
-def is_later(name: str, at: int) -> TablePredicate:
+def is_later(name: str, at: int) -> RowScope:
     """The column is null or later than `at` (microseconds)."""
     moment = pc.scalar(pa.scalar(at, INSTANT))
     later = f"({_named(name)} IS NULL OR {_named(name)} > timestamp_micros({at}))"
-    return TablePredicate(later, pc.field(name).is_null() | (pc.field(name) > moment))
+    return RowScope(later, pc.field(name).is_null() | (pc.field(name) > moment))
 
 
-def is_null(name: str) -> TablePredicate:
+def is_null(name: str) -> RowScope:
     """The column is null."""
-    return TablePredicate(f"({_named(name)} IS NULL)", pc.field(name).is_null())
+    return RowScope(f"({_named(name)} IS NULL)", pc.field(name).is_null())
 
 
-def is_empty(name: str) -> TablePredicate:
+def is_empty(name: str) -> RowScope:
     """The column is an empty list."""
-    return TablePredicate(f"(size({_named(name)}) = 0)", pc.list_value_length(pc.field(name)) == 0)
+    return RowScope(f"(size({_named(name)}) = 0)", pc.list_value_length(pc.field(name)) == 0)

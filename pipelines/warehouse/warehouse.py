@@ -38,7 +38,7 @@ from pipelines.warehouse.damage import DISPOSABLE, mend, remove_retired
 from pipelines.warehouse.delta_files import set_aside
 from pipelines.warehouse.direct_commit import Committer, commit_rows, writes_plainly
 from pipelines.warehouse.first_times import DerivedColumns, firsts_by_spark
-from pipelines.warehouse.predicates import NAMES_MAX, TablePredicate, among
+from pipelines.warehouse.predicates import NAMES_MAX, RowScope, among
 from pipelines.warehouse.schema_upgrades import ExistingTable, bring_up_to_date, create
 from pipelines.warehouse.spark_diff import (
     ACTION,
@@ -220,28 +220,28 @@ class Warehouse:
         return reader.load(self.path(name))
 
     def local_rows(
-        self, name: str, scope: TablePredicate | None = None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
+        self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
     ) -> pa.Table | None:
         """Return current rows without Spark; None if remote or too many."""
         log = self.log(name)
-        return None if log is None else _local_rows_of(TABLES[name], log, scope, columns, bytes_max)
+        return None if log is None else arrow_diff.declared_rows(TABLES[name], log, scope, columns, bytes_max)
 
-    def read_arrow(self, name: str, scope: TablePredicate | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+    def read_arrow(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return current rows, which the caller knows to fit into memory."""
         rows = self.local_rows(name, scope, columns)
         return self._within(name, scope).select(*columns or TABLES[name].column_names).toArrow() if rows is None else rows
 
-    def read_frame(self, name: str, scope: TablePredicate | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+    def read_frame(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> DataFrame:
         """Return current rows as a DataFrame; small sets skip Spark's log replay."""
         rows = self.read_rows(name, scope, columns)
         return arrow_diff.to_frame(self.spark, rows) if isinstance(rows, pa.Table) else rows
 
-    def read_rows(self, name: str, scope: TablePredicate | None = None, columns: Sequence[str] | None = None) -> DataFrame | pa.Table:
+    def read_rows(self, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> DataFrame | pa.Table:
         """Return current rows, in the driver if they are few."""
         rows = self.local_rows(name, scope, columns)
         return self._within(name, scope).select(*columns or TABLES[name].column_names) if rows is None else rows
 
-    def distinct(self, name: str, scope: TablePredicate, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    def distinct(self, name: str, scope: RowScope, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Return distinct values of columns in the current rows."""
         log = self.log(name)
         values = None if log is None else arrow_diff.read_distinct(log, columns, scope.arrow)
@@ -250,7 +250,7 @@ class Warehouse:
         return zip(*(values[column].to_pylist() for column in columns), strict=True)
 
     def first_seen(
-        self, name: str, scope: TablePredicate, columns: Sequence[str], times: Sequence[str], drawn: DerivedColumns | None = None
+        self, name: str, scope: RowScope, columns: Sequence[str], times: Sequence[str], drawn: DerivedColumns | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Return distinct values, each with the first time of its rows.
 
@@ -262,7 +262,7 @@ class Warehouse:
             return map(tuple, firsts_by_spark(self._within(name, scope), columns, times, drawn).toLocalIterator())
         return zip(*(column.to_pylist() for column in values.columns), strict=True)
 
-    def _within(self, name: str, scope: TablePredicate | None) -> DataFrame:
+    def _within(self, name: str, scope: RowScope | None) -> DataFrame:
         return self.read(name) if scope is None else self.read(name).where(scope.column)
 
     def append(self, name: str, rows: DataFrame, stamp: WriteStamp, part: str = "") -> None:
@@ -305,7 +305,7 @@ class Warehouse:
         name: str,
         rows: DataFrame | pa.Table,
         stamp: WriteStamp,
-        scope: TablePredicate | None = None,
+        scope: RowScope | None = None,
         part: str = "",
         count: int | None = None,
         watch: Watch | None = None,
@@ -327,7 +327,7 @@ class Warehouse:
         return change
 
     def _replace_locally(
-        self, name: str, rows: pa.Table, stamp: WriteStamp, scope: TablePredicate | None, part: str, watch: Watch | None
+        self, name: str, rows: pa.Table, stamp: WriteStamp, scope: RowScope | None, part: str, watch: Watch | None
     ) -> RowChanges | None:
         """Replace rows in the driver; None if too many rows are stored."""
         wanted = arrow_diff.cast_to_schema(TABLES[name], rows)
@@ -340,7 +340,7 @@ class Warehouse:
         return None
 
     def _replace_at(
-        self, log: Log | None, name: str, wanted: pa.Table, stamp: WriteStamp, scope: TablePredicate | None, part: str, watch: Watch | None
+        self, log: Log | None, name: str, wanted: pa.Table, stamp: WriteStamp, scope: RowScope | None, part: str, watch: Watch | None
     ) -> RowChanges | None:
         """Replace rows as `_replace_locally` does, starting from the version of `log`."""
         table = TABLES[name]
@@ -348,7 +348,7 @@ class Warehouse:
             if wanted.num_rows:
                 self._write_locally(log, name, wanted, stamp, part)
             return RowChanges(inserted=wanted.num_rows)
-        present = None if log is None else _local_rows_of(table, log, scope)
+        present = None if log is None else arrow_diff.declared_rows(table, log, scope)
         if log is None or present is None:
             return None
         differing = arrow_diff.compare(table, wanted, present.drop_columns([RUN_ID]))
@@ -358,7 +358,7 @@ class Warehouse:
         if watch is not None:
             watch.report(arrow_diff.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
         keys = differing.replaced(table)
-        whole = _local_rows_of(table, log, None) if keys else None
+        whole = arrow_diff.declared_rows(table, log, None) if keys else None
         if not keys:
             self._write_locally(log, name, differing.rows, stamp, part)
         elif whole is not None:
@@ -380,7 +380,7 @@ class Warehouse:
         part: str,
         keys: Collection[arrow_diff.Key] = (),
         stay: pa.Table | None = None,
-        instead: TablePredicate | None = None,
+        instead: RowScope | None = None,
     ) -> None:
         """Append rows of this run, instead of those with the given keys.
 
@@ -406,7 +406,7 @@ class Warehouse:
         rows: pa.Table,
         author: Committer,
         keys: Collection[arrow_diff.Key] = (),
-        within: TablePredicate | None = None,
+        within: RowScope | None = None,
     ) -> bool:
         """Commit few rows to a local table as `commit_rows` does.
 
@@ -424,7 +424,7 @@ class Warehouse:
         return writes_plainly(self.spark)
 
     def _replace_many(
-        self, name: str, rows: DataFrame, stamp: WriteStamp, scope: TablePredicate | None, part: str, count: int | None, watch: Watch | None
+        self, name: str, rows: DataFrame, stamp: WriteStamp, scope: RowScope | None, part: str, count: int | None, watch: Watch | None
     ) -> RowChanges:
         table = TABLES[name]
         wanted = as_declared(rows, unstamped(table))
@@ -461,15 +461,13 @@ class Warehouse:
         columns = TABLES[name].column_names
         return delta.optimize(self.spark, self.path(name), next((size for time, size in _FILE_BYTES.items() if time in columns), None))
 
-    def _apply(
-        self, table: Table, differing: DataFrame, change: RowChanges, stamp: WriteStamp, part: str, scope: TablePredicate | None
-    ) -> None:
+    def _apply(self, table: Table, differing: DataFrame, change: RowChanges, stamp: WriteStamp, part: str, scope: RowScope | None) -> None:
         if not change.updated and not change.deleted:
             self.append(table.name, differing.drop(ACTION).withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part)
         else:
             self._merge(table, differing, stamp, part, scope)
 
-    def _merge(self, table: Table, differing: DataFrame, stamp: WriteStamp, part: str, scope: TablePredicate | None) -> None:
+    def _merge(self, table: Table, differing: DataFrame, stamp: WriteStamp, part: str, scope: RowScope | None) -> None:
         changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
         path = self.path(table.name)
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
@@ -485,19 +483,12 @@ def _keys_hold(table: Table) -> bool:
     return FINAL in table.column_names
 
 
-def _named(table: Table, keys: set[arrow_diff.Key], scope: TablePredicate | None) -> TablePredicate | None:
+def _named(table: Table, keys: set[arrow_diff.Key], scope: RowScope | None) -> RowScope | None:
     """The rows with these keys, by name; None if there are too many names."""
     if len(table.key) > 1 or len(keys) > NAMES_MAX:
         return None
     named = among(table.key[0], {str(key) for (key,) in keys})
     return named & scope if scope is not None and _keys_hold(table) else named
-
-
-def _local_rows_of(
-    table: Table, log: Log, scope: TablePredicate | None, columns: Sequence[str] | None = None, bytes_max: int = arrow_diff.READ_BYTES
-) -> pa.Table | None:
-    rows = arrow_diff.read_local(log, columns or table.column_names, None if scope is None else scope.arrow, bytes_max)
-    return None if rows is None else arrow_diff.cast_to_schema(table, rows)
 
 
 def _log_of(path: str) -> Log | None:

@@ -50,7 +50,7 @@ from pipelines.transforms.rejected_records import rejected_records
 from pipelines.transforms.unknown_messages import unknown_in_files, with_unknown_id
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.arrow_files import read_mapped
-from pipelines.warehouse.predicates import TablePredicate
+from pipelines.warehouse.predicates import RowScope
 from pipelines.warehouse.spark_diff import Watch
 from pipelines.warehouse.warehouse import RowChanges, Warehouse, WriteStamp
 
@@ -112,7 +112,7 @@ class IngestResult:
     touched: ChangedScope = field(default_factory=ChangedScope)
     read: list[str] = field(default_factory=list)
     changes: dict[str, RowChanges] = field(default_factory=dict)
-    scopes: dict[str, TablePredicate] = field(default_factory=dict)
+    scopes: dict[str, RowScope] = field(default_factory=dict)
     ledger: set[str] = field(default_factory=set)
     missed: dict[str, str] = field(default_factory=dict)
     """Files that changed before they were read -> reason."""
@@ -159,7 +159,7 @@ def ingest(
             reading.records.release()
 
 
-def _lookup_rows(warehouse: Warehouse, name: str, scope: TablePredicate | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+def _lookup_rows(warehouse: Warehouse, name: str, scope: RowScope | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """Rows to look up, in a file of the driver if they are many."""
     log = warehouse.log(name)
     if log is not None:
@@ -422,7 +422,7 @@ class _Places:
         times = {path: parse_state(states[old])["report"]["last_at"] for path, (old, _) in self.starts.items()}
         return {path: at for path, at in times.items() if at is not None}
 
-    def scope(self, position: str, unit: int) -> TablePredicate:
+    def scope(self, position: str, unit: int) -> RowScope:
         """Rows of a table that may change.
 
         The table has a `file` and a position in units of `unit` bytes.

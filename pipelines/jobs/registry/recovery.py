@@ -17,10 +17,10 @@ from pipelines.jobs.registry.runs import Runs
 from pipelines.schema.tables import VERSIONED, without_run
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since, rows_stayed
-from pipelines.warehouse.predicates import TablePredicate, among, equals
+from pipelines.warehouse.predicates import RowScope, among, equals
 from pipelines.warehouse.warehouse import Warehouse, WriteStamp
 
-_OF_FILES: dict[str, tuple[str, TablePredicate | None]] = {
+_OF_FILES: dict[str, tuple[str, RowScope | None]] = {
     "unknown_in_files": ("file", None),
     "rejected_records": ("file", None),
     "events": ("file", None),

@@ -41,7 +41,7 @@ from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse import predicates as scopes
 from pipelines.warehouse.arrow_diff import cast_to_schema, read_local
 from pipelines.warehouse.direct_commit import Committer
-from pipelines.warehouse.predicates import TablePredicate
+from pipelines.warehouse.predicates import RowScope
 from pipelines.warehouse.warehouse import Warehouse
 
 ALIVE_SECONDS = 60.0
@@ -246,7 +246,7 @@ class Runs:
             _log.warning("this Spark gives no second session: the run gives no signs of life")
             return None
 
-    def _rows(self, scope: TablePredicate | None = None) -> list[dict[str, Any]]:
+    def _rows(self, scope: RowScope | None = None) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self._warehouse.read_arrow(RUNS, scope).to_pylist()
         return rows
 

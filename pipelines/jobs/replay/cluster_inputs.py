@@ -21,7 +21,7 @@ from pipelines.jobs.ingest.file_rows import FileRow
 from pipelines.schema.row_conversion import events_of
 from pipelines.transforms.consumed_topics import EVENT_COLUMNS, READ_TOPICS
 from pipelines.transforms.sightings import sightings_of_all
-from pipelines.warehouse.predicates import TablePredicate, among, equals, is_null
+from pipelines.warehouse.predicates import RowScope, among, equals, is_null
 from pipelines.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ def facts_of(
     return known
 
 
-def _joint_expiries(warehouse: Warehouse, scope: TablePredicate) -> Iterator[Event]:
+def _joint_expiries(warehouse: Warehouse, scope: RowScope) -> Iterator[Event]:
     """Expiries that several groups had at once.
 
     Whole rows are fetched only if there are any, and most logs have none.
@@ -73,7 +73,7 @@ def _joint_expiries(warehouse: Warehouse, scope: TablePredicate) -> Iterator[Eve
         yield from events_of(rows.filter(joint(rows)))
 
 
-def _in_order(warehouse: Warehouse, scope: TablePredicate, room: EventsPerFileLimit | None = None) -> list[Event]:
+def _in_order(warehouse: Warehouse, scope: RowScope, room: EventsPerFileLimit | None = None) -> list[Event]:
     rows = warehouse.read_arrow("events", scope).sort_by(_PLACE)
     return list(events_of(rows if room is None else room.within_limit(rows)))
 

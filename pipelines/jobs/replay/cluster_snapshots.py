@@ -20,7 +20,7 @@ from pipelines.jobs.replay.group_snapshots import StoredCheckpoint, around, chos
 from pipelines.transforms.replay_checkpoints import CLUSTER_SNAPSHOTS, CheckpointBoundary, CheckpointRules
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.predicates import TablePredicate
+from pipelines.warehouse.predicates import RowScope
 from pipelines.warehouse.warehouse import Warehouse
 
 _KEY = "cluster_snapshot_id"
@@ -57,7 +57,7 @@ class ClusterSnapshots:
         del self.chosen[cluster]
         self.stored = [replace(snapshot, holds=False) if snapshot.cluster == cluster else snapshot for snapshot in self.stored]
 
-    def later(self, time: str, clusters: Iterable[str]) -> TablePredicate:
+    def later(self, time: str, clusters: Iterable[str]) -> RowScope:
         """Rows of these clusters.
 
         In resumed clusters only those with a `time` that is later than the checkpoint or null.
@@ -68,7 +68,7 @@ class ClusterSnapshots:
             [whole, *(scopes.equals("cluster", snapshot.cluster) & scopes.is_later(time, snapshot.upto) for snapshot in resumed)]
         )
 
-    def replaced(self, taken: pa.Table, clusters: Iterable[str]) -> TablePredicate:
+    def replaced(self, taken: pa.Table, clusters: Iterable[str]) -> RowScope:
         """Stored rows to delete or replace.
 
         `taken` are the new ones, `clusters` those that were replayed.

@@ -24,7 +24,7 @@ from pipelines.transforms.replay_checkpoints import SNAPSHOTS, CheckpointBoundar
 from pipelines.versions import catalogue_version, model_version
 from pipelines.warehouse import arrow_diff
 from pipelines.warehouse import predicates as scopes
-from pipelines.warehouse.predicates import TablePredicate
+from pipelines.warehouse.predicates import RowScope
 from pipelines.warehouse.warehouse import Warehouse
 
 _US_PER_SECOND = 1_000_000
@@ -73,14 +73,12 @@ class StoredCheckpoints:
             for checkpoint in self.stored
         ]
 
-    def later(
-        self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], TablePredicate]
-    ) -> TablePredicate:
+    def later(self, time: str, groups: Mapping[str, set[str]], whole: Iterable[str], names: Callable[[set[str]], RowScope]) -> RowScope:
         """Rows of these groups, and of all groups of `whole` clusters.
 
         In resumed groups only those with a `time` that is later than the checkpoint or null. `names` builds the condition for some groups.
         """
-        scopes_of_groups, resumed = list[TablePredicate](), dict[tuple[str, int], set[str]]()
+        scopes_of_groups, resumed = list[RowScope](), dict[tuple[str, int], set[str]]()
         for checkpoint in self.chosen.values():
             resumed.setdefault((checkpoint.cluster, checkpoint.upto), set()).add(checkpoint.group)
         for (cluster, upto), keys in sorted(resumed.items()):
@@ -95,7 +93,7 @@ class StoredCheckpoints:
     def _resumed(self, cluster: str) -> set[str]:
         return {group for name, group in self.chosen if name == cluster}
 
-    def replaced(self, taken: pa.Table, groups: Mapping[str, set[str]], whole: Iterable[str]) -> TablePredicate:
+    def replaced(self, taken: pa.Table, groups: Mapping[str, set[str]], whole: Iterable[str]) -> RowScope:
         """Stored rows to delete or replace.
 
         `taken` are the new ones, of groups that were replayed. Of each group the last checkpoint before each boundary

@@ -58,7 +58,7 @@ from pipelines.transforms.replay_checkpoints import (
 from pipelines.transforms.unknown_messages import unknown_messages, unknown_sums
 from pipelines.versions import fingerprint_of
 from pipelines.warehouse import arrow_diff
-from pipelines.warehouse.predicates import NAMES_MAX, TablePredicate, among, equals, first_among, is_empty, is_null, nothing
+from pipelines.warehouse.predicates import NAMES_MAX, RowScope, among, equals, first_among, is_empty, is_null, nothing
 from pipelines.warehouse.warehouse import Warehouse
 
 KAFKA, ROCKETMQ = "kafka", "rocketmq"
@@ -90,7 +90,7 @@ class ReplayResult:
     tables: Mapping[str, DataFrame | pa.Table]
     """Rows, in the driver for tables with few of them."""
     counts: Mapping[str, int]
-    scopes: Mapping[str, TablePredicate]
+    scopes: Mapping[str, RowScope]
     states: pa.Table
     gone: frozenset[str]
     """Clusters without any content left."""
@@ -100,7 +100,7 @@ class ReplayResult:
     """Number of groups resumed from a checkpoint."""
     whole: Mapping[str, DataFrame | pa.Table] = field(default_factory=dict)
     """Rebalances after the run, including stored ones named by replayed rows."""
-    snapshots: Mapping[str, tuple[DataFrame | pa.Table, TablePredicate]] = field(default_factory=dict)
+    snapshots: Mapping[str, tuple[DataFrame | pa.Table, RowScope]] = field(default_factory=dict)
     """New checkpoints by table, and the stored ones they replace."""
     states_unreadable: int = 0
     """Number of unreadable checkpoints of groups."""
@@ -139,7 +139,7 @@ class _Replay:
     options: ReplayOptions
     persisted: list[DataFrame] = field(default_factory=list)
     rows: dict[str, TableRows] = field(default_factory=dict)
-    scopes: dict[str, TablePredicate] = field(default_factory=dict)
+    scopes: dict[str, RowScope] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
     """Clusters with all groups to replay."""
     groups: dict[str, set[str]] = field(default_factory=dict)
@@ -191,14 +191,14 @@ class _Replay:
             tables, counts, self.scopes, states, gone, replayed, resumed, whole, taken, unreadable, of_clusters, self.failures
         )
 
-    def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, TablePredicate]]:
+    def _taken(self) -> dict[str, tuple[DataFrame | pa.Table, RowScope]]:
         """New checkpoints, which may be large; in the driver only if all events are."""
-        replaced: dict[str, Callable[[pa.Table], TablePredicate]] = {
+        replaced: dict[str, Callable[[pa.Table], RowScope]] = {
             SNAPSHOTS: lambda rows: self.snapshots.replaced(rows, self.groups, self.whole),
             CLUSTER_SNAPSHOTS: lambda rows: self.cluster_snapshots.replaced(rows, self.with_outages),
         }
         stored = {SNAPSHOTS: self.snapshots.stored, CLUSTER_SNAPSHOTS: self.cluster_snapshots.stored}
-        slices: dict[str, tuple[DataFrame | pa.Table, TablePredicate]] = {}
+        slices: dict[str, tuple[DataFrame | pa.Table, RowScope]] = {}
         for table, taken in self.taken.items():
             if not (taken.count or stored[table]):
                 continue
@@ -209,7 +209,7 @@ class _Replay:
                 slices[table] = frame, replaced[table](frame.drop("state").toArrow())
         return slices
 
-    def _events(self, scope: TablePredicate) -> tuple[DataFrame | None, pa.Table | None]:
+    def _events(self, scope: RowScope) -> tuple[DataFrame | None, pa.Table | None]:
         """Stored events as a DataFrame, or in the driver if they are few."""
         local_rows = self.warehouse.local_rows("events", scope)
         return (self.warehouse.read("events").where(scope.column), None) if local_rows is None else (None, local_rows)
@@ -285,7 +285,7 @@ class _Replay:
             self.persisted.append(rows)
         return TableRows(count, distributed=rows)
 
-    def _staying(self) -> TablePredicate:
+    def _staying(self) -> RowScope:
         """Stored rebalances of these clusters that were not replayed."""
         return among("cluster", self.touched.clusters) & ~self.scopes.get("rebalances", nothing())
 
@@ -432,7 +432,7 @@ class _Replay:
         tables = [name for name in ROCKET_TABLES if not self.warehouse.is_empty(name)] if clusters else []
         return {cluster for name in tables for cluster in self.warehouse.read_arrow(name, of_rocketmq, ("cluster",))["cluster"].to_pylist()}
 
-    def _collect(self, table: str, rows: TableRows, scope: TablePredicate) -> None:
+    def _collect(self, table: str, rows: TableRows, scope: RowScope) -> None:
         """Add rows of a stage; several stages may fill one table."""
         self.rows[table] = self.rows[table].joined(rows, self.warehouse.spark) if table in self.rows else rows
         self.scopes[table] = self.scopes[table] | scope if table in self.scopes else scope

@@ -13,7 +13,7 @@ from pipelines.schema.tables import TABLES
 from pipelines.transforms.read.records import tagged_rows
 from pipelines.transforms.replay_checkpoints import STATES
 from pipelines.warehouse import arrow_diff
-from pipelines.warehouse.predicates import TablePredicate
+from pipelines.warehouse.predicates import RowScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class TableRows:
         """The rows as a DataFrame."""
         return arrow_diff.to_frame(spark, self.local) if self.distributed is None else self.distributed
 
-    def chosen(self, scope: TablePredicate, columns: Sequence[str], spark: SparkSession) -> pa.Table:
+    def chosen(self, scope: RowScope, columns: Sequence[str], spark: SparkSession) -> pa.Table:
         """Selected rows and columns, few enough for the driver."""
         if self.local is not None:
             return self.local.filter(scope.arrow).select(columns)

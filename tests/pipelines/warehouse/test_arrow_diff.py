@@ -214,7 +214,7 @@ def test_the_same_replacement_is_not_applied_twice(warehouse: Callable[..., Ware
 @pytest.mark.spark
 def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -> None:
     from pipelines.warehouse import predicates as scopes
-    from pipelines.warehouse.predicates import TablePredicate
+    from pipelines.warehouse.predicates import RowScope
 
     rows = pa.table(
         {
@@ -224,7 +224,7 @@ def test_a_condition_means_the_same_to_spark_and_to_arrow(spark: SparkSession) -
             "final_at": pa.array([10, None, 11, 9, None], pa.timestamp("us", tz="UTC")),
         }
     )
-    conditions: list[TablePredicate] = [
+    conditions: list[RowScope] = [
         scopes.nothing(),
         ~scopes.nothing(),
         scopes.among("name", ["b", "a"]),
