@@ -34,6 +34,9 @@ class Heading:
     kind: Kind = "text"
 
 
+EVIDENCE = Heading("Evidence", "places")
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """Rows of cells, one cell per column.
@@ -81,16 +84,12 @@ def _shown(text: object) -> str:
     return NOTHING if text is None or text == "" else visible(str(text))
 
 
-def _number(value: float | None, text: str) -> list[Any]:
-    return [text, value if value is not None else 0]
-
-
 def _count(value: int) -> list[Any]:
     return [f"{value:,}", value]
 
 
 def _seconds(value: float | None) -> list[Any]:
-    return _number(value, duration(value))
+    return [duration(value), value or 0]
 
 
 def _names(items: Iterable[str], limit: int = 4) -> str:
@@ -176,7 +175,7 @@ def _conditions(answer: Answer, base: str) -> Grid:
         Heading("Clients", "log"),
         Heading("Who differs", "log"),
         Heading("What to do"),
-        Heading("Evidence", "places"),
+        EVIDENCE,
     )
     rows = [
         [
@@ -230,7 +229,7 @@ def _outages(answer: Answer, base: str) -> Grid:
         Heading("Why", "log"),
         Heading("Ended by"),
         Heading("Groups", "log"),
-        Heading("Evidence", "places"),
+        EVIDENCE,
     )
     rows = [
         [
@@ -251,7 +250,7 @@ def _outages(answer: Answer, base: str) -> Grid:
 
 
 def _brokers(answer: Answer, base: str) -> Grid:
-    columns = (Heading("Down", "stamp"), Heading("Up", "stamp"), Heading("Broker", "log"), Heading("How"), Heading("Evidence", "places"))
+    columns = (Heading("Down", "stamp"), Heading("Up", "stamp"), Heading("Broker", "log"), Heading("How"), EVIDENCE)
     rows = [
         [item.down_at, item.up_at, visible(item.node), _shown(item.how.replace("_", " ")), _places(item.evidence, base)]
         for item in answer.broker_outages
@@ -266,7 +265,7 @@ def _moves(answer: Answer, base: str) -> Grid:
         Heading("From", "log"),
         Heading("To", "log"),
         Heading("Gap", "number"),
-        Heading("Evidence", "places"),
+        EVIDENCE,
     )
     rows = [
         [
@@ -414,7 +413,7 @@ def _open_questions(answer: Answer) -> Grid:
     rows = [
         [
             item.cause_title,
-            _number(item.confidence, units.share(item.confidence)),
+            [units.share(item.confidence), item.confidence or 0],
             _names(item.rivals),
             _count(item.count),
             _names(item.groups),
@@ -426,13 +425,7 @@ def _open_questions(answer: Answer) -> Grid:
 
 
 def _doubts(answer: Answer, base: str) -> Grid:
-    columns = (
-        Heading("When", "stamp"),
-        Heading("Group", "log"),
-        Heading("Expected"),
-        Heading("Observed", "log"),
-        Heading("Lines", "places"),
-    )
+    columns = (Heading("When", "stamp"), Heading("Group", "log"), Heading("Expected"), Heading("Observed", "log"), EVIDENCE)
     rows = [
         [item.at, _shown(item.group), _shown(item.expected), _shown(item.observed), _places(item.evidence, base)] for item in answer.doubts
     ]
@@ -466,7 +459,7 @@ def _files(answer: Answer, base: str) -> Grid:
             _shown(item.time_zone),
             item.first_at,
             item.last_at,
-            _number(item.bytes_read, units.size(item.bytes_read)),
+            [units.size(item.bytes_read), item.bytes_read or 0],
             _count(item.recognised),
             _count(item.unknown),
             _count(item.rejected),
