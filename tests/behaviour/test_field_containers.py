@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.analysis.in_process import Analysis, analyze
+from pipelines.analysis.in_process import AnalysisResult, analyze
 
 CONTAINER = "[ntainer#0-0-C-1] o.s.k.l.KafkaMessageListenerContainer    :"
 AT = "2029-04-02 10:20:13."
@@ -19,7 +19,7 @@ FENCED += "this static consumer since another consumer with the same group.insta
 NO_MEMORY = f"{AT}420 ERROR 1 --- {CONTAINER} Stopping container due to an Error\n\njava.lang.OutOfMemoryError: Java heap space\n"
 
 
-def told(folder: Path, text: str) -> Analysis:
+def told(folder: Path, text: str) -> AnalysisResult:
     path = folder / "app.log"
     path.write_text(text, encoding="utf-8")
     return analyze([str(path)])

@@ -24,8 +24,9 @@ from models.kafka.coordinator.protocol.subscription import topics_of
 from models.kafka.coordinator.runtime.choices import FirstChoice
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
+from models.kafka.simulation.client import ClientPhase
 from models.kafka.simulation.cluster import Cluster, Flight
-from models.kafka.simulation.consumer import Consumer, Phase
+from models.kafka.simulation.consumer import Consumer
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.kafka.simulation.simulation import Simulation
 from models.kafka.simulation.world import ServedRequest, World, WrittenLine
@@ -243,17 +244,17 @@ def test_a_client_that_does_not_run_asks_for_nothing() -> None:
     _, client = simulated()
     client.subscribe(("orders-events",))
     client._poll_timed_out()
-    assert client.phase is Phase.STOPPED
+    assert client.phase is ClientPhase.STOPPED
 
 
 def test_a_client_that_is_told_of_another_coordinator_looks_for_it() -> None:
     simulation, client = simulated()
     run_until(simulation, 8_000)
-    assert client.phase is Phase.STABLE
+    assert client.phase is ClientPhase.STABLE
     client._beaten(Response(CoordinatorError.NOT_COORDINATOR))
     assert client.node is None
     run_until(simulation, 12_000)
-    assert (client.node, client.phase) == (simulation.cluster.coordinator_of("orders"), Phase.STABLE)
+    assert (client.node, client.phase) == (simulation.cluster.coordinator_of("orders"), ClientPhase.STABLE)
 
 
 def test_a_client_that_becomes_busy_before_it_polls_rejoins_later() -> None:
@@ -262,7 +263,7 @@ def test_a_client_that_becomes_busy_before_it_polls_rejoins_later() -> None:
     client._rejoin("subscription has changed")
     client.poll_slowly(3_000)
     run_until(simulation, 10_900)
-    assert (client.generation, client.phase) == (1, Phase.STABLE)
+    assert (client.generation, client.phase) == (1, ClientPhase.STABLE)
     run_until(simulation, 13_000)
     assert client.generation == 2
 
@@ -270,9 +271,9 @@ def test_a_client_that_becomes_busy_before_it_polls_rejoins_later() -> None:
 def test_a_poll_that_is_not_needed_any_more_does_nothing() -> None:
     simulation, client = simulated()
     run_until(simulation, 1_900)
-    assert client.phase is Phase.JOINING
+    assert client.phase is ClientPhase.JOINING
     client._poll()
-    assert client.phase is Phase.JOINING
+    assert client.phase is ClientPhase.JOINING
 
 
 def test_a_cut_that_ends_before_the_client_has_joined_changes_nothing() -> None:
@@ -281,7 +282,7 @@ def test_a_cut_that_ends_before_the_client_has_joined_changes_nothing() -> None:
     client.cut(100)
     client._reset("a test")
     run_until(simulation, 8_100)
-    assert client.phase is Phase.UNJOINED
+    assert client.phase is ClientPhase.UNJOINED
 
 
 def test_a_join_is_lost_with_its_broker_and_sent_again() -> None:
@@ -290,7 +291,7 @@ def test_a_join_is_lost_with_its_broker_and_sent_again() -> None:
     node = simulation.cluster.coordinator_of("orders") or 0
     simulation.cluster.crash(node, 1_000)
     run_until(simulation, 12_000)
-    assert (client.phase, client.node) == (Phase.STABLE, 3 - node)
+    assert (client.phase, client.node) == (ClientPhase.STABLE, 3 - node)
 
 
 def test_a_rolling_restart_leaves_out_who_has_gone_meanwhile() -> None:
