@@ -410,7 +410,18 @@ def _is_just(at: int, given_up_at: int) -> bool:
 def _as_if_timed_out(context: RebalanceContext) -> bool:
     """Whether the previous assignment's write would have been given up then."""
     ended_at = context.previous.ended_at if context.previous is not None else None
-    return ended_at is not None and STORE_TIMEOUT_US <= context.start - ended_at <= STORE_TIMEOUT_US + STORE_SLACK_US
+    is_in_time = ended_at is not None and STORE_TIMEOUT_US <= context.start - ended_at <= STORE_TIMEOUT_US + STORE_SLACK_US
+    return is_in_time and not _was_assignment_answered(context)
+
+
+def _was_assignment_answered(context: RebalanceContext) -> bool:
+    """Whether a member got the assignment, which is sent once it is written."""
+    began = context.window.previous_joined_at or context.start
+    return any(
+        action.at < context.start - CLOCK_TOLERANCE_US and action.event.witness is Witness.CLIENT
+        for kind in (ActionKind.SYNCED, ActionKind.ASSIGNED)
+        for action in context.actions_of(kind, start=began, end=context.start)
+    )
 
 
 NOT_STORED = "COORDINATOR_NOT_AVAILABLE"

@@ -476,6 +476,26 @@ def test_a_write_is_given_up_after_a_timeout(lag: int, just: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("action", "answered"),
+    [
+        (by_client(K.ASSIGNED, -5 * SECOND), True),
+        (by_client(K.SYNCED, -5 * SECOND), True),
+        (by_client(K.ASSIGNED, -CLOCK_TOLERANCE_US - 1), True),
+        (by_client(K.ASSIGNED, -CLOCK_TOLERANCE_US), False),
+        (by_client(K.ASSIGNED, -7 * SECOND), False),
+        (by_client(K.JOINED, -5 * SECOND), False),
+        (by_request(K.SYNCED, -5 * SECOND), False),
+    ],
+)
+def test_an_assignment_that_a_member_got_was_written(action: MemberAction, answered: bool) -> None:
+    """A rhythm of commit timeouts may be one of restarts."""
+    values = {"previous": before(ended_at=NOW - STORE_TIMEOUT_US), "previous_joined_at": NOW - 6 * SECOND}
+    rebalance = context(action, lags=[STORE_TIMEOUT_US, STORE_TIMEOUT_US], **values)  # type: ignore[arg-type]
+
+    assert has_store_failed_silently(rebalance) is not answered
+
+
+@pytest.mark.parametrize(
     ("lag", "why", "failed"),
     [
         (0, "NOT_COORDINATOR", True),
