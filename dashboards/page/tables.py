@@ -35,6 +35,8 @@ class Heading:
 
 
 EVIDENCE = Heading("Evidence", "places")
+AVOIDED = (Heading("Avoided", "number"), Heading("Perhaps", "number"), Heading("More", "number"))
+SAVED = (Heading("Stood still", "number"), Heading("Saved", "number"), Heading("Over members", "number"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +305,7 @@ def _settings(answer: Answer) -> Grid:
         Heading("Rebalances", "number"),
         Heading("Fewer", "number"),
         Heading("Perhaps", "number"),
-        Heading("Stood still", "number"),
-        Heading("Saved", "number"),
-        Heading("Over members", "number"),
+        *SAVED,
         Heading("It costs"),
         Heading("Ask", "log"),
     )
@@ -326,12 +326,8 @@ def _settings(answer: Answer) -> Grid:
 def _what_ifs(answer: Answer) -> Grid:
     columns = (
         Heading("Under", "log"),
-        Heading("Avoided", "number"),
-        Heading("Perhaps", "number"),
-        Heading("More", "number"),
-        Heading("Stood still", "number"),
-        Heading("Saved", "number"),
-        Heading("Over members", "number"),
+        *AVOIDED,
+        *SAVED,
         Heading("If"),
         Heading("Ask", "log"),
     )
@@ -353,12 +349,8 @@ def _what_if_groups(answer: Answer) -> Grid:
         Heading("Group", "log"),
         Heading("Under", "log"),
         Heading("Rebalances", "number"),
-        Heading("Avoided", "number"),
-        Heading("Perhaps", "number"),
-        Heading("More", "number"),
-        Heading("Stood still", "number"),
-        Heading("Saved", "number"),
-        Heading("Over members", "number"),
+        *AVOIDED,
+        *SAVED,
     )
     pairs = [
         (item, group)

@@ -29,7 +29,7 @@ def summary_lines(answer: Answer, clock: Clock, repeated: Sequence[Recurrence]) 
         if not totals.incidents:
             return
     elif answer.groups_left and not answer.is_narrowed:
-        yield f"{_gone(answer, ' more')}."
+        yield f"{_gone(answer, 'more group')}."
     if answer.outages:
         yield _leaderless(answer.outages)
     yield from faults(answer)
@@ -89,11 +89,9 @@ def nothing_found(answer: Answer) -> str:
     )
 
 
-def _gone(answer: Answer, which: str = "") -> str:
+def _gone(answer: Answer, noun: str = "group") -> str:
     """What is known of groups that members left, as a clause."""
-    count = answer.groups_left
-    groups = f"{count}{which} group{'s' if count > 1 else ''}"
-    return f"Members of {groups} left or expired, but the rebalances that this was part of are not there"
+    return f"Members of {counted(answer.groups_left, noun)} left or expired, but the rebalances that this was part of are not there"
 
 
 _NOT_KNOWN = "whether there were any is not known. Add the server.log files of the brokers."

@@ -7,7 +7,7 @@ the process dies with SIGABRT instead of its exit code.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -56,21 +56,33 @@ def read_mapped(log: DeltaTable, columns: Sequence[str] | None = None, condition
 def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """The rows of these batches, which the system reads from a file as needed.
 
-    It may drop them again. The file has no name any more when this returns, and goes with the table.
+    It may drop them again. The file has no name any more when this returns, and goes with the table. Each run appends a file
+    of few rows to a table, and a lookup searches all chunks, so that these are joined.
     """
-    rest = iter(batches)
-    first: list[pa.RecordBatch] = []
-    for batch in rest:
-        first.append(batch)
-        if sum(part.nbytes for part in first) > HELD_BYTES_MAX:
-            break
-    else:
-        return pa.Table.from_batches(first, schema)
+    rest = _chunks_of(batches, schema)
+    first = next(rest, schema.empty_table())
+    second = next(rest, None)
+    if second is None:
+        return first
     with tempfile.NamedTemporaryFile(prefix="groupscope-", dir=scratch()) as file:
         with pa.ipc.new_file(file, schema) as writer:
-            for batch in chain(first, rest):
-                writer.write_batch(batch)
-            first.clear()
+            for rows in chain((first, second), rest):
+                writer.write_table(rows)
+            del first, second, rows
         file.flush()
         pa.default_memory_pool().release_unused()  # Arrow would keep what it has read
         return pa.ipc.open_file(pa.memory_map(file.name)).read_all()
+
+
+def _chunks_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Rows in tables of one chunk, with more than `HELD_BYTES_MAX` but for the last."""
+    parts: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        parts.append(batch)
+        held += batch.nbytes
+        if held > HELD_BYTES_MAX:
+            yield pa.Table.from_batches(parts, schema).combine_chunks()
+            parts, held = [], 0
+    if parts:
+        yield pa.Table.from_batches(parts, schema).combine_chunks()

@@ -163,7 +163,7 @@ def _lookup_rows(warehouse: Warehouse, name: str, scope: RowScope | None = None,
     """Rows to look up, in a file of the driver if they are many."""
     log = warehouse.log(name)
     if log is not None:
-        with suppress(DeltaError):  # delta-rs cannot read all that Spark can
+        with suppress(DeltaError, OSError):  # delta-rs cannot read all that Spark can, and the disk may be full
             return read_mapped(log, columns, None if scope is None else scope.arrow)
     return warehouse.read_arrow(name, scope, columns)
 

@@ -21,15 +21,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("bytes_max", [0, 1 << 18, 1 << 30], ids=["a file", "some before the file", "memory"])
-def test_rows_are_those_of_the_batches(bytes_max: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("bytes_max", "chunks"), [(0, 200), (1 << 16, 7), (1 << 30, 1)], ids=["each batch a chunk", "some batches a chunk", "memory"]
+)
+def test_rows_are_those_of_the_batches(bytes_max: int, chunks: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_files, "HELD_BYTES_MAX", bytes_max)
     before = pa.total_allocated_bytes()
-    rows = mapped(iter(ROWS.to_batches(1_000)), ROWS.schema)
+    rows = mapped(iter(ROWS.to_batches(100)), ROWS.schema)
 
     assert rows.equals(ROWS)
     assert rows["path"][12_345].as_py() == "logs/12345"
-    assert pa.total_allocated_bytes() - before < 100_000
+    assert rows["path"].num_chunks == chunks
+    assert (pa.total_allocated_bytes() - before < 10_000) == (chunks > 1)
     assert list(folder.iterdir()) == []
 
 
