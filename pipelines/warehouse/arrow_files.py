@@ -77,12 +77,12 @@ def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 def _chunks_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
     """Rows in tables of one chunk, with more than `HELD_BYTES_MAX` but for the last."""
     parts: list[pa.RecordBatch] = []
-    held = 0
+    size_bytes = 0
     for batch in batches:
         parts.append(batch)
-        held += batch.nbytes
-        if held > HELD_BYTES_MAX:
+        size_bytes += batch.nbytes
+        if size_bytes > HELD_BYTES_MAX:
             yield pa.Table.from_batches(parts, schema).combine_chunks()
-            parts, held = [], 0
+            parts, size_bytes = [], 0
     if parts:
         yield pa.Table.from_batches(parts, schema).combine_chunks()
