@@ -25,7 +25,7 @@ STORED: Mapping[str, str] = {
     "ClientState": "models.rows:ClientState",
     "ClientStates": "models.kafka.observations.client_states:ClientStates",
     "ClientLog": "models.kafka.observations.roster:ClientLog",
-    "ClientSight": "models.kafka.reconstruction.client_windows:ClientSight",
+    "ClientSight": "models.kafka.reconstruction.client_generations:ClientSight",
     "ClientWindows": "models.kafka.reconstruction.client_windows:ClientWindows",
     "Clients": "models.kafka.observations.client_ids:Clients",
     "Conformance": "models.rows:Conformance",
@@ -126,6 +126,7 @@ STORED: Mapping[str, str] = {
 
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Brokers": ("directory_failures",),
+    "ClientSight": ("resumed_at",),
     "ClientWindows": ("of_epochs",),
     "Controllers": ("failures",),
     "GroupKnowledge": ("work_changed_at", "protocol_type", "leaders", "asked_topics", "asked_otherwise_at", "others_act"),

@@ -255,6 +255,13 @@ EXPIRED_AND_RETURNED = Prior(0.1, "assumed: neither joins nor head counts are to
 HANDED_A_NEW_ID = Prior(0.93, "assumed: its client asks for an id to join with at once (KIP-394), and did so before the others were in")
 AS_MANY_AS_BEFORE = Prior(0.7, "assumed: somebody joined meanwhile, most likely who went")
 FEWER_WENT_THAN_LEFT = Prior(0.3, "assumed")
+JOINED_AS_ANOTHER_WENT = Shares(
+    {Cause.MEMBER_JOIN: 0.5, Cause.MEMBER_LEAVE: 0.4}, "assumed: its line is just behind the beginning, and a member left unlogged"
+)
+STATIC_BACK_BEFORE_SYNC = Shares(
+    {Cause.STATIC_MEMBER_REPLACED: 0.8, Cause.MEMBER_JOIN: 0.15}, "GroupCoordinator.updateStaticMemberAndRebalance; assumed: its share"
+)
+LEFT_TOGETHER = Shares({Cause.MEMBER_RESTART: 0.5, Cause.MEMBER_LEAVE: 0.46}, "assumed: either of two that left at once was first")
 LEFT_AND_SEEN_BACK = Prior(0.98, "both halves stand in the logs; 154 of 154")
 LATE_AND_SEEN_BACK = Prior(0.12, "assumed: who polled late and came back meanwhile is restarted in the labelled corpora; one row")
 EXPIRED_AND_SEEN_BACK = Prior(0.95, "both halves stand in the logs; 49 of 49")

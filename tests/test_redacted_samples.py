@@ -16,7 +16,7 @@ from conf.settings import load_settings
 from models import clear_names as names
 from models.kafka.hypotheses import departures, elimination, joins
 from models.kafka.observations import client_ids as clients
-from models.kafka.reconstruction import fence_reasons
+from models.kafka.reconstruction import epoch_lines
 from parsers.reading.reader import find_files, read_file
 from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
 from pipelines.analysis.in_process import AnalysisResult, analyze
@@ -139,7 +139,7 @@ def test_what_clients_and_operators_say_is_hidden_wherever_it_goes(tmp_path: Pat
 
 
 def test_what_verdicts_compare_in_free_text_is_plain() -> None:
-    fixed = [each for each, _ in (*departures._LEAVE_WHY, *joins._REJOIN_WHY, *fence_reasons._WHY_FENCED)]
+    fixed = [each for each, _ in (*departures._LEAVE_WHY, *joins._REJOIN_WHY, *epoch_lines._WHY_FENCED)]
     fixed += [*joins._REJOIN_AFTER_TROUBLE, *elimination._STORE_ERRORS, *clients._UNKNOWN_MEMBER, "not provided"]
     for each in fixed:
         assert Redaction(KINDS, KEY).text(each, {}, strict=True) == each

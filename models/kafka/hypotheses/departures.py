@@ -15,6 +15,7 @@ from models.kafka.hypotheses.joins import restarts
 from models.kafka.hypotheses.timeouts import has_polled_in_time, is_echo, poll_rhythm
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 
 
 def propose_departure(context: RebalanceContext, action: MemberAction | None) -> list[Hypothesis]:
@@ -33,6 +34,13 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
         returned = None  # another member with the same client id
     if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:
         returned = None  # the same process polled at last; nothing shows that the others still waited
+    if likeliest is Cause.MEMBER_LEAVE and action is not None and (other := _left_at_once_with_another_end(context, action, leaves)):
+        returned = returned or context.joiners[context.actor(other) or ""]
+        came_back, stayed_away = (action, other) if context.actor(returned) == actor else (other, action)
+        return [
+            Hypothesis(Cause.MEMBER_RESTART, weights.LEFT_TOGETHER[Cause.MEMBER_RESTART], [came_back, returned, stayed_away]),
+            Hypothesis(Cause.MEMBER_LEAVE, weights.LEFT_TOGETHER[Cause.MEMBER_LEAVE], [stayed_away, came_back]),
+        ]
     if returned is not None and context.window.outcome != "empty" and likeliest not in _NO_RESTARTS and action is not None:
         sure = weights.LEFT_AND_SEEN_BACK.value
         return [
@@ -45,6 +53,23 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     if likeliest is Cause.POLL_TIMEOUT and action is not None:
         return _late_or_restarted(context, action, returned, hypotheses)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
+
+
+def _left_at_once_with_another_end(
+    context: RebalanceContext, action: MemberAction, leaves: Mapping[str, MemberAction]
+) -> MemberAction | None:
+    """Another that left at once, where one of the two came back.
+
+    Each client logs by its own clock: either request may have begun the rebalance.
+    """
+    if action.event.witness is not Witness.CLIENT or context.window.outcome == "empty":
+        return None
+    actor, back = context.actor(action), context.joiners
+    for other_actor, other in leaves.items():
+        is_near = abs(other.at - action.at) <= CLOCK_TOLERANCE_US and other.event.witness is Witness.CLIENT
+        if is_near and other_actor != actor and (other_actor in back) != (actor in back) and not context.is_ambiguous(other_actor):
+            return other
+    return None
 
 
 def _late_or_restarted(
@@ -88,6 +113,8 @@ def _unless_it_returned(
 def _unseen_return(context: RebalanceContext, actor: str | None, usual: float) -> float:
     """Probability of an unlogged return before the end of the rebalance."""
     would_tell = context.has_client_log(actor) if actor is not None else bool(context.known.clients)
+    if context.window.outcome == "coordinator_lost":
+        return 0.0 if would_tell else usual  # a request log tells of answers, which its broker gave no more
     if would_tell or context.known.has_requests or context.window.joined is None or context.window.outcome == "empty":
         return 0.0
     handed = context.actions_of(ActionKind.ID_HANDED_OUT, start=context.start - 1, end=context.window.open_until)

@@ -11,8 +11,8 @@ from models.events import Witness
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.hypothesis import Settles
 from models.kafka.observations.knowledge import GroupKnowledge
+from models.kafka.reconstruction.epoch_lines import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_windows import EpochWindow
 from models.kafka.reconstruction.unlogged_epochs import GIVEN, NEW_PARTITIONS, NOTICED, REQUESTS, STUCK, TAKEN, TOPICS_EXIST, UNHEARD
 from models.tolerances import whole

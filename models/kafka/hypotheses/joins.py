@@ -58,6 +58,8 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
             Hypothesis(Cause.MEMBER_RESTART, restarted, [*actions[:1], departure, *restarts(context, actor)]),
             Hypothesis(Cause.MEMBER_JOIN, joins, actions),
         ]
+    if action is not None and _is_static_back_before_sync(context, action):
+        return [Hypothesis(cause, share, actions) for cause, share in weights.STATIC_BACK_BEFORE_SYNC.of.items()]
     if (
         context.window.witness is not Witness.COORDINATOR
         and action is not None
@@ -67,10 +69,34 @@ def propose_join(context: RebalanceContext, action: MemberAction | None) -> list
         return [Hypothesis(cause, share, actions) for cause, share in returned_unseen(context, [action]).of.items()]
     if context.window.state_before is None and not context.members_before:
         return _joined_in_unknown_state(context, actions)
+    if action is not None and _is_logged_behind_a_departure(context, action):
+        return [Hypothesis(cause, share, actions) for cause, share in weights.JOINED_AS_ANOTHER_WENT.of.items()]
     has_reason = bool(context.reason_id or (action and action.at >= context.start - PROMPT_US))
     twice = bool(context.known.clients or context.known.has_requests)
     basis = (weights.JOIN_UNTOLD if not has_reason else weights.JOIN_TOLD_TWICE if twice else weights.JOIN_TOLD).value
     return [Hypothesis(Cause.MEMBER_JOIN, basis, actions), Hypothesis(Cause.MEMBER_RESTART, (1 - basis) / 2, actions)]
+
+
+def _is_static_back_before_sync(context: RebalanceContext, action: MemberAction) -> bool:
+    """Whether a static member came back while others awaited assignments.
+
+    A rebalance begins then (GroupCoordinator.updateStaticMemberAndRebalance); in a stable group, none does.
+    """
+    before, previous = context.window.generation_before, context.previous
+    if context.window.witness is Witness.COORDINATOR or not action.instance_id or before is None or previous is None:
+        return False
+    earlier = (members for generation, members in context.known.generations.items() if generation <= before)
+    refused = any(context.actions_of(ActionKind.SYNC_FAILED, start=action.at - CLOCK_TOLERANCE_US))
+    return refused and previous.outcome in {"open", "superseded"} and any(context.actor(action) in members for members in earlier)
+
+
+def _is_logged_behind_a_departure(context: RebalanceContext, action: MemberAction) -> bool:
+    """Whether a client logged its request behind a beginning without it.
+
+    It logs what it is about to send, and another member was gone by then. Or clocks that differ put its line behind the coordinator's.
+    """
+    is_later = action.event.witness is Witness.CLIENT and action.at > context.start
+    return is_later and context.window.witness is Witness.COORDINATOR and not context.reason_id and bool(context.inferred_departures)
 
 
 def returned_unseen(context: RebalanceContext, arrivals: list[MemberAction]) -> weights.Shares:
@@ -125,7 +151,10 @@ def has_gone_as_it_came(context: RebalanceContext, arrival: MemberAction, depart
     if arrival.member_id and departure.member_id:
         return arrival.member_id == departure.member_id
     actor = context.actor(arrival)
-    return arrival.at < departure.at and actor not in context.members_before and actor not in context.members_after
+    former = context.members_before.get(actor or "")
+    if former is None and actor not in context.members_before:
+        return arrival.at < departure.at and actor not in context.members_after
+    return former is not None and departure.member_id is not None and former != departure.member_id and arrival.at < departure.at
 
 
 def restarts(context: RebalanceContext, but: str | None) -> list[MemberAction]:

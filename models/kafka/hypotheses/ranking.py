@@ -25,14 +25,11 @@ from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_rebalance_notice
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.tolerances import real, whole
 
 EXPIRY_LAG_US = whole("kafka.ranking.expiry_lag_us")
 """Maximum time of an expiry's line before "Preparing" on busy brokers."""
-
-HEARD_US = whole("kafka.ranking.heard_us")
-"""Usual time until some member hears of a rebalance by its heartbeat."""
 
 MAX_CONFIDENCE = real("kafka.hypothesis.surest")
 RIVAL_MIN = real("kafka.hypothesis.rival_min")
@@ -102,7 +99,7 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
         return True  # its request may have reached a coordinator that was none any more
     if knows_all:
         return False
-    is_alone = window.outcome == "empty" and len(context.members_before) < 2
+    is_alone = (window.outcome == "empty" or window.joined is None) and len(context.members_before) < 2
     return trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context)
 
 

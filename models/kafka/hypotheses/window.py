@@ -238,16 +238,22 @@ class RebalanceContext:
                 continue  # a static member that came back before was answered at once, without a rebalance (KIP-345)
             if self.window.outcome == "coordinator_lost" and self._has_gone_to_successor(action):
                 continue
-            if (
-                actor is None
-                or actor in joiners
-                or not self.is_new(action)
-                or self._has_come_after(self.window.generation_after, action, actor)
-            ):
+            if actor is None or actor in joiners or not self.is_new(action) or self._has_come_after(self.latest_generation, action, actor):
                 continue
             if after is None or actor in after:
                 joiners[actor] = action
         return joiners
+
+    @property
+    def latest_generation(self) -> int | None:
+        """Generation that this rebalance made, at the most.
+
+        Where no line names it, the next rebalance tells what came before it.
+        """
+        before, after, following = self.window.generation_before, self.window.generation_after, self.following
+        if after is not None or before is None or following is None or following.generation_before is None:
+            return after
+        return following.generation_before if following.generation_before > before else None
 
     @property
     def late_joiners(self) -> list[MemberAction]:

@@ -23,6 +23,9 @@ It starts one at once, or belongs to a running one.
 LATE_LOGGING_US = whole("kafka.line_delays.afterthought_us")
 """Delay of "has left" after its effect, in the Scala coordinator since 3.0."""
 
+HEARD_US = whole("kafka.line_delays.heard_us")
+"""Usual time until some member hears of a rebalance by its heartbeat."""
+
 
 def stamp_width_us(at: int) -> int:
     """Maximum delay of a line behind its stamp.

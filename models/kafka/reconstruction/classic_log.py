@@ -389,8 +389,7 @@ class ClassicReplay:
         self.empty_since = event
 
     def _group_loaded(self, event: Event) -> None:
-        current = self.current
-        if current is not None:
+        if (current := self.current) is not None:
             self._close(current, "coordinator_lost", self._unloaded or event)
         if self.node is not None and event.node is not None and event.node != self.node:
             self.moves.append(CoordinatorRelocation(self.node, event.node, self._unloaded, event))
@@ -401,11 +400,12 @@ class ClassicReplay:
         if members is None and self._loaded_members:
             # Every record of the group is read, of older generations too; the last one counts (GroupMetadataManager.loadGroup).
             members = sum(generation in (None, event.generation) for generation in self._loaded_members.values())
+        elif members is None and self.empty_since is not None and event.generation == self.empty_since.generation is not None:
+            members = 0  # later generations were not written
         self._loaded_members = {}
         known = self.group.generation
         is_older = event.generation is not None and known is not None and event.generation < known  # that it became empty was not written
-        if event.generation is not None:
-            self.group.generation = event.generation
+        self.group.generation = event.generation if event.generation is not None else known
         had_members = members > 0 if members is not None else self.group.member_count != 0 or is_older
         after = State.STABLE if had_members else State.EMPTY
         self.group.member_count = members if members is not None or is_older else self.group.member_count

@@ -11,6 +11,7 @@ the generation that others name at that time; where nobody names one, they are o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
@@ -29,8 +30,10 @@ from models.kafka.observations.actions import (
     would_tell_of_leading,
 )
 from models.kafka.observations.knowledge import assigned_members
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import leaves_room, next_generation
+from models.kafka.reconstruction.client_generations import ClientSight, ClientWindow
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -81,67 +84,6 @@ _OF_STRANGERS = frozenset({"ClientNote", "ClientJoinFailed", "ClientJoining", "C
 
 JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 """Coordinators' lines that end a join phase, or the sync phase behind it."""
-
-
-@dataclass(slots=True)
-class ClientSight:
-    """One generation as members' logs show it.
-
-    `joined` and `synced` are the first answers to JoinGroup and SyncGroup.
-    """
-
-    generation: int | None  # None where no member names it
-    joined: MemberAction
-    last_at: int
-    synced: MemberAction | None = None
-    members: dict[str, str | None] = field(default_factory=dict)
-    """Member ids that joined, by actor."""
-    member_count: int | None = None
-    """Number of members in the leader's assignment."""
-    left: dict[str, int] = field(default_factory=dict)
-    """Times at which some of them left since."""
-    is_announced: bool = False
-    """True if a coordinator logged it."""
-    of_epoch: bool = False
-    """The group is one of the consumer protocol, and this an epoch."""
-    has_nameless: bool = False
-    """Somebody joined whose line tells no id."""
-    has_follower: bool = False
-    """A member was assigned partitions without making the assignment, as its log would tell."""
-
-    @property
-    def gone_at(self) -> int | None:
-        """Time at which the last member left; None if one may have stayed."""
-        is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)
-        is_whole = not self.has_nameless and is_counted
-        return max(self.left.values()) if is_whole and self.members and len(self.left) == len(self.members) else None
-
-
-@dataclass(frozen=True, slots=True)
-class ClientWindow:
-    """One rebalance by members' logs, from what began it to its end."""
-
-    generation_before: int | None
-    from_empty: bool
-    outcome: str
-    started: MemberAction | None
-    joined: MemberAction | None = None
-    ended: MemberAction | None = None
-    member_count: int | None = None
-    skipped_from: int | None = None
-    """The last generation that was seen before, where some between were not."""
-    is_announced: bool = False
-    """True if a coordinator logged the generation, if not its beginning."""
-
-    @property
-    def generation(self) -> int | None:
-        """The generation that it leads to."""
-        return next_generation(self.generation_before)
-
-    @property
-    def began(self) -> int:
-        """Its start, or its first known time."""
-        return next((action.at for action in (self.started, self.joined, self.ended) if action is not None), 0)
 
 
 @dataclass(slots=True)
@@ -267,6 +209,9 @@ class ClientWindows:
             self._waiting.append(sight)
         elif action.at > sight.joined.at and actor in self._openings:
             # It was answered with the generation that is in force: what it asked for since began nothing.
+            requested_at = [opening.at for opening in self._openings[actor] if opening.kind in _REQUESTS and opening.at <= action.at]
+            if requested_at and actor is not None and action.member_id is not None and sight.members.get(actor) == action.member_id:
+                sight.resumed_at = max(requested_at)
             self._openings[actor] = [opening for opening in self._openings[actor] if not sight.joined.at < opening.at <= action.at]
         self._take_in(sight, action, actor)
 
@@ -435,15 +380,23 @@ class ClientWindows:
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
         shown = GOING if last is not None and last.has_follower else ()  # the others went on
-        begun = [action for action, _ in self._candidates(began, sight.joined.at, *shown)]
+        candidates = _without_unanswered(self._candidates(began, sight.joined.at, *shown), sight)
+        if last is not None and last.resumed_at is not None:
+            lost_at = last.resumed_at - CLOCK_TOLERANCE_US
+            lost = [action for action, _ in candidates if action.at < lost_at]
+            candidates = [(action, actor) for action, actor in candidates if action.at >= lost_at]
+            if lost and not announced:
+                yield ClientWindow(last.generation, False, "coordinator_lost", lost[0])
+        begun = [action for action, _ in candidates]
         has_gone = any(map(is_going, begun if shown else begun[:1]))
         if not announced and has_gone and known is not None and before is not None and known < before:
             yield ClientWindow(known, False, "superseded", begun[0])  # it began a generation that no log shows
-            begun = [action for action in begun if action.kind in _REQUESTS]
+            gone_at = {actor: action.at for action, actor in candidates if is_going(action)}
+            begun = [action for action, actor in candidates[1:] if action.kind in _REQUESTS and action.at > gone_at.get(actor, -FOREVER)]
         started = next(iter(begun), None)
         yield ClientWindow(
             before,
-            sight.generation == 1 or (self._was_empty and (known == before or before is None)),
+            sight.generation == 1 or (self._was_empty and before in {known, None}),
             "stable" if sight.synced is not None else "superseded" if self._waiting else "open",
             started if announced else started or sight.joined,
             sight.joined,
@@ -480,15 +433,30 @@ class ClientWindows:
         """Actions that may begin a rebalance, and those of more kinds."""
         kinds = {*_BEGINNINGS, *more_kinds}
         actions_of = ((action, actor) for actor, actions in self._openings.items() for action in actions if after < action.at <= until)
-        candidates = [(action, actor) for action, actor in actions_of if action.kind in kinds]
-        return sorted(candidates, key=lambda pair: pair[0].at)
+        return sorted((pair for pair in actions_of if pair[0].kind in kinds), key=lambda pair: pair[0].at)
 
     def _keep_openings(self, after: int) -> None:
-        kept = {actor: [action for action in actions if action.at > after] for actor, actions in self._openings.items()}
-        self._openings = {actor: actions for actor, actions in kept.items() if actions}
+        kept = ((actor, [action for action in actions if action.at > after]) for actor, actions in self._openings.items())
+        self._openings = {actor: actions for actor, actions in kept if actions}
 
     def _has_come_after(self, at: int, until: int = FOREVER) -> bool:
         return any(action.kind in _REQUESTS and at < action.at <= until for actions in self._openings.values() for action in actions)
+
+
+def _without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight: ClientSight) -> list[tuple[MemberAction, str | None]]:
+    """Leave out first requests to join that reached nobody.
+
+    Whoever sent one got no answer and did nothing more, and nobody heard of a rebalance within a heartbeat interval.
+    """
+    acts = Counter(actor for _, actor in candidates)
+    first = 0
+    for following in range(1, len(candidates)):
+        action, actor = candidates[first]
+        is_alone = actor is not None and actor not in sight.members and acts[actor] == 1 and action.kind in _REQUESTS
+        if not is_alone or candidates[following][0].at - action.at <= HEARD_US:
+            break
+        first = following
+    return candidates[first:]
 
 
 def _is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:

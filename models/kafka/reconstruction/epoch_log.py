@@ -12,7 +12,7 @@ from models.causes import Cause
 from models.events import Event, Witness, text_field
 from models.kafka.observations.reconciliation import REJOINED, Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Roster, RosterMember
-from models.kafka.reconstruction.epoch_targets import IN_TARGET, OUT_OF_TARGET, members_with_target
+from models.kafka.reconstruction.epoch_lines import IN_TARGET, OUT_OF_TARGET, cause_of_fence, members_with_target
 from models.kafka.reconstruction.epoch_windows import (
     GONE,
     SUBSCRIBED_BEFORE_US,
@@ -22,7 +22,6 @@ from models.kafka.reconstruction.epoch_windows import (
     leaving_together,
     subscribed_before,
 )
-from models.kafka.reconstruction.fence_reasons import cause_of_fence
 from models.kafka.reconstruction.member_signs import READY
 from models.kafka.reconstruction.member_steps import MemberSteps
 from models.kafka.reconstruction.unlogged_epochs import HOLD_US, SHOWN_BY

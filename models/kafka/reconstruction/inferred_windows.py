@@ -11,7 +11,7 @@ from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.reconstruction.classic_log import ClassicReplay, ObservedTransition, RebalanceWindow, UnexpectedLine
-from models.kafka.reconstruction.client_windows import ClientWindow
+from models.kafka.reconstruction.client_generations import ClientWindow
 from models.tolerances import whole
 from models.units import FOREVER
 

@@ -47,7 +47,7 @@ ALIVE_BEATS = whole("kafka.unlogged_epochs.alive_beats")
 """The same in its own heartbeats."""
 
 UNHEARD, NOTICED, STUCK = "its session ended unseen", "its session had ended when it was heard again", "failed to transition from epoch"
-"""Why a member was removed, as signs show it; read by `fence_reasons`."""
+"""Why a member was removed, as signs show it; read by `epoch_lines`."""
 
 DOWNGRADE = "downgrade_from_consumer"
 """Why the coordinator rebalances a downgraded group (its `reason_id`)."""

@@ -170,6 +170,37 @@ def test_who_left_and_was_seen_back_was_restarted() -> None:
     assert round(sure, 6) not in shares(propose_departure(context(removed, back), removed)).values()
 
 
+@pytest.mark.parametrize(
+    ("other", "returned", "is_even"),
+    [
+        (by_client(K.LEAVE, 60_000, "b", why="the consumer is being closed"), "a", True),
+        (by_client(K.LEAVE, 60_000, "b", why="the consumer is being closed"), "b", True),
+        (by_client(K.LEAVE, 60_001, "b", why="the consumer is being closed"), "a", False),
+        (act(K.LEAVE, 60_000, "b"), "a", False),
+    ],
+    ids=["the first came back", "the second came back", "later", "by the coordinator's order"],
+)
+def test_of_two_that_left_at_once_either_was_first(other: MemberAction, returned: str, is_even: bool) -> None:
+    leave, back = by_client(K.LEAVE, why="the consumer is being closed"), by_client(K.JOIN, SECOND, returned, member=f"{returned.upper()}2")
+    rebalance = context(leave, other, back, last=(returned, "c"), first=("a", "b", "c"), witness=Witness.CLIENT)
+
+    hypotheses = propose_departure(rebalance, leave)
+
+    assert (shares(hypotheses) == of(weights.LEFT_TOGETHER)) is is_even
+    if is_even:
+        assert who(hypotheses, Cause.MEMBER_RESTART)[:2] == [returned, returned]
+        assert set(who(hypotheses, Cause.MEMBER_LEAVE)) == {"a", "b"}
+
+
+def test_of_two_that_both_came_back_the_first_was_restarted() -> None:
+    leave, other = by_client(K.LEAVE), by_client(K.LEAVE, 5, "b")
+    back = [by_client(K.JOIN, SECOND, name, member=f"{name.upper()}2") for name in "ab"]
+
+    hypotheses = propose_departure(context(leave, other, *back, witness=Witness.CLIENT), leave)
+
+    assert hypotheses[0].probability == weights.LEFT_AND_SEEN_BACK.value
+
+
 def test_who_polled_late_and_came_back_is_the_same_process() -> None:
     leave = act(K.LEAVE, why="poll timeout has expired")
     back = act(K.JOIN, 5, member="A2")
@@ -216,6 +247,8 @@ def test_who_left_in_the_same_way_stands_behind_the_first() -> None:
         ({}, [act(K.ID_HANDED_OUT, -1)], weights.LEFT_AND_RETURNED),
         ({}, [act(K.ID_HANDED_OUT, 5, "b")], weights.LEFT_AND_RETURNED),
         ({"has_requests": True, "shared": {"a"}}, [], weights.LEFT_AND_RETURNED),
+        ({"outcome": "coordinator_lost", "joined": None, "has_requests": True}, [], weights.LEFT_AND_RETURNED),
+        ({"outcome": "coordinator_lost", "joined": None, "clients": {"a"}}, [], None),
     ],
 )
 def test_a_return_may_be_unlogged(values: dict[str, object], actions: list[MemberAction], share: weights.Prior | None) -> None:

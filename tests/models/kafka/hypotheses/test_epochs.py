@@ -11,8 +11,8 @@ from models.kafka.cluster.facts import ClusterFacts, TopicChange
 from models.kafka.hypotheses.epochs import NOTICED_US, STALE_US, EpochVerdict, judge_epoch
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster, RosterMember
+from models.kafka.reconstruction.epoch_lines import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_log import ModernReplay
-from models.kafka.reconstruction.epoch_targets import OUT_OF_TARGET
 from models.kafka.reconstruction.epoch_windows import EpochChange, EpochWindow
 from models.kafka.reconstruction.unlogged_epochs import (
     GIVEN,

@@ -89,6 +89,8 @@ def test_a_later_line_tells_of_the_former_self() -> None:
         (act(K.JOIN, 5, "c", member=""), act(K.LEAVE, 5, "c"), False),
         (act(K.JOIN, 0, "c"), act(K.LEAVE, 5, "c", member=""), True),
         (act(K.JOIN, 0, "a", member=""), act(K.LEAVE, 5, "a"), False),
+        (act(K.JOIN, 0, "a", member=""), act(K.LEAVE, 5, "a", member="A2"), True),
+        (act(K.JOIN, 6, "a", member=""), act(K.LEAVE, 5, "a", member="A2"), False),
     ],
 )
 def test_who_went_is_who_had_come(arrival: MemberAction, departure: MemberAction, same: bool) -> None:
@@ -103,6 +105,47 @@ def test_others_that_left_and_came_back() -> None:
     assert restarts(context(gone, back, shared={"b"}), "a") == []
     assert restarts(context(back), "a") == []
     assert restarts(context(back, act(K.LEAVE, 3, "b", member="B2")), "a") == []
+
+
+@pytest.mark.parametrize(
+    ("arrival", "values", "is_even"),
+    [
+        (by_client(K.JOIN, 1, "c"), {}, True),
+        (by_client(K.JOIN, 0, "c"), {}, False),
+        (act(K.JOIN, 1, "c"), {}, False),
+        (by_client(K.JOIN, 1, "c"), {"last": ("a", "b", "c"), "members_after": 3}, False),
+        (by_client(K.JOIN, 1, "c"), {"started": started(reason_id="new_member")}, False),
+    ],
+    ids=["behind", "at the same time", "by the coordinator", "nobody is gone", "told"],
+)
+def test_a_request_logged_behind_the_beginning_may_follow_a_leave(arrival: MemberAction, values: dict[str, object], is_even: bool) -> None:
+    values = {"last": ("a", "c"), "tell_joins": {"a", "b", "c"}} | values
+
+    assert (shares(propose_join(context(arrival, **values), arrival)) == of(weights.JOINED_AS_ANOTHER_WENT)) is is_even  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("instance", "outcome", "witness", "name", "is_replaced"),
+    [
+        ("i", "superseded", Witness.CLIENT, "b", True),
+        ("i", "open", Witness.CLIENT, "b", True),
+        ("i", "stable", Witness.CLIENT, "b", False),
+        ("i", "superseded", Witness.COORDINATOR, "b", False),
+        (None, "superseded", Witness.CLIENT, "b", False),
+        ("i", "superseded", Witness.CLIENT, "d", False),
+    ],
+)
+def test_a_static_member_that_comes_back_before_it_is_assigned_is_replaced(
+    instance: str | None, outcome: str, witness: Witness, name: str, is_replaced: bool
+) -> None:
+    arrival = by_client(K.JOIN, who=name, member="B2", instance=instance)
+    generations = {3: {"a": "A", "b": "B"}, 4: {"a": "A"}, 5: {"a": "A", name: "B2"}}
+    refused = by_client(K.SYNC_FAILED, 5, "a", why="REBALANCE_IN_PROGRESS")
+    values: dict[str, object] = {"generations": generations, "witness": witness, "previous": before(outcome=outcome)}
+    rebalance = context(arrival, refused, **values)  # type: ignore[arg-type]
+
+    assert shares(propose_join(context(arrival, **values), arrival)) != of(weights.STATIC_BACK_BEFORE_SYNC)  # type: ignore[arg-type]
+    assert (shares(propose_join(rebalance, arrival)) == of(weights.STATIC_BACK_BEFORE_SYNC)) is is_replaced
 
 
 def test_a_known_member_that_joins_by_members_logs_returned() -> None:

@@ -187,6 +187,20 @@ def test_who_leaves_began_it_unless_others_act(others_act: bool, clients: set[st
 
 
 @pytest.mark.parametrize(
+    ("values", "unseen"),
+    [
+        ({"joined": None}, True),
+        ({}, False),
+        ({"joined": None, "first": ("a", "b"), "clients": {"a", "b"}}, False),
+    ],
+)
+def test_one_log_does_not_show_who_began_a_rebalance_that_no_line_ends(values: dict[str, object], unseen: bool) -> None:
+    values = {"outcome": "superseded", "first": ("a",), "clients": {"a"}, "last": (), "members_after": None} | values
+
+    assert bool(rivals(by_client(K.LEAVE, 0), **values)) is unseen
+
+
+@pytest.mark.parametrize(
     ("first", "second", "late"), [(HEARD_US, HEARD_US + 9, False), (HEARD_US + 1, HEARD_US + 9, True), (HEARD_US + 1, None, False)]
 )
 def test_a_leave_that_others_hear_of_late_reached_nobody(first: int, second: int | None, late: bool) -> None:

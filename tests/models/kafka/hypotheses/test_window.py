@@ -11,6 +11,7 @@ from models.kafka.hypotheses.window import RebalanceContext, evidence_events, is
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
 from models.kafka.observations.roster import RosterMember
+from models.kafka.reconstruction.classic_log import RebalanceWindow
 from models.units import FOREVER
 from tests.models.kafka.hypotheses.contexts import (
     ENDED,
@@ -246,6 +247,23 @@ def test_joiners_are_the_first_joins_of_new_members(
     rebalance = context(*actions, **values)  # type: ignore[arg-type]
 
     assert {actor: action.at - NOW for actor, action in rebalance.joiners.items()} == joiners
+
+
+@pytest.mark.parametrize(
+    ("following", "is_joiner"),
+    [
+        (before(generation_before=5, generation_after=6), False),
+        (before(generation_before=6, generation_after=7), True),
+        (before(generation_before=4, generation_after=None), True),
+        (before(generation_before=None), True),
+        (None, True),
+    ],
+    ids=["the next begins with what this one made", "that of the answer", "the same again", "unknown", "none follows"],
+)
+def test_the_next_rebalance_tells_which_generation_this_one_made(following: RebalanceWindow | None, is_joiner: bool) -> None:
+    asked, answered = act(K.JOIN, 0, "c"), act(K.JOINED, 5, "c", generation=6)
+
+    assert bool(context(asked, answered, generation_after=None, joined=None, following=following).joiners) is is_joiner
 
 
 @pytest.mark.parametrize(("away", "late"), [(0, True), (CLOCK_TOLERANCE_US - 1, True), (CLOCK_TOLERANCE_US, False), (-1, False)])

@@ -334,6 +334,20 @@ def test_an_empty_group_may_be_loaded_with_older_members(generation: int | None,
     assert (len(states(group)) > 5) is (state is State.STABLE)
 
 
+@pytest.mark.parametrize(
+    ("generation", "count", "state", "members"), [(6, None, State.EMPTY, 0), (6, 2, State.STABLE, 2), (5, None, State.STABLE, None)]
+)
+def test_a_group_is_loaded_empty_if_what_came_later_was_not_written(
+    generation: int, count: int | None, state: State, members: int | None
+) -> None:
+    later = [at(8, "RebalanceStarted", generation=6), at(9, "GenerationStarted", generation=7, member_count=1)]
+    loaded = at(12, "GroupLoaded", "2", generation=generation, member_count=count)
+
+    group = replay(*STABLE, at(7, "GroupEmptied", generation=6), *later, loaded)
+
+    assert (group.group.state, group.group.member_count, group.group.generation) == (state, members, generation)
+
+
 def test_members_find_another_coordinator() -> None:
     def sees(second: int, name: str, node: str | None) -> Event:
         return client(name, NOW + second, node=node)

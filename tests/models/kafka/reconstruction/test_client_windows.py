@@ -7,7 +7,8 @@ import pytest
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction import client_windows
-from models.kafka.reconstruction.client_windows import HOLD_US, NEAR_US, TOGETHER_US, ClientSight, ClientWindow, ClientWindows
+from models.kafka.reconstruction.client_generations import ClientSight, ClientWindow
+from models.kafka.reconstruction.client_windows import HOLD_US, NEAR_US, TOGETHER_US, ClientWindows
 from tests.models.kafka.reconstruction.lines import client, line
 
 NOW = 1_000_000_000
@@ -468,6 +469,61 @@ def test_what_the_coordinator_announced_is_left_to_it(generation: int | None) ->
     feed(windows, act(K.LEAVE, 5, "a"))
 
     assert bool(all_windows(windows)) is (generation is None)
+
+
+# -- requests that began nothing -----------------------------------------------------------------------------------
+
+SECOND = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("actions", "start"),
+    [
+        ([act(K.JOIN, SECOND, "x"), act(K.LEAVE, 20 * SECOND, "b")], 20 * SECOND),
+        ([act(K.JOIN, SECOND, "x"), act(K.JOIN, SECOND + 4, "x"), act(K.LEAVE, 20 * SECOND, "b")], SECOND),
+        ([act(K.JOIN, SECOND, "x"), act(K.REBALANCE_NOTICED, 4 * SECOND, "a"), act(K.LEAVE, 20 * SECOND, "b")], SECOND),
+        ([act(K.JOIN, SECOND, None), act(K.LEAVE, 20 * SECOND, "b")], SECOND),
+        ([act(K.JOIN, SECOND, "c"), act(K.JOINED, 21 * SECOND, "c", 5)], SECOND),
+        ([act(K.JOIN, SECOND, "x")], SECOND),
+    ],
+    ids=["unanswered", "asked again", "heard of", "nobody's", "answered", "nothing else"],
+)
+def test_a_request_that_nobody_heard_of_begins_nothing(actions: list[MemberAction], start: int) -> None:
+    windows = feed(joined("a", "b"), *actions, act(K.JOINED, 21 * SECOND, "a", 5))
+
+    assert shown(all_windows(windows)) == [(4, "open", start, 21 * SECOND)]
+
+
+def test_who_gets_its_generation_again_shows_that_a_rebalance_was_lost_with_its_coordinator() -> None:
+    windows = feed(
+        joined("a", "b", "c"),
+        act(K.LEAVE, SECOND, "c"),
+        act(K.REBALANCE_NOTICED, 2 * SECOND, "a"),
+        act(K.REJOIN, 2 * SECOND, "a"),
+        act(K.LOST_COORDINATOR, 3 * SECOND, "a"),
+        act(K.REJOIN, 4 * SECOND, "a"),
+        act(K.JOINED, 5 * SECOND, "a", 4),
+        act(K.JOIN, 7 * SECOND, "c"),
+        act(K.REBALANCE_NOTICED, 8 * SECOND, "a"),
+        act(K.JOINED, 9 * SECOND, "a", 5),
+    )
+
+    assert shown(all_windows(windows)) == [(4, "coordinator_lost", SECOND, None), (4, "open", 7 * SECOND, 9 * SECOND)]
+
+
+def test_who_gets_its_generation_again_in_a_quiet_group_shows_nothing() -> None:
+    windows = feed(joined("a", "b"), act(K.REJOIN, 4 * SECOND, "a"), act(K.JOINED, 5 * SECOND, "a", 4))
+    feed(windows, act(K.LEAVE, 7 * SECOND, "b"), act(K.JOINED, 9 * SECOND, "a", 5))
+
+    assert shown(all_windows(windows)) == [(4, "open", 7 * SECOND, 9 * SECOND)]
+
+
+def test_members_that_left_with_a_generation_unseen_do_not_begin_the_next() -> None:
+    windows = feed(joined("a", "b"), act(K.JOIN, 1, "b"), act(K.REJOIN, 2, "a"), act(K.LEAVE, 5, "b"), act(K.LEAVE, 6, "a"))
+    windows._last.has_follower = True  # type: ignore[union-attr]
+    feed(windows, act(K.JOIN, 20, "a"), act(K.JOINED, 21, "a", 6))
+
+    assert shown(all_windows(windows)) == [(4, "superseded", 1, None), (5, "open", 20, 21)]
 
 
 # -- the logs' end -------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from models.events import Event, Witness
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction import epoch_log
+from models.kafka.reconstruction.epoch_lines import cause_of_fence, stuck_in
 from models.kafka.reconstruction.epoch_log import REACHES_US, SAME_CHANGE_US, SAME_REQUEST_US, ModernReplay
 from models.kafka.reconstruction.epoch_windows import (
     CLOSING_US,
@@ -19,7 +20,6 @@ from models.kafka.reconstruction.epoch_windows import (
     leaving_together,
     subscribed_before,
 )
-from models.kafka.reconstruction.fence_reasons import cause_of_fence, stuck_in
 from models.kafka.reconstruction.implied_lines import implied_line
 from models.kafka.reconstruction.unlogged_epochs import HOLD_US
 from tests.models.kafka.reconstruction.lines import client, line, request

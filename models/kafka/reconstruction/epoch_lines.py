@@ -1,10 +1,14 @@
-"""Reasons for which members of the newer protocols are fenced."""
+"""Coordinators' lines on epochs.
+
+Why members are fenced, and who is in a target.
+"""
 
 from __future__ import annotations
 
 import re
 
 from models.causes import Cause
+from models.events import Event, text_field
 
 _WHY_FENCED: tuple[tuple[str, Cause], ...] = (
     ("session", Cause.SESSION_TIMEOUT),
@@ -29,3 +33,18 @@ def stuck_in(why: str) -> int | None:
     """The epoch in which a member stayed too long (GroupMetadataManager.java, consumerGroupFenceMember)."""
     match = _STUCK_IN.search(why)
     return int(match[1]) if match else None
+
+
+IN_TARGET, OUT_OF_TARGET = "is in the target", "is in the target no more"
+"""Reasons of changes that only two targets show."""
+
+_LISTED = re.compile(r"(?:^\{|[,)] )([^\s={}(),\[\]]+)=MemberAssignment\(")
+
+
+def members_with_target(event: Event) -> frozenset[str]:
+    """Ids of all members of a target.
+
+    Its line lists them from 3.7 to 3.9.
+    """
+    value = text_field(event, "assignment")
+    return frozenset(_LISTED.findall(value)) if value else frozenset()
