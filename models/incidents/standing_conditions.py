@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from models.events import Event, int_field
+from models.events import Event, int_field, text_field
 from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import ApartFacts, LastDeliveryFacts, RestorationFacts, SharePartitionFacts, TopologyFacts
@@ -170,7 +170,7 @@ class StandingConditions:
 
         What it restores in a later rebalance is part of the time for which it stopped then.
         """
-        before, after = event.fields.get("from_state"), event.fields.get("to_state")
+        before, after = text_field(event, "from_state"), text_field(event, "to_state")
         if before == "STARTING" and after in _WAITING:
             self.restoring[thread] = line_of(event) if after == "PARTITIONS_ASSIGNED" else None
             if len(self.restoring) > CLIENTS_MAX:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -24,8 +24,8 @@ WATCH_SECONDS = 5.0
 class Soak:
     """What was measured: memory by time, and what runs said."""
 
-    memory: list[tuple[float, float]] = field(default_factory=list)
-    """Seconds since the start, MiB of all processes."""
+    memory: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
+    """Seconds since the start, MiB by program."""
     finished: list[tuple[float, float, int]] = field(default_factory=list)
     """Seconds since the start, length of the run, exit code."""
     written: int = 0
@@ -38,15 +38,23 @@ class Soak:
     def told(self) -> str:
         """One line with all figures."""
         half = [each for each in self.memory if each[0] >= self.memory[-1][0] / 2] if self.memory else []
-        slope, error = trend(half)
+        programs = sorted({name for _, sizes in half for name in sizes})
+        growth = "; ".join(self._growth(half, name) for name in programs)
+        slope, error = trend([(at, sum(sizes.values())) for at, sizes in half])
         delays = self.delays() or [math.nan]
         failed = sum(code not in (0, 4) for _, _, code in self.finished)
         return (
             f"{self.written / 1e6:,.0f} MB in {self.memory[-1][0]:.0f} s, {self.rotations} rotations, {len(self.finished)} runs, "
-            f"{failed} failed; memory {half[0][1]:,.0f} to {half[-1][1]:,.0f} MiB in the second half, "
+            f"{failed} failed; memory in the second half: {growth}; "
             f"slope {slope * 3600:+,.0f} ± {2 * error * 3600:,.0f} MiB an hour; delay median {sorted(delays)[len(delays) // 2]:.0f} s, "
             f"longest {max(delays):.0f} s"
         )
+
+    @staticmethod
+    def _growth(half: Sequence[tuple[float, Mapping[str, float]]], name: str) -> str:
+        sizes = [(at, sizes.get(name, 0.0)) for at, sizes in half]
+        slope, error = trend(sizes)
+        return f"{name} {sizes[0][1]:,.0f} to {sizes[-1][1]:,.0f} MiB ({slope * 3600:+,.0f} ± {2 * error * 3600:,.0f} an hour)"
 
 
 def trend(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -61,10 +69,13 @@ def trend(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return slope, math.sqrt(rest / (count - 2) / spread)
 
 
-def memory_of(pid: int) -> float:
-    """MiB that a process and its descendants hold."""
+def memory_of(pid: int) -> dict[str, float]:
+    """MiB of their own that a process and its descendants hold, by program.
+
+    Pages of mapped files are not counted: the system takes them back when it needs room.
+    """
     children: dict[int, list[int]] = {}
-    sizes: dict[int, float] = {}
+    sizes: dict[int, tuple[str, float]] = {}
     for place in Path("/proc").iterdir():
         if not place.name.isdigit():
             continue
@@ -73,11 +84,14 @@ def memory_of(pid: int) -> float:
         except OSError:
             continue
         children.setdefault(int(status["PPid"]), []).append(int(place.name))
-        sizes[int(place.name)] = int(status.get("VmRSS", "0 kB").split()[0]) / 1024
-    left, total = [pid], 0.0
+        own = sum(int(status.get(name, "0 kB").split()[0]) for name in ("RssAnon", "RssShmem"))
+        sizes[int(place.name)] = status["Name"].strip(), own / 1024
+    left, total = [pid], dict[str, float]()
     while left:
         one = left.pop()
-        total += sizes.get(one, 0.0)
+        name, size = sizes.get(one, ("", 0.0))
+        name = "driver" if one == pid else "workers" if name.startswith("python") else name
+        total[name] = total.get(name, 0.0) + size
         left += children.get(one, [])
     return total
 

@@ -51,7 +51,12 @@ def test_a_trend_is_told_with_its_error() -> None:
     slope, error = trend([(second, 100.0 + 2.0 * second + (second % 2)) for second in range(100)])
     assert slope == pytest.approx(2.0, abs=0.01)
     assert 0 < error < 0.01
-    found = Soak([(float(second), 500.0) for second in range(10)], [(10.0, 2.0, 0), (40.0, 3.0, 0), (75.0, 4.0, 70)], 1_000_000, 1)
+    found = Soak(
+        [(float(second), {"driver": 200.0, "java": 300.0}) for second in range(10)],
+        [(10.0, 2.0, 0), (40.0, 3.0, 0), (75.0, 4.0, 70)],
+        1_000_000,
+        1,
+    )
     assert found.delays() == [32.0, 38.0]
     assert "1 failed" in found.told()
 

@@ -83,6 +83,7 @@ class Runs:
         self._host = run.host
         rows = self._rows()
         self._refuse_if_held([row for row in rows if row["status"] == RUNNING])
+        run.started_at = datetime.now(UTC)  # the run before may have ended since this process began
         run.run_number = 1 + max((row["run_number"] for row in rows), default=0)
         crash_point("before entry")
         self._append(run)

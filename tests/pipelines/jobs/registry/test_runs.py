@@ -39,6 +39,15 @@ def at_work(place: Warehouse) -> tuple[Runs, RunEntry]:
     return register, run
 
 
+def test_a_run_begins_when_it_has_taken_the_warehouse(warehouse: Callable[..., Warehouse]) -> None:
+    """Its process may have begun while the run before was at work."""
+    place = warehouse(RUNS)
+    at_work(place)
+    rows = entries(place)
+
+    assert rows["done"]["started_at"] < rows["done"]["ended_at"] < rows["at work"]["started_at"]
+
+
 def test_a_sign_of_life_changes_nothing_else_and_needs_no_task_of_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
