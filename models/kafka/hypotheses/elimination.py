@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from models import weights
@@ -346,7 +346,7 @@ def has_store_failed_silently(context: RebalanceContext) -> bool:
         return True
     if not _as_if_timed_out(context):
         return False
-    if any(context.actions_of(ActionKind.SYNC_FAILED, start=context.start - CLOCK_TOLERANCE_US, end=context.start + CLOCK_TOLERANCE_US)):
+    if any(_refused_syncs(context, context.start - CLOCK_TOLERANCE_US)):
         return True  # storeGroup tells REBALANCE_IN_PROGRESS of a write that timed out
     if context.inferred_departures or context.appeared:
         return False  # who came or went unlogged began it, and that is rarely just when a write is given up
@@ -373,7 +373,7 @@ def was_sync_given_up(context: RebalanceContext) -> bool:
     began = context.window.previous_joined_at
     if began is None:
         return False
-    refused = list(context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US))
+    refused = list(_refused_syncs(context, began))
     if context.window.witness is Witness.CLIENT and context.previous is not None and context.previous.outcome == "superseded":
         given_up_at = began + STORE_TIMEOUT_US
         return any(action.why == NOT_STORED or _is_just(action.at, given_up_at) for action in refused) or _is_sync_answered_by_loss(context)
@@ -439,13 +439,23 @@ _STORE_ERRORS = (
 )
 
 
+def _refused_syncs(context: RebalanceContext, since: int | None) -> Iterator[MemberAction]:
+    """Refusals of SyncGroup in the generation before.
+
+    Those behind the end of this join phase are of the generation that it made.
+    """
+    joined_at = context.window.joined_at
+    until = context.start + CLOCK_TOLERANCE_US
+    return context.actions_of(ActionKind.SYNC_FAILED, start=since, end=until if joined_at is None else min(until, joined_at))
+
+
 def _was_sync_refused(context: RebalanceContext) -> bool:
     """Whether members were answered that the assignment could not be stored.
 
     The errors of appendForGroup.
     """
     began = context.window.previous_joined_at
-    refused = context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US)
+    refused = _refused_syncs(context, began)
     return began is not None and any(action.why and any(error in action.why for error in _STORE_ERRORS) for action in refused)
 
 

@@ -406,6 +406,8 @@ SUPERSEDED = {"previous": before(outcome="superseded"), **BY_CLIENT, **PHASE}
         (refused(GIVEN_UP + STORE_SLACK_US + 1, why="other"), SUPERSEDED, False),
         (refused(CLOCK_TOLERANCE_US), SUPERSEDED, True),
         (refused(CLOCK_TOLERANCE_US + 1), SUPERSEDED, False),
+        (refused(5), SUPERSEDED | {"joined": line("GenerationStarted", NOW + 5)}, True),
+        (refused(5), SUPERSEDED | {"joined": line("GenerationStarted", NOW + 4)}, False),
         (refused(-60 * SECOND), SUPERSEDED, False),
         (refused(-9), PHASE, False),
         (refused(-9), PHASE | BY_CLIENT, False),
