@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+
+def use_system_allocator() -> None:
+    """Let Arrow take its memory from the C library.
+
+    Without effect once Arrow is loaded. Its own allocator keeps some megabytes more after each run.
+    """
+    if "pyarrow" not in sys.modules:
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def release_memory() -> None:
+    """Give memory that a run has freed back to the system."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def repeat(every_seconds: float, once: Callable[[], object], over: threading.Event, clock: Callable[[], float] = time.monotonic) -> int:

@@ -21,6 +21,7 @@ from pipelines.cli.output.json_log import LogEvents
 from pipelines.cli.output.standard_streams import Messenger, ReaderGone, screen
 from pipelines.errors import JobError, UsageError
 from pipelines.extras import require
+from pipelines.jobs.schedule import release_memory, repeat, until_stopped, use_system_allocator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,10 +145,10 @@ def run(
     verbose: o.Verbose = False,
 ) -> int:
     """Read logs into Delta tables, with Spark; reading them twice changes nothing."""
+    require("spark")
+    _prepare(seconds := _interval(every, once=once, rebuild=rebuild))
     from pipelines.jobs.run_options import RunOptions
 
-    require("spark")
-    seconds = _interval(every, once=once, rebuild=rebuild)
     loaded = load_settings(settings)
     place, talk = _place(warehouse or loaded.warehouse.uri), Messenger(quiet=quiet, verbose=verbose)
     given = ReadArguments(log_tz, cluster, kafka_version, assume, redact, redact_key, is_lasting=True)
@@ -233,6 +234,12 @@ STAGES = {
 """Stage of a run -> what a person reads meanwhile."""
 
 
+def _prepare(seconds: float | None) -> None:
+    """Keep the memory of many runs flat, before anything loads Arrow."""
+    if seconds is not None:
+        use_system_allocator()
+
+
 def _once(options: RunOptions, followers: RunRecipients, show: RunDisplay) -> int:
     from pipelines.cli.answers.source import check_paths
     from pipelines.jobs.run import run as run_job
@@ -254,7 +261,6 @@ def run_repeatedly(seconds: float, options: RunOptions, followers: RunRecipients
 
     Wrong usage ends the command, and so does a Spark that can't be restarted.
     """
-    from pipelines.jobs.schedule import repeat, until_stopped
     from pipelines.spark.session import let_go_of_dead
 
     ended = [codes.GOOD]
@@ -269,6 +275,7 @@ def run_repeatedly(seconds: float, options: RunOptions, followers: RunRecipients
             followers.goes_on_after(error)
             if not isinstance(error, JobError):
                 let_go_of_dead()
+        release_memory()
 
     over = threading.Event()
     with until_stopped(over):

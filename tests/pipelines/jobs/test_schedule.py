@@ -317,3 +317,15 @@ def test_a_session_that_died_is_replaced(poll_timeout: Path, tmp_path: Path) -> 
 
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.splitlines()[-1] == "['published', 'published']"
+
+
+@pytest.mark.parametrize(("before", "is_system"), [("", True), ("import pyarrow; ", False)], ids=["not loaded", "loaded"])
+def test_a_schedule_lets_arrow_give_memory_back(before: str, is_system: bool) -> None:
+    """Arrow chooses its allocator once, as it is loaded."""
+    text = f"{before}from pipelines.jobs.schedule import release_memory, use_system_allocator; use_system_allocator(); release_memory(); "
+    text += "import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+
+    done = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
+
+    assert (done.stdout.strip() == "system") is is_system
