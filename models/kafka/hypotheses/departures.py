@@ -62,9 +62,9 @@ def _left_at_once_with_another_end(
 
     Each client logs by its own clock: either request may have begun the rebalance.
     """
-    if action.event.witness is not Witness.CLIENT or context.window.outcome == "empty":
-        return None
     actor, back = context.actor(action), context.joiners
+    if action.event.witness is not Witness.CLIENT or context.window.outcome == "empty" or context.is_ambiguous(actor):
+        return None
     for other_actor, other in leaves.items():
         is_near = abs(other.at - action.at) <= CLOCK_TOLERANCE_US and other.event.witness is Witness.CLIENT
         if is_near and other_actor != actor and (other_actor in back) != (actor in back) and not context.is_ambiguous(other_actor):

@@ -146,7 +146,7 @@ def run(
 ) -> int:
     """Read logs into Delta tables, with Spark; reading them twice changes nothing."""
     require("spark")
-    _prepare(seconds := _interval(every, once=once, rebuild=rebuild))
+    _choose_allocator(seconds := _interval(every, once=once, rebuild=rebuild))
     from pipelines.jobs.run_options import RunOptions
 
     loaded = load_settings(settings)
@@ -234,8 +234,8 @@ STAGES = {
 """Stage of a run -> what a person reads meanwhile."""
 
 
-def _prepare(seconds: float | None) -> None:
-    """Keep the memory of many runs flat, before anything loads Arrow."""
+def _choose_allocator(seconds: float | None) -> None:
+    """Choose what many runs need, before anything loads Arrow."""
     if seconds is not None:
         use_system_allocator()
 

@@ -192,6 +192,16 @@ def test_of_two_that_left_at_once_either_was_first(other: MemberAction, returned
         assert set(who(hypotheses, Cause.MEMBER_LEAVE)) == {"a", "b"}
 
 
+@pytest.mark.parametrize("shared", ["a", "b"])
+def test_names_that_several_have_do_not_tell_who_came_back(shared: str) -> None:
+    leave, other = by_client(K.LEAVE), by_client(K.LEAVE, 5, "b")
+    back = by_client(K.JOIN, SECOND, "a", member="A2")
+
+    hypotheses = propose_departure(context(leave, other, back, witness=Witness.CLIENT, shared={shared}), leave)
+
+    assert shares(hypotheses) != of(weights.LEFT_TOGETHER)
+
+
 def test_of_two_that_both_came_back_the_first_was_restarted() -> None:
     leave, other = by_client(K.LEAVE), by_client(K.LEAVE, 5, "b")
     back = [by_client(K.JOIN, SECOND, name, member=f"{name.upper()}2") for name in "ab"]
