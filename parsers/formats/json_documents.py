@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from parsers.formats.cleaning import with_pairs_joined
+
 
 def json_document(text: str | bytes) -> dict[str, Any] | None:
     """A JSON object on a line, perhaps an item of a list."""
@@ -51,6 +53,9 @@ def _piece(match: re.Match[str]) -> str:
 
 
 _LENIENT = json.JSONDecoder(strict=False)
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+"""Escape of a surrogate; this decoder keeps one without its other half, which orjson refuses."""
+
 _BRACKETS = " \t\r,}]"
 """Text that may follow a copied document on its line.
 
@@ -62,9 +67,22 @@ def _lenient(text: str) -> Any:
     """The document at a text's start, also with raw control characters."""
     try:
         document, end = _LENIENT.raw_decode(text)
+        if _HALF_CHARACTER.search(text):
+            document = _with_pairs_joined(document)
     except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError, too
         return None
     return document if not text[end:].partition("\n")[0].strip(_BRACKETS) else None
+
+
+def _with_pairs_joined(value: Any) -> Any:
+    """A value whose texts, also names of fields, can be encoded."""
+    if isinstance(value, str):
+        return with_pairs_joined(value)
+    if isinstance(value, list):
+        return [_with_pairs_joined(item) for item in value]
+    if isinstance(value, dict):
+        return {with_pairs_joined(name): _with_pairs_joined(item) for name, item in value.items()}
+    return value
 
 
 def field_of(document: Any, path: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
 from parsers.formats.json_documents import json_document
@@ -58,3 +59,20 @@ def test_an_object_as_node_prints_it_is_read(line: str, document: str) -> None:
 
 def test_words_in_braces_are_no_document() -> None:
     assert json_document("{ group: orders, state: Stable }") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "document"),
+    [
+        (r'{"message":"half \ud800 of one"}', {"message": "half \ufffd of one"}),
+        (r'{"message":"the other \uDC00","group":"o"}', {"message": "the other \ufffd", "group": "o"}),
+        (r'{"a":[{"\udfff":["\ud83d"]}]}', {"a": [{"\ufffd": ["\ufffd"]}]}),
+        (r'{"message":"whole \ud83d\ude00, half \ud83d"}', {"message": "whole \U0001f600, half \ufffd"}),
+        (r'{"a":' * 200 + r'"\ud800"' + "}" * 200, None),
+    ],
+)
+def test_half_a_character_is_replaced(line: str, document: object) -> None:
+    """Texts can be encoded as UTF-8, however deep they stand."""
+    read = json_document(line)
+    orjson.dumps(read)
+    assert document is None or read == document
