@@ -54,7 +54,7 @@ def _piece(match: re.Match[str]) -> str:
 
 _LENIENT = json.JSONDecoder(strict=False)
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
-"""Escape of a surrogate; this decoder keeps one without its other half, which orjson refuses."""
+"""Escape of half a character, which this decoder keeps and orjson refuses."""
 
 _BRACKETS = " \t\r,}]"
 """Text that may follow a copied document on its line.

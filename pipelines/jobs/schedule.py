@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -11,14 +12,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_GLIBC_LIMITS = {"M_ARENA_MAX": (-8, 2), "M_MMAP_THRESHOLD": (-3, 1 << 20), "M_TRIM_THRESHOLD": (-1, 1 << 20)}
+"""Name -> number and value for `mallopt` (malloc.h of glibc)."""
+
 
 def use_system_allocator() -> None:
     """Let Arrow take its memory from the C library.
 
-    Without effect once Arrow is loaded. Its own allocator keeps some megabytes more after each run.
+    Arrow's own allocator, which is chosen once Arrow is loaded, keeps some megabytes more after each run. So does the C library
+    without limits: each thread of a run may get an arena, and what is freed between blocks of others' stays there.
     """
     if "pyarrow" not in sys.modules:
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    adjust = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if adjust is not None:
+        for parameter, value in _GLIBC_LIMITS.values():
+            adjust(parameter, value)
 
 
 def release_memory() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -329,3 +330,32 @@ def test_a_schedule_lets_arrow_give_memory_back(before: str, is_system: bool) ->
     done = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
 
     assert (done.stdout.strip() == "system") is is_system
+
+
+ARENAS = """
+import os, sys, threading
+from pathlib import Path
+from pipelines.jobs.schedule import use_system_allocator
+use_system_allocator() if sys.argv[1] == "limited" else os.environ.update(ARROW_DEFAULT_MEMORY_POOL="system")
+import pyarrow
+def work():
+    blocks = [pyarrow.allocate_buffer(900) for _ in range(40)]
+    together.wait()
+together = threading.Barrier(12)
+threads = [threading.Thread(target=work) for _ in range(12)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+reserved = [line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines() if " ---p " in line]
+print(sum(int(end, 16) % (64 << 20) == 0 for _, end in reserved))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="limits of glibc")
+def test_threads_of_a_schedule_share_two_arenas() -> None:
+    """What one thread has freed is there for the others; without limits, each has an arena."""
+    arenas = {
+        case: int(subprocess.run([sys.executable, "-c", ARENAS, case], capture_output=True, text=True, check=True).stdout)
+        for case in ("limited", "unlimited")
+    }
+
+    assert arenas["limited"] <= 2 < arenas["unlimited"]
