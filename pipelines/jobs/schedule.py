@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_GLIBC_LIMITS = {"M_ARENA_MAX": (-8, 2), "M_MMAP_THRESHOLD": (-3, 1 << 20), "M_TRIM_THRESHOLD": (-1, 1 << 20)}
-"""Name -> number and value for `mallopt` (malloc.h of glibc)."""
+_GLIBC_LIMITS = {"MALLOC_ARENA_MAX": (-8, 2), "MALLOC_MMAP_THRESHOLD_": (-3, 1 << 20), "MALLOC_TRIM_THRESHOLD_": (-1, 1 << 20)}
+"""Variable of the environment -> number for `mallopt` (malloc.h of glibc), and value."""
 
 
 def use_system_allocator() -> None:
@@ -25,9 +25,11 @@ def use_system_allocator() -> None:
     if "pyarrow" not in sys.modules:
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     adjust = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if adjust is not None:
-        for parameter, value in _GLIBC_LIMITS.values():
-            adjust(parameter, value)
+    for name, (parameter, value) in _GLIBC_LIMITS.items():
+        if name not in os.environ:
+            os.environ[name] = str(value)  # for Spark's processes
+            if adjust is not None:
+                adjust(parameter, value)
 
 
 def release_memory() -> None:

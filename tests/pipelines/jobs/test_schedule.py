@@ -352,10 +352,15 @@ print(sum(int(end, 16) % (64 << 20) == 0 for _, end in reserved))
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="limits of glibc")
 def test_threads_of_a_schedule_share_two_arenas() -> None:
-    """What one thread has freed is there for the others; without limits, each has an arena."""
+    """What one thread has freed is there for the others; without limits, each has an arena. A limit of one's own holds."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     arenas = {
-        case: int(subprocess.run([sys.executable, "-c", ARENAS, case], capture_output=True, text=True, check=True).stdout)
-        for case in ("limited", "unlimited")
+        case: int(subprocess.run([sys.executable, "-c", ARENAS, how], env=own, capture_output=True, text=True, check=True).stdout)
+        for case, how, own in (
+            ("limited", "limited", environment),
+            ("unlimited", "unlimited", environment),
+            ("own", "limited", environment | {"MALLOC_ARENA_MAX": "6"}),
+        )
     }
 
-    assert arenas["limited"] <= 2 < arenas["unlimited"]
+    assert arenas["limited"] <= 2 < arenas["own"] <= 6 < arenas["unlimited"]
