@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-SYSTEMS = ("kafka", "rocketmq")
+EXPLAINED_SYSTEMS = ("kafka", "rocketmq")
 FAMILIES = ("join", "restart", "leave", "timeout", "change", "followup", "admin", "broker", "fault", "unknown")
 """Groups of causes with a common colour, in the order of legends."""
 

@@ -59,10 +59,13 @@ def _led(found: re.Match[str]) -> str:
 
 def schemas() -> dict[str, str]:
     """The JSON Schema of each command by path, and the page that lists them."""
-    from pipelines.cli.json_schema.schema import COMMANDS, command_schema
+    from pipelines.cli.json_schema.schema import DOCUMENTED_COMMANDS, command_schema
 
-    made = {f"schemas/{command.replace('/', '-')}.json": command_schema(command) for command in COMMANDS}
-    rows = [f"| `groupscope schema {command}` | [{made[path]['$id']}]({path}) |" for command, path in zip(COMMANDS, made, strict=True)]
+    made = {f"schemas/{command.replace('/', '-')}.json": command_schema(command) for command in DOCUMENTED_COMMANDS}
+    rows = [
+        f"| `groupscope schema {command}` | [{made[path]['$id']}]({path}) |"
+        for command, path in zip(DOCUMENTED_COMMANDS, made, strict=True)
+    ]
     about = "Each command with `--json` or `--jsonl` has a schema (draft 2020-12). What breaks a reader gets another `$id`."
     page = "\n".join(["# JSON Schemas", "", about, "", "| command | `$id` |", "| --- | --- |", *rows, ""])
     return {"schemas.md": page, **{path: json.dumps(schema, indent=2) for path, schema in made.items()}}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pipelines.cli.answers.source import Source
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-Rules = str | Mapping[str, str]
+RulesByFile = str | Mapping[str, str]
 """One value for all files, or values by glob; the last match applies."""
 
 TABLES: Mapping[str, str] = {**CONTRACT, "rebalance_members": "rebalance_members", "log_files": "log_files"}
@@ -55,9 +55,9 @@ _SHOWN_MAX = 50
 def analyze(
     paths: Paths,
     *,
-    log_tz: Rules = "UTC",
-    cluster: Rules | None = None,
-    kafka_version: Rules | None = None,
+    log_tz: RulesByFile = "UTC",
+    cluster: RulesByFile | None = None,
+    kafka_version: RulesByFile | None = None,
     assume: Mapping[str, int] | None = None,
     settings: str | os.PathLike[str] | None = None,
 ) -> Analysis:
@@ -83,7 +83,7 @@ def analyze(
     return Analysis(in_process.analyze(names, analyze_options(loaded, given)), ", ".join(Path(name).name or name for name in names))
 
 
-def _rules(rules: Rules | None) -> list[str]:
+def _rules(rules: RulesByFile | None) -> list[str]:
     if rules is None or isinstance(rules, str):
         return [rules] if rules else []
     return [f"{glob}={value}" for glob, value in rules.items()]

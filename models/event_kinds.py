@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from models.events import Witness
 
-COMMON_FIELDS = frozenset({"node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition"})
+COMMON_EVENT_FIELDS = frozenset({"node", "group", "generation", "member_id", "client_id", "instance_id", "topic", "partition"})
 """Fields with their own attribute (and column)."""
 
 

@@ -43,7 +43,7 @@ def check_command(words: list[str]) -> None:
 
 def job_command(arguments: list[str]) -> list[str]:
     """What the entry for platforms makes of its arguments."""
-    return arguments if arguments[0] in job.COMMANDS else ["run", *arguments]
+    return arguments if arguments[0] in job.SUBMITTED_COMMANDS else ["run", *arguments]
 
 
 def commands_in(text: str) -> Iterator[list[str]]:

@@ -331,22 +331,83 @@ ROWS_AND_WHAT_IS_SHOWN_OF_THEM = frozenset({"BrokerOutage", "Condition", "Diverg
 """A class of `models/rows.py`, and the same thing as a page shows it (`dashboards/view`)."""
 
 
-def test_a_public_class_has_a_name_of_its_own() -> None:
-    """A stranger who searches for a class finds one."""
+TYPES_OF_JSON_AND_OF_COLUMNS = frozenset({"COUNT", "SECONDS", "TEXT", "TEXTS"})
+"""Types of values, once as JSON Schema and once as columns of Arrow."""
+
+OF_THE_PUBLIC_FACE = frozenset({"TABLES"})
+"""What `groupscope` exports is stable; its names come from the tables and rows behind it."""
+
+
+def module_of(path: Path) -> str:
+    return short(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def is_variable_of_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "TypeVar"
+
+
+def assigned(node: ast.stmt) -> Iterator[str]:
+    """Names that a statement of a module assigns: constants and type aliases."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    for target in targets:
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        yield from (name.id for name in names if isinstance(name, ast.Name))
+
+
+def places_of_public_names() -> dict[str, list[str]]:
+    """Files that define each public class, constant and type alias, without those of one name for each protocol."""
     places: dict[str, list[str]] = {}
     for path in MODULES:
         for node in tree(path).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(short(path))
+            names = [node.name] if isinstance(node, ast.ClassDef) else [] if is_variable_of_types(node) else assigned(node)
+            for name in {name for name in names if not name.startswith("_")}:
+                places.setdefault(name, []).append(short(path))
+    return {name: paths for name, paths in places.items() if not all(path.startswith(ONE_FOR_EACH_PROTOCOL) for path in paths)}
+
+
+@cache
+def classes() -> frozenset[str]:
+    return frozenset(node.name for path in MODULES for node in tree(path).body if isinstance(node, ast.ClassDef))
+
+
+@cache
+def used_elsewhere() -> frozenset[tuple[str, str]]:
+    """Modules, and those of their names that other files import or read as attributes, tests included."""
+    modules = {module_of(path): path for path in MODULES}
+    used: set[tuple[str, str]] = set()
+    for path in (*MODULES, *sorted((ROOT / "tests").rglob("*.py"))):
+        local: dict[str, str] = {}
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                used |= {(node.module, alias.name) for alias in node.names}
+                local |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        attributes = (node for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
+        used |= {(local[node.value.id], node.attr) for node in attributes if node.value.id in local}  # type: ignore[attr-defined]
+    return frozenset(place for place in used if place[0] in modules)
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """A stranger who searches for a class finds one."""
+    several = {name: paths for name, paths in places_of_public_names().items() if name in classes() and len(paths) > 1}
+
+    assert several.keys() == ROWS_AND_WHAT_IS_SHOWN_OF_THEM
+    for paths in several.values():
+        assert {path.rpartition("/")[0] for path in paths} == {"models", "dashboards/view"}
+
+
+def test_a_constant_or_alias_that_others_use_has_a_name_of_its_own() -> None:
+    """A stranger who follows an import by its name finds one place; what a module needs for itself begins with `_`."""
     several = {
         name: paths
-        for name, paths in places.items()
-        if len(paths) > 1 and not all(path.startswith(ONE_FOR_EACH_PROTOCOL) for path in paths)
+        for name, paths in places_of_public_names().items()
+        if len(paths) > 1 and any((module_of(ROOT / path), name) in used_elsewhere() for path in paths)
     }
 
-    assert {name: paths for name, paths in several.items() if name not in ROWS_AND_WHAT_IS_SHOWN_OF_THEM} == {}
-    for name in several:
-        assert {path.rpartition("/")[0] for path in several[name]} == {"models", "dashboards/view"}
+    assert several.keys() - ROWS_AND_WHAT_IS_SHOWN_OF_THEM == TYPES_OF_JSON_AND_OF_COLUMNS | OF_THE_PUBLIC_FACE
+    for name in TYPES_OF_JSON_AND_OF_COLUMNS:
+        assert several[name] == ["pipelines/cli/json_schema/value_types.py", "pipelines/schema/columns.py"]
+    for name in OF_THE_PUBLIC_FACE:
+        assert "groupscope/analysis.py" in several[name]
 
 
 @pytest.mark.parametrize("folder", [*PACKAGES, "tests"])

@@ -18,7 +18,7 @@ from models.kafka.hypotheses import departures, elimination, joins
 from models.kafka.observations import client_ids as clients
 from models.kafka.reconstruction import epoch_lines
 from parsers.reading.reader import find_files, read_file
-from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
+from parsers.redaction.pseudonyms import PSEUDONYM, REDACTED_KINDS, Redaction
 from pipelines.analysis.in_process import AnalysisResult, analyze
 from pipelines.cli.arguments.option_parsing import ReadArguments, analyze_options
 from pipelines.schema.row_conversion import row_values
@@ -80,7 +80,7 @@ def _revealed(value: Any, redaction: Redaction | None) -> Any:
     return value
 
 
-@pytest.mark.parametrize("kinds", [KINDS, *((kind,) for kind in KINDS)], ids=",".join)
+@pytest.mark.parametrize("kinds", [REDACTED_KINDS, *((kind,) for kind in REDACTED_KINDS)], ids=",".join)
 def test_verdicts_are_the_same_up_to_pseudonyms(samples: Path, clear: AnalysisResult, kinds: tuple[str, ...]) -> None:
     redaction = Redaction(kinds, KEY)
     hidden = analyzed(samples, redaction)
@@ -98,7 +98,7 @@ def test_a_group_called_after_a_word_of_messages_gets_the_same_verdicts(samples:
         copy = tmp_path / path.parent.name / path.name.removesuffix(".gz")
         copy.parent.mkdir(exist_ok=True)
         copy.write_text(text.replace("email-sender-h", word), encoding="utf-8")
-    redaction = Redaction(KINDS, KEY)
+    redaction = Redaction(REDACTED_KINDS, KEY)
     clear, hidden = analyzed(tmp_path, None), analyzed(tmp_path, redaction)
     assert {row["group"] for row in rows_of(clear, "rebalances")} == {word}
     for table in VERDICTS:
@@ -126,8 +126,8 @@ metadata: {{zorba-t=TopicMetadata(id=HGQef8yRTTatswyaE-plUw, name=zorba-t, numPa
 
 def test_what_clients_and_operators_say_is_hidden_wherever_it_goes(tmp_path: Path) -> None:
     (tmp_path / "server.log").write_text(TELLING, encoding="utf-8")
-    analysis = analyzed(tmp_path, Redaction(KINDS, KEY))
-    options = dataclasses.replace(analyze_options(load_settings(), ReadArguments()).read, redaction=Redaction(KINDS, KEY))
+    analysis = analyzed(tmp_path, Redaction(REDACTED_KINDS, KEY))
+    options = dataclasses.replace(analyze_options(load_settings(), ReadArguments()).read, redaction=Redaction(REDACTED_KINDS, KEY))
     [source] = find_files([str(tmp_path)], options).files
     events = [row for chunk in read_file(source, options) for row in chunk.events.to_pylist()]
     told = json.dumps([events, *(rows_of(analysis, table) for table in (*VERDICTS, "unknown"))], default=str)
@@ -142,11 +142,11 @@ def test_what_verdicts_compare_in_free_text_is_plain() -> None:
     fixed = [each for each, _ in (*departures._LEAVE_WHY, *joins._REJOIN_WHY, *epoch_lines._WHY_FENCED)]
     fixed += [*joins._REJOIN_AFTER_TROUBLE, *elimination._STORE_ERRORS, *clients._UNKNOWN_MEMBER, "not provided"]
     for each in fixed:
-        assert Redaction(KINDS, KEY).text(each, {}, strict=True) == each
+        assert Redaction(REDACTED_KINDS, KEY).text(each, {}, strict=True) == each
 
 
 def test_no_name_is_left_in_anything_that_is_told(samples: Path, clear: AnalysisResult) -> None:
-    redaction = Redaction(KINDS, KEY)
+    redaction = Redaction(REDACTED_KINDS, KEY)
     hidden = analyzed(samples, redaction)
     texts = [json.dumps(rows_of(hidden, table), default=str) for table in (*VERDICTS, "log_files", "unknown", "rejected")]
     options = dataclasses.replace(analyze_options(load_settings(samples / "settings.toml"), ReadArguments()).read, redaction=redaction)
@@ -176,7 +176,9 @@ def _names(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def test_a_redacted_record_is_redacted_by_itself(samples: Path) -> None:
     """However much is read at once, and in one pass or in two, records come out the same."""
     [source] = find_files([str(samples / "kafka" / "1.1.1" / "poll-timeout" / "broker-1" / "server.log")]).files
-    options = dataclasses.replace(analyze_options(load_settings(), ReadArguments()).read, redaction=Redaction(KINDS, KEY), fold_runs=False)
+    options = dataclasses.replace(
+        analyze_options(load_settings(), ReadArguments()).read, redaction=Redaction(REDACTED_KINDS, KEY), fold_runs=False
+    )
 
     def records(chunk_bytes: int) -> list[dict[str, Any]]:
         reader = read_file(source, dataclasses.replace(options, chunk_bytes=chunk_bytes))

@@ -50,20 +50,20 @@ def everything(analysis: AnalysisResult) -> dict[str, list[str]]:
     return {name: sorted(map(repr, getattr(analysis, name))) for name in TABLES}
 
 
-@pytest.mark.parametrize("settle", [0, 5 * SECOND, outages_stage.ALLOWED_LATENESS_US], ids=["at once", "5 s", "as it is"])
+@pytest.mark.parametrize("settle", [0, 5 * SECOND, outages_stage.OUTAGE_LATENESS_US], ids=["at once", "5 s", "as it is"])
 @pytest.mark.parametrize("name", KAFKA_SAMPLES, ids=[name.rpartition("/")[2] for name in KAFKA_SAMPLES])
 def test_real_logs(name: str, settle: int, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outages_stage, "ALLOWED_LATENESS_US", settle)
+    monkeypatch.setattr(outages_stage, "OUTAGE_LATENESS_US", settle)
     logs = str(samples / "kafka" / name)
     whole = everything(analyze([logs]))
     monkeypatch.setattr(stages, "OutageStage", Interrupted)
     assert everything(analyze([logs])) == whole
 
 
-@pytest.mark.parametrize("settle", [0, 5 * SECOND, outages_stage.ALLOWED_LATENESS_US], ids=["at once", "5 s", "as it is"])
+@pytest.mark.parametrize("settle", [0, 5 * SECOND, outages_stage.OUTAGE_LATENESS_US], ids=["at once", "5 s", "as it is"])
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
 def test_stories(path: Path, settle: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outages_stage, "ALLOWED_LATENESS_US", settle)
+    monkeypatch.setattr(outages_stage, "OUTAGE_LATENESS_US", settle)
     events = events_of(path.read_text(encoding="utf-8").partition("----\n")[0])
     nodes = {event.place.file: event.place.file.partition("/")[0] for event in events}
     facts = learn((event for event in events if event.name in CLUSTER_EVENTS), "test")

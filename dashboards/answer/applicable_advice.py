@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from conf.causes import RecommendedAction, Setting, unfit
 from dashboards.view import answer as data
-from dashboards.view.row_access import Row, column
+from dashboards.view.row_access import AnyRow, column
 
-Kind = tuple[str, str | None]
+ChangeKind = tuple[str, str | None]
 """Protocol and assignor of a group."""
 
 
-def versions_of(files: Iterable[Row]) -> dict[str, tuple[int, ...]]:
+def versions_of(files: Iterable[AnyRow]) -> dict[str, tuple[int, ...]]:
     """Version of each cluster's brokers: the one that most files tell."""
     versions: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for file in files:
@@ -30,7 +30,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def applicable_advice(
-    advice: Iterable[RecommendedAction], kinds: Collection[Kind], version: tuple[int, ...] | None
+    advice: Iterable[RecommendedAction], kinds: Collection[ChangeKind], version: tuple[int, ...] | None
 ) -> tuple[RecommendedAction, ...]:
     """Advice without the settings that no group of these kinds can have.
 
@@ -46,7 +46,7 @@ def applicable_advice(
     return tuple(advices)
 
 
-def is_applicable(setting: Setting, kinds: Collection[Kind], version: tuple[int, ...] | None) -> bool:
+def is_applicable(setting: Setting, kinds: Collection[ChangeKind], version: tuple[int, ...] | None) -> bool:
     """Whether a setting can be advised to a group of one of these kinds."""
     if version is not None and numbers(setting.since)[:2] > version[:2]:
         return False
@@ -55,7 +55,7 @@ def is_applicable(setting: Setting, kinds: Collection[Kind], version: tuple[int,
 
 
 def with_applicable_advice(
-    answer: data.Answer, versions: Mapping[str, tuple[int, ...]], kinds: Callable[[str], Collection[Kind]]
+    answer: data.Answer, versions: Mapping[str, tuple[int, ...]], kinds: Callable[[str], Collection[ChangeKind]]
 ) -> data.Answer:
     """The same answer with advice that fits each Kafka group.
 

@@ -20,22 +20,22 @@ from dashboards.answer.applicable_advice import applicable_advice, versions_of, 
 from dashboards.answer.queues import conditions, contested, queue_lanes
 from dashboards.answer.totals import RebalanceTally, Verdicts, first, heaviest
 from dashboards.view import answer as data
-from dashboards.view.row_access import Row, column, evidence, name_of
+from dashboards.view.row_access import AnyRow, column, evidence, name_of
 from dashboards.wording.story import savings
 from dashboards.wording.units import MICROSECONDS
 from models.downtime import PROTOCOLS_WITHOUT_STOP, is_cooperative
 
-Worst: TypeAlias = Callable[[Iterable[Row], int | None], tuple[Sequence[Row], Counter[str]]]
-Beyond: TypeAlias = Callable[[str, str, set[str]], Iterable[Row]]
+Worst: TypeAlias = Callable[[Iterable[AnyRow], int | None], tuple[Sequence[AnyRow], Counter[str]]]
+Beyond: TypeAlias = Callable[[str, str, set[str]], Iterable[AnyRow]]
 """Rows that a selection left out, by table, column and ids.
 
 An incident is judged as a whole, even if the selection cuts it.
 """
-Tallied: TypeAlias = Callable[[Iterable[Row], int | None, Mapping[str, Sequence[str]]], RebalanceTally]
+Tallied: TypeAlias = Callable[[Iterable[AnyRow], int | None, Mapping[str, Sequence[str]]], RebalanceTally]
 
 
 def build_answer(
-    analysis: Row,
+    analysis: AnyRow,
     *,
     kept_max: int | None = None,
     incidents_max: int | None = None,
@@ -92,12 +92,12 @@ def build_answer(
     return with_applicable_advice(made, versions, lambda incident: tally.verdicts[incident].kinds)
 
 
-def _nothing_beyond(_table: str, _column: str, _ids: set[str]) -> Iterable[Row]:
+def _nothing_beyond(_table: str, _column: str, _ids: set[str]) -> Iterable[AnyRow]:
     return ()
 
 
 def tally_of(
-    rows: Iterable[Row], kept_max: int | None, incidents: Mapping[str, Sequence[str]], ranked_by: str = "client"
+    rows: Iterable[AnyRow], kept_max: int | None, incidents: Mapping[str, Sequence[str]], ranked_by: str = "client"
 ) -> RebalanceTally:
     """Sum up rebalances.
 
@@ -109,11 +109,11 @@ def tally_of(
     return tally
 
 
-def worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], Counter[str]]:
+def worst_incidents(rows: Iterable[AnyRow], limit: int | None) -> tuple[list[AnyRow], Counter[str]]:
     """Return the worst incidents, worst first, and the number per severity."""
     counts: Counter[str] = Counter()
 
-    def seen() -> Iterable[Row]:
+    def seen() -> Iterable[AnyRow]:
         for row in rows:
             counts[column(row, "severity")] += 1
             yield row
@@ -122,7 +122,7 @@ def worst_incidents(rows: Iterable[Row], limit: int | None) -> tuple[list[Row], 
     return worst, counts
 
 
-def _goes_on(row: Row) -> bool:
+def _goes_on(row: AnyRow) -> bool:
     """Return True if members keep working while partitions move.
 
     This holds for the newer protocols and for cooperative assignors.
@@ -130,14 +130,14 @@ def _goes_on(row: Row) -> bool:
     return column(row, "protocol") in PROTOCOLS_WITHOUT_STOP or is_cooperative(column(row, "assignor"))
 
 
-def _advice(row: Row) -> tuple[RecommendedAction, ...]:
+def _advice(row: AnyRow) -> tuple[RecommendedAction, ...]:
     """Advice on a rebalance that its group can follow."""
     advice = cause_entry(column(row, "system"), column(row, "advice_id") or column(row, "root_cause") or column(row, "cause")).advice
     kinds = [(column(row, "protocol"), column(row, "assignor"))]
     return applicable_advice(advice, kinds, None) if column(row, "system") == "kafka" else advice
 
 
-def rebalance(row: Row) -> data.Rebalance:
+def rebalance(row: AnyRow) -> data.Rebalance:
     """Convert one row of `rebalances`."""
     system, cause_id, root = column(row, "system"), column(row, "cause"), column(row, "root_cause")
     entry = cause_entry(system, cause_id)
@@ -198,7 +198,7 @@ def rebalance(row: Row) -> data.Rebalance:
     )
 
 
-def who(person: Row) -> data.Person:
+def who(person: AnyRow) -> data.Person:
     """A member under its best known name.
 
     The name is the client id, else the instance id, else the member id.
@@ -215,24 +215,24 @@ def who(person: Row) -> data.Person:
     )
 
 
-def outages(rows: Iterable[Row]) -> list[data.Outage]:
+def outages(rows: Iterable[AnyRow]) -> list[data.Outage]:
     """Outages of partitions, by time."""
     return sorted(map(_outage, rows), key=lambda item: (first(item.offline_at), item.topic, item.partition))
 
 
-def lanes(transitions: Iterable[Row]) -> list[data.Lane]:
+def lanes(transitions: Iterable[AnyRow]) -> list[data.Lane]:
     """States of each group over time.
 
     Transitions without a time are left out.
     """
-    grouped: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    grouped: defaultdict[tuple[str, str], list[AnyRow]] = defaultdict(list)
     for row in transitions:
         if column(row, "changed_at") is not None:
             grouped[column(row, "cluster"), column(row, "group")].append(row)
     return [data.Lane(cluster, group, _stretches(rows)) for (cluster, group), rows in sorted(grouped.items())]
 
 
-def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
+def client_lanes(states: Iterable[AnyRow]) -> list[data.Lane]:
     """States of each client with a log of its own."""
     grouped: defaultdict[tuple[str, str, str], list[data.StateStretch]] = defaultdict(list)
     for row in states:
@@ -247,7 +247,7 @@ def client_lanes(states: Iterable[Row]) -> list[data.Lane]:
     ]
 
 
-def _stretches(transitions: Sequence[Row]) -> tuple[data.StateStretch, ...]:
+def _stretches(transitions: Sequence[AnyRow]) -> tuple[data.StateStretch, ...]:
     ordered = sorted(transitions, key=lambda row: column(row, "changed_at"))  # stable: rows with equal times keep their order
     ends = [column(row, "changed_at") for row in ordered[1:]] + [None]
     return tuple(
@@ -264,7 +264,7 @@ def _stretches(transitions: Sequence[Row]) -> tuple[data.StateStretch, ...]:
 
 
 def _incident(
-    number: int, row: Row, verdicts: Verdicts, outages: Mapping[str, data.Outage], conditions: Sequence[data.Condition]
+    number: int, row: AnyRow, verdicts: Verdicts, outages: Mapping[str, data.Outage], conditions: Sequence[data.Condition]
 ) -> data.Incident:
     broken = [outages[outage_id] for outage_id in column(row, "outage_ids") or () if outage_id in outages]
     system, root, leading = column(row, "system"), column(row, "root_cause"), verdicts.leading
@@ -320,7 +320,7 @@ def _incident(
     )
 
 
-def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> CauseText | None:
+def _standing_fault(row: AnyRow, conditions: Sequence[data.Condition]) -> CauseText | None:
     """RocketMQ: return the standing fault during an incident of the same group.
 
     It replaces the cause of the incident's rebalances, which is harmless in comparison.
@@ -335,7 +335,7 @@ def _standing_fault(row: Row, conditions: Sequence[data.Condition]) -> CauseText
     return None
 
 
-def _outage(row: Row) -> data.Outage:
+def _outage(row: AnyRow) -> data.Outage:
     offline, online = column(row, "offline_at"), column(row, "online_at")
     entry, end = outage_cause(column(row, "cause")), outage_ends().get(column(row, "ended_by"))
     return data.Outage(
@@ -357,7 +357,7 @@ def _outage(row: Row) -> data.Outage:
     )
 
 
-def _move(row: Row) -> data.Move:
+def _move(row: AnyRow) -> data.Move:
     return data.Move(
         column(row, "cluster"),
         column(row, "group"),
@@ -377,7 +377,7 @@ It is a day of the default of seven. A group that was empty for less may work on
 """
 
 
-def at_risk(rows: Iterable[Row], files: Sequence[data.LogFile]) -> list[data.AtRisk]:
+def at_risk(rows: Iterable[AnyRow], files: Sequence[data.LogFile]) -> list[data.AtRisk]:
     """Groups whose committed offsets are lost or will expire soon."""
     ends = {item.cluster: item.last_at or 0 for item in sorted(files, key=lambda item: item.last_at or 0)}
     risks = [item for item in map(_at_risk, rows) if item.is_lost or _is_deserted(item, ends.get(item.cluster, 0))]
@@ -389,7 +389,7 @@ def _is_deserted(item: data.AtRisk, logs_end: int) -> bool:
     return item.retention_seconds is not None and empty_seconds >= AT_RISK_SHARE * item.retention_seconds
 
 
-def _at_risk(row: Row) -> data.AtRisk:
+def _at_risk(row: AnyRow) -> data.AtRisk:
     return data.AtRisk(
         column(row, "cluster"),
         column(row, "group"),
@@ -400,12 +400,12 @@ def _at_risk(row: Row) -> data.AtRisk:
     )
 
 
-def _doubt(row: Row) -> data.Divergence:
+def _doubt(row: AnyRow) -> data.Divergence:
     expected, observed = column(row, "expected"), column(row, "observed")
     return data.Divergence(column(row, "cluster"), column(row, "group"), column(row, "at"), expected, observed, evidence(row))
 
 
-def _unknown(row: Row) -> data.UnknownLine:
+def _unknown(row: AnyRow) -> data.UnknownLine:
     return data.UnknownLine(
         column(row, "template"),
         column(row, "logger"),
@@ -418,13 +418,13 @@ def _unknown(row: Row) -> data.UnknownLine:
     )
 
 
-def _rejected(row: Row) -> data.RejectedRecord:
+def _rejected(row: AnyRow) -> data.RejectedRecord:
     return data.RejectedRecord(
         column(row, "file"), column(row, "line"), column(row, "byte_offset"), column(row, "reason"), column(row, "text")
     )
 
 
-def _log_file(row: Row) -> data.LogFile:
+def _log_file(row: AnyRow) -> data.LogFile:
     return data.LogFile(
         path=column(row, "path"),
         cluster=column(row, "cluster") or "",
@@ -446,7 +446,7 @@ def _log_file(row: Row) -> data.LogFile:
 
 
 def _totals(
-    tally: RebalanceTally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile], incident_rows: Sequence[Row]
+    tally: RebalanceTally, incidents: Counter[str], outages: int, files: Sequence[data.LogFile], incident_rows: Sequence[AnyRow]
 ) -> data.Totals:
     sums = tally.sums
     # Refused consumers and removed groups have incidents without rebalances; outages name groups that may have had none.
@@ -471,8 +471,8 @@ def _totals(
     )
 
 
-def _rows(analysis: Row, name: str) -> Iterable[Row]:
-    rows: Iterable[Row] | None = column(analysis, name)
+def _rows(analysis: AnyRow, name: str) -> Iterable[AnyRow]:
+    rows: Iterable[AnyRow] | None = column(analysis, name)
     return () if rows is None else rows
 
 
@@ -484,7 +484,7 @@ def _by_moment(item: data.Divergence) -> tuple[object, ...]:
     return (*first(item.at), item.cluster, item.group or "", item.observed)
 
 
-def _worst_first(row: Row) -> tuple[object, ...]:
+def _worst_first(row: AnyRow) -> tuple[object, ...]:
     severity = column(row, "severity")
-    rank = data.SEVERITIES.index(severity) if severity in data.SEVERITIES else len(data.SEVERITIES)
+    rank = data.SEVERITIES_WORST_FIRST.index(severity) if severity in data.SEVERITIES_WORST_FIRST else len(data.SEVERITIES_WORST_FIRST)
     return (rank, -column(row, "stopped_seconds"), *first(column(row, "started_at")), column(row, "incident_id"))

@@ -13,7 +13,7 @@ from conf.causes import cause as cause_entry
 from dashboards.answer.build import rebalance
 from dashboards.answer.totals import counted
 from dashboards.view.answer import Rebalance
-from dashboards.view.row_access import Row
+from dashboards.view.row_access import AnyRow
 from dashboards.wording.units import MICROSECONDS
 
 Pair = tuple[int, int]
@@ -110,7 +110,7 @@ class _Trouble:
     causes: Counter[str] = field(default_factory=Counter)
 
 
-def compare(rows: Iterable[Row], sides: tuple[Side, Side], side_of: Callable[[Rebalance], Iterable[int]]) -> AnalysisComparison:
+def compare(rows: Iterable[AnyRow], sides: tuple[Side, Side], side_of: Callable[[Rebalance], Iterable[int]]) -> AnalysisComparison:
     """Count the rebalances of both sides.
 
     `side_of` returns the sides (0, 1) that a rebalance belongs to.

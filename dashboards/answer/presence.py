@@ -9,7 +9,7 @@ from itertools import chain
 from dashboards.answer.totals import first
 from dashboards.view import answer as data
 from dashboards.view import charts as pictured
-from dashboards.view.row_access import Row, column, evidence, name_of
+from dashboards.view.row_access import AnyRow, column, evidence, name_of
 
 _ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
 """Roles of members in a rebalance, in order of display."""
@@ -18,13 +18,13 @@ _LEFT = frozenset({"left", "expired", "evicted", "fenced", "removed"})
 """Ends of members after which their group must rebalance."""
 
 
-def groups_left(members: Iterable[Row], rebalanced: Collection[str]) -> int:
+def groups_left(members: Iterable[AnyRow], rebalanced: Collection[str]) -> int:
     """Count groups that members left though no line shows a rebalance."""
     left = {column(row, "group") for row in members if column(row, "ended_how") in _LEFT}
     return len(left.difference(rebalanced))
 
 
-def parts(rows: Iterable[Row]) -> dict[str, list[pictured.MemberPart]]:
+def parts(rows: Iterable[AnyRow]) -> dict[str, list[pictured.MemberPart]]:
     """Members affected by each rebalance.
 
     The trigger comes first, the last member to rejoin comes last.
@@ -44,7 +44,7 @@ def _by_part(part: pictured.MemberPart) -> tuple[object, ...]:
     return (not part.is_first, rank, part.join_delay_seconds is None, part.join_delay_seconds or 0.0, part.name)
 
 
-def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane], changes: Iterable[Row]) -> list[pictured.HeadCount]:
+def head_counts(rebalances: Sequence[data.Rebalance], lanes: Sequence[data.Lane], changes: Iterable[AnyRow]) -> list[pictured.HeadCount]:
     """Member counts of each group over time.
 
     Kafka: taken from the lines before and after each rebalance. RocketMQ groups have no coordinator, so the count is
@@ -80,7 +80,7 @@ def _steps(points: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(point for point, last in zip(ordered, before, strict=False) if point[1] != last)
 
 
-def broker_outages(rows: Iterable[Row]) -> list[pictured.BrokerOutage]:
+def broker_outages(rows: Iterable[AnyRow]) -> list[pictured.BrokerOutage]:
     """Outages of brokers, by time."""
     outages = [
         pictured.BrokerOutage(

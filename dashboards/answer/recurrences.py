@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from conf.causes import causes
-from dashboards.view.answer import LIKELY, SEVERITIES, Incident
+from dashboards.view.answer import SEVERITIES_WORST_FIRST, SHOWN_AS_LIKELY, Incident
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording.durations import duration
 from dashboards.wording.units import counted, listed, share
@@ -76,7 +76,7 @@ def _sums(incidents: Sequence[Incident]) -> str:
 def _action(item: Incident, member: str) -> str:
     """The recurring action, as a clause."""
     entry = causes().get((item.system, item.trigger or ""))
-    if item.confidence is not None and item.confidence < LIKELY:
+    if item.confidence is not None and item.confidence < SHOWN_AS_LIKELY:
         return f"perhaps {(entry.title if entry is not None else item.cause_title).lower()} ({share(item.confidence)})"
     if item.root_cause is not None or entry is None or entry.title != item.cause_title:
         return item.cause_title.lower() + (f", {member} most of all" if member else "")
@@ -85,5 +85,5 @@ def _action(item: Incident, member: str) -> str:
 
 def _worst_first(item: Recurrence) -> tuple[object, ...]:
     severity = item.worst.severity
-    rank = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+    rank = SEVERITIES_WORST_FIRST.index(severity) if severity in SEVERITIES_WORST_FIRST else len(SEVERITIES_WORST_FIRST)
     return rank, -item.stopped_seconds, item.worst.number

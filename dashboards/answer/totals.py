@@ -159,7 +159,7 @@ class OffenderTotals:
         self.first_at, self.last_at = min(known, default=None), max(known, default=None)
 
 
-Offender: TypeAlias = tuple[str, str, str, str]
+OffenderKey: TypeAlias = tuple[str, str, str, str]
 """Cluster, system, group and name of a member."""
 
 HOSTLESS = "a host that no line names"
@@ -209,7 +209,7 @@ class RebalanceTally:
         self, kept_max: int | None = None, incidents: Mapping[str, Iterable[str]] | None = None, ranked_by: str = "client"
     ) -> None:
         self.sums = RebalanceTotals()
-        self.by_offender: defaultdict[Offender, OffenderTotals] = defaultdict(OffenderTotals)
+        self.by_offender: defaultdict[OffenderKey, OffenderTotals] = defaultdict(OffenderTotals)
         self.verdicts: defaultdict[str, Verdicts] = defaultdict(Verdicts)
         self._unsure: defaultdict[tuple[str, str, tuple[str, ...], str], list[Any]] = defaultdict(lambda: [0, 0.0, set(), DecidingFiles()])
         self._incidents_of: defaultdict[str, list[str]] = defaultdict(list)  # an outage's rebalances are also those of their groups
@@ -301,7 +301,7 @@ class RebalanceTally:
         return ranked(self.by_offender)
 
 
-def ranked(doers: Mapping[Offender, OffenderTotals]) -> list[data.Offender]:
+def ranked(doers: Mapping[OffenderKey, OffenderTotals]) -> list[data.Offender]:
     """Rank members by the downtime they caused, then by count."""
     ranking = [
         data.Offender(

@@ -12,7 +12,7 @@ from dashboards.figures.base import (
     BAR_HEIGHT,
     FAMILY_TITLES,
     Chart,
-    Key,
+    GroupKey,
     Labels,
     counted_left_out,
     figure,
@@ -92,7 +92,7 @@ def _longest_bars(ordered: Sequence[tuple[int, Rebalance]]) -> list[tuple[int, R
 
     The latter appear if the reader selects a group.
     """
-    seen: defaultdict[Key, int] = defaultdict(int)
+    seen: defaultdict[GroupKey, int] = defaultdict(int)
     kept: list[tuple[int, Rebalance]] = []
     for place, (row, item) in enumerate(ordered):
         seen[item.cluster, item.group] += 1

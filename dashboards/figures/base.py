@@ -47,7 +47,7 @@ BAR_HEIGHT = 26
 LABEL_LENGTH = 40
 CLUSTER_LENGTH = 20
 
-Key = tuple[str, str]
+GroupKey = tuple[str, str]
 """Cluster and group."""
 
 
@@ -65,7 +65,7 @@ class Chart:
     summary: str
     note: str
     figure: Mapping[str, Any]
-    lanes: tuple[tuple[str, Key | None], ...]
+    lanes: tuple[tuple[str, GroupKey | None], ...]
     lanes_max: int
     lane_height: int = LANE_HEIGHT
     room: int = 96
@@ -93,7 +93,7 @@ class Labels:
         return candidate
 
 
-def group_labels(weights: Mapping[Key, float], limit: int) -> Labels:
+def group_labels(weights: Mapping[GroupKey, float], limit: int) -> Labels:
     """Lanes of the heaviest groups, by name.
 
     The cluster is included if there are several.
@@ -105,7 +105,7 @@ def group_labels(weights: Mapping[Key, float], limit: int) -> Labels:
     return labels
 
 
-def heaviest(weights: Mapping[Key, float], limit: int) -> list[Key]:
+def heaviest(weights: Mapping[GroupKey, float], limit: int) -> list[GroupKey]:
     """Keys with the greatest weights, ties broken by key."""
     return sorted(weights, key=lambda key: (-weights[key], key))[:limit]
 
@@ -160,10 +160,10 @@ def counted_left_out(shown: int, of: int, noun: str) -> list[str]:
     return [f"{shown:,} of {of:,} {noun}"] if shown < of else []
 
 
-def lanes_of(labels: Labels, *fixed: Iterable[str]) -> tuple[tuple[str, Key | None], ...]:
+def lanes_of(labels: Labels, *fixed: Iterable[str]) -> tuple[tuple[str, GroupKey | None], ...]:
     """Lanes of groups, after the fixed lanes.
 
     Fixed lanes are shown whatever group is selected.
     """
-    always: list[tuple[str, Key | None]] = [(label, None) for labels_ in fixed for label in labels_]
+    always: list[tuple[str, GroupKey | None]] = [(label, None) for labels_ in fixed for label in labels_]
     return (*always, *((label, key) for key, label in labels.lanes.items()))

@@ -10,7 +10,7 @@ from dashboards.figures.timeline import LANES_HELD, last_moments
 from dashboards.view.answer import Answer, Lane
 from dashboards.wording.escaping import chart_label
 
-LANES_SHOWN = 40
+_LANES_SHOWN = 40
 STRETCHES_OF_A_LANE = 200
 
 WAITING = "REBALANCING"
@@ -38,11 +38,11 @@ def clients(answer: Answer) -> Chart | None:
         if state in by_state
     ]
     made = figure(traces, times=True, barmode="overlay")
-    shown = min(LANES_SHOWN, len(lanes))
+    shown = min(_LANES_SHOWN, len(lanes))
     note = "; ".join(counted_left_out(shown, len(ranked), "clients, those that waited longest"))
     rows = tuple((label, (lane.cluster, lane.group)) for lane, label in labels.lanes.items())
     summary = f"Lanes of {shown} clients in the states that their own logs show: out of the group, waiting for a rebalance, at work."
-    return Chart("clients-lanes", "Clients by their own logs", summary, note, made, rows, LANES_SHOWN, 22, 96)
+    return Chart("clients-lanes", "Clients by their own logs", summary, note, made, rows, _LANES_SHOWN, 22, 96)
 
 
 def _waited(lane: Lane, end: int) -> int:

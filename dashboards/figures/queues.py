@@ -14,10 +14,10 @@ from dashboards.view.charts import OwnershipSpan, QueueLane
 from dashboards.wording.escaping import chart_label
 from dashboards.wording.units import listed
 
-LANES_SHOWN = 64
-STRETCHES_MAX = 8_000
+_LANES_SHOWN = 64
+_STRETCHES_MAX = 8_000
 
-FAULTS = {
+_FAULTS = {
     "no_owner": {"color": NO_OWNER_COLOUR, "pattern": {"shape": "/", "size": 5}, "line": {"width": 0}},
     "two_owners": {"color": OUTAGE_COLOUR, "pattern": {"shape": "x", "size": 5}, "line": {"width": 0}},
 }
@@ -41,22 +41,22 @@ def queues(answer: Answer) -> Chart | None:
     faulty: defaultdict[str, list[Bar]] = defaultdict(list)
     for lane, span in _stretches(lanes):
         owner = span.owners[0] if span.owners else "?"
-        items = faulty[span.kind] if span.kind in FAULTS else owned[colours.setdefault(owner, len(colours)) % len(OWNER_COLOURS)]
+        items = faulty[span.kind] if span.kind in _FAULTS else owned[colours.setdefault(owner, len(colours)) % len(OWNER_COLOURS)]
         until = span.ended_at if span.ended_at is not None else max(ends[lane.cluster], span.started_at)
         items.append((labels.lanes[lane], span.started_at, until, _text(lane, span)))
     traces = [bars(_title(colours, place), OWNER_COLOURS[place], items, 0.62) for place, items in sorted(owned.items())]
-    traces += [_faults(kind, faulty[kind]) for kind in FAULTS if faulty[kind]]
+    traces += [_faults(kind, faulty[kind]) for kind in _FAULTS if faulty[kind]]
     made = figure(traces, times=True, barmode="overlay")
     contested = sum(lane.is_contested for lane in lanes)
     summary = f"Lanes of {len(lanes)} queues in the colours of the clients that held them; {contested} were at times held by none or two."
-    note = "; ".join(counted_left_out(min(LANES_SHOWN, len(lanes)), len(answer.queue_lanes), "queues, the contested first"))
+    note = "; ".join(counted_left_out(min(_LANES_SHOWN, len(lanes)), len(answer.queue_lanes), "queues, the contested first"))
     rows = tuple((label, (lane.cluster, lane.group)) for lane, label in labels.lanes.items())
-    return Chart("queue-lanes", "Who held which queue", summary, note, made, rows, LANES_SHOWN, 20, 110)
+    return Chart("queue-lanes", "Who held which queue", summary, note, made, rows, _LANES_SHOWN, 20, 110)
 
 
 def _stretches(lanes: Sequence[QueueLane]) -> Iterator[tuple[QueueLane, OwnershipSpan]]:
     """Stretches of all lanes, up to the limit of a drawing."""
-    left = STRETCHES_MAX
+    left = _STRETCHES_MAX
     for lane in lanes:
         for stretch in lane.stretches[:left]:
             yield lane, stretch
@@ -75,4 +75,4 @@ def _title(colours: dict[str, int], place: int) -> str:
 
 
 def _faults(kind: str, items: list[Bar]) -> dict[str, Any]:
-    return bars(kind.replace("_", " "), OUTAGE_COLOUR, items, 0.62, marker=FAULTS[kind])
+    return bars(kind.replace("_", " "), OUTAGE_COLOUR, items, 0.62, marker=_FAULTS[kind])

@@ -11,7 +11,7 @@ from dashboards.figures.base import (
     FAMILY_SYMBOLS,
     FAMILY_TITLES,
     Chart,
-    Key,
+    GroupKey,
     bars,
     figure,
     group_labels,
@@ -27,7 +27,7 @@ from dashboards.wording.units import MarkedClock, lasted, share
 
 LANES_SHOWN = 60
 LANES_HELD = 400
-STRETCHES_MAX = 12_000
+_STRETCHES_MAX = 12_000
 PIXELS = 1500
 """Horizontal resolution.
 
@@ -68,9 +68,9 @@ def timeline(answer: Answer, drawn_max: int) -> Chart | None:
     return Chart("timeline", "Groups over time", summary, "; ".join(left_out), made, lanes, LANES_SHOWN, room=130)
 
 
-def lane_weights(answer: Answer) -> dict[Key, float]:
+def lane_weights(answer: Answer) -> dict[GroupKey, float]:
     """Downtime of each group."""
-    weights: dict[Key, float] = {(lane.cluster, lane.group): 0.0 for lane in answer.lanes}
+    weights: dict[GroupKey, float] = {(lane.cluster, lane.group): 0.0 for lane in answer.lanes}
     for item in answer.rebalances:
         key = (item.cluster, item.group)
         weights[key] = weights.get(key, 0.0) + item.stopped_seconds
@@ -93,7 +93,7 @@ def longest_rebalances(items: Sequence[tuple[int, Rebalance]], limit: int) -> li
     """The longest rebalances of each group and overall, up to the limit."""
     known = [(row, item) for row, item in items if item.started_at is not None]
     longest = sorted(known, key=lambda pair: (-pair[1].stopped_seconds, pair[1].started_at or 0, pair[1].id))
-    seen: defaultdict[Key, int] = defaultdict(int)
+    seen: defaultdict[GroupKey, int] = defaultdict(int)
     first: list[tuple[int, Rebalance]] = []
     rest: list[tuple[int, Rebalance]] = []
     for pair in longest:
@@ -110,7 +110,7 @@ def _state_traces(lanes: Sequence[Lane], names: Mapping[Any, str], ends: Mapping
     """
     shown = [lane for lane in lanes if (lane.cluster, lane.group) in names and lane.stretches]
     start = min((lane.stretches[0].started_at for lane in shown), default=0)
-    too_many = sum(len(lane.stretches) for lane in shown) > STRETCHES_MAX
+    too_many = sum(len(lane.stretches) for lane in shown) > _STRETCHES_MAX
     least = (max(ends.values(), default=start) - start) // PIXELS if too_many else 0
     by_state: dict[str, list[tuple[str, int, int, str]]] = {}
     for lane in shown:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from dashboards.figures.base import CLUSTER_LENGTH, Chart, Key, Labels, bars, counted_left_out, figure, heaviest
+from dashboards.figures.base import CLUSTER_LENGTH, Chart, GroupKey, Labels, bars, counted_left_out, figure, heaviest
 from dashboards.figures.palette import ACTUAL_COLOUR, PREDICTED_COLOUR, STATE_COLOURS
 from dashboards.view.answer import Answer
 from dashboards.view.charts import WhatIf, WhatIfLane
 from dashboards.wording.escaping import chart_label, shortened
 from dashboards.wording.units import MarkedClock
 
-NAME = "whatif-lanes"
+_NAME = "whatif-lanes"
 GROUPS_SHOWN = 20
 NAME_LENGTH = 22
 """Characters of a group's name, so that the lane's other words have room."""
@@ -47,10 +47,10 @@ def what_if_lanes(answer: Answer) -> Chart | None:
     lanes = tuple((labels.lanes[key, which], key) for key in keys for which in (WAS, WOULD_BE))
     summary = f"Two lanes for each of {len(keys)} groups: its rebalances, and those under the configuration that is chosen."
     note = "; ".join(counted_left_out(len(keys), len(weights), "groups"))
-    return Chart(NAME, "As it was, and as it would have been", summary, note, made, lanes, len(lanes), room=130)
+    return Chart(_NAME, "As it was, and as it would have been", summary, note, made, lanes, len(lanes), room=130)
 
 
-def _labels(keys: Collection[Key]) -> Labels:
+def _labels(keys: Collection[GroupKey]) -> Labels:
     """Names of the lanes; the cluster is included if there are several."""
     labels = Labels()
     has_clusters = len({cluster for cluster, _ in keys}) > 1
@@ -61,9 +61,9 @@ def _labels(keys: Collection[Key]) -> Labels:
     return labels
 
 
-def _stable(results: Iterable[WhatIf], keys: Iterable[Key], labels: Labels) -> dict[str, Any]:
+def _stable(results: Iterable[WhatIf], keys: Iterable[GroupKey], labels: Labels) -> dict[str, Any]:
     """The time between a group's first rebalance and its last, in both lanes."""
-    times: dict[Key, list[int]] = {}
+    times: dict[GroupKey, list[int]] = {}
     for item in results:
         for group in item.groups:
             times.setdefault((group.cluster, group.group), []).extend(at for pair in (*group.was, *group.would_be) for at in pair)

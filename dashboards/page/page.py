@@ -27,7 +27,7 @@ from dashboards.page.tables import tables
 from dashboards.view.answer import Answer
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story, summary, units
-from dashboards.wording.durations import NOTHING, duration
+from dashboards.wording.durations import NO_VALUE, duration
 from dashboards.wording.escaping import common_folder, visible
 from dashboards.wording.facts import facts
 
@@ -144,7 +144,7 @@ def _environment(clock: units.Clock) -> Environment:
         loader=PackageLoader(_DASHBOARDS, "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        shown=lambda text: NOTHING if text is None or text == "" else visible(str(text)),
+        shown=lambda text: NO_VALUE if text is None or text == "" else visible(str(text)),
         stamp=clock.stamp,
         span=lambda item: clock.span(item.started_at, item.ended_at),
     )

@@ -17,7 +17,7 @@ from conf.causes import cause as cause_entry
 from dashboards.figures.base import FAMILY_TITLES, Chart
 from dashboards.figures.palette import FAMILY_COLOURS, STEP_COLOURS
 from dashboards.page.tables import Grid
-from dashboards.view.answer import SURE, Answer, Lane, Person, Rebalance
+from dashboards.view.answer import SHOWN_AS_SURE, Answer, Lane, Person, Rebalance
 from dashboards.view.charts import MemberPart
 from dashboards.view.evidence import Line
 from dashboards.wording import story, units
@@ -65,7 +65,7 @@ def index(answer: Answer, zone: str, charts: Sequence[Chart], tables: Mapping[st
             if item.rebalance_ids
         },
         "attention": [item.number for item in answer.incidents if item.severity != "info"],
-        "sure": SURE,
+        "sure": SHOWN_AS_SURE,
         "rows": _columns(answer.rebalances, pool),
         "charts": {chart.name: _chart(chart, pool) for chart in charts},
         "tables": {table.name: _table(table) for table in tables.values()},

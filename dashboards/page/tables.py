@@ -15,10 +15,10 @@ from dashboards.answer.history.blocker_ranking import blockers
 from dashboards.view.answer import Answer, Incident
 from dashboards.view.evidence import Line
 from dashboards.wording import units
-from dashboards.wording.durations import NOTHING, duration
+from dashboards.wording.durations import NO_VALUE, duration
 from dashboards.wording.escaping import common_folder, visible
 
-Kind = Literal["text", "log", "number", "stamp", "places"]
+CellKind = Literal["text", "log", "number", "stamp", "places"]
 """Type of a column.
 
 Fixed text, text from logs, number (text, value), time (microseconds), or positions `file:line`.
@@ -31,10 +31,10 @@ REJECTED_CHARACTERS = 300
 @dataclass(frozen=True, slots=True)
 class Heading:
     title: str
-    kind: Kind = "text"
+    kind: CellKind = "text"
 
 
-EVIDENCE = Heading("Evidence", "places")
+_EVIDENCE = Heading("Evidence", "places")
 AVOIDED = (Heading("Avoided", "number"), Heading("Perhaps", "number"), Heading("More", "number"))
 SAVED = (Heading("Stood still", "number"), Heading("Saved", "number"), Heading("Over members", "number"))
 
@@ -83,7 +83,7 @@ def tables(answer: Answer, further: Sequence[Incident]) -> dict[str, Grid]:
 
 
 def _shown(text: object) -> str:
-    return NOTHING if text is None or text == "" else visible(str(text))
+    return NO_VALUE if text is None or text == "" else visible(str(text))
 
 
 def _count(value: int) -> list[Any]:
@@ -135,7 +135,7 @@ def _offenders(answer: Answer) -> Grid:
             _count(item.caused),
             _count(item.blocked),
             _seconds(item.stopped_seconds),
-            ", ".join(f"{cause_entry(item.system, name).title.lower()} ×{count}" for name, count in item.causes) or NOTHING,  # noqa: RUF001
+            ", ".join(f"{cause_entry(item.system, name).title.lower()} ×{count}" for name, count in item.causes) or NO_VALUE,  # noqa: RUF001
             item.last_at,
         ]
         for item in answer.offenders
@@ -177,7 +177,7 @@ def _conditions(answer: Answer, base: str) -> Grid:
         Heading("Clients", "log"),
         Heading("Who differs", "log"),
         Heading("What to do"),
-        EVIDENCE,
+        _EVIDENCE,
     )
     rows = [
         [
@@ -186,8 +186,8 @@ def _conditions(answer: Answer, base: str) -> Grid:
             item.started_at,
             item.ended_at,
             _names(item.members),
-            visible(item.detail) or NOTHING,
-            " ".join(advice.do for advice in item.advice) or NOTHING,
+            visible(item.detail) or NO_VALUE,
+            " ".join(advice.do for advice in item.advice) or NO_VALUE,
             _places(item.evidence, base),
         ]
         for item in answer.conditions
@@ -231,7 +231,7 @@ def _outages(answer: Answer, base: str) -> Grid:
         Heading("Why", "log"),
         Heading("Ended by"),
         Heading("Groups", "log"),
-        EVIDENCE,
+        _EVIDENCE,
     )
     rows = [
         [
@@ -252,7 +252,7 @@ def _outages(answer: Answer, base: str) -> Grid:
 
 
 def _brokers(answer: Answer, base: str) -> Grid:
-    columns = (Heading("Down", "stamp"), Heading("Up", "stamp"), Heading("Broker", "log"), Heading("How"), EVIDENCE)
+    columns = (Heading("Down", "stamp"), Heading("Up", "stamp"), Heading("Broker", "log"), Heading("How"), _EVIDENCE)
     rows = [
         [item.down_at, item.up_at, visible(item.node), _shown(item.how.replace("_", " ")), _places(item.evidence, base)]
         for item in answer.broker_outages
@@ -267,7 +267,7 @@ def _moves(answer: Answer, base: str) -> Grid:
         Heading("From", "log"),
         Heading("To", "log"),
         Heading("Gap", "number"),
-        EVIDENCE,
+        _EVIDENCE,
     )
     rows = [
         [
@@ -336,7 +336,7 @@ def _what_ifs(answer: Answer) -> Grid:
             item.title,
             *(_count(int(item.total(name))) for name in ("avoided", "perhaps", "added")),
             *(_seconds(item.total(name)) for name in ("stopped_seconds", "saved_seconds", "saved_member_seconds")),
-            " ".join(item.assumes) or NOTHING,
+            " ".join(item.assumes) or NO_VALUE,
             f"groupscope whatif {item.options}",
         ]
         for item in answer.what_ifs
@@ -417,7 +417,7 @@ def _open_questions(answer: Answer) -> Grid:
 
 
 def _doubts(answer: Answer, base: str) -> Grid:
-    columns = (Heading("When", "stamp"), Heading("Group", "log"), Heading("Expected"), Heading("Observed", "log"), EVIDENCE)
+    columns = (Heading("When", "stamp"), Heading("Group", "log"), Heading("Expected"), Heading("Observed", "log"), _EVIDENCE)
     rows = [
         [item.at, _shown(item.group), _shown(item.expected), _shown(item.observed), _places(item.evidence, base)] for item in answer.doubts
     ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dashboards.view.charts import BrokerLoss, BrokerOutage, HeadCount, MemberPart, QueueLane, WhatIf
     from dashboards.view.settings import SettingAdvice
 
-SEVERITIES = ("critical", "warning", "info")
+SEVERITIES_WORST_FIRST = ("critical", "warning", "info")
 """Worst first."""
 
 NEWER_PROTOCOLS = PROTOCOLS_WITHOUT_STOP
@@ -28,10 +28,10 @@ NEWER_PROTOCOLS = PROTOCOLS_WITHOUT_STOP
 Their brokers do not log the end of a rebalance.
 """
 
-SURE = 0.9
+SHOWN_AS_SURE = 0.9
 """Minimum confidence of a cause called sure."""
 
-LIKELY = 0.6
+SHOWN_AS_LIKELY = 0.6
 """Minimum confidence of a cause that is no guess."""
 
 
@@ -107,8 +107,8 @@ class Rebalance:
 
     @property
     def is_sure(self) -> bool:
-        """True if the confidence reaches `SURE`."""
-        return self.confidence >= SURE
+        """True if the confidence reaches `SHOWN_AS_SURE`."""
+        return self.confidence >= SHOWN_AS_SURE
 
     @property
     def lasted_seconds(self) -> float:

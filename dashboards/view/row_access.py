@@ -7,15 +7,15 @@ from typing import Any, TypeAlias
 from dashboards.view.evidence import Line
 from models.downtime import NAMELESS
 
-Row: TypeAlias = Any
+AnyRow: TypeAlias = Any
 
 
-def column(row: Row, name: str, default: Any = None) -> Any:
+def column(row: AnyRow, name: str, default: Any = None) -> Any:
     """Return a column of a dataclass or of a table's row."""
     return row.get(name, default) if isinstance(row, dict) else getattr(row, name, default)
 
 
-def evidence(row: Row) -> tuple[Line, ...]:
+def evidence(row: AnyRow) -> tuple[Line, ...]:
     """Lines of evidence of a row."""
     return tuple(
         Line(
@@ -29,7 +29,7 @@ def evidence(row: Row) -> tuple[Line, ...]:
     )
 
 
-def name_of(row: Row) -> str:
+def name_of(row: AnyRow) -> str:
     """The best known name of a member.
 
     Client id, else instance id, else member id.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dashboards.view.answer import Person, Rebalance
 from dashboards.wording.escaping import visible
 
-GROUP, OFFENDER, BLOCKER, WORDS = range(4)
+MARKED_GROUP, MARKED_OFFENDER, MARKED_BLOCKER, MARKED_WORDS = range(4)
 """Kinds of highlights."""
 
 # Words for start, end and failure in lines of coordinators, clients and RocketMQ. They do not change between versions.
@@ -41,11 +41,11 @@ def marks(text: str, item: Rebalance) -> list[int]:
 
 
 def _marks_in(text: str, item: Rebalance) -> Iterator[tuple[int, int, int]]:
-    for kind, names in ((OFFENDER, _names(item.offenders)), (BLOCKER, _names(item.blockers)), (GROUP, (item.group,))):
+    for kind, names in ((MARKED_OFFENDER, _names(item.offenders)), (MARKED_BLOCKER, _names(item.blockers)), (MARKED_GROUP, (item.group,))):
         for name in map(visible, names):
             yield from ((start, len(name), kind) for start in _places(text, name))
     for pattern in (_HAPPENED, _GENERATION):
-        yield from ((match.start(), match.end() - match.start(), WORDS) for match in pattern.finditer(text))
+        yield from ((match.start(), match.end() - match.start(), MARKED_WORDS) for match in pattern.finditer(text))
 
 
 def _names(people: Iterable[Person]) -> dict[str, None]:

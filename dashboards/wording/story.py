@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from conf.causes import cause as cause_entry
-from dashboards.view.answer import LIKELY, NEWER_PROTOCOLS, SURE, Incident, Person, Rebalance
+from dashboards.view.answer import NEWER_PROTOCOLS, SHOWN_AS_LIKELY, SHOWN_AS_SURE, Incident, Person, Rebalance
 from dashboards.wording.durations import duration
 from dashboards.wording.units import Clock, counted, listed, share
 
@@ -88,7 +88,7 @@ def savings(numbers: Mapping[str, float], rebalances: int, confidence: float | N
         return ""
     seconds = numbers.get("static_saved_seconds", 0.0)
     saved = f", and {duration(seconds)} of standing still" if seconds >= SPARED_MIN_SECONDS else ""
-    doubt = f", if the trigger is the one named ({share(confidence)} sure)" if confidence is not None and confidence < SURE else ""
+    doubt = f", if the trigger is the one named ({share(confidence)} sure)" if confidence is not None and confidence < SHOWN_AS_SURE else ""
     sentence = f"would have avoided {avoided} of {counted(rebalances, 'rebalance')}{saved}{doubt}."
     return f"Static membership (group.instance.id, since 2.3.0) {sentence}"
 
@@ -116,7 +116,7 @@ def certainty(item: Rebalance) -> list[str]:
     if item.is_sure:
         sentences = [f"The cause is nearly certain ({sure})" + (f"; what else would fit: {listed(rivals)}." if rivals else ".")]
     else:
-        words = "The cause is likely" if item.confidence >= LIKELY else "The cause is one of several"
+        words = "The cause is likely" if item.confidence >= SHOWN_AS_LIKELY else "The cause is one of several"
         sentences = [f"{words} ({sure})" + (f"; it may also be {listed(rivals)}." if rivals else ".")]
     if item.settled_by:
         sentences.append(f"What would settle it: {item.settled_by}.")

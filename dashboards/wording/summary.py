@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dashboards.view.answer import LIKELY, Answer, Outage
+from dashboards.view.answer import SHOWN_AS_LIKELY, Answer, Outage
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording.durations import duration
 from dashboards.wording.units import Clock, counted
@@ -118,7 +118,7 @@ _SERVERS_ALONE = (
 def all_clear(answer: Answer) -> str:
     """The statement if no incident needs attention, with the doubt about it."""
     count = answer.totals.incidents
-    guesses = sum(item.confidence is not None and item.confidence < LIKELY for item in answer.incidents)
+    guesses = sum(item.confidence is not None and item.confidence < SHOWN_AS_LIKELY for item in answer.incidents)
     subject = "No rebalance" if answer.outages or faults(answer) else "Nothing"
     which = "which was" if count == 1 else "all of them"
     if guesses:

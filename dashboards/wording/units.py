@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from dashboards.wording.durations import NOTHING, duration
+from dashboards.wording.durations import NO_VALUE, duration
 
 MICROSECONDS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def share(value: float | None) -> str:
     """A confidence or a fraction in per cent; never rounded up to certainty."""
     if value is None:
-        return NOTHING
+        return NO_VALUE
     percent = round(value * 100)
     return f"{min(percent, 99) if value < 1 else percent} %"
 
@@ -33,19 +33,19 @@ def share(value: float | None) -> str:
 def size(count: int | None) -> str:
     """A number of bytes in the largest fitting unit."""
     if count is None:
-        return NOTHING
+        return NO_VALUE
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024 or unit == "GiB":
             return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
         value /= 1024
-    return NOTHING
+    return NO_VALUE
 
 
 def listed(names: list[str], limit: int = 3) -> str:
     """`a`, `a and b`, `a, b, c and 4 more`."""
     if not names:
-        return NOTHING
+        return NO_VALUE
     if len(names) == 1:
         return names[0]
     if len(names) <= limit:
@@ -85,7 +85,7 @@ class Clock:
     def stamp(self, when: int | None) -> str:
         """Date and time with milliseconds, for tables with the zone in the heading."""
         if when is None:
-            return NOTHING
+            return NO_VALUE
         moment = self.at(when)
         return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
 
@@ -100,7 +100,7 @@ class Clock:
 
     def time(self, when: int | None) -> str:
         """Time of day with milliseconds, for use beside a date."""
-        return self.stamp(when).partition(" ")[2] or NOTHING
+        return self.stamp(when).partition(" ")[2] or NO_VALUE
 
     def day(self, when: int) -> str:
         """Date of a time in the zone."""

@@ -82,7 +82,7 @@ LIKELY = real("incidents.likely")
 MIGRATION = "protocol_migration"
 """Kind of an episode, and what is behind it."""
 
-OVER_CAPACITY = "group_full"
+GROUP_FULL = "group_full"
 """Advice for a group that was loaded with too many members."""
 
 COORDINATOR_TROUBLE = {"coordinator_failover": "coordinator_move", "assignment_store_failed": "assignment_store"}
@@ -419,7 +419,7 @@ _TOLD_BY_CLIENTS = frozenset({"unknown", "cooperative_followup", "scheduled_reba
 def _frequent_cause(rows: Sequence[Rebalance]) -> FrequentCause:
     """The most frequent cause, with its mean confidence if that is low."""
     cause = _most_common([row.cause for row in rows]) or "unknown"
-    if any(row.advice_id == OVER_CAPACITY for row in rows):
+    if any(row.advice_id == GROUP_FULL for row in rows):
         return FrequentCause("over_capacity", None)
     return FrequentCause(cause, None if cause == "unknown" else _doubt([row for row in rows if row.cause == cause]))
 

@@ -12,7 +12,7 @@ from models.rows import Person, Rebalance
 from models.tolerances import whole
 from models.units import US_PER_SECOND
 
-NEAR_US = whole("incidents.line_placement.near_us")
+_NEAR_US = whole("incidents.line_placement.near_us")
 """Maximum distance of client lines from the rebalance they are about.
 
 Clocks differ, and heartbeats are in between.
@@ -147,7 +147,7 @@ def _row_of(event: Event, at: int, rows: Sequence[Rebalance]) -> tuple[Rebalance
     if made is not None:
         return made, RowReason.GENERATION
     if event.name in CAUSES or event.name in JOINS:
-        following = next((row for row in rows if 0 <= row.began - at <= NEAR_US and _is_behind(event, row)), None)
+        following = next((row for row in rows if 0 <= row.began - at <= _NEAR_US and _is_behind(event, row)), None)
         if following is not None:
             return following, RowReason.JUST_BEFORE
     near = [(away, -row.began, row) for row in rows if (away := _away(row, at)) is not None]
@@ -176,7 +176,7 @@ def _away(row: Rebalance, at: int) -> int | None:
     """
     over = _over(row)
     before, after = row.began - at, at - over if over is not None else 0
-    return max(before, after, 0) if before <= US_PER_SECOND and after <= NEAR_US else None
+    return max(before, after, 0) if before <= US_PER_SECOND and after <= _NEAR_US else None
 
 
 def _by_generation(event: Event, at: int, group_rows: Sequence[Rebalance]) -> Rebalance | None:
@@ -194,7 +194,7 @@ def _by_generation(event: Event, at: int, group_rows: Sequence[Rebalance]) -> Re
     if nearest is None or event.name not in {"HeartbeatCompleted", "OffsetCommitCompleted"}:
         return nearest
     over = _over(nearest)
-    inside = nearest.began - NEAR_US <= at and (over is None or at <= over + NEAR_US)
+    inside = nearest.began - _NEAR_US <= at and (over is None or at <= over + _NEAR_US)
     return nearest if inside else None
 
 

@@ -29,7 +29,7 @@ class RefusalKind:
     codes: frozenset[int]
 
 
-KINDS = (
+REFUSAL_KINDS = (
     RefusalKind(
         "group_full",
         ("max size", "maximum size", "maximum number of members", "groupmaxsizereached", "group_max_size_reached"),
@@ -70,7 +70,7 @@ KINDS = (
 )
 """The first one whose words or code match counts."""
 
-TROUBLES = {kind.kind: kind for kind in KINDS} | {
+TROUBLES = {kind.kind: kind for kind in REFUSAL_KINDS} | {
     trouble: RefusalKind(trouble, (), frozenset())
     for trouble in ("assignor_failed", "client_failed", "shutdown_requested", "not_authenticated")
 }
@@ -88,7 +88,7 @@ _OF_GROUPS = frozenset({"shutdown_requested"})
 _CRITICAL = frozenset({"shutdown_requested"})
 """Troubles after which nobody consumes."""
 
-FENCED = KINDS[-1]
+FENCED = REFUSAL_KINDS[-1]
 
 _FENCING = frozenset({"ClientFenced", "StaticMemberFenced", "ModernMemberRefused"})
 """Events that show nothing but a refusal."""
@@ -131,12 +131,12 @@ _ANSWERS = frozenset(
     }
 )
 
-FAILED = "client_failed"
+_FAILED = "client_failed"
 
 BEHIND_US = whole("incidents.refusals.behind_us")
 """Time in which a client that was refused says that it stops."""
 
-LINES_MAX = 4
+REFUSAL_LINES_MAX = 4
 """Lines kept of a spell: its first ones tell enough."""
 
 
@@ -145,16 +145,16 @@ def refusal_of(event: Event) -> RefusalKind | None:
     if event.name in _FENCING:
         return FENCED
     if event.name == DENIED:
-        return next(kind for kind in KINDS if kind.kind == "not_authorized")
+        return next(kind for kind in REFUSAL_KINDS if kind.kind == "not_authorized")
     if event.name == "TargetFailed":
         return TROUBLES["assignor_failed"]
     if event.name == "RebalanceStarted":
         return TROUBLES["shutdown_requested"] if event.fields.get("client_reason") == SHUTDOWN else None
     if event.name in _TOLD_IN or "trouble" in event.fields:
         text = str(event.fields.get(_TOLD_IN.get(event.name, "detail")) or "")
-        return next((kind for kind in KINDS if any(words in text.lower() for words in kind.words)), None) or _trouble(event, text)
+        return next((kind for kind in REFUSAL_KINDS if any(words in text.lower() for words in kind.words)), None) or _trouble(event, text)
     code = event.fields.get("error_code") if event.name in _ANSWERS else None
-    return next((kind for kind in KINDS if code in kind.codes), None) if isinstance(code, int) else None
+    return next((kind for kind in REFUSAL_KINDS if code in kind.codes), None) if isinstance(code, int) else None
 
 
 def is_of_assignor(why: str) -> bool:
@@ -199,7 +199,7 @@ class Spell:
 
     def add_line(self, event: Event) -> None:
         """Take a line about it that is no refusal of its own."""
-        if len(self.lines) < LINES_MAX:
+        if len(self.lines) < REFUSAL_LINES_MAX:
             self.lines.append(line_of(event))
 
 
@@ -223,7 +223,7 @@ class Refusals:
         principal = str(event.fields.get("principal") or "") or None if denied else None
         is_heard = str(event.fields.get("trouble") or "").endswith(HEARD)
         name = "" if kind.kind in _OF_GROUPS else principal or event.instance_id or actor or event.client_id or event.member_id or ""
-        if kind.kind == FAILED and (refusal := self._just_refused(name, at)) is not None:
+        if kind.kind == _FAILED and (refusal := self._just_refused(name, at)) is not None:
             refusal.add_line(event)
             return
         spell = self.spells.get((kind.kind, name)) or self._by_the_other_log(kind.kind, is_denied=denied)
@@ -238,7 +238,7 @@ class Refusals:
 
     def _just_refused(self, name: str, at: int) -> Spell | None:
         """The refusal for which a client stops now, if it told of one."""
-        others = (spell for (kind, other), spell in self.spells.items() if kind != FAILED and other == name)
+        others = (spell for (kind, other), spell in self.spells.items() if kind != _FAILED and other == name)
         return next((spell for spell in others if 0 <= at - spell.last_at <= BEHIND_US), None)
 
     def _by_the_other_log(self, kind: str, *, is_denied: bool) -> Spell | None:

@@ -14,14 +14,14 @@ from models.events import Event, int_field, text_field
 from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import ApartFacts, LastDeliveryFacts, RestorationFacts, SharePartitionFacts, TopologyFacts
-from models.incidents.refusals import LINES_MAX
+from models.incidents.refusals import REFUSAL_LINES_MAX
 from models.rows import KAFKA, Incident
 from models.tolerances import whole
 from models.units import US_PER_SECOND
 
 NOT_READY, POISON, TROUBLED = "topology_not_ready", "poison_record", "share_partition_troubled"
 UNAVAILABLE = "coordinator_unavailable"
-CRITICAL = frozenset({NOT_READY, "not_initialised"})
+_CRITICAL = frozenset({NOT_READY, "not_initialised"})
 """Conditions in which members get nothing, by kind or by what goes wrong."""
 
 NOT_READY_MIN_US = whole("incidents.standing_conditions.not_ready_min_us")
@@ -86,7 +86,7 @@ class StandingCondition:
     def add(self, event: Event, at: int) -> None:
         """Take one more line about it."""
         self.last_at = max(self.last_at, at)
-        if len(self.lines) < LINES_MAX:
+        if len(self.lines) < REFUSAL_LINES_MAX:
             self.lines.append(line_of(event))
 
 
@@ -310,7 +310,7 @@ def condition_incident(cluster: str, group: str, condition: StandingCondition) -
         system=KAFKA,
         incident_id=make_id("incident", make_id("condition", cluster, group, condition.kind, condition.ordinal)),
         kind=condition.kind,
-        severity="critical" if {condition.kind, condition.why} & CRITICAL else "warning",
+        severity="critical" if {condition.kind, condition.why} & _CRITICAL else "warning",
         groups=[group],
         started_at=condition.first_at,
         ended_at=condition.ended_at if condition.kind == NOT_READY else condition.last_at,

@@ -8,7 +8,7 @@ CONSUMER_TYPES = frozenset({None, "consumer"})
 None is unknown, and nearly always theirs. Connect's workers have another.
 """
 
-PROTOCOLS = frozenset({"classic", "consumer"})
+_PROTOCOLS = frozenset({"classic", "consumer"})
 """Protocols whose members' instance ids a user can set."""
 
 
@@ -19,4 +19,4 @@ def is_of_consumers(protocol_type: str | None) -> bool:
 
 def may_be_static(protocol_type: str | None, protocol: str | None) -> bool:
     """Whether members of a group can be given a group.instance.id."""
-    return is_of_consumers(protocol_type) and protocol in PROTOCOLS
+    return is_of_consumers(protocol_type) and protocol in _PROTOCOLS

@@ -16,7 +16,7 @@ from models.events import Event
 from models.evidence import evidence, line_of
 from models.ids import make_id
 from models.incidents.headline_facts import StaticReturnFacts, StaticTakeoverFacts
-from models.incidents.refusals import LINES_MAX
+from models.incidents.refusals import REFUSAL_LINES_MAX
 from models.rows import KAFKA, Incident, Person
 from models.tolerances import whole
 
@@ -88,7 +88,7 @@ class StaticRestarts:
         spell = self.spell
         spell.last_at = max(spell.last_at, at)
         spell.counts[name] = spell.counts.get(name, 0) + 1
-        if len(spell.lines) < LINES_MAX:
+        if len(spell.lines) < REFUSAL_LINES_MAX:
             spell.lines.append(line_of(event))
 
     def over_by(self, until: int, gap_us: int) -> tuple[int, ReturnSpell] | None:

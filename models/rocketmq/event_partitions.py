@@ -37,10 +37,10 @@ MASTERS = frozenset({"RocketMasterElected", "RocketElectionFailed", "RocketBroke
 POPPED = frozenset({"RocketPopRevived", "RocketPopStalled", "RocketLiteTold"})
 """Events of brokers about lite topics, and popped messages that nobody acknowledges."""
 
-CHANGED = frozenset({"RocketBrokerStopping", "RocketTopicAdministered", "RocketGroupAdministered", "RocketOffsetReset"})
+STOPS_AND_CHANGES = frozenset({"RocketBrokerStopping", "RocketTopicAdministered", "RocketGroupAdministered", "RocketOffsetReset"})
 """Events of brokers that stop, and of what administrators change."""
 
-SERVERS = LISTED | LOCKS | ROUTES | CHANGED | MASTERS | POPPED
+SERVERS = LISTED | LOCKS | ROUTES | STOPS_AND_CHANGES | MASTERS | POPPED
 """Events of servers that verdicts depend on.
 
 All client events count as signs of life.
@@ -68,7 +68,7 @@ BY_TOPIC = LOCKS | {
 They name a group and a topic; otherwise they belong to the rest.
 """
 
-Key = tuple[str, str]
+TopicKey = tuple[str, str]
 """A group and a topic."""
 
 
@@ -84,8 +84,8 @@ class Parts(Protocol):
         Includes the first by-topic event of each client's file and group. `files` restricts the result.
         """
 
-    def topics(self) -> Sequence[Key]:
+    def topics(self) -> Sequence[TopicKey]:
         """Groups and topics with events, sorted."""
 
-    def events_of(self, key: Key) -> Iterator[Event]:
+    def events_of(self, key: TopicKey) -> Iterator[Event]:
         """Events of one topic of a group."""

@@ -22,7 +22,7 @@ _TOPIC_CONFIG = re.compile(r"topicName=([^,\]]+), readQueueNums=(\d+), writeQueu
 _CONSUMER = re.compile(r"groupName=([^,\]]+), consumeType=\w+, messageModel=(\w+)")
 _SUBSCRIPTION = re.compile(r"SubscriptionData \[classFilterMode=\w+, topic=([^,\]]+), subString=(.*?), tagsSet=")
 _VERSION = re.compile(r"subVersion=(\d{1,14})(?!\d)")
-DIGITS_MAX = 18
+_DIGITS_MAX = 18
 READABLE = 4
 """Permission bit for reading (PermName.PERM_READ)."""
 
@@ -51,7 +51,7 @@ def assigned_in(share: object) -> list[QueueText] | None:
 
 def _count(digits: str) -> int:
     """A count of any length; digits beyond DIGITS_MAX are ignored."""
-    return int(digits[:DIGITS_MAX])
+    return int(digits[:_DIGITS_MAX])
 
 
 def route_in(text: str) -> dict[str, int]:

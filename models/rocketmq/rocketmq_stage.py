@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.events import Event, Witness
-from models.rocketmq.event_partitions import BY_TOPIC, CHANGED, LISTED, LOCKS, MASTERS, POPPED, ROUTES, Key, Parts
+from models.rocketmq.event_partitions import BY_TOPIC, LISTED, LOCKS, MASTERS, POPPED, ROUTES, STOPS_AND_CHANGES, Parts, TopicKey
 from models.rocketmq.object_text import BROADCASTING, replaced_filter, subscription_in, version_in
 from models.rocketmq.observations.allocation_runs import RESULTS, TopicLines
 from models.rocketmq.observations.client_groups import ASSIGNED, ClientGroups, is_assigned
@@ -42,7 +42,7 @@ Brokers' lines have whole seconds, and a notification takes a few hundred millis
 FIXED = "CONFIG"
 """Strategy that gives each client its own list."""
 
-VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
+_VERSIONED = frozenset({"RocketTopicSubscribed", "RocketSubscriptionChanged"})
 """Broker lines with a subscription's version."""
 
 FLOW = frozenset(
@@ -156,7 +156,7 @@ class RocketStage:
         self._registry = Registry()
         self._clients = ClientGroups()
         self._faults = ClientFaults()
-        self._assigned: dict[Key, list[tuple[int, Event]]] = defaultdict(list)
+        self._assigned: dict[TopicKey, list[tuple[int, Event]]] = defaultdict(list)
         self._shifts: dict[str, int] = {}
         self._logs = Logs({})
         self.routes = Routes()
@@ -275,7 +275,7 @@ class RocketStage:
                 _group(groups, name).trouble.feed(event, at)
             if event.name in ROUTES:
                 self.routes.take_event(event, at)
-            if event.name in ROUTES | CHANGED:
+            if event.name in ROUTES | STOPS_AND_CHANGES:
                 self.routes.lines.append((at, event))
             if event.name == "RocketBrokerStarted":
                 self.boots[event.place.log].append(at)
@@ -308,7 +308,7 @@ class RocketStage:
             if event.topic or replaced_filter(event) is not None:
                 group.subscribed.append((at, event))
             group.tables.setdefault(event.place.log, TopicTable()).changed(event, at, client_list.versions[-1])
-        if event.name in VERSIONED:
+        if event.name in _VERSIONED:
             _note_version(group, event)
 
 

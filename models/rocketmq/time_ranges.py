@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from models.units import FOREVER, US_PER_SECOND
 
-Span = tuple[int, int | None]
+TimeRange = tuple[int, int | None]
 
 
 class Spans:
@@ -16,7 +16,7 @@ class Spans:
     An end of None means open.
     """
 
-    def __init__(self, spans: Iterable[Span]) -> None:
+    def __init__(self, spans: Iterable[TimeRange]) -> None:
         self._lows: list[int] = []
         self._highs: list[int] = []
         for low, high in sorted((low, FOREVER if high is None else high) for low, high in spans):

@@ -10,7 +10,7 @@ from models.downtime import goes_on, stopped_seconds
 from models.rows import Rebalance
 from models.tolerances import whole
 from models.units import US_PER_MS
-from models.whatif.heartbeat_phases import LATE_MS, off_ms
+from models.whatif.heartbeat_phases import REJOIN_DELAY_MS, off_ms
 from models.whatif.rules import Configuration
 from models.whatif.runs.alignment import by_time, of_runs
 from models.whatif.runs.recurrences import SimulatedRebalance
@@ -149,7 +149,7 @@ class Comparison:
 
         A longer one is for a timeout.
         """
-        return waited_ms <= self.heartbeat_ms + LATE_MS
+        return waited_ms <= self.heartbeat_ms + REJOIN_DELAY_MS
 
     def _is_beat_missed(self, late_ms: int) -> bool:
         """Whether a wait differs from the first run's by whole heartbeat intervals.
@@ -157,7 +157,7 @@ class Comparison:
         Who just misses a heartbeat waits for the next. That chance is another one if heartbeats come at other times.
         """
         half_ms = self.heartbeat_ms // 2
-        return abs(late_ms) > half_ms and abs(off_ms(late_ms, self.heartbeat_ms)) <= LATE_MS
+        return abs(late_ms) > half_ms and abs(off_ms(late_ms, self.heartbeat_ms)) <= REJOIN_DELAY_MS
 
     def _add(self, logged: Mapping[int, int], kept: set[int]) -> None:
         """Charge additional rebalances to the last row before them."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from models.tolerances import whole
 from models.whatif.behaviour.members import FOREVER_MS, Behaviour, Life, MemberBehaviour, ProcessStretch
-from models.whatif.history import GroupBaseline, Reading
+from models.whatif.history import GroupBaseline, GroupReading
 
 VARIANTS = 9
 """Number of behaviours that are run, the logged one included."""
@@ -28,7 +28,7 @@ DRIFT_STEPS = 4
 """Number of such steps."""
 
 
-def readings(history: GroupBaseline) -> Iterator[Reading]:
+def readings(history: GroupBaseline) -> Iterator[GroupReading]:
     """The behaviour that was read, and another one that the logs allow for."""
     first = history.reading()
     yield first
@@ -36,7 +36,7 @@ def readings(history: GroupBaseline) -> Iterator[Reading]:
         yield history.reading(restarts=False)
 
 
-def variants(history: GroupBaseline) -> Iterator[Reading]:
+def variants(history: GroupBaseline) -> Iterator[GroupReading]:
     """The same behaviour with other delays, if single delays can matter."""
     if history.is_long:
         return

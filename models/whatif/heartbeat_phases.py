@@ -20,7 +20,7 @@ from models.whatif.runs.recurrences import SimulatedRebalance
 
 CHANCE_MAX = real("whatif.heartbeat_phases.chance_max")
 """Largest probability of such agreement by chance, the usual level of a test."""
-LATE_MS = whole("whatif.heartbeat_phases.late_ms")
+REJOIN_DELAY_MS = whole("whatif.heartbeat_phases.late_ms")
 """Usual delay of a heartbeat and rejoin (`behaviour.heartbeats`)."""
 
 
@@ -55,7 +55,7 @@ def _errors_ms(rows: Sequence[Rebalance], before: Sequence[SimulatedRebalance], 
     for index, other in by_time([row.began // US_PER_MS for row in rows], [recurrence.start_ms for recurrence in before]):
         row, run = rows[index], before[other]
         waited_ms = run.stopped_ms(ends_ms)
-        if not (run.was_empty or run.outcome == "empty" or goes_on(row)) and 0 < waited_ms <= heartbeat_ms + LATE_MS:
+        if not (run.was_empty or run.outcome == "empty" or goes_on(row)) and 0 < waited_ms <= heartbeat_ms + REJOIN_DELAY_MS:
             errors_ms.append(off_ms(round(stopped_seconds(row) * 1000) - waited_ms, heartbeat_ms))
     return errors_ms
 

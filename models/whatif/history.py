@@ -24,7 +24,7 @@ FEW_ROWS = 300
 FEW_WAITS = 5
 """Fewer observed waits say little about an interval."""
 
-Reading = tuple[Behaviour, RunSettings, list[SimulatedRebalance]]
+GroupReading = tuple[Behaviour, RunSettings, list[SimulatedRebalance]]
 """A behaviour, its present settings, and the rebalances of their run."""
 
 
@@ -84,7 +84,7 @@ class GroupBaseline:
     ends_ms: int
     version: str | None = None
     usual_session_ms: int | None = None
-    _readings: dict[bool, Reading] = field(default_factory=dict)
+    _readings: dict[bool, GroupReading] = field(default_factory=dict)
     _runs: Reruns = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class GroupBaseline:
         """Whether it has too many rebalances for single starts to matter."""
         return len(self.rows) > FEW_ROWS
 
-    def reading(self, *, restarts: bool = True) -> Reading:
+    def reading(self, *, restarts: bool = True) -> GroupReading:
         """Behaviour, present settings, and the rebalances of their run."""
         if restarts not in self._readings:
             reading = self._read(self.witnesses, restarts=restarts)
@@ -104,13 +104,13 @@ class GroupBaseline:
             self._readings[restarts] = reading
         return self._readings[restarts]
 
-    def _read(self, witnesses: SupportingRows, *, restarts: bool) -> Reading:
+    def _read(self, witnesses: SupportingRows, *, restarts: bool) -> GroupReading:
         behaviour = read(self.rows, witnesses, self.ends_ms, restarts=restarts)
         behaviour.usual_session_ms = self.usual_session_ms
         settings = as_it_was(behaviour, self.rows, self.version)
         return behaviour, settings, self._runs.rows(behaviour, settings)
 
-    def _at_another_interval(self, reading: Reading, *, restarts: bool) -> Reading:
+    def _at_another_interval(self, reading: GroupReading, *, restarts: bool) -> GroupReading:
         """The reading with the interval whose run explains the waits.
 
         The same if none does; the rarer an interval, the better it must.
@@ -124,11 +124,11 @@ class GroupBaseline:
                 return other
         return reading
 
-    def _is_on_time(self, reading: Reading, tried: int = 1) -> bool:
+    def _is_on_time(self, reading: GroupReading, tried: int = 1) -> bool:
         behaviour, _, before = reading
         return error_ms(self.rows, before, behaviour, self.ends_ms, tried) < behaviour.heartbeat_ms
 
-    def _polled(self, behaviour: Behaviour, settings: RunSettings, before: list[SimulatedRebalance]) -> Reading:
+    def _polled(self, behaviour: Behaviour, settings: RunSettings, before: list[SimulatedRebalance]) -> GroupReading:
         """The same with members that poll as seldom as their delays show."""
         is_on_time = self._is_on_time((behaviour, settings, before))
         later_ms = late_ms(self.rows, before, behaviour.heartbeat_ms, self.ends_ms) if is_on_time else 0

@@ -14,8 +14,8 @@ from models.tolerances import whole
 from models.whatif.behaviour.plans import planned
 from models.whatif.comparison import Comparison, RebalanceChange, RebalanceSpan, rule_of, span_of
 from models.whatif.doubt import readings, variants
-from models.whatif.history import GroupBaseline, Reading, Reruns
-from models.whatif.rules import RULES, Configuration, WhatIfRule
+from models.whatif.history import GroupBaseline, GroupReading, Reruns
+from models.whatif.rules import WHAT_IF_RULES, Configuration, WhatIfRule
 from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.settings import changed
 
@@ -81,9 +81,9 @@ class WhatIfResult:
         return round(sum(change.saved_member_seconds for change in self.changes), 6)
 
     def rules(self) -> list[WhatIfRule]:
-        """Rules that were applied, in the order of `RULES`."""
+        """Rules that were applied, in the order of `WHAT_IF_RULES`."""
         used = {change.rule for change in self.changes}
-        return [rule for rule in RULES if rule.id in used]
+        return [rule for rule in WHAT_IF_RULES if rule.id in used]
 
 
 def under(history: GroupBaseline, configuration: Configuration, *, is_varied: bool = True) -> WhatIfResult:
@@ -110,7 +110,7 @@ def under(history: GroupBaseline, configuration: Configuration, *, is_varied: bo
     return made
 
 
-def _answers(history: GroupBaseline, configuration: Configuration, behaviours: Iterable[Reading]) -> list[Comparison]:
+def _answers(history: GroupBaseline, configuration: Configuration, behaviours: Iterable[GroupReading]) -> list[Comparison]:
     """One answer for each behaviour that the logs allow for."""
     comparisons = []
     on_time = history.is_on_time()
@@ -122,7 +122,7 @@ def _answers(history: GroupBaseline, configuration: Configuration, behaviours: I
     return comparisons
 
 
-def _none(_: GroupBaseline) -> Iterable[Reading]:
+def _none(_: GroupBaseline) -> Iterable[GroupReading]:
     return ()
 
 

@@ -60,7 +60,7 @@ class WhatIfRule:
     assumes: str
 
 
-RULES = (
+WHAT_IF_RULES = (
     WhatIfRule(
         "static_return",
         "A static member sends no LeaveGroup, and gets its assignment back if it returns within its session timeout; nobody rebalances.",

@@ -17,7 +17,7 @@ NO: Final = object()
 """Result of `parse` for text that does not fit the type."""
 
 INT32, INT64 = range(-(2**31), 2**31), range(-(2**63), 2**63)
-COUNTS = range(2**31)
+_UINT31 = range(2**31)
 MILLIS = range(253_402_300_800_000)
 """Epoch milliseconds to the end of 9999, the range of host clocks."""
 SPANS_MS = range(-(10**12), 10**12)
@@ -354,7 +354,7 @@ TYPES: dict[str, SlotType] = {
     "leader": SlotType(r"[^ ]+(?: \(me\))?", _parse_leader, str),
     "int": SlotType(r"-?\d{1,18}", parse_int, str, quick=int),
     "int32": SlotType(f"-?{_UP_TO_INT32}", parse_int32, str, quick=int),
-    "count": SlotType(_UP_TO_INT32, partial(_within, COUNTS), str, quick=int),
+    "count": SlotType(_UP_TO_INT32, partial(_within, _UINT31), str, quick=int),
     "millis": SlotType(r"\d{1,14}", partial(_within, MILLIS), str, quick=int),
     "span_ms": SlotType(r"-?\d{1,12}", partial(_within, SPANS_MS), str, quick=int),
     "digits": SlotType(r"-?\d{1,10}", lambda text: NO if parse_int(text) is NO else text, str, quick=str),

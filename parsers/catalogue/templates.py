@@ -37,7 +37,7 @@ _NEVER_EMPTY = frozenset({"text", "word"})
 _SLOT = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
-Plan = tuple[tuple[int, str, Any, bool], ...]
+ConversionPlan = tuple[tuple[int, str, Any, bool], ...]
 """Conversion of reported slots.
 
 For each its index, name (empty if it gives several fields), parser, and True for a column.
@@ -91,7 +91,7 @@ class Template:
     """
     spaced: int = -1
     is_regular: bool = True
-    plan: Plan = ()
+    plan: ConversionPlan = ()
     _needs: frozenset[str] | None = field(default=None, repr=False)
 
     # -- reading -------------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ def _quick_parser(slot_type: SlotType) -> Any:
     return None if parse is str else parse
 
 
-def fill(plan: Plan, pieces: Sequence[str], columns: dict[str, Any], fields: dict[str, Any]) -> bool:
+def fill(plan: ConversionPlan, pieces: Sequence[str], columns: dict[str, Any], fields: dict[str, Any]) -> bool:
     """Parse slots into columns and fields.
 
     Returns False if a value does not fit its type.

@@ -14,7 +14,7 @@ from parsers.catalogue.catalogue import Catalogue, Pattern, version_key
 from parsers.catalogue.entries import Message
 from parsers.catalogue.templates import TooManyReadings
 
-Range = tuple[str, str]
+VersionRange = tuple[str, str]
 
 _BEGINS = re.compile(r"[\s\]:|>\"'-](?=[^\s])")
 """What may stand before a message in a layout that is not known."""
@@ -62,7 +62,7 @@ class WordingVersions:
         """Return the newest version in which a wording was seen."""
         return self._newest[product]
 
-    def seen_in(self, message_id: str, text: str) -> Range | None:
+    def seen_in(self, message_id: str, text: str) -> VersionRange | None:
         """Return the first and last version of a line's wording.
 
         None if the line has no wording of the entry.

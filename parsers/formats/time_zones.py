@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 QUARTER_US = 900 * 1_000_000
 _EPOCH = datetime(1970, 1, 1)  # without a zone on purpose, for local time
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 
 
 class UnknownZoneError(ValueError):
@@ -86,7 +86,7 @@ class ZoneConverter:
         offset, odd = self.quarter(local_us // QUARTER_US)
         return local_us - offset, odd
 
-    def utc_many(self, local_us: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    def utc_many(self, local_us: _Ints) -> tuple[_Ints, npt.NDArray[np.bool_]]:
         """Convert many times.
 
         Of an ambiguous time the first occurrence is used.

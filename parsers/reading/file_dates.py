@@ -21,7 +21,7 @@ from parsers.sources.files import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLY_US = DAY_US // 24
 """Maximum time from an undated file's start to the first dated line: assumed."""
 SPREAD_US = DAY_US - DAY_US // 6
@@ -73,30 +73,30 @@ def with_dates(discovery: Discovery, times_of: Callable[[SourceFile], Times | No
 def _of_day(at: int | None) -> str:
     if at is None:
         return "times without a date, and nothing tells the day: they are shown as of 1970"
-    return f"times without a date, taken as of {EPOCH + timedelta(microseconds=at):%Y-%m-%d}, when the other lines begin"
+    return f"times without a date, taken as of {_EPOCH + timedelta(microseconds=at):%Y-%m-%d}, when the other lines begin"
 
 
 def _of_year(at: int | None) -> str:
     if at is None:
         return f"times without a year, and nothing tells it: they are shown as of {LEAP_YEAR}"
-    return f"times without a year, taken as of {EPOCH + timedelta(microseconds=at):%Y}, by the other lines"
+    return f"times without a year, taken as of {_EPOCH + timedelta(microseconds=at):%Y}, by the other lines"
 
 
 def is_undated(at: int) -> bool:
     """Return True for a time in the early seventies, before these products."""
-    return 0 <= at < (LEAP_YEAR + 2 - EPOCH.year) * YEAR_US
+    return 0 <= at < (LEAP_YEAR + 2 - _EPOCH.year) * YEAR_US
 
 
 def _has_month(at: int) -> bool:
     """Return True if an undated time lacks only the year."""
-    return at >= (LEAP_YEAR - EPOCH.year) * YEAR_US - DAY_US * 2
+    return at >= (LEAP_YEAR - _EPOCH.year) * YEAR_US - DAY_US * 2
 
 
 def _years_to(at: int, begins: Sequence[int]) -> int | None:
     """Years from LEAP_YEAR to a yearless file, None if unknown."""
     if not begins or max(begins) - min(begins) > YEAR_US // 2:
         return None
-    year = (EPOCH + timedelta(microseconds=min(begins))).year - LEAP_YEAR
+    year = (_EPOCH + timedelta(microseconds=min(begins))).year - LEAP_YEAR
     return min((year - 1, year, year + 1), key=lambda years: abs(in_later_year(at, years) - min(begins)))
 
 

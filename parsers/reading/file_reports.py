@@ -15,7 +15,7 @@ from parsers.records.context import Counts
 from parsers.sources.compression import is_damage
 from parsers.sources.files import SkippedFile
 
-Row = dict[str, Any]
+ReportRow = dict[str, Any]
 _WITNESS_KINDS = {"coordinator": "server", "broker": "server", "request": "request", "controller": "controller", "client": "client"}
 _BYTES = ("bytes_parsed", "bytes_ignored", "bytes_rejected")
 _SUMMED = ("bytes_read", *_BYTES, "lines", "records", "recognised", "unknown", "rejected")
@@ -90,7 +90,7 @@ def skipped_report(skip: SkippedFile) -> FileReport:
     return FileReport(skip.name, None, skip.size_bytes, kind="not_a_log", time_zone=None, status=status, reason=skip.reason)
 
 
-def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
+def report_row(report: FileReport, begin: int = 0, line: int = 1) -> ReportRow:
     """A row of `FILE_REPORT_SCHEMA`.
 
     The reported part begins at `begin`, in `line`.
@@ -131,7 +131,7 @@ def report_row(report: FileReport, begin: int = 0, line: int = 1) -> Row:
     }
 
 
-def merge_reports(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+def merge_reports(rows: Iterable[Mapping[str, Any]]) -> list[ReportRow]:
     """Merge rows of parts to one row per file, without columns of parts."""
     parts: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -139,7 +139,7 @@ def merge_reports(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     return [whole_report(join_parts(parts[path])) for path in sorted(parts)]
 
 
-def whole_report(row: Mapping[str, Any]) -> Row:
+def whole_report(row: Mapping[str, Any]) -> ReportRow:
     """Remove the columns of parts.
 
     A file with recognised records extends to its last record of any kind.
@@ -151,7 +151,7 @@ def whole_report(row: Mapping[str, Any]) -> Row:
     return whole
 
 
-def join_parts(rows: Iterable[Mapping[str, Any]]) -> Row:
+def join_parts(rows: Iterable[Mapping[str, Any]]) -> ReportRow:
     """Join consecutive parts of a file.
 
     Name and size are those of the last part.

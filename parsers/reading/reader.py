@@ -47,7 +47,7 @@ CHUNK_BYTES = FOLD_BLOCK_BYTES
 _LOOKAHEAD_BYTES = 1 << 16
 _BEGINNING_BYTES, _BEGINNINGS = 1 << 18, 4
 """Bytes read of a file to find its first time."""
-CHANGED = "it changed while it was read"
+CHANGED_WHILE_READ = "it changed while it was read"
 """Reason of a report on a file that changed while being read.
 
 Its records are of no use.
@@ -256,7 +256,7 @@ class FileReader:
             return
         try:
             if not self._source.is_as_found(stream) or not stream.skip(self._context.byte_offset):
-                self._stopped("truncated", CHANGED)
+                self._stopped("truncated", CHANGED_WHILE_READ)
                 return
             yield from self._chunks(stream)
             yield from self._damaged(stream)
@@ -264,11 +264,11 @@ class FileReader:
             report.bytes_read = (stream.position if stop is None else min(stop, stream.position)) - (start or 0)
             report.checkpoints = passing.checkpoints() if passing is not None else {}
             if passing is not None and passing.is_identified and passing.identity != self._source.file_id:
-                self._stopped("truncated", CHANGED)
+                self._stopped("truncated", CHANGED_WHILE_READ)
             elif stream.problem:
                 self._stopped("truncated", f"{stream.problem} after byte {stream.position}")
             elif self._has_changed(stream):
-                self._stopped("truncated", CHANGED)
+                self._stopped("truncated", CHANGED_WHILE_READ)
         except OSError as problem:
             self._stopped("rejected", f"{UNREADABLE}: {problem.strerror or problem}")
         except Exception as problem:  # the content of one file must not stop the reading of others

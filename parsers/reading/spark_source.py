@@ -11,11 +11,11 @@ same paths on each of them. Options, all as text:
     partitions    minimum number of partitions if there is enough to read (default: processors of the driver)
     partition_bytes   maximum size of a partition if files can be split (default 128 MiB)
     starts        JSON of name -> [offset, line]: starts of files in `sources`
-    lines         JSON of name -> line counts between the edges of its ranges (`splits.Lines`); else counted while planning
+    lines         JSON of name -> line counts between the edges of its ranges (`splits.LineEndsByFile`); else counted while planning
     block_bytes   report separately on the bytes after the last multiple of this, so that a later run can start there
     stores_secret     JSON of the settings for `filesystems.configure`; Spark hides options with such names
     max_record_bytes
-    redact        JSON list of kinds of names to replace (`parsers.redaction.pseudonyms.KINDS`)
+    redact        JSON list of kinds of names to replace (`parsers.redaction.pseudonyms.REDACTED_KINDS`)
     redact_secret the key of the pseudonyms, in hexadecimal; Spark hides options with such names
 
 Without `kind` a row has the name of its kind and a struct in the column of that name, so that one pass over the files

@@ -15,8 +15,8 @@ from parsers.reading.resume import Start, ends_of_lines, is_resumable
 from parsers.records.run_folding import FOLD_BLOCK_BYTES
 from parsers.sources.files import SourceFile
 
-Source = tuple[SourceFile, Start | None]
-Lines = Mapping[str, Sequence[int] | None]
+StartedSource = tuple[SourceFile, Start | None]
+LineEndsByFile = Mapping[str, Sequence[int] | None]
 """Numbers of line ends between the edges of a file's ranges, by name.
 
 None for a file that cannot be split.
@@ -46,7 +46,7 @@ class Range:
         return (self.source.size_bytes if self.stop is None else self.stop) - self.start
 
 
-def share_out(sources: Sequence[Source], shares: int, share_bytes: int, lines: Lines | None = None) -> list[list[Range]]:
+def share_out(sources: Sequence[StartedSource], shares: int, share_bytes: int, lines: LineEndsByFile | None = None) -> list[list[Range]]:
     """Distribute ranges of all files among at least `shares` tasks, if possible.
 
     Each has at most `share_bytes`, as far as files can be split. `lines` holds line counts for `edges`, by name, if
@@ -65,7 +65,7 @@ def share_out(sources: Sequence[Source], shares: int, share_bytes: int, lines: L
     return [part for part in parts if part]
 
 
-def _lots(sources: Sequence[Source], share_bytes: int, lines: Lines) -> list[list[Range]]:
+def _lots(sources: Sequence[StartedSource], share_bytes: int, lines: LineEndsByFile) -> list[list[Range]]:
     """Ranges grouped for efficient reading.
 
     Files of a compressed tar or of nested archives stay together and in order.

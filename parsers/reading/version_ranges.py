@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from parsers.catalogue.catalogue import Catalogue, catalogue, version_key
-from parsers.catalogue.wording_versions import Range, wording_versions
+from parsers.catalogue.wording_versions import VersionRange, wording_versions
 from parsers.formats.layouts import AnyLayout
 
-SAMPLES_MAX = 6
+_SAMPLES_MAX = 6
 """Records of one message that are looked at.
 
 Its wordings differ, and the first one may not be the telling one.
@@ -50,7 +50,7 @@ class VersionRanges:
         self._layout = layout
         self._known = wording_versions(known or catalogue())
         self._looked_at: Counter[str] = Counter()
-        self._ranges: dict[str, set[Range]] = {}
+        self._ranges: dict[str, set[VersionRange]] = {}
         self._lines: Counter[str] = Counter()
 
     def note(self, events: pa.RecordBatch) -> None:
@@ -61,7 +61,7 @@ class VersionRanges:
             product = self._known.product_of(message)
             if product is not None:
                 self._lines[product] += count
-        open_ones = {message for message in counts if self._looked_at[message] < SAMPLES_MAX}
+        open_ones = {message for message in counts if self._looked_at[message] < _SAMPLES_MAX}
         for row in self._rows(messages, open_ones):
             self._take(messages[row], events.column("text")[row].as_py())
 
@@ -69,7 +69,7 @@ class VersionRanges:
         for row, message in enumerate(messages):
             if message in open_ones and message is not None:
                 self._looked_at[message] += 1
-                if self._looked_at[message] >= SAMPLES_MAX:
+                if self._looked_at[message] >= _SAMPLES_MAX:
                     open_ones.discard(message)
                 yield row
             if not open_ones:
@@ -101,14 +101,14 @@ class VersionRanges:
         }
 
 
-def _written(ranges: Iterable[Range], newest: str) -> str:
+def _written(ranges: Iterable[VersionRange], newest: str) -> str:
     """Write the narrowest of some ranges, the oldest first."""
     return _NARROWEST_SEPARATOR.join(in_words(version_range, newest) for version_range in narrowest(ranges))
 
 
-def narrowest(ranges: Iterable[Range]) -> list[Range]:
+def narrowest(ranges: Iterable[VersionRange]) -> list[VersionRange]:
     """Return the ranges that contain no other one, the oldest first."""
-    kept: list[Range] = []
+    kept: list[VersionRange] = []
     widest_first = sorted(ranges, key=lambda version_range: _last(version_range[1]), reverse=True)
     for low, high in sorted(widest_first, key=lambda version_range: version_key(version_range[0])):
         while kept and _last(high) <= _last(kept[-1][1]):
@@ -117,7 +117,7 @@ def narrowest(ranges: Iterable[Range]) -> list[Range]:
     return kept
 
 
-def intersection(version_range: Range, other: Range) -> Range | None:
+def intersection(version_range: VersionRange, other: VersionRange) -> VersionRange | None:
     """Intersect two ranges, None if they share nothing."""
     low, high = max(version_range[0], other[0], key=version_key), min(version_range[1], other[1], key=_last)
     return (low, high) if version_key(low) <= _last(high) else None
@@ -128,7 +128,7 @@ def _last(version: str) -> tuple[int, ...]:
     return (*version_key(version), _ANY)
 
 
-def in_words(version_range: Range, newest: str) -> str:
+def in_words(version_range: VersionRange, newest: str) -> str:
     """Write a range, such as `3.8 to 4.1` or `4.2 or later`."""
     low, high = version_range
     if version_key(high) >= version_key(newest):
@@ -138,18 +138,18 @@ def in_words(version_range: Range, newest: str) -> str:
 
 def of_parts(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Return the narrowest ranges of a file's parts."""
-    merged: dict[str, list[Range]] = {}
+    merged: dict[str, list[VersionRange]] = {}
     for part in parts:
         for product, words in part.items():
             merged.setdefault(product, []).extend(_ranges_in(words))
     return {product: _written(ranges, _OPEN) for product, ranges in merged.items()}
 
 
-def _ranges_in(words: str) -> list[Range]:
+def _ranges_in(words: str) -> list[VersionRange]:
     return [_range_of(name) for name in words.split(_NARROWEST_SEPARATOR)]
 
 
-def _range_of(words: str) -> Range:
+def _range_of(words: str) -> VersionRange:
     low, _, high = words.removesuffix(_OR_LATER).partition(" to ")
     return low, _OPEN if words.endswith(_OR_LATER) else high or low
 
@@ -165,9 +165,9 @@ def range_of_file(kind: str, ranges: Mapping[str, str]) -> str | None:
     return _UPGRADE_SEPARATOR.join(in_words(version_range, _OPEN) for version_range in _in_common(_ranges_in(of_writer[0])))
 
 
-def _in_common(ranges: Sequence[Range]) -> list[Range]:
+def _in_common(ranges: Sequence[VersionRange]) -> list[VersionRange]:
     """Intersect neighbouring ranges as long as they share a version."""
-    shared: list[Range] = []
+    shared: list[VersionRange] = []
     for version_range in ranges:
         both = intersection(shared[-1], version_range) if shared else None
         if both is None:

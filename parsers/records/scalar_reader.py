@@ -50,7 +50,7 @@ MAX_SEEN = 1 << 16
 BAD_TIME = "bad timestamp"
 TORN = "torn line"
 CUT = "cut line"
-LARGE_NUMBER = "number too large"
+_LARGE_NUMBER = "number too large"
 UNREAD_REQUEST = "request not understood"
 
 
@@ -387,7 +387,7 @@ class RecordReader:
         elif self.catalogue.unread_request(header.message):
             self.reject(place, UNREAD_REQUEST, text)
         elif self.catalogue.refuses_number(header.logger, header.message):
-            self.reject(place, LARGE_NUMBER, text)
+            self.reject(place, _LARGE_NUMBER, text)
         elif not self.counts.recognised and openings_of(self.catalogue).has_rare_words(header.message):
             self.counts.hint(place.line)
 

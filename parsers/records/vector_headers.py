@@ -24,7 +24,7 @@ from parsers.formats.timestamps import CALENDAR_US, civil_us
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Catalogue
 
-Words = npt.NDArray[np.uint64]
+MachineWords = npt.NDArray[np.uint64]
 # Columns of `yyyy-MM-dd HH:mm:ss,SSS]`: separators, and starts of pairs of digits.
 _BETWEEN = [4, 7, 10, 13, 16, 19, 23]
 _PAIRS = (0, 2, 5, 8, 11, 14, 17, 20)
@@ -33,7 +33,7 @@ _STAMP_BYTES = 26
 _MAX_TAIL_BYTES = 120
 _MAX_LOGGERS = 4096
 _LONG_ENOUGH = 24
-REQUESTS = ("Completed request:", "Processor ")
+REQUEST_BEGINNINGS = ("Completed request:", "Processor ")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -107,7 +107,7 @@ class LoggerSuffixes:
             self.known.append(Tail(logger, text))
         return code
 
-    def agree(self, words: Words, codes: Ints, ends: Ints) -> Flags:
+    def agree(self, words: MachineWords, codes: Ints, ends: Ints) -> Flags:
         """Flag lines that end with the complete text of their code."""
         flags: Flags = codes > 0
         for code in np.unique(codes).tolist():
@@ -141,12 +141,12 @@ class MessagePrefixes:
         texts += [pattern.template.literals[0] for pattern in catalogue.patterns if not pattern.prefix]
         texts = [text for text in texts if len(text) > 1]  # half of a broker's messages begin with a bracket
         # A blank: the level was padded, and the message begins later.
-        self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUESTS, " ")})
+        self._texts = tuple({text.encode()[:16] for text in (*texts, *REQUEST_BEGINNINGS, " ")})
         # Open table by 16 bits of a key; colliding keys are compared each time.
         self._keys = np.zeros(1 << 16, dtype=np.uint64)
         self._known = np.zeros(1 << 16, dtype=bool)
 
-    def flags(self, first: Words, second: Words) -> Flags:
+    def flags(self, first: MachineWords, second: MachineWords) -> Flags:
         """Flag messages with a beginning in the catalogue.
 
         Arguments are their first and second eight bytes.
@@ -202,7 +202,7 @@ class HeaderColumns:
         return [name for name, _, _ in _LEVEL_WORDS]
 
 
-def read_heads(data: memoryview, words: Words, starts: Ints, ends: Ints) -> HeaderColumns:
+def read_heads(data: memoryview, words: MachineWords, starts: Ints, ends: Ints) -> HeaderColumns:
     """Read headers `[yyyy-MM-dd HH:mm:ss,SSS] LEVEL message`.
 
     Returns times, levels and starts of messages.

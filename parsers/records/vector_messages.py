@@ -15,12 +15,12 @@ import orjson
 from parsers.catalogue.slots import NO
 from parsers.catalogue.templates import COLUMNS
 from parsers.formats.layouts import LEVELS, TORN_HEADER
-from parsers.records.vector_headers import REQUESTS
+from parsers.records.vector_headers import REQUEST_BEGINNINGS
 
 if TYPE_CHECKING:
     from parsers.catalogue.catalogue import Bucket, Catalogue, Pattern
     from parsers.catalogue.entries import Message
-    from parsers.catalogue.templates import Plan, Template
+    from parsers.catalogue.templates import ConversionPlan, Template
 
 _HEAD = 48
 """Length of a message's beginning, which usually holds its prefix and first word."""
@@ -51,7 +51,7 @@ class WordingRecords:
         self.prefixes += [prefix] * len(rows)
         self.pieces += pieces
 
-    def plan(self) -> Plan:
+    def plan(self) -> ConversionPlan:
         """Conversion of parts to values; those of a reason follow those of the message."""
         plan = self.pattern.template.plan
         if self.reason is None:
@@ -130,7 +130,7 @@ class QuickReader:
             if prefix is None:
                 return left, len(key) if sure else len(message) + 1
             opened = prefix
-        elif message.startswith(REQUESTS):
+        elif message.startswith(REQUEST_BEGINNINGS):
             return left, 0
         space = message.find(" ", opened.at)
         end = space if space >= 0 else len(message)

@@ -14,7 +14,7 @@ Replacements = dict[str, str]
 Names of kinds that are not redacted replace themselves.
 """
 
-Place = tuple[int, int, str]
+NamePosition = tuple[int, int, str]
 """Start and end of a name in a text, and its replacement."""
 
 PseudonymOf = Callable[[str, Replacements], str]
@@ -112,7 +112,7 @@ class _Mentions:
         self.redaction = redaction
         self.field_names = names
         self.names: Replacements = {}
-        self.places: list[Place] = []
+        self.places: list[NamePosition] = []
 
     def add(self, pseudonym_of: PseudonymOf, match: re.Match[str], group: int = 1) -> None:
         """Add the name in a match."""
@@ -138,7 +138,7 @@ class _Mentions:
         return pseudonyms[name]
 
 
-def detected_names(redaction: Pseudonyms, text: str, names: Replacements) -> tuple[Replacements, list[Place]]:
+def detected_names(redaction: Pseudonyms, text: str, names: Replacements) -> tuple[Replacements, list[NamePosition]]:
     """Find names identified by the text itself, with replacements.
 
     Returns those to be replaced everywhere, besides `names`, and single words by position.

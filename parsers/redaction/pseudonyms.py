@@ -17,12 +17,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from parsers.redaction.common_words import INTERNAL, IPV4, IPV6, Words, shortest
-from parsers.redaction.name_detection import Place, Replacements, detected_names
+from parsers.redaction.name_detection import NamePosition, Replacements, detected_names
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-KINDS = ("hosts", "client_ids", "groups", "topics", "users")
+REDACTED_KINDS = ("hosts", "client_ids", "groups", "topics", "users")
 """Kinds of names that can be redacted."""
 
 KEY_BYTES_MIN = 16
@@ -63,9 +63,9 @@ class Redaction:
 
     def __init__(self, kinds: Iterable[str], key: bytes) -> None:
         self.kinds = frozenset(kinds)
-        unknown = sorted(self.kinds - set(KINDS))
+        unknown = sorted(self.kinds - set(REDACTED_KINDS))
         if unknown or not self.kinds:
-            raise BadKeyError(f"{', '.join(unknown) or 'nothing'} can't be redacted; known are {', '.join(KINDS)}")
+            raise BadKeyError(f"{', '.join(unknown) or 'nothing'} can't be redacted; known are {', '.join(REDACTED_KINDS)}")
         if len(key) < KEY_BYTES_MIN:
             raise BadKeyError(f"a key has at least {KEY_BYTES_MIN} bytes, this one {len(key)}")
         self._root = key
@@ -88,7 +88,7 @@ class Redaction:
     @property
     def covers_everything(self) -> bool:
         """True if all kinds are chosen; then only ordinary words stay."""
-        return len(self.kinds) == len(KINDS)
+        return len(self.kinds) == len(REDACTED_KINDS)
 
     @property
     def facts(self) -> dict[str, object]:
@@ -299,7 +299,7 @@ def _noted(names: Replacements, name: str, by: str) -> str:
     return by
 
 
-def _cut(text: str, places: Iterable[Place]) -> list[Piece]:
+def _cut(text: str, places: Iterable[NamePosition]) -> list[Piece]:
     """Split a text at known names, with their replacements."""
     pieces, begun = [], 0
     for start, end, by in sorted(places):

@@ -26,7 +26,7 @@ from parsers.sources import filesystems as stores
 from parsers.sources.archives import DamagedArchiveError
 from parsers.sources.duplicates import copies_among
 from parsers.sources.files import BLOCK_BYTES, COPY, UNREADABLE, SkippedFile, SourceFile, printable
-from parsers.sources.filesystems import GLOB_CHARACTERS, State
+from parsers.sources.filesystems import GLOB_CHARACTERS, FileState
 from parsers.sources.inspection import ContentPart, Inspection, inspect_contents
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class _Candidate:
     name: str
     relative: str
     is_named: bool
-    state: State | None = None
+    state: FileState | None = None
     trouble: OSError | None = None
     """Why a folder or a store cannot be listed, if it is one."""
 
@@ -217,7 +217,7 @@ _Inside = tuple[list[ContentPart], Exception | None]
 """Contents of a file, and the error that ended its inspection."""
 
 
-def _inside(file: tuple[str, State], tell: Teller) -> _Inside:
+def _inside(file: tuple[str, FileState], tell: Teller) -> _Inside:
     path, (_, size) = file
     parts: list[ContentPart] = []
     try:
@@ -255,7 +255,7 @@ class _Search:
         inspections = stores.map_concurrently(partial(_inside, tell=self.tell), new, itemgetter(0))
         self.ahead = {path: inside for (path, _), inside in zip(new, inspections, strict=True)}
 
-    def _known(self, candidate: _Candidate, path: str, state: State) -> Inspection | None:
+    def _known(self, candidate: _Candidate, path: str, state: FileState) -> Inspection | None:
         """An earlier run's inspection of an unchanged file."""
         known = self.before(candidate.name) if path == candidate.path else None
         return known if known is not None and (known.modified, known.size_bytes) == state else None
@@ -334,7 +334,7 @@ class _NotRegularError(Exception):
     """A path without readable content, such as a device."""
 
 
-def _regular(candidate: _Candidate) -> tuple[str, State, object]:
+def _regular(candidate: _Candidate) -> tuple[str, FileState, object]:
     """Location, state and unique id of a file's content.
 
     The location differs from the path if a pipe was named, because content is read twice. Raises OSError.

@@ -35,7 +35,7 @@ _AT_ONCE = 16
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-State = tuple[int, int]
+FileState = tuple[int, int]
 """State of a file: time of change and size.
 
 The time is in nanoseconds since 1970, 0 if the store does not provide it.
@@ -325,7 +325,7 @@ def _kind(place: str) -> str | None:
     return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(file_type)
 
 
-def state_of(place: str) -> State:
+def state_of(place: str) -> FileState:
     """Current state of a file. Raises OSError."""
     path = local_path(place)
     if path is not None:
@@ -339,7 +339,7 @@ def state_of(place: str) -> State:
     return info.mtime_ns or 0, info.size
 
 
-def walk(place: str) -> Iterator[tuple[str, State]]:
+def walk(place: str) -> Iterator[tuple[str, FileState]]:
     """All files below a folder of a store, in order, with their state."""
     from pyarrow import fs
 
@@ -354,7 +354,7 @@ def walk(place: str) -> Iterator[tuple[str, State]]:
             yield f"{prefix}/{info.path[len(inner) :].lstrip('/')}", (info.mtime_ns or 0, info.size)
 
 
-def matches(pattern: str) -> Iterator[tuple[str, State]]:
+def matches(pattern: str) -> Iterator[tuple[str, FileState]]:
     """Files of a store that match a glob, with their state.
 
     `**` stands for any folders, and `*` also matches slashes.

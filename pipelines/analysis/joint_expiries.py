@@ -10,7 +10,7 @@ from collections import defaultdict
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from models.kafka.cluster.expiry_bursts import GROUPS_MIN, TOGETHER_US
+from models.kafka.cluster.expiry_bursts import BURST_US, GROUPS_MIN
 from models.kafka.cluster.facts import EXPIRY_EVENTS
 from parsers.arrow_arrays import flags, strings
 from pipelines.schema.row_conversion import micros
@@ -32,7 +32,7 @@ def joint(expiries: pa.RecordBatch | pa.Table) -> pa.Array:
     These are a few more than the models take for a burst.
     """
     files, groups = expiries["file"].to_pylist(), expiries["group"].to_pylist()
-    moments = [None if at is None else at // TOGETHER_US for at in micros(expiries["at"])]
+    moments = [None if at is None else at // BURST_US for at in micros(expiries["at"])]
     seen: dict[tuple[str, int], set[str]] = defaultdict(set)
     for file, group, moment in zip(files, groups, moments, strict=True):
         if moment is not None and group is not None:

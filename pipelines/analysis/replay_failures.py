@@ -17,7 +17,7 @@ from models.kafka.cluster.facts import ClusterFacts, learn
 from models.rows import KAFKA, Divergence
 from models.state_codec import UnreadableState
 
-FAILED = "a replay to the end"
+FAILED_REPLAY = "a replay to the end"
 """The `expected` value of `divergences` rows for failed replays."""
 
 NOT_OF_CONTENT = (MemoryError, OSError, UnreadableState)
@@ -37,7 +37,7 @@ def failure(cluster: str, group: str | None, problem: Exception, last: Event | N
         make_id("failure", cluster, system, group),
         group,
         None if last is None else last.time_us,
-        FAILED,
+        FAILED_REPLAY,
         f"{type(problem).__name__}: it failed here, and rows that were not final by then are missing",
         [] if last is None else evidence([last]),
     )
@@ -51,7 +51,7 @@ def lost_with_process(cluster: str, group: str, how: str) -> Divergence:
 
 def failure_warnings(divergences: Iterable[Divergence]) -> list[str]:
     """Warnings about failed replays among the rows."""
-    return [warning(row.cluster, row.system, row.group, row.observed) for row in divergences if row.expected == FAILED]
+    return [warning(row.cluster, row.system, row.group, row.observed) for row in divergences if row.expected == FAILED_REPLAY]
 
 
 def warning(cluster: str, system: str, group: str | None, observed: str) -> str:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from models.events import Event
-from models.rocketmq.event_partitions import BY_TOPIC, HEEDED, LOCKS, Key
+from models.rocketmq.event_partitions import BY_TOPIC, HEEDED, LOCKS, TopicKey
 from parsers.arrow_arrays import alike, flags, numbers, strings
 from pipelines.schema.row_conversion import events_of
 from pipelines.scratch import scratch
@@ -48,7 +48,7 @@ class RocketStore:
         self._met: set[tuple[str, str]] = set()  # (file, group)
         self._files: set[str] = set()
         self._rests: list[Path] = []
-        self._runs: list[tuple[Path, dict[Key, int]]] = []
+        self._runs: list[tuple[Path, dict[TopicKey, int]]] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -118,14 +118,14 @@ class RocketStore:
                 yield from (reader.get_batch(index) for index in range(reader.num_record_batches))
         yield from self._rest
 
-    def spilled(self, key: Key) -> Iterator[pa.RecordBatch]:
+    def spilled(self, key: TopicKey) -> Iterator[pa.RecordBatch]:
         """Batches of a topic on disk."""
         for path, places in self._runs:
             if key in places:
                 with pa.OSFile(str(path), "rb") as source:
                     yield pa.ipc.open_file(source).get_batch(places[key])
 
-    def spilled_keys(self) -> set[Key]:
+    def spilled_keys(self) -> set[TopicKey]:
         """Topics with batches on disk."""
         return {key for _, places in self._runs for key in places}
 
@@ -150,7 +150,7 @@ class ClusterParts:
     """
 
     store: RocketStore
-    topic_batches: dict[Key, pa.RecordBatch]
+    topic_batches: dict[TopicKey, pa.RecordBatch]
     files: pa.Array | None
 
     def rest(self, files: Collection[str] | None = None) -> Iterator[Event]:
@@ -158,11 +158,11 @@ class ClusterParts:
         batches = self.store.rest()
         return self._events(batches if wanted is None else (_of_files(batch, wanted) for batch in batches))
 
-    def topics(self) -> Sequence[Key]:
+    def topics(self) -> Sequence[TopicKey]:
         """Keys of all parts, sorted."""
         return sorted({*self.topic_batches, *self.store.spilled_keys()})
 
-    def events_of(self, key: Key) -> Iterator[Event]:
+    def events_of(self, key: TopicKey) -> Iterator[Event]:
         """Events of one part."""
         yield from self._events(self.store.spilled(key))
         if key in self.topic_batches:
@@ -179,7 +179,7 @@ def _of_files(batch: pa.RecordBatch, files: pa.Array) -> pa.RecordBatch:
     return batch.filter(pc.is_in(batch["file"], value_set=files))
 
 
-def _by_key(batches: Sequence[pa.RecordBatch]) -> list[tuple[Key, pa.RecordBatch]]:
+def _by_key(batches: Sequence[pa.RecordBatch]) -> list[tuple[TopicKey, pa.RecordBatch]]:
     """One batch per group and topic; rows keep their order."""
     if not batches:
         return []

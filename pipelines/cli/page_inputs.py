@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pipelines.cli.answers.selection import TIMES, Selection, files_within, those, values_of
+from pipelines.cli.answers.selection import TIME_COLUMNS, Selection, files_within, those, values_of
 from pipelines.schema.tables import CONTRACT, TABLES
 from pipelines.versions import fingerprint_of
 from pipelines.warehouse.warehouse_reader import WarehouseReader, any_of, instant, text
@@ -148,7 +148,7 @@ def _shown(key: str, page_kind: str) -> str:
 
 def _in_time(key: str) -> str:
     """Condition that a row is within its page's interval, as in `Stored.about`."""
-    starts, ends = TIMES.get(key, ((), ()))
+    starts, ends = TIME_COLUMNS.get(key, ((), ()))
     if not starts:
         return "true"
     start, end = _micros(*starts, *ends), _micros(*ends)
@@ -160,7 +160,7 @@ def _in_time(key: str) -> str:
 
 def _not_before(key: str, since: int) -> str:
     """Condition that excludes rows from before all pages."""
-    ends = TIMES.get(key, ((), ()))[1]
+    ends = TIME_COLUMNS.get(key, ((), ()))[1]
     if not ends or since == _NEVER:
         return ""
     return f" and (coalesce({_names(ends)}, null) is null or coalesce({_names(ends)}, null) >= {instant(since)})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-COMMANDS = ("run", "maintain")
+SUBMITTED_COMMANDS = ("run", "maintain")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
     from pipelines.cli.main import main as command
 
     given = sys.argv[1:] if arguments is None else arguments
-    code = command(given if given[:1] and given[0] in COMMANDS else ["run", *given])
+    code = command(given if given[:1] and given[0] in SUBMITTED_COMMANDS else ["run", *given])
     if code not in (codes.GOOD, codes.SOME_REJECTED):
         sys.exit(code)
 

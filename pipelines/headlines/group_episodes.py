@@ -20,7 +20,7 @@ from models.incidents.headline_facts import (
 )
 from pipelines.headlines.phrases import cause_words, counted, first_names, often
 
-ACTION_WORDS = {
+GROUP_ACTION_WORDS = {
     "session_timeout": "missed its session timeout",
     "poll_timeout": "exceeded its poll interval",
     "rebalance_timeout": "did not rejoin in time",
@@ -87,7 +87,7 @@ def _story_clause(story: EpisodeStory) -> str:
         case MemberActions():
             return _actions(story)
         case ActionsTogether():
-            words = ACTION_WORDS.get(story.cause, cause_words(story.cause))
+            words = GROUP_ACTION_WORDS.get(story.cause, cause_words(story.cause))
             return f"{counted(story.member_count, 'member')} {words.replace(' its ', ' their ')} together"
         case PauseVictims():
             paused = "its coordinator" if story.broker is None else f"broker {story.broker}"
@@ -99,7 +99,7 @@ def _who(member: NamedMember) -> str:
 
 
 def _actions(story: MemberActions) -> str:
-    actions = (often(ACTION_WORDS.get(cause, cause_words(cause)), times) for cause, times in story.times)
+    actions = (often(GROUP_ACTION_WORDS.get(cause, cause_words(cause)), times) for cause, times in story.times)
     words = f"{_who(story.member)} {' and '.join(actions)}"
     words += f", and {counted(story.other_count, 'other member')} did so, too" if story.other_count else ""
     return words if story.probability is None else f"perhaps {words} ({story.probability:.0%})"

@@ -28,7 +28,7 @@ from pipelines.headlines.outages import absence, failed_directory, outage
 from pipelines.headlines.phrases import cause_words
 from pipelines.headlines.queue_episodes import queue_episode
 
-WORDINGS: Mapping[type, Callable[[Any], str]] = {
+HEADLINE_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.EpisodeFacts: episode,
     facts_of.PauseFacts: pause,
     facts_of.MoveFacts: move,
@@ -53,7 +53,7 @@ WORDINGS: Mapping[type, Callable[[Any], str]] = {
 
 def headline(facts: HeadlineFacts) -> str:
     """Put facts into one sentence."""
-    return WORDINGS[type(facts)](facts)
+    return HEADLINE_WORDINGS[type(facts)](facts)
 
 
 def in_words(incidents: Iterable[Incident[HeadlineFacts]]) -> list[Incident[str]]:

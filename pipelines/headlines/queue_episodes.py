@@ -7,7 +7,7 @@ from models.incidents.headline_facts import ClientAction, FrequentCause, QueueFa
 from pipelines.headlines.phrases import cause_words, counted, first_names, often
 from pipelines.headlines.standing_faults import fault_detail
 
-ACTION_WORDS = {
+QUEUE_ACTION_WORDS = {
     "consumer_start": "started",
     "consumer_stop": "stopped",
     "consumer_crash": "crashed",
@@ -44,6 +44,6 @@ def _story_clause(story: QueueStory) -> str:
         case StandingQuarrel():
             return fault_detail(story.fault)
         case ClientAction():
-            return f"{story.client_id} {often(ACTION_WORDS.get(story.cause, cause_words(story.cause)), story.times)}"
+            return f"{story.client_id} {often(QUEUE_ACTION_WORDS.get(story.cause, cause_words(story.cause)), story.times)}"
         case FrequentCause():
             return cause_words(story.cause)

@@ -51,7 +51,7 @@ _QUOTA_USED = ", as their quota is used up"
 
 def fault_detail(facts: FaultFacts) -> str:
     """One clause with the facts of a fault."""
-    return WORDINGS[type(facts)](facts)
+    return FAULT_WORDINGS[type(facts)](facts)
 
 
 def conditions_in_words(conditions: Iterable[Condition[FaultFacts]]) -> list[Condition[str]]:
@@ -121,7 +121,7 @@ def _named(names: tuple[str, ...]) -> str:
     return first_names(names, NAMED_MAX)
 
 
-WORDINGS: Mapping[type, Callable[[Any], str]] = {
+FAULT_WORDINGS: Mapping[type, Callable[[Any], str]] = {
     facts_of.DifferingClients: _differing,
     facts_of.RemovedTopics: _removed,
     facts_of.ReplacedFilters: _replaced,

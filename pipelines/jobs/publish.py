@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import pyarrow as pa
 
-from pipelines.jobs.registry.resume_states import CLUSTER
+from pipelines.jobs.registry.resume_states import CLUSTER_STATE
 from pipelines.jobs.replay.replay import ReplayResult
 from pipelines.quality.gate import Result
 from pipelines.schema.tables import without_run
@@ -37,7 +37,7 @@ def publish(warehouse: Warehouse, rows: ReplayResult, stamp: WriteStamp) -> dict
     changes = {name: write.result() for name, write in writes.items()}
     subjects = {*rows.states["subject"].to_pylist(), *rows.gone}
     if subjects:
-        scope = scopes.equals("kind", CLUSTER) & scopes.among("subject", subjects)
+        scope = scopes.equals("kind", CLUSTER_STATE) & scopes.among("subject", subjects)
         changes["state_snapshots"] = warehouse.replace("state_snapshots", rows.states, stamp, scope, part="/clusters")
     for table, (taken, scope) in rows.snapshots.items():
         changes[table] = warehouse.replace(table, taken, stamp, scope)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pipelines.quality.gate import Result, Validation
     from pipelines.warehouse.warehouse import Warehouse, WriteStamp
 
-SMALL_BYTES, LARGE_BYTES = 32 << 20, 256 << 20
+_SMALL_BYTES, _LARGE_BYTES = 32 << 20, 256 << 20
 """Input bytes up to which compilation never pays, and from which it always does."""
 
 _ATTEMPTS = 3
@@ -184,8 +184,8 @@ def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
     from pipelines.spark.session import Workload, get_session
     from pipelines.warehouse.warehouse import Warehouse
 
-    size = Workload.SMALL if new <= SMALL_BYTES and not options.more_runs_follow else Workload.USUAL
-    warehouse = Warehouse(get_session(options.spark, Workload.LARGE if new >= LARGE_BYTES else size), options.warehouse)
+    size = Workload.SMALL if new <= _SMALL_BYTES and not options.more_runs_follow else Workload.USUAL
+    warehouse = Warehouse(get_session(options.spark, Workload.LARGE if new >= _LARGE_BYTES else size), options.warehouse)
     warehouse.open_one("runs")
     return warehouse, Runs(warehouse, options.stale_after)
 
@@ -390,14 +390,14 @@ class _Job:
 
     def _replay_and_write(self, files: FileRows, touched: ChangedScope, stamp: WriteStamp, results: list[Result]) -> None:
         from pipelines.jobs.publish import publish
-        from pipelines.jobs.registry.resume_states import CLUSTER, cluster_states
+        from pipelines.jobs.registry.resume_states import CLUSTER_STATE, cluster_states
         from pipelines.jobs.replay.replay import ReplayOptions, replay
         from pipelines.transforms.replay_checkpoints import CheckpointRules
         from pipelines.warehouse.predicates import equals
 
         began = time.monotonic()
         self.outcome.on_stage("replay")
-        states = cluster_states(self.warehouse.read_arrow("state_snapshots", equals("kind", CLUSTER)).to_pylist())
+        states = cluster_states(self.warehouse.read_arrow("state_snapshots", equals("kind", CLUSTER_STATE)).to_pylist())
         options = ReplayOptions(self.options.assume, self.options.limits, self.read.redaction, self.options.snapshots or CheckpointRules())
         with replay(self.warehouse, files, touched, states, options) as rows:
             self.outcome.timings["replay"] = round(time.monotonic() - began, 3)
@@ -412,13 +412,13 @@ class _Job:
 
     def _note_failures(self, of_clusters: Sequence[str]) -> None:
         """Report groups and clusters with failed replays, including stored ones."""
-        from pipelines.analysis.replay_failures import FAILED, warning
+        from pipelines.analysis.replay_failures import FAILED_REPLAY, warning
         from pipelines.warehouse.predicates import equals
 
         failures = list(of_clusters)
         if not self.warehouse.is_empty("divergences"):
             columns = ("cluster", "system", "group", "observed")
-            stored = self.warehouse.read_arrow("divergences", equals("expected", FAILED), columns).to_pylist()
+            stored = self.warehouse.read_arrow("divergences", equals("expected", FAILED_REPLAY), columns).to_pylist()
             failures += [warning(*(row[name] for name in columns)) for row in stored]
         self.outcome.warnings += failures
         if failures:

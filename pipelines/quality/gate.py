@@ -105,16 +105,16 @@ class Validation:
     rules: Mapping[str, str]
 
 
-Rows = Mapping[str, "DataFrame | pa.Table"]
+CheckedRows = Mapping[str, "DataFrame | pa.Table"]
 """Rows by table, in Spark or in the driver."""
 
 
 def run_gate(
     gate: str,
-    tables: Rows,
+    tables: CheckedRows,
     counts: Mapping[str, int],
     limits: Mapping[str, float] | None = None,
-    whole: Rows | None = None,
+    whole: CheckedRows | None = None,
     seen: list[Validation] | None = None,
     spark: SparkSession | None = None,
 ) -> list[Result]:
@@ -141,10 +141,10 @@ def run_gate(
 
 def _checked_by_spark(
     gate: str,
-    tables: Rows,
+    tables: CheckedRows,
     counts: Mapping[str, int],
     limits: Mapping[str, float] | None,
-    views: Rows,
+    views: CheckedRows,
     pages: list[Validation],
     spark: SparkSession,
 ) -> dict[str, list[Result]]:
@@ -162,7 +162,7 @@ def _checked_by_spark(
             spark.catalog.dropTempView(VIEW.format(name))
 
 
-def _passed_in_process(tables: Rows, views: Rows, limits: Mapping[str, float] | None) -> frozenset[str]:
+def _passed_in_process(tables: CheckedRows, views: CheckedRows, limits: Mapping[str, float] | None) -> frozenset[str]:
     """Tables in the driver that pass.
 
     None do if a table of the gate is elsewhere.
@@ -180,7 +180,7 @@ def _passed_in_process(tables: Rows, views: Rows, limits: Mapping[str, float] | 
     return frozenset(local_tables.keys() - failed)
 
 
-def _pages_of_passed(gate: str, tables: Rows, views: Rows, limits: Mapping[str, float] | None) -> list[Validation]:
+def _pages_of_passed(gate: str, tables: CheckedRows, views: CheckedRows, limits: Mapping[str, float] | None) -> list[Validation]:
     """The library's results for tables in the driver, check by check."""
     pages = []
     with LocalTables({name: rows for name, rows in views.items() if isinstance(rows, pa.Table)}) as known:

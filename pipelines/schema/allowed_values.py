@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from models.causes import Cause, RootCause
 from models.events import Witness
+from models.rows import KAFKA, ROCKETMQ
 
-SYSTEMS = ("kafka", "rocketmq")
+SYSTEMS = (KAFKA, ROCKETMQ)
 WITNESSES = tuple(str(witness) for witness in Witness)
 RUN_STATUSES = ("running", "published", "unchanged", "failed")
 SNAPSHOT_KINDS = ("file", "cluster")

@@ -24,7 +24,7 @@ from models.kafka.simulation.world import WrittenLine
 from pipelines.simulate.requests import RequestLines
 from pipelines.simulate.wording import START, MessageWriter
 
-LEVELS = frozenset({"INFO", "WARN", "ERROR"})
+_LEVELS = frozenset({"INFO", "WARN", "ERROR"})
 """Levels that Kafka's default log4j settings write to server.log."""
 PROCESSES = 20
 """Maximum number of log files for the clients of a group.
@@ -69,7 +69,7 @@ def simulate(scenario: Scenario, version: str, seed: int, out: Path, *, request_
         wording, requests = MessageWriter(policy_for(version)), RequestLines(policy_for(version))
         for happening in simulation.run():
             if isinstance(happening, WrittenLine):
-                is_hidden = isinstance(happening.source, int) and bool(happening.level) and happening.level not in LEVELS
+                is_hidden = isinstance(happening.source, int) and bool(happening.level) and happening.level not in _LEVELS
                 line = None if is_hidden else wording.line(happening)
                 logs.write(_file_of(happening.source), line)
             else:

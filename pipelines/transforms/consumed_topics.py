@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from models.kafka.outages.affected_groups import topics_in
-from pipelines.warehouse.first_times import FIRST, DerivedColumns, firsts_of
+from pipelines.warehouse.first_times import FIRST_AT, DerivedColumns, firsts_of
 
 EVENT_COLUMNS = ("cluster", "group", "fields")
 TOPIC_COLUMNS = ("cluster", "group", "topic")
@@ -33,13 +33,13 @@ def _topics_by_arrow(rows: pa.Table) -> pa.Table:
             topics[key] = min(at, topics.get(key, at))
     names = zip(*topics, strict=True) if topics else ((),) * len(TOPIC_COLUMNS)
     texts = {name: pa.array(values, pa.string()) for name, values in zip(TOPIC_COLUMNS, names, strict=True)}
-    return pa.table(texts | {FIRST: pa.array(topics.values(), pa.int64())})
+    return pa.table(texts | {FIRST_AT: pa.array(topics.values(), pa.int64())})
 
 
 def _topics_by_spark(rows: DataFrame) -> DataFrame:
     cut = F.transform(F.filter(_texts("partitions"), _is_numbered), lambda name: F.regexp_replace(name, _NUMBER, ""))
     topics = F.array_distinct(F.concat(_texts("topics"), cut))
-    return rows.select("cluster", "group", F.explode(topics).alias("topic"), FIRST)
+    return rows.select("cluster", "group", F.explode(topics).alias("topic"), FIRST_AT)
 
 
 def _texts(name: str) -> Column:

@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-Parts = Mapping[str, Sequence[Mapping[str, Any]]]
+PartsByFile = Mapping[str, Sequence[Mapping[str, Any]]]
 """Reports on the parts of each file, in order, with times in microseconds."""
 
 
-def in_file_order(events: DataFrame, parts: Parts, before: Mapping[str, int]) -> DataFrame:
+def in_file_order(events: DataFrame, parts: PartsByFile, before: Mapping[str, int]) -> DataFrame:
     """Set `file_time_max_at` to the greatest time up to each record of the whole file.
 
     A file is read in parts, and each part knows only its own times. `before` is the greatest time, in microseconds, of

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from pipelines.schema.row_conversion import micros
 from pipelines.schema.tables import without_run
-from pipelines.transforms.events import Parts, times_before
+from pipelines.transforms.events import PartsByFile, times_before
 from pipelines.transforms.ids import with_ids
 
 
-def event_rows(events: pa.Table, parts: Parts, before: Mapping[str, int]) -> pa.Table:
+def event_rows(events: pa.Table, parts: PartsByFile, before: Mapping[str, int]) -> pa.Table:
     """Events with the greatest time so far in the file."""
     unit = math.gcd(*(part["part_offset"] for reports in parts.values() for part in reports))
     reached = {

@@ -35,7 +35,7 @@ from pipelines.schema.tables import TABLES
 from pipelines.transforms.replay_checkpoints import (
     SNAPSHOTS,
     STATE,
-    STATES,
+    STATE_TABLES,
     CheckpointBoundary,
     CheckpointRecorder,
     CheckpointRules,
@@ -45,7 +45,7 @@ from pipelines.transforms.replay_checkpoints import (
 )
 from pipelines.warehouse.predicates import RowScope, among, is_null
 
-STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
+_STAGE_TABLES = (*HISTORY_TABLES, SNAPSHOTS)
 """Tables filled by the replay of groups."""
 
 ROWS_AT_ONCE = 500
@@ -64,10 +64,10 @@ _EVENTS_AT_ONCE = 10_000
 IN_TIME = ("file_time_max_at", "file", "byte_offset")
 """Order of events within a group or cluster."""
 
-Rows = Mapping[str, Sequence[object]]
-Learn = Callable[[Mapping[str, str]], None]
+RowsByTable = Mapping[str, Sequence[object]]
+LearnNames = Callable[[Mapping[str, str]], None]
 """Takes plaintexts by pseudonym."""
-Replay = Callable[[str, str, Iterator[pa.RecordBatch]], Iterator[Rows]]
+ReplayFunction = Callable[[str, str, Iterator[pa.RecordBatch]], Iterator[RowsByTable]]
 """Replays one group; arguments are cluster, group, and its ordered events as batches.
 
 Yields final rows by table. A checkpoint may precede the events.
@@ -87,7 +87,7 @@ class GroupReplay:
     rules: CheckpointRules = field(default_factory=CheckpointRules)
     make_stage: MakeStage = GroupStage
 
-    def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+    def __call__(self, cluster: str, group: str, batches: Iterator[pa.RecordBatch]) -> Iterator[RowsByTable]:
         facts = self.facts.get(cluster) or ClusterFacts(cluster)
         stored, events = split_checkpoint(batches)
         seal = CheckpointSeal(self.redaction)
@@ -156,22 +156,22 @@ class OrderedReplay:
         return pa.Table.from_batches(taken, pa.schema([("table", pa.string()), *((name, _struct(name)) for name in self.tables)]))
 
 
-def in_order_of_groups(replay: Replay) -> OrderedReplay:
+def in_order_of_groups(replay: ReplayFunction) -> OrderedReplay:
     """The replay of groups, with rows of STAGE_TABLES."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (rows for (cluster, group), parts in cut_at_keys(batches) for rows in replay(cluster, group, parts))
         with gc_throttled():
-            yield from tagged_runs(rows, STAGE_TABLES)
+            yield from tagged_runs(rows, _STAGE_TABLES)
 
-    return OrderedReplay(~is_null("group") & ~is_null("event"), ("cluster", "group"), IN_TIME, run, STAGE_TABLES)
+    return OrderedReplay(~is_null("group") & ~is_null("event"), ("cluster", "group"), IN_TIME, run, _STAGE_TABLES)
 
 
 def _named(cluster: str, _: str) -> str:
     return cluster
 
 
-def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None, note: Learn = learn) -> Iterator[pa.RecordBatch]:
+def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None, note: LearnNames = learn) -> Iterator[pa.RecordBatch]:
     """Return the batches unchanged, after the models have learned their pseudonyms."""
     for batch in batches:
         if redaction is not None:
@@ -184,7 +184,7 @@ def in_order_of_rocket(
 ) -> OrderedReplay:
     """The replay of RocketMQ's clients, together for each cluster, with rows of ROCKET_TABLES."""
 
-    def rows_by_cluster(batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+    def rows_by_cluster(batches: Iterator[pa.RecordBatch]) -> Iterator[RowsByTable]:
         for (cluster,), parts in cut_at_keys(batches, ("cluster",)):
             with RocketStore() as store:
                 for part in _opened(parts, redaction):
@@ -231,7 +231,7 @@ def _struct(table: str) -> pa.StructType:
     return pa.struct([field.remove_metadata() for field in TABLES[table].arrow_schema() if field.name != "run_id"])
 
 
-def tagged_runs(results: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def tagged_runs(results: Iterable[RowsByTable], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Combine rows of several groups to batches of one table each.
 
     Checkpoints are large, so they are output at once.
@@ -241,14 +241,14 @@ def tagged_runs(results: Iterable[Rows], tables: Sequence[str]) -> Iterator[pa.R
         for table, rows in history.items():
             rows_of_table = pending.setdefault(table, [])
             rows_of_table.extend(rows)
-            if len(rows_of_table) >= ROWS_IN_A_RUN or table in STATES:
+            if len(rows_of_table) >= ROWS_IN_A_RUN or table in STATE_TABLES:
                 yield from _tagged_batches(table, pending.pop(table), tables)
     for table, rows_of_table in pending.items():
         yield from _tagged_batches(table, rows_of_table, tables)
 
 
 def _tagged_batches(table: str, rows: Sequence[object], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    at_once = 1 if table in STATES else ROWS_AT_ONCE
+    at_once = 1 if table in STATE_TABLES else ROWS_AT_ONCE
     for start in range(0, len(rows), at_once):
         yield _tagged(table, rows[start : start + at_once], tables)
 

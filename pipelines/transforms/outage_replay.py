@@ -22,7 +22,7 @@ from pipelines.analysis.replay_failures import guarded
 from pipelines.analysis.spill import BatchStore
 from pipelines.analysis.stages import CLOCK_EVENT_NAMES, OUTAGE_TABLES, events_in, failed_outages, rows_by_table
 from pipelines.gc_tuning import gc_throttled
-from pipelines.transforms.group_replay import IN_TIME, OrderedReplay, Rows, cut_at_keys, tagged_runs
+from pipelines.transforms.group_replay import IN_TIME, OrderedReplay, RowsByTable, cut_at_keys, tagged_runs
 from pipelines.transforms.replay_checkpoints import (
     CLUSTER_SNAPSHOTS,
     HOLDS_NO_MORE,
@@ -58,14 +58,14 @@ class OutageReplay:
     rules: CheckpointRules = field(default_factory=CheckpointRules)
     seal: CheckpointSeal = field(default_factory=CheckpointSeal)
 
-    def __call__(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+    def __call__(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[RowsByTable]:
         """Yield final rows by table.
 
         If the models raise, one row reports it. A checkpoint may precede the events.
         """
         return guarded(self._replayed(cluster, batches), lambda problem: _by_table(failed_outages(cluster, problem)))
 
-    def _replayed(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Rows]:
+    def _replayed(self, cluster: str, batches: Iterator[pa.RecordBatch]) -> Iterator[RowsByTable]:
         state, later = split_checkpoint(batches)
         with BatchStore() as store:
             for batch in later:
@@ -95,7 +95,7 @@ class OutageReplay:
         except UnreadableState:
             return None
 
-    def _rows(self, stage: OutageStage, events: Iterator[Event], due: Sequence[tuple[CheckpointBoundary, str]]) -> Iterator[Rows]:
+    def _rows(self, stage: OutageStage, events: Iterator[Event], due: Sequence[tuple[CheckpointBoundary, str]]) -> Iterator[RowsByTable]:
         """Yield final rows, and checkpoints at the boundaries in `due`.
 
         Each boundary comes with the clocks' state at that time.
@@ -111,7 +111,7 @@ class OutageReplay:
             fed = yield from self._taken(stage, *left.popleft(), fed)
         yield _by_table(stage.close())
 
-    def _taken(self, stage: OutageStage, boundary: CheckpointBoundary, clocks: str, fed: int) -> Generator[Rows, None, int]:
+    def _taken(self, stage: OutageStage, boundary: CheckpointBoundary, clocks: str, fed: int) -> Generator[RowsByTable, None, int]:
         """Yield a checkpoint if enough events came since the last one.
 
         Returns the number of events since the last checkpoint.
@@ -143,7 +143,7 @@ def _clocks(clocks: BrokerClocks, events: Iterator[Event], boundaries: Sequence[
     return known, clocks.skews()
 
 
-def _by_table(outages: Outages) -> Rows:
+def _by_table(outages: Outages) -> RowsByTable:
     return rows_by_table(outages, OUTAGE_TABLES)
 
 

@@ -22,7 +22,7 @@ from parsers.redaction.pseudonyms import BadKeyError, Redaction
 
 SNAPSHOTS = "group_snapshots"
 CLUSTER_SNAPSHOTS = "cluster_snapshots"
-STATES = frozenset({SNAPSHOTS, CLUSTER_SNAPSHOTS})
+STATE_TABLES = frozenset({SNAPSHOTS, CLUSTER_SNAPSHOTS})
 """Tables with large rows."""
 STATE = "state"
 _UPTO = "_upto_at"

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.schema.columns import Table
 from pipelines.warehouse.arrow_files import files_of
-from pipelines.warehouse.first_times import FIRST, DerivedColumns, firsts_of, time_of
+from pipelines.warehouse.first_times import FIRST_AT, DerivedColumns, firsts_of, time_of
 from pipelines.warehouse.predicates import RowScope
 
 LOCAL_ROWS_MAX = 20_000
@@ -44,7 +44,7 @@ _SPARING = {"batch_size": 8_192, "batch_readahead": 2, "fragment_readahead": 1}
 By default Arrow would hold two million of the rows that it scans.
 """
 
-Key = tuple[object, ...]
+RowKey = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class RowDiff:
         """Number of new rows."""
         return int(self.rows.num_rows - self.before.num_rows)
 
-    def keys(self, table: Table) -> set[Key]:
+    def keys(self, table: Table) -> set[RowKey]:
         """Keys of all rows that are inserted, changed or deleted."""
         return {*keys_of(table, self.rows), *keys_of(table, self.gone)}
 
-    def replaced(self, table: Table) -> set[Key]:
+    def replaced(self, table: Table) -> set[RowKey]:
         """Keys of stored rows that are changed or deleted."""
         return {*keys_of(table, self.gone), *keys_of(table, self.before)}
 
@@ -147,7 +147,7 @@ def read_first(
     The time of a row, in microseconds, is the first non-null of the columns `times`. `drawn` derives other columns from
     each batch; only the derived rows are kept in memory.
     """
-    read = {name: pc.field(name) for name in columns} | {FIRST: time_of(times)}
+    read = {name: pc.field(name) for name in columns} | {FIRST_AT: time_of(times)}
     if drawn is None:
         return _read_once(log, read, condition, partial(firsts_of, columns=columns))
     return _read_once(log, read, condition, partial(firsts_of, columns=drawn.columns), drawn.arrow)
@@ -198,7 +198,7 @@ def cast_to_schema(table: Table, rows: pa.Table) -> pa.Table:
     return rows.select(schema.names).cast(schema)
 
 
-def keys_of(table: Table, rows: pa.Table) -> list[Key]:
+def keys_of(table: Table, rows: pa.Table) -> list[RowKey]:
     """Key of each row."""
     return list(zip(*(rows[name].to_pylist() for name in table.key), strict=True))
 
@@ -212,7 +212,7 @@ def compare(table: Table, wanted: pa.Table, present: pa.Table) -> RowDiff:
     contents_old, contents_new = _contents(present), _contents(wanted)
     changed: list[int] = []
     before: list[int] = []
-    stay: set[Key] = set()
+    stay: set[RowKey] = set()
     for place, key in enumerate(keys_of(table, wanted)):
         stay.add(key)
         at = old.get(key)
@@ -225,17 +225,17 @@ def compare(table: Table, wanted: pa.Table, present: pa.Table) -> RowDiff:
     return RowDiff(_taken(wanted, changed), _taken(present, gone), _taken(present, before))
 
 
-def drop_keys(table: Table, rows: pa.Table, keys: set[Key]) -> pa.Table:
+def drop_keys(table: Table, rows: pa.Table, keys: set[RowKey]) -> pa.Table:
     """Rows without these keys."""
     return _taken(rows, [place for place, key in enumerate(keys_of(table, rows)) if key not in keys])
 
 
-def distinct(tables: Iterable[pa.Table], columns: Sequence[str], least: str) -> list[Key]:
+def distinct(tables: Iterable[pa.Table], columns: Sequence[str], least: str) -> list[RowKey]:
     """Distinct values of columns with the least time in `least`.
 
     Microseconds; None if a row has no time.
     """
-    values: dict[Key, int | None] = {}
+    values: dict[RowKey, int | None] = {}
     for rows in tables:
         times = rows[least].cast(pa.int64()).to_pylist()
         for key, at in zip(zip(*(rows[name].to_pylist() for name in columns), strict=True), times, strict=True):

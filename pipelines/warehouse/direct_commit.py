@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from pipelines.crash_points import crash_point
 from pipelines.schema.tables import Column, Table
-from pipelines.warehouse.arrow_diff import Key, cast_to_schema, drop_keys, restricted
+from pipelines.warehouse.arrow_diff import RowKey, cast_to_schema, drop_keys, restricted
 from pipelines.warehouse.arrow_files import files_of
 from pipelines.warehouse.delta_files import put_commit
 from pipelines.warehouse.first_commit import FEATURES
@@ -72,7 +72,7 @@ def writes_plainly(spark: SparkSession) -> bool:
 
 
 def commit_rows(
-    log: DeltaTable, table: Table, rows: pa.Table, author: Committer, keys: Collection[Key] = (), within: RowScope | None = None
+    log: DeltaTable, table: Table, rows: pa.Table, author: Committer, keys: Collection[RowKey] = (), within: RowScope | None = None
 ) -> bool:
     """Append rows, instead of those with the given keys.
 

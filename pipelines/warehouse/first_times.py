@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pipelines.schema.columns import INSTANT
 
-FIRST = "first_at"
+FIRST_AT = "first_at"
 """Name of the column with the first time, in microseconds."""
 
 
@@ -39,13 +39,13 @@ def time_of(times: Sequence[str]) -> pc.Expression:
 
 def firsts_of(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Distinct values of columns with their least FIRST."""
-    firsts = rows.group_by(list(columns)).aggregate([(FIRST, "min")])
-    return firsts.rename_columns({f"{FIRST}_min": FIRST}).select([*columns, FIRST])
+    firsts = rows.group_by(list(columns)).aggregate([(FIRST_AT, "min")])
+    return firsts.rename_columns({f"{FIRST_AT}_min": FIRST_AT}).select([*columns, FIRST_AT])
 
 
 def firsts_by_spark(rows: DataFrame, columns: Sequence[str], times: Sequence[str], drawn: DerivedColumns | None = None) -> DataFrame:
     """Distinct values as `arrow_diff.read_first`, for any number of rows."""
-    at = F.coalesce(F.unix_micros(F.coalesce(*times)), F.lit(0)).alias(FIRST)
+    at = F.coalesce(F.unix_micros(F.coalesce(*times)), F.lit(0)).alias(FIRST_AT)
     first_times = rows.select(*columns, at)
     names = columns if drawn is None else drawn.columns
-    return (first_times if drawn is None else drawn.spark(first_times)).groupBy(*names).agg(F.min(FIRST).alias(FIRST))
+    return (first_times if drawn is None else drawn.spark(first_times)).groupBy(*names).agg(F.min(FIRST_AT).alias(FIRST_AT))

@@ -27,7 +27,7 @@ class TableMigration:
     move: tuple[tuple[str, str], ...] = ()
 
 
-STEPS: Mapping[int, Mapping[str, TableMigration]] = {
+_STEPS: Mapping[int, Mapping[str, TableMigration]] = {
     # Reading continues at the last position, so states belong to files and clusters, and unknown records are counted
     # per block.
     2: {"state_snapshots": TableMigration(remake=True), "unknown_in_files": TableMigration(fill=(("block_number", "0"),))},
@@ -45,5 +45,5 @@ RETIRED = ("ops/looks",)
 def steps_of(table: str, version: int) -> Iterator[TableMigration]:
     """Steps from a version to the current one, in order."""
     for number in range(version + 1, TABLES_VERSION + 1):
-        if table in STEPS.get(number, {}):
-            yield STEPS[number][table]
+        if table in _STEPS.get(number, {}):
+            yield _STEPS[number][table]

@@ -16,7 +16,7 @@ from pipelines.schema.tables import Table
 from pipelines.warehouse import arrow_diff
 from pipelines.warehouse.delta_sql import quote
 
-RUN_ID = "run_id"
+RUN_ID_COLUMN = "run_id"
 ACTION, OLD = "_action", "_old"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 FINAL = "final_at"
@@ -51,7 +51,7 @@ def difference(table: Table, wanted: DataFrame, present: DataFrame, *, is_old: b
     previous row.
     """
     keys = [f"_key{index}" for index in range(len(table.key))]
-    columns = [name for name in table.column_names if name != RUN_ID]
+    columns = [name for name in table.column_names if name != RUN_ID_COLUMN]
 
     def side(frame: DataFrame, name: str) -> DataFrame:
         named = [F.col(key).alias(alias) for key, alias in zip(table.key, keys, strict=True)]
@@ -94,7 +94,7 @@ def counted(differing: DataFrame, actions: tuple[str, ...]) -> list[int]:
 
 def unstamped(table: Table) -> StructType:
     """Columns of a table without `run_id`."""
-    return StructType([field for field in table.spark_schema() if field.name != RUN_ID])
+    return StructType([field for field in table.spark_schema() if field.name != RUN_ID_COLUMN])
 
 
 def as_declared(rows: DataFrame, schema: StructType) -> DataFrame:

@@ -46,7 +46,7 @@ from pipelines.warehouse.spark_diff import (
     FINAL,
     INSERT,
     OLD,
-    RUN_ID,
+    RUN_ID_COLUMN,
     UPDATE,
     Watch,
     as_declared,
@@ -351,7 +351,7 @@ class Warehouse:
         present = None if log is None else arrow_diff.declared_rows(table, log, scope)
         if log is None or present is None:
             return None
-        differing = arrow_diff.compare(table, wanted, present.drop_columns([RUN_ID]))
+        differing = arrow_diff.compare(table, wanted, present.drop_columns([RUN_ID_COLUMN]))
         change = RowChanges(differing.inserted, differing.before.num_rows, differing.gone.num_rows)
         if not change:
             return change
@@ -378,7 +378,7 @@ class Warehouse:
         rows: pa.Table,
         stamp: WriteStamp,
         part: str,
-        keys: Collection[arrow_diff.Key] = (),
+        keys: Collection[arrow_diff.RowKey] = (),
         stay: pa.Table | None = None,
         instead: RowScope | None = None,
     ) -> None:
@@ -386,7 +386,7 @@ class Warehouse:
 
         With `stay`, the table's other rows, everything becomes one file; with `instead` these rows are replaced.
         """
-        stamped = arrow_diff.cast_to_schema(TABLES[name], rows.append_column(RUN_ID, pa.repeat(stamp.run_id, rows.num_rows)))
+        stamped = arrow_diff.cast_to_schema(TABLES[name], rows.append_column(RUN_ID_COLUMN, pa.repeat(stamp.run_id, rows.num_rows)))
         if log is not None and self.latest(name) != log.version():
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
         author = Committer(stamp.run_id, f"{stamp.application}/{name}{part}", stamp.run_number)
@@ -405,7 +405,7 @@ class Warehouse:
         name: str,
         rows: pa.Table,
         author: Committer,
-        keys: Collection[arrow_diff.Key] = (),
+        keys: Collection[arrow_diff.RowKey] = (),
         within: RowScope | None = None,
     ) -> bool:
         """Commit few rows to a local table as `commit_rows` does.
@@ -429,7 +429,7 @@ class Warehouse:
         table = TABLES[name]
         wanted = as_declared(rows, unstamped(table))
         if self.is_empty(name):
-            return RowChanges(inserted=self._fill(name, wanted.withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part, count))
+            return RowChanges(inserted=self._fill(name, wanted.withColumn(RUN_ID_COLUMN, F.lit(stamp.run_id)), stamp, part, count))
         present = self._within(name, scope)
         if count == 0 and not present.take(1):  # no stored and no wanted rows, so there is nothing to compare
             return RowChanges()
@@ -463,12 +463,12 @@ class Warehouse:
 
     def _apply(self, table: Table, differing: DataFrame, change: RowChanges, stamp: WriteStamp, part: str, scope: RowScope | None) -> None:
         if not change.updated and not change.deleted:
-            self.append(table.name, differing.drop(ACTION).withColumn(RUN_ID, F.lit(stamp.run_id)), stamp, part)
+            self.append(table.name, differing.drop(ACTION).withColumn(RUN_ID_COLUMN, F.lit(stamp.run_id)), stamp, part)
         else:
             self._merge(table, differing, stamp, part, scope)
 
     def _merge(self, table: Table, differing: DataFrame, stamp: WriteStamp, part: str, scope: RowScope | None) -> None:
-        changes = differing.withColumn(RUN_ID, F.lit(stamp.run_id))
+        changes = differing.withColumn(RUN_ID_COLUMN, F.lit(stamp.run_id))
         path = self.path(table.name)
         where = scope.sql("old") if scope is not None and _keys_hold(table) else ""
         # MERGE takes its transaction from the session, so the settings must be reset for other writes.
@@ -483,7 +483,7 @@ def _keys_hold(table: Table) -> bool:
     return FINAL in table.column_names
 
 
-def _named(table: Table, keys: set[arrow_diff.Key], scope: RowScope | None) -> RowScope | None:
+def _named(table: Table, keys: set[arrow_diff.RowKey], scope: RowScope | None) -> RowScope | None:
     """The rows with these keys, by name; None if there are too many names."""
     if len(table.key) > 1 or len(keys) > NAMES_MAX:
         return None

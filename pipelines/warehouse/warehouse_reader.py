@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from models.kafka.outages.broker_loss import ClusterLayout
 
 _log = logging.getLogger(__name__)
-PUBLISHED = "published"
+_PUBLISHED = "published"
 _WITH_ROWS = frozenset(ROW_TABLES.values())
 
 
@@ -219,7 +219,7 @@ class WarehouseReader:
             raise damage_behind(error, self.uri) or NothingReadable(
                 f"{place}: the table of runs can't be opened: {' '.join(str(error).split())}"
             ) from error
-        query = f"select run_number, table_versions, options from stored where status = '{PUBLISHED}' order by run_number desc limit 1"  # noqa: S608 - a constant
+        query = f"select run_number, table_versions, options from stored where status = '{_PUBLISHED}' order by run_number desc limit 1"  # noqa: S608 - a constant
         last_runs = QueryBuilder().register("stored", runs).execute(query).read_all()
         rows = _plain_table(last_runs).to_pylist()
         if not rows:

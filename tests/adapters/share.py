@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic, flat
+from models.kafka.coordinator.consumer.topic_partitions import PartitionSet, by_topic, flat
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import TimedResponse
@@ -72,7 +72,7 @@ class Replay:
             now_ms=trace["start_ms"],
         )
 
-    def recorded_target(self, sharing: Sharing) -> Mapping[str, Partitions]:
+    def recorded_target(self, sharing: Sharing) -> Mapping[str, PartitionSet]:
         """Targets of the group's members after the step."""
         recorded = {member["member"]: flat(member["target"]) for member in self.state[sharing.group].get("members", [])}
         targets = {member: recorded.get(member, frozenset()) for member in sharing.members}

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from models.event_kinds import COMMON_FIELDS, EVENTS
+from models.event_kinds import COMMON_EVENT_FIELDS, EVENTS
 from models.events import Event, LogPosition
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
@@ -78,8 +78,8 @@ def sequences(draw: st.DrawFn, kind: str) -> list[Event]:
     for number, (name, step, timed) in enumerate(told):
         at += step
         kinds = EVENTS[name]
-        columns = {each: draw(_COLUMNS[each]) for each in sorted(kinds.fields & COMMON_FIELDS)}
-        fields = {each: draw(values_of(each)) for each in sorted(kinds.fields - COMMON_FIELDS) if draw(st.booleans())}
+        columns = {each: draw(_COLUMNS[each]) for each in sorted(kinds.fields & COMMON_EVENT_FIELDS)}
+        fields = {each: draw(values_of(each)) for each in sorted(kinds.fields - COMMON_EVENT_FIELDS) if draw(st.booleans())}
         text = draw(st.sampled_from([name, _QUEUES % 1, _QUEUES % ("9" * 5_000), "subVersion=" + "9" * 40, "subVersion=5"]))
         place = LogPosition(f"{number % 3}.log", number + 1, 100 * number)
         made.append(Event(name, at if timed else None, at, place, kinds.witness, "", text, fields=fields, **columns))

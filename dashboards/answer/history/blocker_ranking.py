@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from dashboards.answer.totals import RANKED_BY, Offender
+from dashboards.answer.totals import RANKED_BY, OffenderKey
 from dashboards.view.answer import Person, Rebalance
 from models.downtime import Waits
 
@@ -51,8 +51,8 @@ class _WaitingSums:
 def blockers(items: Iterable[Rebalance], ranked_by: str = "client") -> list[Blocker]:
     """Members by the time that others waited for them."""
     named = RANKED_BY[ranked_by]
-    members: defaultdict[Offender, _WaitingSums] = defaultdict(_WaitingSums)
-    waits: Waits[Offender] = Waits()
+    members: defaultdict[OffenderKey, _WaitingSums] = defaultdict(_WaitingSums)
+    waits: Waits[OffenderKey] = Waits()
     for item in items:
         begin = item.started_at if item.started_at is not None else item.joined_at
         group = (item.cluster, item.system, item.group)
@@ -68,11 +68,11 @@ def blockers(items: Iterable[Rebalance], ranked_by: str = "client") -> list[Bloc
     return _ranked(members)
 
 
-def _doer(group: tuple[str, str, str], named: Callable[[Person], str], person: Person) -> Offender:
+def _doer(group: tuple[str, str, str], named: Callable[[Person], str], person: Person) -> OffenderKey:
     return (*group, named(person))
 
 
-def _ranked(members: Mapping[Offender, _WaitingSums]) -> list[Blocker]:
+def _ranked(members: Mapping[OffenderKey, _WaitingSums]) -> list[Blocker]:
     totals: defaultdict[tuple[str, ...], float] = defaultdict(float)
     for key, member in members.items():
         totals[key[:3]] += member.seconds

@@ -20,7 +20,7 @@ SHORTEST_COVER = 86_400.0
 
 Hours of work and of rest differ."""
 _ALWAYS = 1 << 62
-CLASSIC = "classic"
+_CLASSIC = "classic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _add(group: _Group, row: Any, item: Rebalance, files: Files) -> None:
     when = next((at for at in (item.started_at, item.joined_at, item.ended_at) if at is not None), 0)
     if group.last is None or (when, item.id) >= group.last[:2]:
         group.last = (when, item.id, row, item)
-    if item.protocol != CLASSIC:
+    if item.protocol != _CLASSIC:
         group.switched_at = when if group.switched_at is None else min(group.switched_at, when)
     group.protocol_type = column(row, "protocol_type") or group.protocol_type
     group.assignor = item.assignor or group.assignor
@@ -182,8 +182,8 @@ def _counted(running: Mapping[str, tuple[int, str]]) -> dict[str, int]:
 
 
 def _migration(system: str, group: _Group, last: Rebalance | None, brokers: Sequence[str]) -> MigrationReadiness:
-    classic, consumer = group.protocols[CLASSIC], group.protocols["consumer"]
-    if system != "kafka" or (last is not None and last.protocol not in (CLASSIC, "consumer")):
+    classic, consumer = group.protocols[_CLASSIC], group.protocols["consumer"]
+    if system != "kafka" or (last is not None and last.protocol not in (_CLASSIC, "consumer")):
         return MigrationReadiness("other", (), (), None, classic, consumer)
     if last is not None and last.protocol == "consumer":
         return MigrationReadiness("migrated", (), (), group.switched_at if classic else None, classic, consumer)

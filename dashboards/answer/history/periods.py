@@ -11,7 +11,7 @@ from typing import Any
 from dashboards.view.row_access import column
 from dashboards.wording.units import MICROSECONDS, Clock
 
-STEPS = ("hour", "day", "week")
+_STEPS = ("hour", "day", "week")
 
 
 @dataclass(frozen=True, slots=True)

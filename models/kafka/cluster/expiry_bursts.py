@@ -15,7 +15,7 @@ from models.events import Event
 from models.evidence import line_of
 from models.tolerances import whole
 
-TOGETHER_US = whole("kafka.expiry_bursts.together_us")
+BURST_US = whole("kafka.expiry_bursts.together_us")
 """Maximum distance of such an expiry from the first one.
 
 A third of heartbeat.interval.ms, 3 s by default (ConsumerConfig): sessions that end in time are spread over all of it.
@@ -51,13 +51,13 @@ class ExpiryBurst:
 
     def holds(self, group: str, at: int) -> bool:
         """Whether a line of a group at a time is about these expiries."""
-        return self.at <= at <= self.until + TOGETHER_US and group in self.groups
+        return self.at <= at <= self.until + BURST_US and group in self.groups
 
 
 def bursts_near(bursts: Sequence[ExpiryBurst], at: int) -> Sequence[ExpiryBurst]:
     """Bursts, of those in order of time, that may hold a line."""
     # One lasts for less than TOGETHER_US, and holds lines as long after it.
-    low = bisect_left(bursts, at - 2 * TOGETHER_US, key=lambda burst: burst.at)
+    low = bisect_left(bursts, at - 2 * BURST_US, key=lambda burst: burst.at)
     return bursts[low : bisect_right(bursts, at, lo=low, key=lambda burst: burst.at)]
 
 
@@ -92,7 +92,7 @@ def _of_node(node: str | None, events: Sequence[Event], loaded: Sequence[tuple[i
     times = [event.time_us for event in events]
     first = 0
     while first < len(events):
-        after = bisect_left(times, times[first] + TOGETHER_US)
+        after = bisect_left(times, times[first] + BURST_US)
         together = events[first:after]
         groups = sorted({event.group for event in together if event.group is not None})
         if len(groups) < GROUPS_MIN or _follows_load(node, times[first], loaded):

@@ -19,7 +19,7 @@ from models.rows import LearnedFact
 from models.tolerances import whole
 from models.units import SECONDS_PER_MINUTE
 
-DEFAULT_INITIAL_DELAY_MS = whole("kafka.facts.default_initial_delay_ms")
+_DEFAULT_INITIAL_DELAY_MS = whole("kafka.facts.default_initial_delay_ms")
 """group.initial.rebalance.delay.ms since 0.11 (KafkaConfig)."""
 
 DEFAULT_OFFSETS_RETENTION_MINUTES = whole("kafka.facts.default_offsets_retention_minutes")
@@ -159,7 +159,7 @@ class ClusterFacts:
     """Last line about each setting of a group that the broker bounds."""
     versions: dict[str, str] = field(default_factory=dict)
     offsets_partitions: int | None = None
-    initial_delay_ms: int = DEFAULT_INITIAL_DELAY_MS
+    initial_delay_ms: int = _DEFAULT_INITIAL_DELAY_MS
     offsets_retention_seconds: float = DEFAULT_OFFSETS_RETENTION_MINUTES * SECONDS_PER_MINUTE
     retention_told: bool = False
     session_timeout_ms: int | None = None

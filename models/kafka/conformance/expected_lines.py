@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.kafka.coordinator.announcements import RULES, announce
+from models.kafka.coordinator.announcements import ANNOUNCED_MESSAGES, announce
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, StateTransition
 from models.kafka.coordinator.runtime.version_policy import Policy
@@ -49,7 +49,7 @@ class Sight:
     _shown: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        shown = frozenset(event for event, rule in RULES.items() if rule.level(self.policy) in self.levels)
+        shown = frozenset(event for event, rule in ANNOUNCED_MESSAGES.items() if rule.level(self.policy) in self.levels)
         object.__setattr__(self, "_shown", shown)
 
     def shows(self, event: str) -> bool:

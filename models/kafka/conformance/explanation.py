@@ -3,7 +3,7 @@
 And what is certain of it.
 
 One group is held. Timers fire only where a line shows that they did: neither their deadlines nor the heartbeats that renew them
-are known. Members whose id no line has named yet have a made-up one that begins with `UNNAMED`.
+are known. Members whose id no line has named yet have a made-up one that begins with `NAMELESS_ID`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome, Sta
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings
 from models.units import US_PER_MS
 
-UNNAMED = "\0"
+NAMELESS_ID = "\0"
 
 
 def is_named(member_id: str) -> bool:
     """Whether a line has told this id."""
-    return not member_id.startswith(UNNAMED)
+    return not member_id.startswith(NAMELESS_ID)
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Guesses:
     def new_id(self) -> str:
         """An id for a member that no line has named."""
         self.unnamed += 1
-        return f"{UNNAMED}{self.unnamed}"
+        return f"{NAMELESS_ID}{self.unnamed}"
 
     def leader(self, group: str, generation: int, at_ms: int, candidates: Collection[str]) -> str:  # noqa: ARG002
         """The leader that a line is known to tell, or a guess."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from models.kafka.conformance.explanation import UNNAMED, Explanation, HiddenInput, is_named
+from models.kafka.conformance.explanation import NAMELESS_ID, Explanation, HiddenInput, is_named
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.classic.partition_ownership import PartitionRole
 from models.kafka.coordinator.protocol.errors import Error
@@ -21,26 +21,26 @@ SESSION_MS, REBALANCE_MS = 45_000, 300_000
 
 They decide nothing while timers are held.
 """
-PROTOCOLS = (Protocol("first", b""), Protocol("second", b""))
+STAND_IN_PROTOCOLS = (Protocol("first", b""), Protocol("second", b""))
 """Stand-ins for members' protocols, whose names no line tells.
 
 Two, so that a vote can turn.
 """
-HELD_BY = f"{UNNAMED}held"
+HELD_BY = f"{NAMELESS_ID}held"
 """Stands for an id handed out while a script's inputs come."""
 SOME = b"\0"
 """Stands for an assignment that is not empty."""
 
-Run = Callable[[Explanation, HiddenInput], None]
+RunInput = Callable[[Explanation, HiddenInput], None]
 
 
 def run(explanation: Explanation, hidden: HiddenInput) -> None:
     """Let an input happen now."""
-    RUNS[hidden.kind](explanation, hidden)
+    _RUNS[hidden.kind](explanation, hidden)
 
 
 def _joining(
-    explanation: Explanation, member: str, instance: str | None, protocols: tuple[Protocol, ...] = PROTOCOLS, *, asks: bool = False
+    explanation: Explanation, member: str, instance: str | None, protocols: tuple[Protocol, ...] = STAND_IN_PROTOCOLS, *, asks: bool = False
 ) -> None:
     request = Join(
         explanation.number(),
@@ -166,7 +166,7 @@ def _replace(explanation: Explanation, hidden: HiddenInput) -> None:
     explanation.guesses.changes_protocol = hidden.has_changed
     protocols = member.protocols
     if hidden.has_changed:  # the others would have voted otherwise by now
-        protocols = tuple(sorted(PROTOCOLS, key=lambda protocol: protocol.name == group.protocol))
+        protocols = tuple(sorted(STAND_IN_PROTOCOLS, key=lambda protocol: protocol.name == group.protocol))
         for other in group.members.values():
             group.update(other, protocols, None, other.join)
     _joining(explanation, "", instance, protocols)
@@ -222,7 +222,7 @@ def _be_member(explanation: Explanation, hidden: HiddenInput) -> None:
         if unnamed is not None:
             _rename(group, unnamed, member_id)
             continue
-        made = Member(member_id, hidden.instance, "", "", SESSION_MS, REBALANCE_MS, CONSUMER, PROTOCOLS)
+        made = Member(member_id, hidden.instance, "", "", SESSION_MS, REBALANCE_MS, CONSUMER, STAND_IN_PROTOCOLS)
         if group.state is State.PREPARING_REBALANCE:
             made.join, made.is_new = explanation.number(), True
         group.add(made)
@@ -241,7 +241,7 @@ def _be_only(explanation: Explanation, hidden: HiddenInput) -> None:
 def _be_another(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG001
     """There is a member more, which no line has named."""
     group = _present(explanation)
-    group.add(Member(explanation.guesses.new_id(), None, "", "", SESSION_MS, REBALANCE_MS, CONSUMER, PROTOCOLS))
+    group.add(Member(explanation.guesses.new_id(), None, "", "", SESSION_MS, REBALANCE_MS, CONSUMER, STAND_IN_PROTOCOLS))
 
 
 def _read_member(explanation: Explanation, hidden: HiddenInput) -> None:
@@ -266,7 +266,7 @@ def _load(explanation: Explanation, hidden: HiddenInput) -> None:  # noqa: ARG00
     group = explanation.group
     if group is not None:
         for member in group.members.values():
-            group.update(member, PROTOCOLS, None, member.join)  # what is written of a member holds the chosen one alone
+            group.update(member, STAND_IN_PROTOCOLS, None, member.join)  # what is written of a member holds the chosen one alone
 
 
 def _adopt_loaded(explanation: Explanation, hidden: HiddenInput) -> None:
@@ -325,7 +325,7 @@ def _adopt(explanation: Explanation, hidden: HiddenInput) -> None:
         for member in group.members.values():
             group.park_join(member, None)
     if state in (State.STABLE, State.COMPLETING_REBALANCE):
-        group.protocol = group.protocol or PROTOCOLS[0].name
+        group.protocol = group.protocol or STAND_IN_PROTOCOLS[0].name
         group.is_initial = False
         for member in group.members.values():
             group.park_join(member, None)
@@ -399,7 +399,7 @@ def _present(explanation: Explanation) -> Group:
     return explanation.coordinator.shard.create(explanation.group_id) if group is None else group
 
 
-RUNS: Mapping[str, Run] = {
+_RUNS: Mapping[str, RunInput] = {
     "join": _join,
     "hand_out": _hand_out,
     "join_pending": _join_pending,

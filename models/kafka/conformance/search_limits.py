@@ -17,7 +17,7 @@ BEAM = 4
 FORK_MARGIN = real("kafka.search_limits.fork_margin")
 """Maximum distance of a followed proposal from the best one."""
 
-SCRIPTS = 6
+PROPOSALS_MAX = 6
 """Proposals tried for one line."""
 
 STEPS_KEPT = 10_000

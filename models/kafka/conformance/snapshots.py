@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from models.kafka.conformance.expected_lines import Sight
 from models.kafka.conformance.explanation import Certainty, Explanation
-from models.kafka.conformance.hidden_inputs import PROTOCOLS, REBALANCE_MS, SESSION_MS, SOME
+from models.kafka.conformance.hidden_inputs import REBALANCE_MS, SESSION_MS, SOME, STAND_IN_PROTOCOLS
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.subscription import CONSUMER
@@ -86,7 +86,7 @@ def _put_group(explanation: Explanation, snapshot: Snapshot, state: State) -> No
     shard = explanation.coordinator.shard
     group = shard.groups[explanation.group_id] = Group(explanation.group_id, snapshot.since_ms, state, snapshot.generation)
     for known in snapshot.members:
-        member = Member(known.id, known.instance, "", "", SESSION_MS, REBALANCE_MS, CONSUMER, PROTOCOLS)
+        member = Member(known.id, known.instance, "", "", SESSION_MS, REBALANCE_MS, CONSUMER, STAND_IN_PROTOCOLS)
         member.join = explanation.number() if known.joins else None
         member.sync = explanation.number() if known.syncs else None
         member.is_new = known.is_new
@@ -95,7 +95,7 @@ def _put_group(explanation: Explanation, snapshot: Snapshot, state: State) -> No
     group.leader, group.is_initial, group.new_member_added = snapshot.leader, snapshot.is_initial, snapshot.new_member_added
     group.pending_join, group.pending_sync = set(snapshot.pending_join), set(snapshot.pending_sync)
     if state in (State.STABLE, State.COMPLETING_REBALANCE):
-        group.protocol = PROTOCOLS[0].name
+        group.protocol = STAND_IN_PROTOCOLS[0].name
     if state in (State.STABLE, State.EMPTY):
         shard.log.groups[group.id] = shard.record(group, dict.fromkeys(group.members, SOME))
     for kind, member_id, at_ms in snapshot.timers:

@@ -22,7 +22,7 @@ from models.kafka.conformance.learning import learn
 from models.kafka.conformance.likelihood import log_likelihood
 from models.kafka.conformance.proposals.proposers import possible_states, proposals
 from models.kafka.conformance.scene import Scene, Script
-from models.kafka.conformance.search_limits import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, SCRIPTS, STEPS_KEPT, weight
+from models.kafka.conformance.search_limits import BEAM, BURST_GAP_MS, BURST_LINES, FORK_MARGIN, PROPOSALS_MAX, STEPS_KEPT, weight
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.errors import Fault
 from models.kafka.coordinator.protocol.group_states import State
@@ -148,7 +148,7 @@ def _followed(explanation: Explanation, line: Event, ahead: Sequence[Event]) -> 
         _run(explanation, hidden, line)
         _doubt(explanation, hidden)
     explanation.outcomes.clear()
-    scripts = list(islice(proposals(scene), SCRIPTS))
+    scripts = list(islice(proposals(scene), PROPOSALS_MAX))
     if not scripts:
         return [(explanation, None)]
     if len(scripts) == 1:
@@ -263,12 +263,12 @@ def _adopted(explanation: Explanation, script: Script, alignment: Alignment, lin
     return expected_line
 
 
-SILENT = frozenset({"die", "adopt", "adopt_loaded", "load", "unload", "read_member"})
+_SILENT = frozenset({"die", "adopt", "adopt_loaded", "load", "unload", "read_member"})
 """Inputs that versions may take without a line."""
 
 
 def _is_silent(script: Script) -> bool:
-    return all(hidden.kind in SILENT for hidden in script.inputs)
+    return all(hidden.kind in _SILENT for hidden in script.inputs)
 
 
 def _announced_by_name(explanation: Explanation, line: Event) -> ExpectedLine | None:

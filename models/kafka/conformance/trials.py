@@ -181,7 +181,7 @@ def try_causes(window: Window, causes: Iterable[Cause]) -> list[Trial]:
     trials: list[Trial] = []
     of_request: dict[frozenset[str], Trial] = {}
     for cause in causes:
-        kinds = REQUESTS.get(cause)
+        kinds = REQUESTS_BY_CAUSE.get(cause)
         if kinds is None:
             trials.append(Trial(cause, Ruling.NOT_TRIED))
             continue
@@ -201,7 +201,7 @@ def _tried(window: Window, cause: Cause) -> Trial:
     before = _stood(window, cause)
     if not _starts_where(before, cause):
         return Trial(cause, Ruling.NOT_TRIED)
-    if window.triggers & REQUESTS[cause] and before is window.before:
+    if window.triggers & REQUESTS_BY_CAUSE[cause] and before is window.before:
         return _trial(cause, window, window.best, _begun(window, cause))
     best: tuple[float, Explanation, Script] | None = None
     for script in _scripts(Scene(before, line, ahead), cause):
@@ -268,7 +268,7 @@ def _burst_of(lines: Sequence[Event]) -> list[Event]:
 def _begun(window: Window, cause: Cause) -> tuple[HiddenInput, ...]:
     """Inputs of the cause's kind at the best explanation's first line."""
     first = window.lines[0]
-    return tuple(step.input for step in window.inputs if step.evidence is first and step.input.kind in REQUESTS[cause])
+    return tuple(step.input for step in window.inputs if step.evidence is first and step.input.kind in REQUESTS_BY_CAUSE[cause])
 
 
 def _needed(before: Explanation, inputs: Sequence[HiddenInput], line: Event) -> tuple[ExpectedLine, ...]:
@@ -295,9 +295,9 @@ def _starts_where(before: Explanation, cause: Cause) -> bool:
 
 def _scripts(scene: Scene, cause: Cause) -> Iterator[Script]:
     """Scripts that the line suggests, and one of the cause's own."""
-    suggested = [script for script in proposals(scene) if any(hidden.kind in REQUESTS[cause] for hidden in script.inputs)]
+    suggested = [script for script in proposals(scene) if any(hidden.kind in REQUESTS_BY_CAUSE[cause] for hidden in script.inputs)]
     yield from suggested
-    yield from SCRIPTS[cause](scene)
+    yield from SCRIPTS_BY_CAUSE[cause](scene)
 
 
 # -- what causes look like to the coordinator ----------------------------------------------------------------------
@@ -306,7 +306,7 @@ JOINING = frozenset({"join", "join_pending", "join_unseen"})
 LEAVING = frozenset({"leave"})
 REJOINING = frozenset({"rejoin"})
 
-REQUESTS: Mapping[Cause, frozenset[str]] = {
+REQUESTS_BY_CAUSE: Mapping[Cause, frozenset[str]] = {
     Cause.NEW_GROUP: JOINING | {"commit"},
     Cause.MEMBER_JOIN: JOINING,
     Cause.MEMBER_LEAVE: LEAVING,
@@ -389,7 +389,7 @@ def _restart(scene: Scene) -> Iterator[Script]:
     yield from _expire(scene)
 
 
-SCRIPTS: Mapping[Cause, Callable[[Scene], Iterator[Script]]] = {
+SCRIPTS_BY_CAUSE: Mapping[Cause, Callable[[Scene], Iterator[Script]]] = {
     Cause.NEW_GROUP: _join,
     Cause.MEMBER_JOIN: _join,
     Cause.MEMBER_LEAVE: _leave,

@@ -61,7 +61,7 @@ SINCE_2_3 = (("2.3", "INFO"),)
 NOT_WRITTEN: tuple[tuple[str, str | None], ...] = ()
 HIDDEN_SINCE_4_0 = (("3.7", "INFO"), ("4.0", "DEBUG"))
 
-RULES: Mapping[str, AnnouncedMessage] = {
+ANNOUNCED_MESSAGES: Mapping[str, AnnouncedMessage] = {
     "RebalanceStarted": AnnouncedMessage("kafka.group.rebalance_started"),
     "GenerationStarted": AnnouncedMessage("kafka.group.generation_started"),
     "AssignmentReceived": AnnouncedMessage("kafka.group.assignment_received"),
@@ -110,7 +110,7 @@ NO_REASON: Mapping[bool, str] = {False: "", True: "not provided"}
 def announce(policy: Policy, change: LoggedChange, node: int, partition: int) -> Announcement | None:
     """Return the log line of an event, None if none is written."""
     special = (other for fields, other in INSTEAD.get(change.event, ()) if fields.items() <= change.fields.items())
-    rule = next(special, RULES.get(change.event))
+    rule = next(special, ANNOUNCED_MESSAGES.get(change.event))
     level = rule.level(policy) if rule is not None else None
     if rule is None or level is None:
         return None
@@ -124,7 +124,7 @@ def announce(policy: Policy, change: LoggedChange, node: int, partition: int) ->
     }
     fields.update(change.fields)
     message = rule.message_of(policy)
-    if message.startswith(MODERN):
+    if message.startswith(_MODERN):
         fields["group_type"] = "consumer"
         if change.instance is None:
             del fields["instance_id"]  # members without one have wordings of their own
@@ -139,7 +139,7 @@ def announce(policy: Policy, change: LoggedChange, node: int, partition: int) ->
     return Announcement(message, level, change.at_ms, {**_MORE.get(change.event, {}), **fields})
 
 
-MODERN = "kafka.modern."
+_MODERN = "kafka.modern."
 INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], AnnouncedMessage], ...]] = {
     "GroupStoreFailed": (
         ({"_what": "empty"}, AnnouncedMessage("kafka.group.empty_write_failed", (("0.11", "WARN"),), (("3.7", "WARN"),))),
@@ -147,9 +147,9 @@ INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], AnnouncedMessage], ...]] = 
         ({"_what": "static"}, AnnouncedMessage("kafka.group.static_member_not_stored", (("2.6", "WARN"),), (("3.7", "WARN"),))),
         ({"_told": Error.UNKNOWN_SERVER_ERROR.value}, AnnouncedMessage("kafka.group.append_failed", (("1.0", "ERROR"),), NOT_WRITTEN)),
     ),
-    "ModernMemberJoined": (({"rejoined": True}, AnnouncedMessage(f"{MODERN}static_member_rejoined", NOT_WRITTEN)),),
-    "ModernMemberLeft": (({"temporarily": True}, AnnouncedMessage(f"{MODERN}static_member_left_for_a_while", NOT_WRITTEN)),),
-    "ModernMemberRefused": (({"why": "fenced"}, AnnouncedMessage(f"{MODERN}static_member_fenced", NOT_WRITTEN)),),
+    "ModernMemberJoined": (({"rejoined": True}, AnnouncedMessage(f"{_MODERN}static_member_rejoined", NOT_WRITTEN)),),
+    "ModernMemberLeft": (({"temporarily": True}, AnnouncedMessage(f"{_MODERN}static_member_left_for_a_while", NOT_WRITTEN)),),
+    "ModernMemberRefused": (({"why": "fenced"}, AnnouncedMessage(f"{_MODERN}static_member_fenced", NOT_WRITTEN)),),
     "CoordinatorNote": tuple(
         ({"_note": note}, rule)
         for note, rule in {
@@ -164,11 +164,11 @@ INSTEAD: Mapping[str, tuple[tuple[Mapping[str, Any], AnnouncedMessage], ...]] = 
             ),
             "write_failed": AnnouncedMessage("kafka.runtime.write_failed", NOT_WRITTEN, (("3.8", "ERROR"),)),
             "timer_rescheduled": AnnouncedMessage("kafka.runtime.timer_rescheduled", NOT_WRITTEN),
-            "topics_scanned": AnnouncedMessage(f"{MODERN}topics_scanned", NOT_WRITTEN, (("4.0", "INFO"),)),
+            "topics_scanned": AnnouncedMessage(f"{_MODERN}topics_scanned", NOT_WRITTEN, (("4.0", "INFO"),)),
         }.items()
     ),
 }
-"""Rules that replace `RULES` for events with these field values."""
+"""Rules that replace `ANNOUNCED_MESSAGES` for events with these field values."""
 
 _ERROR_TEXTS: Mapping[str, str] = {
     Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",

@@ -31,7 +31,7 @@ from models.kafka.coordinator.protocol.responses import JoinResponse, SyncRespon
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.choices import Choices
 from models.kafka.coordinator.runtime.offsets_log import Log
-from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome
+from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, default_settings
 
@@ -133,8 +133,8 @@ class BothCoordinator:
         first_ms = self.not_before_ms()
         if first_ms is None or first_ms > target_ms:  # the usual case, once for each request
             self.classic.shard.now_ms = self.modern.shard.now_ms = target_ms
-            return NOTHING
-        happened = NOTHING
+            return NO_OUTCOME
+        happened = NO_OUTCOME
         while (due_ms := self.next_ms()) is not None and due_ms <= target_ms:
             happened = _joined(happened, self._advance_to(due_ms))
         return _joined(happened, self._advance_to(target_ms))
@@ -358,9 +358,9 @@ def _summed(outcome: Outcome) -> Outcome:
 
 def _joined(*outcomes: Outcome) -> Outcome:
     """Concatenate the outcomes of several steps."""
-    effects = [outcome for outcome in outcomes if outcome is not NOTHING]
+    effects = [outcome for outcome in outcomes if outcome is not NO_OUTCOME]
     if len(effects) <= 1:
-        return effects[0] if effects else NOTHING
+        return effects[0] if effects else NO_OUTCOME
     return Outcome(
         tuple(answer for outcome in effects for answer in outcome.answers),
         tuple(fired for outcome in effects for fired in outcome.fired),

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-NO_LEADER = -1
+NO_LEADER_ID = -1
 METADATA_VERSION = re.compile(r"(\d+)\.(\d+)(?:-IV(\d+))?")
 
 
@@ -133,7 +133,7 @@ def _given(partition: Registration, wanted: ElectionRequest) -> _Targets:
 
 def _elect(partition: Registration, wanted: ElectionRequest, targets: _Targets) -> ElectionResult:
     valid = [replica for replica in targets.replicas if _may_lead(replica, wanted, targets)]
-    preferred = targets.replicas[0] if targets.replicas else NO_LEADER
+    preferred = targets.replicas[0] if targets.replicas else NO_LEADER_ID
     if wanted.election is Election.PREFERRED and preferred in valid:
         return ElectionResult(preferred)
     if _may_lead(partition.leader, wanted, targets):
@@ -143,9 +143,9 @@ def _elect(partition: Registration, wanted: ElectionRequest, targets: _Targets) 
     if _last_known_leader_may_return(partition, wanted, targets):
         return ElectionResult(partition.last_known_elr[0], unclean=True)
     if wanted.election is Election.UNCLEAN:
-        anyone = next((replica for replica in targets.replicas if replica in wanted.alive), NO_LEADER)
-        return ElectionResult(anyone, unclean=anyone != NO_LEADER)
-    return ElectionResult(NO_LEADER)
+        anyone = next((replica for replica in targets.replicas if replica in wanted.alive), NO_LEADER_ID)
+        return ElectionResult(anyone, unclean=anyone != NO_LEADER_ID)
+    return ElectionResult(NO_LEADER_ID)
 
 
 def _may_lead(replica: int, wanted: ElectionRequest, targets: _Targets) -> bool:
@@ -306,6 +306,6 @@ def _record_last_known_leader(partition: Registration, wanted: ElectionRequest, 
     if record.isr == () and partition.last_known_elr != (partition.leader,):
         return replace(record, last_known_elr=(partition.leader,))
     leads = partition.leader if record.leader is None else record.leader
-    if leads != NO_LEADER and partition.last_known_elr:
+    if leads != NO_LEADER_ID and partition.last_known_elr:
         return replace(record, last_known_elr=())
     return record

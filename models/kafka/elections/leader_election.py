@@ -10,7 +10,7 @@ from collections.abc import Callable
 from models.kafka.elections import kraft as kraft_elections
 from models.kafka.elections import zookeeper as elections
 
-LeaderAndIsr = tuple[int, tuple[int, ...]]
+StoredLeaderAndIsr = tuple[int, tuple[int, ...]]
 
 
 def elect_leader(
@@ -28,7 +28,7 @@ def elect_leader(
     return str(leader), tuple(map(str, left))
 
 
-def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], is_unclean: bool) -> LeaderAndIsr:
+def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], is_unclean: bool) -> StoredLeaderAndIsr:
     """Offline election of the ZooKeeper controller.
 
     Without a result the ISR is unchanged.
@@ -40,7 +40,7 @@ def zookeeper_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: f
     return (-1, isr) if outcome.leadership is None else (outcome.leadership.leader, outcome.leadership.isr)
 
 
-def kraft_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], is_unclean: bool) -> LeaderAndIsr:
+def kraft_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: frozenset[int], is_unclean: bool) -> StoredLeaderAndIsr:
     """Online or unclean election of the KRaft controller.
 
     The ISR keeps its last member, so that it may lead after its return.
@@ -49,6 +49,6 @@ def kraft_election(replicas: tuple[int, ...], isr: tuple[int, ...], alive: froze
     election = kraft_elections.Election.UNCLEAN if is_unclean else kraft_elections.Election.ONLINE
     left = tuple(node for node in isr if node in alive)
     elected = kraft_elections.elect_leader(registered, kraft_elections.ElectionRequest(alive, election, isr=left or isr))
-    if elected.node == kraft_elections.NO_LEADER:
+    if elected.node == kraft_elections.NO_LEADER_ID:
         return -1, left or isr
     return elected.node, (elected.node,) if elected.unclean else left or (elected.node,)

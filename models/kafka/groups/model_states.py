@@ -21,7 +21,7 @@ from models.kafka.conformance.snapshots import Snapshot, restore, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.version_hints import is_java, version_of
 from models.kafka.conformance.view import MemberView, TimerView, View, view_of
-from models.kafka.coordinator.announcements import RULES
+from models.kafka.coordinator.announcements import ANNOUNCED_MESSAGES
 from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, parse_version, policy_for
 from models.kafka.groups.epoch_states import EPOCH_EVENTS, EpochStates
 from models.rows import KAFKA, GroupState, GroupStateMember, GroupStateTimer
@@ -63,7 +63,7 @@ class ModelStates:
         """Take a line; `version` is that of its file, if known."""
         if event.witness is not Witness.COORDINATOR or event.group != self.group:
             return
-        if event.name in MODERN:
+        if event.name in _MODERN:
             self.is_modern, self.snapshot, self.lines = event.fields.get("to_type") != "classic", None, []
         if event.name == "GroupConverted":
             self.epochs = EpochStates()
@@ -120,7 +120,7 @@ class ModelStates:
 
     def _sight(self) -> Sight:
         policy = self._policy()
-        written = (RULES[line.name].level(policy) for line in self.lines if line.name in RULES)
+        written = (ANNOUNCED_MESSAGES[line.name].level(policy) for line in self.lines if line.name in ANNOUNCED_MESSAGES)
         self.levels.update(level for level in written if level is not None)
         return Sight(policy, frozenset(self.levels))
 
@@ -168,7 +168,7 @@ class ModelStates:
         )
 
 
-MODERN = EPOCH_EVENTS | {"GroupConverted"}
+_MODERN = EPOCH_EVENTS | {"GroupConverted"}
 """Events of groups of the newer protocols."""
 COMPARED = (
     "state", "state_certainty", "generation", "generation_certainty", "leader", "leader_certainty", "member_count",

@@ -9,12 +9,21 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.hypotheses.hypothesis import Settles
+from models.kafka.hypotheses.hypothesis import DecidingEvidence
 from models.kafka.observations.knowledge import GroupKnowledge
-from models.kafka.reconstruction.epoch_lines import OUT_OF_TARGET
+from models.kafka.reconstruction.epoch_lines import LEFT_TARGET
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_windows import EpochWindow
-from models.kafka.reconstruction.unlogged_epochs import GIVEN, NEW_PARTITIONS, NOTICED, REQUESTS, STUCK, TAKEN, TOPICS_EXIST, UNHEARD
+from models.kafka.reconstruction.unlogged_epochs import (
+    GIVEN,
+    NEW_PARTITIONS,
+    NOTICED,
+    REQUESTS,
+    STUCK,
+    TAKEN,
+    TOPICS_EXIST,
+    UNHEARD,
+)
 from models.tolerances import whole
 
 
@@ -25,7 +34,7 @@ class EpochVerdict:
     cause: Cause
     confidence: float
     alternatives: dict[str, float]
-    settled_by: Settles | None = None
+    settled_by: DecidingEvidence | None = None
 
 
 def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
@@ -34,7 +43,7 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
     GroupMetadataManager, 3.7 and later.
     """
     if window.is_inferred and (shares := _inferred(modern, window, facts)) is not None:
-        return _shared_out(shares, Settles.COORDINATOR_AT_DEBUG)
+        return _shared_out(shares, DecidingEvidence.COORDINATOR_AT_DEBUG)
     if not window.changes:
         left = _without_action(window, facts)
         return _topics_or_subscription(modern, window, known, facts) if left is None else _likeliest(left)
@@ -46,10 +55,10 @@ def judge_epoch(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge
         causes = {Cause.NEW_GROUP: new, Cause.MEMBER_JOIN: 1 - new}
         best = max(causes, key=lambda cause: causes[cause])
         return EpochVerdict(
-            best, causes[best], {cause.value: causes[cause] for cause in causes if cause is not best}, Settles.EARLIER_LINES
+            best, causes[best], {cause.value: causes[cause] for cause in causes if cause is not best}, DecidingEvidence.EARLIER_LINES
         )
-    if window.changes[0].reason == OUT_OF_TARGET:
-        return _shared_out(weights.OUT_OF_TARGET, Settles.EARLIER_LINES)
+    if window.changes[0].reason == LEFT_TARGET:
+        return _shared_out(weights.OUT_OF_TARGET, DecidingEvidence.EARLIER_LINES)
     if cause is Cause.MEMBER_LEAVE:
         return _left(modern, window, known)
     return EpochVerdict(cause, weights.EPOCH_TOLD.value, {})
@@ -77,7 +86,7 @@ def _inferred(modern: ModernReplay, window: EpochWindow, facts: ClusterFacts) ->
     None where a member's own join or leave raised it.
     """
     if not window.changes:
-        if window.shown_by in {NEW_PARTITIONS, REQUESTS} and facts.topic_changes_between(window.began - NOTICED_US, window.began):
+        if window.shown_by in {NEW_PARTITIONS, REQUESTS} and facts.topic_changes_between(window.began - NEW_PARTITIONS_US, window.began):
             return weights.EPOCH_AFTER_TOPIC_CHANGE
         return _UNSEEN.get(window.shown_by or "", weights.EPOCH_UNSEEN)
     change = window.changes[0]
@@ -144,7 +153,7 @@ def _likeliest(shares: weights.Shares) -> EpochVerdict:
     rivals = dict(shares.of)
     best = max(rivals, key=lambda cause: rivals[cause])
     sure = rivals.pop(best)
-    return EpochVerdict(best, sure, {cause.value: share for cause, share in rivals.items()}, Settles.EARLIER_LINES)
+    return EpochVerdict(best, sure, {cause.value: share for cause, share in rivals.items()}, DecidingEvidence.EARLIER_LINES)
 
 
 def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge, facts: ClusterFacts) -> EpochVerdict:
@@ -153,12 +162,12 @@ def _topics_or_subscription(modern: ModernReplay, window: EpochWindow, known: Gr
     Since 4.0 both changes are logged at DEBUG only.
     """
     began = window.started.time_us
-    if facts.topic_changes_between(began - NOTICED_US, began):
+    if facts.topic_changes_between(began - NEW_PARTITIONS_US, began):
         return _shared_out(weights.EPOCH_AFTER_TOPIC_CHANGE)
     if window.members and all(modern.roster.client_of(member) in known.clients for member in window.members):
         # Their logs would tell, unless the epoch could not be written at first.
-        return _shared_out(weights.EPOCH_ALL_LOGGED, Settles.COORDINATOR_AT_DEBUG)
-    return _shared_out(weights.EPOCH_UNTOLD, Settles.COORDINATOR_AT_DEBUG)
+        return _shared_out(weights.EPOCH_ALL_LOGGED, DecidingEvidence.COORDINATOR_AT_DEBUG)
+    return _shared_out(weights.EPOCH_UNTOLD, DecidingEvidence.COORDINATOR_AT_DEBUG)
 
 
 def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> EpochVerdict:
@@ -175,19 +184,19 @@ def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> E
     if client and client in known.clients:
         return _shared_out(weights.EPOCH_LEFT_LOGGED)
     if modern.joined_after(event.member_id, at):
-        return _shared_out(weights.EPOCH_LEFT_KEPT_ID, Settles.CLIENT_LOG)
+        return _shared_out(weights.EPOCH_LEFT_KEPT_ID, DecidingEvidence.CLIENT_LOG)
     late = (weights.ALL_POLLED_LATE if window.closes else weights.EPOCH_POLLED_LATE).value
     by_will = 1 - late - weights.EPOCH_NEITHER.value
-    return EpochVerdict(Cause.MEMBER_LEAVE, by_will, {Cause.POLL_TIMEOUT.value: late}, Settles.CLIENT_LOG)
+    return EpochVerdict(Cause.MEMBER_LEAVE, by_will, {Cause.POLL_TIMEOUT.value: late}, DecidingEvidence.CLIENT_LOG)
 
 
-def _shared_out(shares: weights.Shares, settled_by: Settles | None = None) -> EpochVerdict:
+def _shared_out(shares: weights.Shares, settled_by: DecidingEvidence | None = None) -> EpochVerdict:
     """The likeliest of some causes, with the others as its rivals."""
     best = max(shares.of, key=lambda cause: shares[cause])
     return EpochVerdict(best, shares[best], {cause.value: share for cause, share in shares.of.items() if cause is not best}, settled_by)
 
 
-NOTICED_US = whole("kafka.epochs.noticed_us")
+NEW_PARTITIONS_US = whole("kafka.epochs.noticed_us")
 """Longest delay until new partitions raise the epoch.
 
 The next heartbeat of any member does, every 5 s by default.

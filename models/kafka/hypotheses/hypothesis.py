@@ -25,7 +25,7 @@ A poll timeout, or the wish to rejoin.
 """
 
 
-class Settles(StrEnum):
+class DecidingEvidence(StrEnum):
     """Files that would decide between causes.
 
     By the words that stand before " of " and whose they are.
@@ -38,7 +38,7 @@ class Settles(StrEnum):
     APPLICATION = "source code"
 
 
-CLIENT_LOG, REQUEST_LOG, EARLIER_LINES = Settles.CLIENT_LOG, Settles.REQUEST_LOG, Settles.EARLIER_LINES
+CLIENT_LOG, REQUEST_LOG, EARLIER_LINES = DecidingEvidence.CLIENT_LOG, DecidingEvidence.REQUEST_LOG, DecidingEvidence.EARLIER_LINES
 
 
 @dataclass(slots=True)
@@ -51,5 +51,5 @@ class Hypothesis:
     cause: Cause
     probability: float
     actions: list[MemberAction] = field(default_factory=list)
-    settled_by: Settles | None = None
+    settled_by: DecidingEvidence | None = None
     supporting_actions: list[MemberAction] = field(default_factory=list)

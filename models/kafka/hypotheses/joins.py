@@ -18,8 +18,8 @@ from models.kafka.hypotheses.hypothesis import (
     INITIAL_DELAY_OVERRUN,
     LOOK_BACK_US,
     PROMPT_US,
+    DecidingEvidence,
     Hypothesis,
-    Settles,
 )
 from models.kafka.hypotheses.timeouts import ends_planned_delay, ends_probing_interval, follows_load, phase_deadline_us
 from models.kafka.hypotheses.window import RebalanceContext
@@ -249,7 +249,7 @@ _REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
 STREAMS_CONSUMER = "-streamthread-"
 """Part of the client ids of Streams' consumers (StreamThread, ClientUtils)."""
 
-CONNECT_REJOIN = "connect worker requested rejoin"
+_CONNECT_REJOIN = "connect worker requested rejoin"
 """Words of WorkerCoordinator.
 
 A connector was changed, or the delay after a departure is over (KIP-415).
@@ -285,12 +285,12 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     if cause is Cause.METADATA_CHANGE:
         weight = weights.METADATA_TOLD.value
         return [Hypothesis(cause, weight, actions), Hypothesis(Cause.SUBSCRIPTION_CHANGE, 1 - weight, actions)]
-    if why and CONNECT_REJOIN in why:
+    if why and _CONNECT_REJOIN in why:
         shares = weights.CONNECT_PLANNED if ends_planned_delay(context) else weights.CONNECT_REJOIN
         return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
     is_of_its_own = cause is None and bool(why) and why != "not provided" and not (why or "").startswith(_REJOIN_AFTER_TROUBLE)
     if is_of_its_own or is_of_assignor(why or ""):
-        return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, Settles.APPLICATION)]
+        return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, DecidingEvidence.APPLICATION)]
     if context.known.protocol_type == CONNECT:
         return _connectors_or_followup(context, actions)
     if unexplained and (shares_planned := _planned_by_time(context, actor)) is not None:

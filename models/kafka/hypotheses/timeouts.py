@@ -43,7 +43,7 @@ MOVED_US = whole("kafka.timeouts.moved_us")
 LIKE_IT_MAX = 20
 """Number of other members searched for a timeout that the acting member lacks."""
 
-NOTICED_US = whole("kafka.timeouts.noticed_us")
+POLL_TIMEOUT_TO_LEAVE_US = whole("kafka.timeouts.noticed_us")
 """Maximum distance of a client's poll timeout line from its LeaveGroup."""
 
 
@@ -282,7 +282,7 @@ def _is_too_long(context: RebalanceContext, action: MemberAction, interval_ms: i
     joined = context.known.first_generation.get(action.member_id or "") is not None
     if interval_ms is None or member is None or member.first_seen_at is None or not joined:
         return False
-    return action.at - member.first_seen_at < interval_ms * US_PER_MS - NOTICED_US
+    return action.at - member.first_seen_at < interval_ms * US_PER_MS - POLL_TIMEOUT_TO_LEAVE_US
 
 
 def has_polled_in_time(context: RebalanceContext, action: MemberAction | None, actor: str | None) -> bool:
@@ -295,7 +295,7 @@ def has_polled_in_time(context: RebalanceContext, action: MemberAction | None, a
     if interval_ms is None or actor is None:
         return False
     left_at = action.at if action is not None else context.start
-    since = left_at - interval_ms * US_PER_MS + NOTICED_US
+    since = left_at - interval_ms * US_PER_MS + POLL_TIMEOUT_TO_LEAVE_US
     began = context.previous.started_at if context.previous is not None and actor in context.members_before else None
     joins = context.actions_of(ActionKind.JOIN, ActionKind.REJOIN, start=since, end=left_at)
     return (began is not None and since < began <= left_at) or any(context.actor(join) == actor and join.at <= left_at for join in joins)
@@ -345,7 +345,7 @@ def _polled_after_ms(context: RebalanceContext, action: MemberAction, actor: str
     if allowed_ms is None:
         return None
     polls = (action.at for action in context.all_of(ActionKind.POLL_TIMEOUT) if context.actor(action) == actor)
-    noticed = next((at for at in polls if abs(at - action.at) <= NOTICED_US), action.at)
+    noticed = next((at for at in polls if abs(at - action.at) <= POLL_TIMEOUT_TO_LEAVE_US), action.at)
     back = _next_join(context, actor, action.at)
     return None if back is None else allowed_ms + (back - noticed) // US_PER_MS
 

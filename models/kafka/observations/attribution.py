@@ -75,8 +75,8 @@ HANDOVERS = {"ClientRevoked": "gave its partitions up", "ClientLost": "lost its 
 
 _SHOWN = TROUBLES | HANDOVERS | {_NOT_AUTHORIZED: "may not read as its group, or its topics"}
 
-ERROR_REPORTED = "ClientErrorReported"
-TOLD_TROUBLES = {
+_ERROR_REPORTED = "ClientErrorReported"
+TROUBLES_BY_PROGRAMS = {
     "polled_late": "exceeded max.poll.interval.ms and left its group",
     "commit_refused": "could not commit what it had read, since its group was rebalancing or had gone on without it",
     "not_in_generation": "was refused by its coordinator, since its group was rebalancing or had gone on without it",
@@ -86,7 +86,7 @@ TOLD_TROUBLES = {
 """Troubles of clients in the words of programs around them."""
 
 
-TOLD_MAX = 10
+NOTES_MAX = 10
 """Sentences on such troubles; the rest is counted."""
 
 
@@ -97,11 +97,11 @@ def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
         (event.place.file, event.client_id or event.instance_id or event.member_id or "a consumer", _trouble_of(event)) for event in events
     )
     troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in _SHOWN]
-    hidden_count = len(troubles) - TOLD_MAX
+    hidden_count = len(troubles) - NOTES_MAX
     rest = [f"{hidden_count} more troubles of consumers are of groups that no line names"] if hidden_count > 0 else []
     sentences = [
         f"{file}: {name} {_SHOWN[event]}{_times(count)}; no line names its group, so that no rebalance is told"
-        for (file, name, event), count in troubles[:TOLD_MAX]
+        for (file, name, event), count in troubles[:NOTES_MAX]
     ]
     return rest + sentences + _told_by_programs(events, {file for (file, _, event), _ in troubles if event not in HANDOVERS})
 
@@ -113,13 +113,13 @@ def _trouble_of(event: Event) -> str:
 
 def _told_by_programs(events: Iterable[Event], told_files: Set[str]) -> list[str]:
     """Sentences on what programs tell, where no client tells itself."""
-    counts = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == ERROR_REPORTED)
+    counts = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == _ERROR_REPORTED)
     return [
-        f"{file}: as its program tells, a consumer {TOLD_TROUBLES[trouble]}{_times(count)}; of which group is not said, "
+        f"{file}: as its program tells, a consumer {TROUBLES_BY_PROGRAMS[trouble]}{_times(count)}; of which group is not said, "
         "so that no rebalance is told of it"
         for (file, trouble), count in sorted(counts.items())
-        if file not in told_files and trouble in TOLD_TROUBLES
-    ][:TOLD_MAX]
+        if file not in told_files and trouble in TROUBLES_BY_PROGRAMS
+    ][:NOTES_MAX]
 
 
 def _times(count: int) -> str:
@@ -194,7 +194,7 @@ class Sightings:
         """
         homes: dict[str, list[Event]] = {}
         for event in events:
-            group = self._group_of(event) if event.name != ERROR_REPORTED else None
+            group = self._group_of(event) if event.name != _ERROR_REPORTED else None
             if group is not None:
                 homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
         for group_of_log in homes.values():

@@ -18,10 +18,10 @@ from models.tolerances import whole
 TOLERANCE_US = whole("kafka.client_clocks.tolerance_us")
 """Smaller differences come from concurrent threads, not from clocks."""
 
-LATE_US = whole("kafka.client_clocks.late_us")
+_LATE_US = whole("kafka.client_clocks.late_us")
 """Without a lower bound, answers that always take this long indicate a fast clock."""
 
-FAR_US = whole("kafka.client_clocks.far_us")
+_FAR_US = whole("kafka.client_clocks.far_us")
 """Maximum distance of lines about one generation.
 
 Generation numbers start again whenever a group is recreated.
@@ -90,7 +90,7 @@ class ClientClockBounds:
             return (lower + upper) // 2 if lower is not None and lower <= upper else upper
         if lower is not None and lower > TOLERANCE_US:
             return (lower + upper) // 2 if upper is not None and lower <= upper else lower
-        if lower is None and upper is not None and upper > LATE_US and self.pairs >= PAIRS_MIN:
+        if lower is None and upper is not None and upper > _LATE_US and self.pairs >= PAIRS_MIN:
             return upper
         return 0
 
@@ -167,7 +167,7 @@ class Skews:
 
     def forget(self, before: int) -> None:
         """Discard lines too old to share a generation with later ones."""
-        since, zoned = before - FAR_US, before - ZONES_FAR_US
+        since, zoned = before - _FAR_US, before - ZONES_FAR_US
         latest = set(list(self._coordinators)[-ZONE_LINES_HELD:])
         self._coordinators = {
             key: event for key, event in self._coordinators.items() if event.time_us >= (zoned if key in latest else since)
@@ -190,7 +190,7 @@ def _note_zone(bounds: ClientClockBounds, client: Event, coordinator: Event) -> 
 
 def _bound(bounds: ClientClockBounds, client: Event, coordinator: Event) -> None:
     ahead = client.time_us - coordinator.time_us
-    if abs(ahead) > FAR_US:
+    if abs(ahead) > _FAR_US:
         _note_zone(bounds, client, coordinator)
         return
     bounds.pairs += 1

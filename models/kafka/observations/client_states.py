@@ -17,14 +17,14 @@ from models.kafka.observations.client_ids import log_of
 from models.kafka.observations.roster import IDLE_US, LASTING_US
 from models.rows import ClientState
 
-UNJOINED, REBALANCING, STABLE = "UNJOINED", "REBALANCING", "STABLE"
+_UNJOINED, _REBALANCING, _STABLE = "UNJOINED", "REBALANCING", "STABLE"
 
 _STATES: Mapping[str, str] = {
-    **dict.fromkeys(("ClientConfigured", "ClientSubscribed"), UNJOINED),
-    **dict.fromkeys(("ClientJoining", "ClientJoinSent", "ClientJoined"), REBALANCING),
-    **dict.fromkeys(("ClientSynced", "ClientAssigned"), STABLE),
+    **dict.fromkeys(("ClientConfigured", "ClientSubscribed"), _UNJOINED),
+    **dict.fromkeys(("ClientJoining", "ClientJoinSent", "ClientJoined"), _REBALANCING),
+    **dict.fromkeys(("ClientSynced", "ClientAssigned"), _STABLE),
     **dict.fromkeys(
-        ("ClientLeaveSent", "ClientPollTimedOut", "ClientGenerationReset", "ClientFenced", "ClientUnsubscribed", "ClientLost"), UNJOINED
+        ("ClientLeaveSent", "ClientPollTimedOut", "ClientGenerationReset", "ClientFenced", "ClientUnsubscribed", "ClientLost"), _UNJOINED
     ),
 }
 """State after each event."""
@@ -35,7 +35,7 @@ _BEGINNINGS = frozenset({"ClientConfigured", "ClientSubscribed"})
 A member may subscribe again without a change of state.
 """
 
-_MODERN: Mapping[str, str] = {"STABLE": STABLE, **dict.fromkeys(("JOINING", "RECONCILING", "ACKNOWLEDGING"), REBALANCING)}
+_MODERN: Mapping[str, str] = {"STABLE": _STABLE, **dict.fromkeys(("JOINING", "RECONCILING", "ACKNOWLEDGING"), _REBALANCING)}
 """State for each MemberState (KIP-848); all others are outside the group."""
 
 
@@ -65,7 +65,7 @@ class _Lane:
         Members at rest may be silent for longer than clients that left.
         """
         last = self.stretches[-1] if self.stretches else None
-        is_lasting = last is not None and last.ended_at is None and last.state != UNJOINED
+        is_lasting = last is not None and last.ended_at is None and last.state != _UNJOINED
         return self.seen_at < before - (LASTING_US if is_lasting else IDLE_US)
 
 
@@ -98,7 +98,9 @@ class ClientStates:
             if last is not None and last.ended_at is None:
                 last.ended_at = max(at, last.started_at)
             return
-        state = _MODERN.get(text_field(event, "to_state") or "", UNJOINED) if event.name == "ClientMemberState" else _STATES.get(event.name)
+        state = (
+            _MODERN.get(text_field(event, "to_state") or "", _UNJOINED) if event.name == "ClientMemberState" else _STATES.get(event.name)
+        )
         if state is None:
             return
         if last is not None and last.ended_at is None:

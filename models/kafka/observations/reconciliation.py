@@ -19,7 +19,7 @@ from models.tolerances import whole
 
 RECONCILING, STABLE = "RECONCILING", "STABLE"
 
-REJOINED = "ClassicMemberRejoined"
+CLASSIC_MEMBER_REJOINED = "ClassicMemberRejoined"
 """Step by which a classic member takes over its part of an epoch."""
 
 SLOW_RECONCILIATION_US = whole("kafka.reconciliation.slow_reconciliation_us")
@@ -59,10 +59,10 @@ class Reconciliations:
     def feed(self, event: Event) -> None:
         """Process a member's change of state."""
         at, member_id, state = event.time_us, event.member_id, text_field(event, "to_state")
-        if not member_id or (state is None and event.name != REJOINED):
+        if not member_id or (state is None and event.name != CLASSIC_MEMBER_REJOINED):
             return
         self.witnessed.add(member_id)
-        if event.name == REJOINED:
+        if event.name == CLASSIC_MEMBER_REJOINED:
             insort(self.spans, ReconciliationSpan(member_id, event.client_id, at, at), key=_began)
         elif state == RECONCILING:
             if member_id not in self._under_way:

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from models.causes import RootCause
+from models.kafka.partitions.event_fields import OFFSETS_TOPIC
 from models.rows import Rebalance
-
-OFFSETS_TOPIC = "__consumer_offsets"
 
 READER_EVENTS = frozenset({"ClientSubscribed", "ClientAssigned", "ClientJoinSent", "JoinGroupCompleted", "ModernSubscriptionChanged"})
 """Events of groups with topics that the group reads."""

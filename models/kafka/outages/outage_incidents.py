@@ -12,8 +12,9 @@ from models.evidence import evidence
 from models.ids import make_id
 from models.incidents.headline_facts import AbsenceFacts, LossConsequences, OutageFacts
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
-from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
+from models.kafka.outages.affected_groups import Readers, RebalanceAfterOutage
 from models.kafka.partitions.brokers import Brokers
+from models.kafka.partitions.event_fields import OFFSETS_TOPIC
 from models.rows import BrokerOutage, CoordinatorMove, Incident, LeaderMove, PartitionOutage, Rebalance
 from models.times import first_known
 from models.tolerances import real, whole
@@ -28,7 +29,7 @@ It covers a session, a load and a client's patience.
 CLOCKS_US = whole("kafka.incidents.clocks_us")
 """Maximum difference between a coordinator's and the controller's clock."""
 
-LASTING_US = whole("kafka.incidents.lasting_us")
+_LASTING_US = whole("kafka.incidents.lasting_us")
 """Duration after which an outage no longer extends an incident."""
 
 BRIEF_SECONDS = real("kafka.incidents.brief_seconds")
@@ -219,7 +220,7 @@ def joins_until(row: PartitionOutage) -> int:
 
     Its end, or LASTING_US after its beginning if that is earlier.
     """
-    lasting = _began(row) + LASTING_US
+    lasting = _began(row) + _LASTING_US
     return lasting if row.online_at is None else min(row.online_at, lasting)
 
 

@@ -18,7 +18,7 @@ from models.evidence import line_of
 from models.incidents.episodes import EPISODE_GAP_SECONDS
 from models.incidents.headline_facts import HeadlineFacts
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.outages.affected_groups import OFFSETS_TOPIC, Readers, RebalanceAfterOutage
+from models.kafka.outages.affected_groups import Readers, RebalanceAfterOutage
 from models.kafka.outages.broker_loss import ClusterLayout, broker_rows, layout_of, placement_rows
 from models.kafka.outages.directory_incidents import directory_incident, explain_failure
 from models.kafka.outages.full_disks import full_disk_incidents
@@ -39,6 +39,7 @@ from models.kafka.outages.slow_loads import slow_load_incidents
 from models.kafka.outages.under_replication import under_replicated_spans
 from models.kafka.partitions.broker_clocks import BrokerClocks, Skew, on_one_clock
 from models.kafka.partitions.brokers import BrokerAbsence
+from models.kafka.partitions.event_fields import OFFSETS_TOPIC
 from models.kafka.partitions.isr import Shortage
 from models.kafka.partitions.partition_history import Leadership, PartitionHistory
 from models.kafka.partitions.partition_stage import PartitionStage
@@ -56,14 +57,14 @@ from models.rows import (
 from models.tolerances import whole
 from models.units import FOREVER, US_PER_SECOND
 
-ALLOWED_LATENESS_US = whole("kafka.outages.allowed_lateness_us")
+OUTAGE_LATENESS_US = whole("kafka.outages.allowed_lateness_us")
 """Allowed lateness in microseconds.
 
 Lines may be late because of clocks (beyond this they count as time zones), because a broker logs after its return, and
 because several files are merged.
 """
 
-DRAIN_BATCH_ROWS = 1_000
+_DRAIN_BATCH_ROWS = 1_000
 """Number of final rows that are drained at once."""
 
 _OF_ROWS = ("partition_outages", "under_replicated_spans", "leader_moves", "broker_outages", "incidents", "divergences")
@@ -245,7 +246,7 @@ class OutageStage:
 
     def drain_final(self) -> Iterator[Outages]:
         """Yield final rows once there are LEAVING_ROWS of them."""
-        if self.final.row_count >= DRAIN_BATCH_ROWS:
+        if self.final.row_count >= _DRAIN_BATCH_ROWS:
             rows, self.final = self.final, Outages()
             yield rows
 
@@ -277,7 +278,7 @@ class OutageStage:
 
     def _schedule(self) -> None:
         """Schedule another look at everything that the last event touched."""
-        due = self.stage.now + ALLOWED_LATENESS_US
+        due = self.stage.now + OUTAGE_LATENESS_US
         handed = self.stage.partitions.handed
         for history in handed:
             self._look_at(due, history)
@@ -308,7 +309,7 @@ class OutageStage:
 
     def _write_final_rows(self, history: PartitionHistory, due: int) -> None:
         """Emit what is final of one partition, and prune it."""
-        until = due - ALLOWED_LATENESS_US
+        until = due - OUTAGE_LATENESS_US
         history.is_due = False
         is_gone = history.deleted_at is not None and history.deleted_at <= until
         if history.deleted_at is not None and self.stage.partitions.ended.get(history.key) is not history:
@@ -330,7 +331,7 @@ class OutageStage:
         following = history.next_end(until)
         if following is not None:
             history.is_due = True
-            self._look_at(following + ALLOWED_LATENESS_US, history)
+            self._look_at(following + OUTAGE_LATENESS_US, history)
 
     def _drop(self, history: PartitionHistory) -> None:
         self.stage.partitions.forget(history)
@@ -369,7 +370,7 @@ class OutageStage:
     @property
     def _wait(self) -> int:
         """Microseconds after its end until an incident can't grow any more."""
-        return int(self.gap_seconds * US_PER_SECOND) + ALLOWED_LATENESS_US
+        return int(self.gap_seconds * US_PER_SECOND) + OUTAGE_LATENESS_US
 
     # -- incidents -------------------------------------------------------------------------------------------
 
@@ -390,7 +391,7 @@ class OutageStage:
         self._emit_directory_failures(rows, known, at, later)
         self._drop_written(rows.partition_outages)
         self.final.take(rows, at)
-        self._forget(at - ALLOWED_LATENESS_US)
+        self._forget(at - OUTAGE_LATENESS_US)
         due = min((time for time in later if time > at), default=None)
         if due is not None:
             self._check(due)
@@ -470,8 +471,8 @@ class OutageStage:
         open_times += [row.offline_at for row in self.outages]
         open_times += [lifetime.open_since for lifetime in self.stage.partitions.lifetimes()]
         times = sorted({at for at in open_times if at is not None})
-        self.stage.brokers.forget(settled - ALLOWED_LATENESS_US, times, ALLOWED_LATENESS_US)
-        self.stage.controllers.forget(min([*times[:1], settled]) - ALLOWED_LATENESS_US)
+        self.stage.brokers.forget(settled - OUTAGE_LATENESS_US, times, OUTAGE_LATENESS_US)
+        self.stage.controllers.forget(min([*times[:1], settled]) - OUTAGE_LATENESS_US)
         self.stage.takeovers.forget(settled)
         self.moved = [move for move in self.moved if self._is_near(move.from_node, move.moved_at)]
         self.vacated = [row for row in self.vacated if self._is_near(row.leader_before, row.offline_at)]

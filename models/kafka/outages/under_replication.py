@@ -8,7 +8,7 @@ from models.events import Event
 from models.evidence import evidence
 from models.ids import make_id
 from models.kafka.partitions.brokers import Brokers
-from models.kafka.partitions.isr import CAUGHT_UP, UNKNOWN, Shortage
+from models.kafka.partitions.isr import END_UNKNOWN, ENDED_CAUGHT_UP, Shortage
 from models.kafka.partitions.partition_history import MOMENT_US, PartitionHistory
 from models.rows import KAFKA, UnderReplicatedSpan
 from models.times import begin_of, in_order
@@ -57,7 +57,7 @@ def _never_was(shortage: Shortage, history: PartitionHistory, brokers: Brokers) 
     A line names a replica as in sync whose broker is still down: a leader drops followers late.
     """
     ended = shortage.ended_at
-    if shortage.events[0].topic == history.topic or shortage.ended_by != CAUGHT_UP or ended is None:
+    if shortage.events[0].topic == history.topic or shortage.ended_by != ENDED_CAUGHT_UP or ended is None:
         return False
     return all(brokers.was_down(node, ended) for node in shortage.missing)
 
@@ -98,7 +98,7 @@ def _settled_by(shortage: Shortage, history: PartitionHistory, *, is_kraft: bool
 
     None if both are known.
     """
-    if shortage.ended_by == UNKNOWN:
+    if shortage.ended_by == END_UNKNOWN:
         return f"server.log of broker {history.leader}"
     if shortage.is_sure:
         return None

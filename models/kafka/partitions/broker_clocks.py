@@ -25,7 +25,7 @@ from models.tolerances import whole
 TOLERANCE_US = whole("kafka.broker_clocks.tolerance_us")
 """Differences below this are ignored; they change no outage."""
 
-LATE_US = whole("kafka.broker_clocks.late_us")
+_LATE_US = whole("kafka.broker_clocks.late_us")
 """Minimum difference without a lower bound.
 
 A broker that always seems to react this late has a clock that is ahead.
@@ -42,7 +42,7 @@ It also limits the number of events waiting to be sorted.
 
 PAIRS_MIN = 3
 MOMENTS_MIN = 3
-MOMENT_US = whole("kafka.broker_clocks.moment_us")
+_MOMENT_US = whole("kafka.broker_clocks.moment_us")
 """Width of a moment; brokers must agree in several moments.
 
 One moment is not enough because a starting broker takes up all epochs at once.
@@ -70,7 +70,7 @@ _WHOLE = 1 << 32
 CLOCK_EVENTS = _DECIDED | _TAKEN | _LIVES | _UNDER_AN_EPOCH | {_FETCHES}
 """Events with information about clocks."""
 
-Sightings = dict[str, Event]
+EventByNode = dict[str, Event]
 """First line by node about one fact."""
 
 
@@ -108,7 +108,7 @@ class BrokerClockBounds:
             return upper
         if lower is not None and lower > TOLERANCE_US:
             return lower if upper is None else (lower + upper) // 2
-        return upper if lower is None and upper is not None and upper > LATE_US and self.pairs >= PAIRS_MIN else 0
+        return upper if lower is None and upper is not None and upper > _LATE_US and self.pairs >= PAIRS_MIN else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +131,11 @@ class Facts:
     `made` are lines of the node that causes a fact, `learned` are lines of nodes that learn of it.
     """
 
-    made: dict[str, Sightings] = field(default_factory=dict)
-    learned: dict[str, Sightings] = field(default_factory=dict)
+    made: dict[str, EventByNode] = field(default_factory=dict)
+    learned: dict[str, EventByNode] = field(default_factory=dict)
 
     @staticmethod
-    def observe(seen: dict[str, Sightings], fact: str, node: str, event: Event) -> None:
+    def observe(seen: dict[str, EventByNode], fact: str, node: str, event: Event) -> None:
         """Keep a node's first line about a fact."""
         sightings = seen.setdefault(fact, {})
         known = sightings.get(node)
@@ -223,7 +223,7 @@ class BrokerClocks:
             if len(seen) > LIVES_MAX:
                 del seen[next(iter(seen))]
 
-    def _sample(self, seen: dict[str, Sightings], fact: str, node: str, event: Event) -> None:
+    def _sample(self, seen: dict[str, EventByNode], fact: str, node: str, event: Event) -> None:
         if crc32(fact.encode("utf-8", "replace")) >= self._hashes_below:
             return
         self._epochs.observe(seen, fact, node, event)
@@ -283,9 +283,9 @@ class BrokerClocks:
             middle = round(median(ahead)) if ahead else 0
             agreeing = sum(abs(skew - middle) <= TOLD_TOGETHER_US for skew in ahead)
             moments = {
-                other.time_us // MOMENT_US for event, other in both if abs(event.time_us - other.time_us - middle) <= TOLD_TOGETHER_US
+                other.time_us // _MOMENT_US for event, other in both if abs(event.time_us - other.time_us - middle) <= TOLD_TOGETHER_US
             }
-            if len(moments) >= MOMENTS_MIN and 2 * agreeing > len(ahead) and LATE_US < abs(middle) <= FAR_US:
+            if len(moments) >= MOMENTS_MIN and 2 * agreeing > len(ahead) and _LATE_US < abs(middle) <= FAR_US:
                 lines = min(both, key=lambda pair: (abs(pair[0].time_us - pair[1].time_us - middle), pair[1].time_us))
                 skews.append(Skew(node, reference, middle, lines))
         return skews

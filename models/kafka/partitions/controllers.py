@@ -12,7 +12,7 @@ from models.events import Event
 from models.tolerances import whole
 
 QUORUM_LOST = "QuorumLost"
-LATE_US = whole("kafka.controllers.late_us")
+_LATE_US = whole("kafka.controllers.late_us")
 """Delay within which a new controller elects missing leaders."""
 
 
@@ -79,7 +79,7 @@ class Controllers:
             low = ended_at if ended_at is not None else after.began_at if after is not None else None
             high = after.began_at if after is not None else None
             begins_in_time = end is None or low is None or low <= end
-            if begins_in_time and (high is None or start <= high + LATE_US):
+            if begins_in_time and (high is None or start <= high + _LATE_US):
                 tried = self._failed_between(start if low is None else low, end if high is None else high)
                 return [event for event in (ended, *tried, after.began if after is not None else None) if event is not None]
         return [] if self.reigns else self._failed_between(start, end)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from models.events import Event
 
-CAUGHT_UP, DELETED, UNKNOWN, OPEN = "caught_up", "deleted", "unknown", "open"
+ENDED_CAUGHT_UP, ENDED_DELETED, END_UNKNOWN, STILL_OPEN = "caught_up", "deleted", "unknown", "open"
 """Ends of a shortage: all in sync, topic deleted, unknown, still open."""
 
 
@@ -29,7 +29,7 @@ class Shortage:
     is_sure: bool
     has_grown: bool = False  # replicas were added
     ended_at: int | None = None
-    ended_by: str = OPEN
+    ended_by: str = STILL_OPEN
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -43,7 +43,7 @@ class Shortage:
 
         None while it lasts.
         """
-        if self.ended_by == OPEN:
+        if self.ended_by == STILL_OPEN:
             return None
         return next((at for at in (self.ended_at, self.started_at) if at is not None), 0)
 
@@ -84,7 +84,7 @@ class InSync:
 def follow(shortages: Shortages, now: InSync) -> Shortages:
     """Update shortages with a line about the ISR."""
     last = shortages[-1] if shortages else None
-    is_open = last is not None and last.ended_by == OPEN
+    is_open = last is not None and last.ended_by == STILL_OPEN
     if not is_open and len(now.isr) >= len(now.replicas):
         return (*shortages, _unseen(now)) if now.before and len(now.before) < len(now.isr) else shortages
     missing = tuple(node for node in now.replicas if node not in now.isr)
@@ -92,7 +92,7 @@ def follow(shortages: Shortages, now: InSync) -> Shortages:
         if missing:
             last.go_on(now.isr, missing)
         else:
-            last.end(CAUGHT_UP, now.at, now.event)
+            last.end(ENDED_CAUGHT_UP, now.at, now.event)
         return shortages
     started = None if now.before and len(now.before) < len(now.replicas) else now.at
     return (
@@ -106,5 +106,5 @@ def _unseen(now: InSync) -> Shortage:
     before = now.before or ()
     missing = tuple(node for node in now.replicas if node not in before)
     shortage = Shortage(None, now.replicas, before, missing, now.is_sure)
-    shortage.end(CAUGHT_UP, now.at, now.event)
+    shortage.end(ENDED_CAUGHT_UP, now.at, now.event)
     return shortage

@@ -32,10 +32,10 @@ FRESH_US = whole("kafka.leadership_drain.fresh_us")
 leader.imbalance.check.interval.seconds is 300.
 """
 
-Place = tuple[str, int]
+PartitionName = tuple[str, int]
 
 
-def _place(history: PartitionHistory) -> Place:
+def _place(history: PartitionHistory) -> PartitionName:
     return history.topic, history.partition
 
 
@@ -55,9 +55,9 @@ class LeadershipMove:
 class LeadershipDrain:
     """Partitions led by each broker, and its recently lost leaderships."""
 
-    _led: dict[str, dict[Place, PartitionHistory]] = field(default_factory=dict)
+    _led: dict[str, dict[PartitionName, PartitionHistory]] = field(default_factory=dict)
     _moves: dict[str, deque[LeadershipMove]] = field(default_factory=dict)
-    _unfollowed: dict[Place, int] = field(default_factory=dict)
+    _unfollowed: dict[PartitionName, int] = field(default_factory=dict)
 
     def unfollowed(self, history: PartitionHistory, at: int) -> None:
         """Record that a follower stopped fetching a partition.

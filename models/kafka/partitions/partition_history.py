@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from models.events import Event
-from models.kafka.partitions.isr import DELETED, OPEN, UNKNOWN, InSync, Shortages, follow
+from models.kafka.partitions.isr import END_UNKNOWN, ENDED_DELETED, STILL_OPEN, InSync, Shortages, follow
 from models.tolerances import whole
 
 NO_LEADER = "-1"
@@ -186,7 +186,7 @@ class PartitionHistory:
     def forget_isr(self, at: int) -> None:
         """Mark the ISR as unknown from a time on."""
         self.isr, self.forgotten_at = None, at
-        self._end_shortage(UNKNOWN, None)
+        self._end_shortage(END_UNKNOWN, None)
 
     def isr_before_forgotten(self, at: int) -> Nodes | None:
         """The ISR at a time after which it became unknown.
@@ -250,10 +250,10 @@ class PartitionHistory:
     def delete(self, at: int) -> None:
         """Mark the partition as deleted."""
         self.deleted_at = at
-        self._end_shortage(DELETED, at)
+        self._end_shortage(ENDED_DELETED, at)
 
     def _end_shortage(self, how: str, at: int | None) -> None:
-        if self.shortages and self.shortages[-1].ended_by == OPEN:
+        if self.shortages and self.shortages[-1].ended_by == STILL_OPEN:
             self.shortages[-1].end(how, at, None)
 
     def add_leadership(self, new: Leadership, *, is_kraft: bool = False) -> Leadership:

@@ -37,7 +37,7 @@ from models.kafka.reconstruction.client_generations import ClientSight, ClientWi
 from models.tolerances import whole
 from models.units import FOREVER
 
-HOLD_US = whole("kafka.client_windows.hold_us")
+CLIENT_WINDOW_HOLD_US = whole("kafka.client_windows.hold_us")
 """Time that a window waits for lines of coordinators and slow members.
 
 The coordinator's clock may be behind theirs.
@@ -52,7 +52,7 @@ CLIENTS_MAX = 10_000
 NEAR_US = whole("kafka.client_windows.near_us")
 """A coordinator's and a member's lines this near are of one generation."""
 
-TOGETHER_US = whole("kafka.client_windows.together_us")
+ANSWERED_TOGETHER_US = whole("kafka.client_windows.together_us")
 """Most time between lines of members that joined one generation.
 
 All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each client's own pace: assumed.
@@ -228,7 +228,7 @@ class ClientWindows:
     def _named_at_last(self, action: MemberAction) -> ClientSight | None:
         """The generation that others joined just now, as this member names it."""
         sight = self._waiting[-1] if self._waiting else None
-        if sight is None or sight.generation is not None or action.at - sight.last_at > TOGETHER_US:
+        if sight is None or sight.generation is not None or action.at - sight.last_at > ANSWERED_TOGETHER_US:
             return None
         sight.generation = action.generation
         return sight
@@ -261,7 +261,7 @@ class ClientWindows:
         if self._has_epochs:
             return
         newest = self._newest
-        near = newest is not None and action.at - newest.last_at <= TOGETHER_US
+        near = newest is not None and action.at - newest.last_at <= ANSWERED_TOGETHER_US
         again = newest is not None and actor in newest.members and self._has_begun_since(actor, newest.last_at, action.at)
         if newest is None or not near or again:
             if newest is not None and newest.generation is not None and action.at - newest.joined.at <= NEAR_US:
@@ -316,12 +316,12 @@ class ClientWindows:
     def due_at(self) -> int | None:
         """Time at which the next window is final; None if at the logs' end."""
         if self._waiting:
-            return self._waiting[0].last_at + HOLD_US + 1
+            return self._waiting[0].last_at + CLIENT_WINDOW_HOLD_US + 1
         if self._last is None or self._was_empty:
             return None
         gone_at = self._last.gone_at
         is_empty = gone_at is not None and not self._has_come_after(gone_at) and not self._has_strangers(self._last)
-        return gone_at + HOLD_US + 1 if gone_at is not None and is_empty else None
+        return gone_at + CLIENT_WINDOW_HOLD_US + 1 if gone_at is not None and is_empty else None
 
     def next_windows(self) -> Iterator[ClientWindow]:
         """The windows that are due, in order."""
@@ -361,7 +361,7 @@ class ClientWindows:
         for action, actor in self._candidates(-FOREVER, FOREVER, *_SHOWINGS):
             if action.kind in _SHOWINGS or is_rebalance_notice(action) or (action.kind in _REQUESTS and actor in gone):
                 gone = gone | {actor} if action.kind in GOING else gone - {actor}
-                if last_at is None or action.at - last_at > HOLD_US:
+                if last_at is None or action.at - last_at > CLIENT_WINDOW_HOLD_US:
                     yield ClientWindow(None, False, "open", action)
                 last_at = action.at
 

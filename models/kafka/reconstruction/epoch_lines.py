@@ -35,7 +35,7 @@ def stuck_in(why: str) -> int | None:
     return int(match[1]) if match else None
 
 
-IN_TARGET, OUT_OF_TARGET = "is in the target", "is in the target no more"
+INTO_TARGET, LEFT_TARGET = "is in the target", "is in the target no more"
 """Reasons of changes that only two targets show."""
 
 _LISTED = re.compile(r"(?:^\{|[,)] )([^\s={}(),\[\]]+)=MemberAssignment\(")

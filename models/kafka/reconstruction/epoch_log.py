@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from models.causes import Cause
 from models.events import Event, Witness, text_field
-from models.kafka.observations.reconciliation import REJOINED, Reconciliations, reached_at, slow_members
+from models.kafka.observations.reconciliation import CLASSIC_MEMBER_REJOINED, Reconciliations, reached_at, slow_members
 from models.kafka.observations.roster import Roster, RosterMember
-from models.kafka.reconstruction.epoch_lines import IN_TARGET, OUT_OF_TARGET, cause_of_fence, members_with_target
+from models.kafka.reconstruction.epoch_lines import INTO_TARGET, LEFT_TARGET, cause_of_fence, members_with_target
 from models.kafka.reconstruction.epoch_windows import (
-    GONE,
+    DEPARTURE_CAUSES,
     SUBSCRIBED_BEFORE_US,
     EpochChange,
     EpochWindow,
@@ -22,9 +22,9 @@ from models.kafka.reconstruction.epoch_windows import (
     leaving_together,
     subscribed_before,
 )
-from models.kafka.reconstruction.member_signs import READY
+from models.kafka.reconstruction.member_signs import EPOCH_READY
 from models.kafka.reconstruction.member_steps import MemberSteps
-from models.kafka.reconstruction.unlogged_epochs import HOLD_US, SHOWN_BY
+from models.kafka.reconstruction.unlogged_epochs import SHOWN_BY, WAIT_US
 from models.tolerances import whole
 
 SAME_CHANGE_US = whole("kafka.epoch_log.same_change_us")
@@ -79,9 +79,9 @@ class ModernReplay:
 
     def feed(self, event: Event) -> bool:
         """Take one event; True where it is a line of these coordinators."""
-        if event.name in {"ClientMemberState", REJOINED}:
+        if event.name in {"ClientMemberState", CLASSIC_MEMBER_REJOINED}:
             if self.waiting is None:
-                self.reconciliations.forget(event.time_us - HOLD_US - SAME_CHANGE_US - SAME_REQUEST_US)
+                self.reconciliations.forget(event.time_us - WAIT_US - SAME_CHANGE_US - SAME_REQUEST_US)
             self.reconciliations.feed(event)
             self.last_at = max(self.last_at, event.time_us)
         elif event.name == "ClientSubscribed":
@@ -184,7 +184,7 @@ class ModernReplay:
             member_id = change.event.member_id or ""
             if change.cause is Cause.MEMBER_JOIN:
                 self.members.pop(member_id, None)
-            elif change.cause in GONE:
+            elif change.cause in DEPARTURE_CAUSES:
                 self.members[member_id] = change.event.client_id
         self._count_before = len(self.members)
 
@@ -289,7 +289,7 @@ class ModernReplay:
             member_id = change.event.member_id or ""
             if change.cause is Cause.MEMBER_JOIN:
                 self.members[member_id] = change.event.client_id
-            elif change.cause in GONE:
+            elif change.cause in DEPARTURE_CAUSES:
                 self.members.pop(member_id, None)
 
     def _targeted(self, event: Event) -> None:
@@ -309,7 +309,7 @@ class ModernReplay:
     def _open_leaves(self, epoch: int) -> None:
         """Open an epoch for each of several leaves before one target (assignment.interval.ms)."""
         leaves, members = self._pending, self.members
-        if self.epoch is None or len(leaves) != epoch - self.epoch or not all(leave.cause in GONE for leave in leaves):
+        if self.epoch is None or len(leaves) != epoch - self.epoch or not all(leave.cause in DEPARTURE_CAUSES for leave in leaves):
             return
         for index, change in enumerate(leaves[:-1], 1):
             self._pending = [change]
@@ -329,10 +329,8 @@ class ModernReplay:
         before, self._listed = self._listed, listed
         if before and not window.changes:
             window.came, window.went = listed - before, before - listed
-            window.changes += [EpochChange(Cause.MEMBER_JOIN, IN_TARGET, replace(event, member_id=name)) for name in sorted(window.came)]
-            window.changes += [
-                EpochChange(Cause.MEMBER_LEAVE, OUT_OF_TARGET, replace(event, member_id=name)) for name in sorted(window.went)
-            ]
+            window.changes += [EpochChange(Cause.MEMBER_JOIN, INTO_TARGET, replace(event, member_id=name)) for name in sorted(window.came)]
+            window.changes += [EpochChange(Cause.MEMBER_LEAVE, LEFT_TARGET, replace(event, member_id=name)) for name in sorted(window.went)]
             window.members_before = len(before)
         window.members_after = len(listed)
         self.members = {member: self.members.get(member) for member in sorted(listed)}
@@ -365,7 +363,7 @@ class ModernReplay:
     def _topology(self, event: Event) -> None:
         """Note a check of a topology's topics; their first completeness is a change."""
         state = text_field(event, "topology_state")
-        if state == READY and self.topology_state not in (None, READY):
+        if state == EPOCH_READY and self.topology_state not in (None, EPOCH_READY):
             self._change(Cause.TOPOLOGY_CHANGE, "all topics of the topology exist", replace(event, member_id=None))
         self.topology_state = state
 
@@ -476,7 +474,7 @@ class ModernReplay:
 
     def _subscribed(self, event: Event) -> None:
         """Keep a client's own line, and earlier ones still needed."""
-        began = min(self.waiting.began if self.waiting else event.time_us, event.time_us) - HOLD_US - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
+        began = min(self.waiting.began if self.waiting else event.time_us, event.time_us) - WAIT_US - SUBSCRIBED_BEFORE_US - SAME_CHANGE_US
         while self.subscriptions and self.subscriptions[0].time_us < began:
             del self.subscriptions[0]
         self.subscriptions.append(event)

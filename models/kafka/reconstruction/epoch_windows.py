@@ -95,7 +95,7 @@ class EpochWindow:
         ]
 
 
-GONE = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
+DEPARTURE_CAUSES = frozenset({Cause.MEMBER_LEAVE, Cause.SESSION_TIMEOUT, Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT, Cause.UNKNOWN})
 """Causes by which members go."""
 
 ACTIONS_OF: Mapping[Cause, frozenset[Cause]] = {

@@ -30,7 +30,7 @@ SILENCES_MAX = 8
 UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH = 25, 110
 """Error codes (protocol/Errors.java)."""
 
-FINE = (0, None)
+_FINE = (0, None)
 
 
 class SignKind(StrEnum):
@@ -112,9 +112,9 @@ HEARTBEATS = {
 }
 """Heartbeats to groups with epochs, with the type of their group."""
 
-SHARE = HEARTBEATS["ShareGroupHeartbeatCompleted"]
+SHARE_HEARTBEAT = HEARTBEATS["ShareGroupHeartbeatCompleted"]
 
-READY = "ready"
+EPOCH_READY = "ready"
 """State of a topology whose topics all exist."""
 
 _LEAVES = {-1: SignKind.LEFT, -2: SignKind.AWAY}
@@ -186,10 +186,10 @@ def _of_request(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     code, key = int_field(event, "error_code"), event.member_id or ""
     if event.name in HEARTBEATS:
         return _of_heartbeat(event, peers) if key else []
-    if event.name == "JoinGroupCompleted" and code in FINE and key:
+    if event.name == "JoinGroupCompleted" and code in _FINE and key:
         peer = peers.setdefault(key, EpochPeer(key, by_requests=True, is_classic=True))
         return _of_join(event, handled_at(event), key, peer, int_field(event, "response_generation"))
-    if event.name == "LeaveGroupCompleted" and code in FINE:
+    if event.name == "LeaveGroupCompleted" and code in _FINE:
         leavers = [(member_id, peers[member_id]) for member_id in names_field(event, "members") or [key] if member_id in peers]
         return [sign for member_id, peer in leavers for sign in _of_classic_end(event, handled_at(event), member_id, peer)]
     if event.name == "HeartbeatCompleted" and key in peers:
@@ -266,7 +266,7 @@ def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     if code in (UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH):
         former = peers.get(key, EpochPeer())
         return [EpochSign(SignKind.FENCED, handled_at(event), event, key, key, former.epoch or None, former.heard_at or None)]
-    if code not in FINE or sent is None:
+    if code not in _FINE or sent is None:
         return []
     if sent in _LEAVES:
         return [EpochSign(_LEAVES[sent], handled_at(event), event, key, key)]
@@ -282,7 +282,7 @@ def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     changed = bool(topics) and bool(peer.topics) and topics != peer.topics
     peer.topics = topics or peer.topics
     state = text_field(event, "topology_state")
-    gets_topics = peer.gets_topics or (state == READY and peer.topology_state not in (None, READY))
+    gets_topics = peer.gets_topics or (state == EPOCH_READY and peer.topology_state not in (None, EPOCH_READY))
     grown = answer > peer.epoch
     peer.topology_state, peer.gets_topics = state or peer.topology_state, gets_topics and not grown
     peer.epoch = max(answer, 0)
@@ -291,7 +291,7 @@ def _of_heartbeat(event: Event, peers: dict[str, EpochPeer]) -> list[EpochSign]:
     return [sign] if grown or kind is not SignKind.REACHED else []
 
 
-_TYPES = (("ShareMembershipManager", SHARE), ("[ShareConsumer ", SHARE), ("StreamsMembershipManager", "streams"))
+_TYPES = (("ShareMembershipManager", SHARE_HEARTBEAT), ("[ShareConsumer ", SHARE_HEARTBEAT), ("StreamsMembershipManager", "streams"))
 """Types of groups by what their members' lines contain."""
 
 

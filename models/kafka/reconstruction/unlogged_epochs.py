@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from models.events import Event, Witness, names_field
-from models.kafka.observations.reconciliation import REJOINED, STABLE
+from models.kafka.observations.reconciliation import CLASSIC_MEMBER_REJOINED, STABLE
 from models.kafka.reconstruction.member_signs import (
     ROUND_TRIP_US,
-    SHARE,
+    SHARE_HEARTBEAT,
     EpochPeer,
     EpochSign,
     SignKind,
@@ -28,10 +28,10 @@ from models.kafka.reconstruction.partition_owners import PartitionOwners
 from models.tolerances import whole
 from models.units import FOREVER
 
-HOLD_US = whole("kafka.unlogged_epochs.hold_us")
+WAIT_US = whole("kafka.unlogged_epochs.hold_us")
 """How long a sign waits for the coordinator's lines and others' signs."""
 
-HELD_MAX = 10_000
+SIGNS_HELD_MAX = 10_000
 """Signs that wait at once; beyond it the oldest are read."""
 
 PEERS_MAX = 10_000
@@ -153,7 +153,7 @@ class UnloggedEpochs:
 
     def until(self, at: int) -> Iterator[Event]:
         """The coordinator's steps that are known by a time, in order."""
-        while self.signs and (self.signs[0].at + HOLD_US < at or len(self.signs) > HELD_MAX):
+        while self.signs and (self.signs[0].at + WAIT_US < at or len(self.signs) > SIGNS_HELD_MAX):
             yield from self._read(self.signs.popleft())
 
     def finish(self) -> Iterator[Event]:
@@ -258,7 +258,7 @@ class UnloggedEpochs:
     def _joined(self, sign: EpochSign) -> Iterator[Event]:
         """A member joined, which raised the epoch that it was given."""
         epoch = sign.epoch or 0
-        is_one_life = epoch > 1 or sign.at - self.epoch_at <= HOLD_US
+        is_one_life = epoch > 1 or sign.at - self.epoch_at <= WAIT_US
         if self.epoch is not None and epoch <= self.epoch and is_one_life and self.members.keys() - {sign.peer}:
             if self._takes_its_place(sign) or self._is_member(sign):
                 self._note(sign)  # who takes its place again, or is still a member, raises no epoch
@@ -373,10 +373,10 @@ class UnloggedEpochs:
         if sign.epoch is None or sign.epoch != self.epoch:
             return
         if sign.event.witness is Witness.CLIENT and sign.is_classic:
-            yield step_by(REJOINED, sign, max(sign.at, self.epoch_at), member=sign.member_id, client=sign.event.client_id)
+            yield step_by(CLASSIC_MEMBER_REJOINED, sign, max(sign.at, self.epoch_at), member=sign.member_id, client=sign.event.client_id)
         if sign.event.witness is not Witness.REQUEST:
             return
-        if sign.heard_before is not None and sign.heard_before > self.epoch_at and group_type_of(sign.event) != SHARE:
+        if sign.heard_before is not None and sign.heard_before > self.epoch_at and group_type_of(sign.event) != SHARE_HEARTBEAT:
             step = {"member_epoch": sign.epoch - 1, "state": UNREVOKED}
             yield step_by("ModernMemberMoved", sign, self.epoch_at, member=sign.member_id, client=sign.event.client_id, fields=step)
         step = {"member_epoch": sign.epoch, "state": STABLE}
@@ -461,7 +461,7 @@ class UnloggedEpochs:
         interval = self.peers.get(sign.peer, EpochPeer()).interval_us
         alive_us = ALIVE_US if interval is None else min(ALIVE_US, ALIVE_BEATS * interval)
         was_alive = sign.heard_before is not None and sign.at - sign.heard_before <= alive_us
-        is_told = sign.kind is SignKind.FENCED and sign.epoch is not None and group_type_of(sign.event) != SHARE
+        is_told = sign.kind is SignKind.FENCED and sign.epoch is not None and group_type_of(sign.event) != SHARE_HEARTBEAT
         if not is_told or not (was_alive or sign.event.witness is Witness.CLIENT):
             return NOTICED
         return f"{STUCK} {sign.epoch} within its rebalance timeout"

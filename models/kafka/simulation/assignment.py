@@ -9,7 +9,7 @@ from models.kafka.coordinator.consumer.topic_partitions import flat
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
 
 Wanted = Mapping[str, Collection[str]]
-Owned = Mapping[str, Mapping[str, frozenset[int]]]
+OwnedPartitions = Mapping[str, Mapping[str, frozenset[int]]]
 
 
 def range_assignment(members: Sequence[str], wanted: Wanted, topics: Mapping[str, int]) -> dict[str, list[Partition]]:
@@ -29,7 +29,7 @@ def range_assignment(members: Sequence[str], wanted: Wanted, topics: Mapping[str
     return made
 
 
-def cooperative_sticky_assignment(wanted: Wanted, topics: Mapping[str, int], owned: Owned) -> dict[str, list[Partition]]:
+def cooperative_sticky_assignment(wanted: Wanted, topics: Mapping[str, int], owned: OwnedPartitions) -> dict[str, list[Partition]]:
     """Balanced shares with as little movement as possible (CooperativeStickyAssignor).
 
     A partition that another member still owns is left out; it is assigned in the next rebalance, after its owner has

@@ -22,7 +22,7 @@ from models.kafka.simulation.world import World
 RETRY_MS = (100, 400)
 """retry.backoff.ms, and the duration of a coordinator lookup."""
 COORDINATOR_ID = 2**31 - 1
-GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
+COORDINATOR_GONE = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
 
 
 class ClientPhase(Enum):

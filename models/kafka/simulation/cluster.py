@@ -15,7 +15,7 @@ from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import Response
-from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome, StateTransition
+from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, StateTransition
 from models.kafka.coordinator.runtime.version_policy import Policy, default_settings
 from models.kafka.simulation.scenario import Scenario
 from models.kafka.simulation.world import ServedRequest, World, WrittenLine
@@ -60,7 +60,7 @@ class GroupCoordinatorSeat:
     flights: dict[int, Flight] = field(default_factory=dict)
 
 
-Watch = Callable[[StateTransition | LoggedChange], None]
+WatchChange = Callable[[StateTransition | LoggedChange], None]
 Arrived = Callable[[GroupCoordinatorSeat, Request, int], None]
 Lost = Callable[[str], None]
 Settled = Callable[[GroupCoordinatorSeat, int], None]
@@ -73,7 +73,7 @@ class Cluster:
     world: World
     scenario: Scenario
     policy: Policy
-    watch: Watch
+    watch: WatchChange
     arrived: Arrived
     lost: Lost
     settled: Settled
@@ -152,7 +152,7 @@ class Cluster:
 
     def _catch_up(self, seat: GroupCoordinatorSeat, now_ms: int) -> None:
         outcome = seat.coordinator.advance(now_ms - seat.coordinator.now_ms)
-        if outcome is not NOTHING:
+        if outcome is not NO_OUTCOME:
             self.settle(seat, outcome)
 
     def settle(self, seat: GroupCoordinatorSeat, outcome: Outcome) -> None:

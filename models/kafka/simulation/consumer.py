@@ -18,7 +18,7 @@ from models.kafka.coordinator.protocol.responses import JoinedMember, JoinRespon
 from models.kafka.coordinator.protocol.subscription import CONSUMER, topics_of
 from models.kafka.coordinator.runtime.version_policy import parse_version
 from models.kafka.simulation.assignment import cooperative_sticky_assignment, range_assignment
-from models.kafka.simulation.client import GONE, RETRY_MS, Client, ClientPhase, names
+from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
 from models.kafka.simulation.scenario import COOPERATIVE
 
 POLL_TIMED_OUT = (
@@ -28,7 +28,7 @@ POLL_TIMED_OUT = (
     "max.poll.records."
 )
 CLOSED = "the consumer is being closed"
-FOLLOWUP = "cooperative_followup"
+_FOLLOWUP = "cooperative_followup"
 FATAL = frozenset(
     {Error.GROUP_MAX_SIZE_REACHED, Error.FENCED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL, Error.INVALID_SESSION_TIMEOUT}
 )
@@ -197,7 +197,7 @@ class Consumer(Client):
             member_id=self.member or None,
             _protocol=self.plan.assignor,
         )
-        if error in GONE:
+        if error in COORDINATOR_GONE:
             self._lose_coordinator(f"error response {error.value}", is_disconnected=False)
         elif error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
             self.member, self.generation = "", -1
@@ -249,7 +249,7 @@ class Consumer(Client):
         self.owned = share
         self.say("assigned", partitions=names(added))
         if lost and self.is_cooperative:
-            self._rejoin(f"need to revoke partitions [{', '.join(names(lost))}] as indicated by the current assignment", FOLLOWUP)
+            self._rejoin(f"need to revoke partitions [{', '.join(names(lost))}] as indicated by the current assignment", _FOLLOWUP)
         self._keep_contact(self.attempt)
 
     # -- between rebalances ------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ class Consumer(Client):
             self.say("heartbeat_rebalancing")
             if not self._poll_planned:
                 self._rejoin("group is already rebalancing")
-        elif error in GONE:
+        elif error in COORDINATOR_GONE:
             self._lose_coordinator(f"error response {error.value}", is_disconnected=False)
         else:
             self.say("heartbeat_failed", generation=self.generation, member_id=self.member, error=error.value, _protocol=self.plan.assignor)

@@ -10,7 +10,7 @@ from models.kafka.coordinator.consumer.group import ConsumerGroup, ConsumerGroup
 from models.kafka.coordinator.consumer.member import MemberState
 from models.kafka.coordinator.runtime.outcomes import LoggedChange
 
-LEFT, EXPIRED, JOINED = "left", "expired", "joined"
+_LEFT, _EXPIRED, _JOINED = "left", "expired", "joined"
 NOTICEABLE_MS = 1_500
 """Members that revoke later than this delay the others.
 
@@ -87,16 +87,16 @@ class Epochs:
 
     def _joined(self, change: LoggedChange) -> None:
         if not change.fields.get("rejoined") and not change.fields.get("again"):
-            self._note_action(change, JOINED, "member_join")
+            self._note_action(change, _JOINED, "member_join")
 
     def _left(self, change: LoggedChange) -> None:
         if not change.fields.get("temporarily"):
             polled_late = self.act_of(self.client_of(change)) == "poll_timeout"
-            self._note_action(change, LEFT, "poll_timeout" if polled_late else "member_leave_graceful")
+            self._note_action(change, _LEFT, "poll_timeout" if polled_late else "member_leave_graceful")
 
     def _fenced(self, change: LoggedChange) -> None:
         why = str(change.fields["why"])
-        self._note_action(change, EXPIRED, next(cause for part, cause in WHY_FENCED if part in why))
+        self._note_action(change, _EXPIRED, next(cause for part, cause in WHY_FENCED if part in why))
 
     def _subscribed(self, change: LoggedChange) -> None:
         if self.act_of(self.client_of(change)) == "subscription_change":
@@ -159,9 +159,9 @@ class Epochs:
             "contributing_causes": ["protocol_migration"] if epoch.migrates else [],
             "offending_clients": list(dict.fromkeys(clients)),
             "delayed_by": self._late(epoch) if outcome == "stable" else [],
-            "evicted": [[client, why] for client, kind, why in epoch.acts if kind == EXPIRED and why == "rebalance_timeout"],
-            "joined_clients": epoch.clients(JOINED),
-            "left_clients": epoch.clients(LEFT, EXPIRED),
+            "evicted": [[client, why] for client, kind, why in epoch.acts if kind == _EXPIRED and why == "rebalance_timeout"],
+            "joined_clients": epoch.clients(_JOINED),
+            "left_clients": epoch.clients(_LEFT, _EXPIRED),
         }
 
     def _late(self, epoch: Epoch) -> list[str]:

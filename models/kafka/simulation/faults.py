@@ -47,7 +47,7 @@ class ScenarioRun(Protocol):
         """Choose the members that a fault applies to."""
 
 
-Action = Callable[[ScenarioRun, InjectedFault, GroupPlan], None]
+FaultAction = Callable[[ScenarioRun, InjectedFault, GroupPlan], None]
 
 
 def crash(simulation: ScenarioRun, fault: InjectedFault, group: GroupPlan) -> None:
@@ -188,7 +188,7 @@ def _start(member: Client) -> None:
     return None if member.runs else member.start()
 
 
-FAULTS: Mapping[str, Action] = {
+FAULTS: Mapping[str, FaultAction] = {
     action.__name__: action
     for action in (
         crash,

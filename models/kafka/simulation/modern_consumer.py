@@ -13,12 +13,12 @@ from typing import Any, cast
 
 from models.kafka.coordinator.consumer.requests import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, ConsumerHeartbeat
 from models.kafka.coordinator.consumer.responses import HeartbeatResponse
-from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
+from models.kafka.coordinator.consumer.topic_partitions import PartitionSet, by_topic
 from models.kafka.coordinator.protocol.embedded_consumer import Partition
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit
 from models.kafka.coordinator.protocol.responses import Response
-from models.kafka.simulation.client import GONE, RETRY_MS, Client, ClientPhase, names
+from models.kafka.simulation.client import COORDINATOR_GONE, RETRY_MS, Client, ClientPhase, names
 
 JOINS_AGAIN = frozenset({Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID})
 RETRIED = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS})
@@ -39,7 +39,7 @@ class ModernConsumer(Client):
 
     state: str = "UNSUBSCRIBED"
     """Its state in log lines (MemberState.java)."""
-    target: Partitions | None = None
+    target: PartitionSet | None = None
     """Latest assignment that was not applied yet."""
     _told_topics: tuple[str, ...] = ()
     _is_stale: bool = False
@@ -168,7 +168,7 @@ class ModernConsumer(Client):
     def _refused(self, error: Error) -> None:
         """Handle an error and resend all fields (HeartbeatState.reset)."""
         self._told_topics = ()
-        if error in GONE:
+        if error in COORDINATOR_GONE:
             self._lose_coordinator(f"error response {error.value}", is_disconnected=False)
             self.later(self.world.between(*RETRY_MS), self._beat_now)
         elif error in RETRIED:
@@ -181,7 +181,7 @@ class ModernConsumer(Client):
             self._move("FATAL")
             self.kill()
 
-    def _take_over(self, share: Partitions) -> None:
+    def _take_over(self, share: PartitionSet) -> None:
         """Revoke and add partitions, then send a heartbeat at once."""
         before = frozenset(self.owned)
         if lost := tuple(sorted(before - share)):

@@ -11,7 +11,7 @@ from models.kafka.coordinator.consumer.settings import MigrationPolicy
 
 T = TypeVar("T")
 CLASSIC, MODERN = "classic", "consumer"
-PROTOCOLS = (CLASSIC, MODERN)
+_PROTOCOLS = (CLASSIC, MODERN)
 COOPERATIVE = "cooperative-sticky"
 ASSIGNORS = ("range", COOPERATIVE)
 
@@ -110,8 +110,8 @@ class Scenario:
         if len(groups) < len(self.groups):
             raise ScenarioError("two groups have one name")
         for group in self.groups:
-            if group.protocol not in PROTOCOLS or group.assignor not in ASSIGNORS:
-                raise ScenarioError(f"{group.name}: 'protocol' is one of {', '.join(PROTOCOLS)}, 'assignor' one of {', '.join(ASSIGNORS)}")
+            if group.protocol not in _PROTOCOLS or group.assignor not in ASSIGNORS:
+                raise ScenarioError(f"{group.name}: 'protocol' is one of {', '.join(_PROTOCOLS)}, 'assignor' one of {', '.join(ASSIGNORS)}")
         if self.migration not in {policy.value for policy in MigrationPolicy}:
             raise ScenarioError(f"'migration' is one of {', '.join(policy.value for policy in MigrationPolicy)}")
         for fault in self.faults:

@@ -28,8 +28,8 @@ NOTICEABLE_MS = 1_500
 Counted beyond its usual heartbeat and poll delays.
 """
 
-LEFT, EXPIRED, EVICTED, JOINED = "left", "expired", "evicted", "joined"
-ACTS = {"MemberLeft": LEFT, "MemberFailed": EXPIRED, "MemberAdded": JOINED, "PendingMemberJoined": JOINED}
+_LEFT, _EXPIRED, _EVICTED, _JOINED = "left", "expired", "evicted", "joined"
+ACTS = {"MemberLeft": _LEFT, "MemberFailed": _EXPIRED, "MemberAdded": _JOINED, "PendingMemberJoined": _JOINED}
 GOODBYES = frozenset({"member_leave_graceful", "poll_timeout", "session_timeout"})
 
 
@@ -111,7 +111,7 @@ class Truth:
             self._note_action(change, self.client_of(change.member or ""), ACTS[change.event], change.member or "")
         elif change.event == "MembersNotRejoined":
             for member in change.fields["members"]:
-                self._note_action(change, self.client_of(member), EVICTED, member)
+                self._note_action(change, self.client_of(member), _EVICTED, member)
         elif change.event == "RebalanceStarted":
             self._start(change)
         elif change.event in ("GenerationStarted", "GroupEmptied"):
@@ -209,7 +209,7 @@ class Truth:
         gone = self.epochs.pending.pop(change.group, [])
         cause = self._cause(change, self.consumers.get(self.client_of(members[0])))
         row = Row(change.group, change.generation, change.at_ms, cause, self.client_of(members[0]), self.before.pop(change.group, []))
-        row.acts += [(client, LEFT, "") for client, _, _ in gone]  # their departure made the group classic again
+        row.acts += [(client, _LEFT, "") for client, _, _ in gone]  # their departure made the group classic again
         row.trigger = row.trigger or next((client for client, _, _ in gone), "")
         row.state_before = str(change.fields.get("reason_state"))
         for member in members:
@@ -239,7 +239,7 @@ class Truth:
 
     def _written(self, row: Row) -> dict[str, Any]:
         cause, offenders = self._settled(row)
-        blockers = row.clients(EVICTED) or self._late(row)
+        blockers = row.clients(_EVICTED) or self._late(row)
         return {
             "group": row.group,
             "protocol_type": "classic",
@@ -257,14 +257,14 @@ class Truth:
             "trigger_client": row.trigger,
             "offending_clients": offenders,
             "delayed_by": blockers,
-            "evicted": [[client, "rebalance_timeout_eviction"] for client in row.clients(EVICTED)],
-            "joined_clients": row.clients(JOINED),
-            "left_clients": row.clients(LEFT, EXPIRED),
+            "evicted": [[client, "rebalance_timeout_eviction"] for client in row.clients(_EVICTED)],
+            "joined_clients": row.clients(_JOINED),
+            "left_clients": row.clients(_LEFT, _EXPIRED),
         }
 
     def _settled(self, row: Row) -> tuple[str, list[str]]:
         """Final cause and offenders of a closed rebalance."""
-        gone = row.clients(LEFT, EXPIRED, EVICTED)
+        gone = row.clients(_LEFT, _EXPIRED, _EVICTED)
         if row.outcome == "empty" and row.cause != "new_group":
             return "group_empty", gone or [row.trigger]
         if row.cause in {"member_join", *GOODBYES}:
@@ -272,10 +272,10 @@ class Truth:
             if row.trigger in returned and row.cause != "poll_timeout":
                 return "member_restart", [row.trigger]
         if row.cause in ("new_group", "member_join"):
-            return row.cause, row.clients(JOINED) or [row.trigger]
+            return row.cause, row.clients(_JOINED) or [row.trigger]
         if row.cause in GOODBYES:
-            kind = EXPIRED if row.cause == "session_timeout" else LEFT
-            clients = [client for client in row.clients(kind) if kind == EXPIRED or self._left_as(client) == row.cause]
+            kind = _EXPIRED if row.cause == "session_timeout" else _LEFT
+            clients = [client for client in row.clients(kind) if kind == _EXPIRED or self._left_as(client) == row.cause]
             return row.cause, list(dict.fromkeys([row.trigger, *clients]))
         return row.cause, [] if row.cause in _NOBODYS else [row.trigger]
 
@@ -286,8 +286,8 @@ class Truth:
     @staticmethod
     def _returned(row: Row) -> set[str]:
         """Clients with one member that left and another that joined."""
-        arrived = {(client, member) for client, kind, member in row.acts if kind == JOINED}
-        departed = {client for client, kind, member in row.acts if kind in (LEFT, EXPIRED) and (client, member) not in arrived}
+        arrived = {(client, member) for client, kind, member in row.acts if kind == _JOINED}
+        departed = {client for client, kind, member in row.acts if kind in (_LEFT, _EXPIRED) and (client, member) not in arrived}
         return departed & {client for client, _ in arrived}
 
     def _late(self, row: Row) -> list[str]:
@@ -299,7 +299,7 @@ class Truth:
         return [last] if waited_ms >= NOTICEABLE_MS and row.join_complete_ms == row.rejoined[last] else []
 
 
-_TRIGGERS: Mapping[str, str] = {"new_member": JOINED, "leave": LEFT, "heartbeat_expiration": EXPIRED}
+_TRIGGERS: Mapping[str, str] = {"new_member": _JOINED, "leave": _LEFT, "heartbeat_expiration": _EXPIRED}
 _CAUSES: Mapping[str, str] = {
     "heartbeat_expiration": "session_timeout",
     "static_update": "static_member_replaced",

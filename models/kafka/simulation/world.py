@@ -38,7 +38,7 @@ class ServedRequest:
 
 
 Happening = WrittenLine | ServedRequest
-Action = Callable[[], None]
+TimedAction = Callable[[], None]
 
 
 @dataclass(slots=True)
@@ -52,13 +52,13 @@ class World:
     now_ms: int = 0
     dice: random.Random = field(init=False)
     happened: list[Happening] = field(default_factory=list)
-    _due: list[tuple[int, int, Action]] = field(default_factory=list)
+    _due: list[tuple[int, int, TimedAction]] = field(default_factory=list)
     _planned: int = 0
 
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)  # noqa: S311 - a simulation has to be repeatable
 
-    def plan(self, after_ms: int, action: Action) -> None:
+    def plan(self, after_ms: int, action: TimedAction) -> None:
         """Plan an action after a delay."""
         self._planned += 1
         heapq.heappush(self._due, (self.now_ms + after_ms if after_ms > 0 else self.now_ms, self._planned, action))

@@ -19,18 +19,18 @@ from models.events import Witness, int_field, text_field
 from models.incidents.person_reasons import (
     AWAITED_LAST,
     DID_NOT_POLL,
-    EVICTED,
-    EXPIRED_MEANWHILE,
     GHOST,
     HEARD_OF_NOTHING,
     IN_CALLBACK,
     LAST_KNOWN,
     LATE,
-    LEFT_MEANWHILE,
     NEVER_SYNCED,
     NOT_BACK,
     NOT_REJOINED,
     NOT_SYNCED,
+    REASON_EVICTED,
+    REASON_EXPIRED_MEANWHILE,
+    REASON_LEFT_MEANWHILE,
     REJOINED_LAST,
     SYNCED_LATE,
 )
@@ -68,7 +68,7 @@ _OWN_LINES = (
     *(ActionKind.REJOIN, ActionKind.JOIN, ActionKind.POLL_TIMEOUT),
 )
 
-_DELAYED = frozenset({REJOINED_LAST, AWAITED_LAST, EVICTED, NOT_BACK, NOT_REJOINED, LEFT_MEANWHILE})
+_DELAYED = frozenset({REJOINED_LAST, AWAITED_LAST, REASON_EVICTED, NOT_BACK, NOT_REJOINED, REASON_LEFT_MEANWHILE})
 """Reasons of members that had heard of the rebalance, or should have."""
 
 
@@ -108,7 +108,7 @@ def _person(context: RebalanceContext, action: MemberAction, reason: str, *, is_
 
 
 def _listed(context: RebalanceContext, removals: Iterable[MemberAction]) -> list[Person]:
-    return [_person(context, action, EVICTED, is_first=index == 0) for index, action in enumerate(removals)]
+    return [_person(context, action, REASON_EVICTED, is_first=index == 0) for index, action in enumerate(removals)]
 
 
 def _evicted(context: RebalanceContext) -> list[Person]:
@@ -128,13 +128,13 @@ def _evicted(context: RebalanceContext) -> list[Person]:
         return []
     echoes = evicted_unlogged(context)
     if echoes:
-        return [_person(context, action, EVICTED, is_first=index == 0) for index, action in enumerate(echoes)]
+        return [_person(context, action, REASON_EVICTED, is_first=index == 0) for index, action in enumerate(echoes)]
     after, before, gone = context.members_after, context.members_before, context.departed
     if after and before:
         missing = {actor: before[actor] for actor in before if actor not in after and actor not in gone}
         if missing:
-            return _people(context, missing, EVICTED)
-    return _one_of(context, _old_members(context), EVICTED)
+            return _people(context, missing, REASON_EVICTED)
+    return _one_of(context, _old_members(context), REASON_EVICTED)
 
 
 def _static_leader(context: RebalanceContext) -> list[Person]:
@@ -266,7 +266,7 @@ def _removed_at_last(context: RebalanceContext) -> list[Person]:
         return []
     departed = context.departed.values()
     late = [action for action in departed if action.at - start >= SLOW_REJOIN_US and abs(end - action.at) <= LAST_MOMENT_US]
-    reasons = {ActionKind.LEAVE: LEFT_MEANWHILE, ActionKind.EXPIRE: EXPIRED_MEANWHILE}
+    reasons = {ActionKind.LEAVE: REASON_LEFT_MEANWHILE, ActionKind.EXPIRE: REASON_EXPIRED_MEANWHILE}
     return [_person(context, action, reasons[action.kind], is_first=index == 0) for index, action in enumerate(late)]
 
 

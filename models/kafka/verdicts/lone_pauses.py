@@ -7,7 +7,7 @@ their coordinator stood still, or nothing reached it. Brokers before 2.5 do not 
 from __future__ import annotations
 
 from models.events import Witness
-from models.kafka.cluster.expiry_bursts import LOAD_US, TOGETHER_US
+from models.kafka.cluster.expiry_bursts import BURST_US, LOAD_US
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.tolerances import TOGETHER_MIN, whole
@@ -20,7 +20,7 @@ _RETURNS = frozenset({ActionKind.JOIN, ActionKind.ID_HANDED_OUT, ActionKind.REPL
 
 def has_expired_alive(context: RebalanceContext, start: int) -> bool:
     """Whether all members that expired at a time came back at once."""
-    expiries = [action for action in context.all_of(ActionKind.EXPIRE) if abs(action.at - start) <= TOGETHER_US and _is_told(action)]
+    expiries = [action for action in context.all_of(ActionKind.EXPIRE) if abs(action.at - start) <= BURST_US and _is_told(action)]
     if len({action.member_id for action in expiries}) < TOGETHER_MIN or _follows_load(context, start):
         return False
     until = max(action.at for action in expiries)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from models.kafka.hypotheses.hypothesis import Settles
+from models.kafka.hypotheses.hypothesis import DecidingEvidence
 from models.tolerances import whole
 from models.units import EPOCH
 
@@ -17,16 +17,16 @@ MARGIN_US = whole("kafka.missing_evidence.margin_us")
 _MINUTE = timedelta(minutes=1)
 
 
-def settled_by(settles: Settles, node: str | None, client: str | None, began: int | None, until: int | None) -> str:
+def settled_by(settles: DecidingEvidence, node: str | None, client: str | None, began: int | None, until: int | None) -> str:
     """Name the file.
 
     `began` and `until` limit the period in question, in microseconds, None if unknown.
     """
-    if settles is Settles.APPLICATION:
+    if settles is DecidingEvidence.APPLICATION:
         return f"{settles} of {client or 'the application'}, which asked for the rebalance{_at(began)}"
-    if settles is Settles.EARLIER_LINES:
+    if settles is DecidingEvidence.EARLIER_LINES:
         return f"{settles} of {_broker(node)}{_before(began)}"
-    owner = _client(client) if settles is Settles.CLIENT_LOG else _broker(node)
+    owner = _client(client) if settles is DecidingEvidence.CLIENT_LOG else _broker(node)
     return f"{settles} of {owner}{_between(began, until)}"
 
 

@@ -11,21 +11,21 @@ from models.downtime import expected_delay
 from models.events import BEFORE_ANY_TIME_US, Event, logged_at, when
 from models.evidence import evidence
 from models.ids import make_id
-from models.incidents.incidents import OVER_CAPACITY
+from models.incidents.incidents import GROUP_FULL
 from models.incidents.person_reasons import (
-    JOINED,
-    LEFT,
     NEVER_SYNCED,
     NEW_MEMBER_ID,
     NOT_IN_TIME,
-    POLLED_LATE,
-    REJOINED,
-    REMOVED,
-    SESSION_EXPIRED,
+    REASON_JOINED,
+    REASON_LEFT,
+    REASON_POLLED_LATE,
+    REASON_REJOINED,
+    REASON_REMOVED,
+    REASON_SESSION_EXPIRED,
 )
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.epochs import judge_epoch
-from models.kafka.hypotheses.hypothesis import Settles
+from models.kafka.hypotheses.hypothesis import DecidingEvidence
 from models.kafka.hypotheses.ranking import Ranking, rank, trigger_text
 from models.kafka.hypotheses.timeouts import numbers_of
 from models.kafka.hypotheses.window import RebalanceContext, evidence_events
@@ -53,14 +53,14 @@ from models.units import SURE, US_PER_SECOND
 from models.weights import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE
 
 ACTION_REASONS = {
-    ActionKind.JOIN: JOINED,
-    ActionKind.REJOIN: REJOINED,
-    ActionKind.LEAVE: LEFT,
-    ActionKind.EXPIRE: SESSION_EXPIRED,
+    ActionKind.JOIN: REASON_JOINED,
+    ActionKind.REJOIN: REASON_REJOINED,
+    ActionKind.LEAVE: REASON_LEFT,
+    ActionKind.EXPIRE: REASON_SESSION_EXPIRED,
     ActionKind.EVICT: NOT_IN_TIME,
     ActionKind.SYNC_MISSED: NEVER_SYNCED,
     ActionKind.REPLACE: NEW_MEMBER_ID,
-    ActionKind.WANTS_REJOIN: REJOINED,
+    ActionKind.WANTS_REJOIN: REASON_REJOINED,
 }
 
 NO_OFFENDER = frozenset(
@@ -203,13 +203,13 @@ class VerdictWriter:
 
     def _settled_by(self, context: RebalanceContext, judgement: Ranking) -> str:
         """The file that would confirm the best hypothesis."""
-        settles = next((o.settled_by for o in judgement.hypotheses if o.settled_by), Settles.REQUEST_LOG)
+        settles = next((o.settled_by for o in judgement.hypotheses if o.settled_by), DecidingEvidence.REQUEST_LOG)
         actions = [action for hypothesis in judgement.hypotheses for action in hypothesis.actions]
         action = judgement.trigger or next(iter(actions), None)
         began = context.start if context.start >= BEFORE_ANY_TIME_US else None
         return settled_by(settles, context.window.node, context.actor(action) if action else None, began, context.window.open_until)
 
-    def _settled_epoch(self, window: EpochWindow, settles: Settles | None) -> str | None:
+    def _settled_epoch(self, window: EpochWindow, settles: DecidingEvidence | None) -> str | None:
         event = window.started
         client = event.client_id or self.roster.client_of(event.member_id) or event.member_id
         return settled_by(settles, event.node, client, event.time_us, window.reached_at) if settles is not None else None
@@ -421,7 +421,7 @@ _ADVISED_ROOTS = frozenset(
 """Root causes whose advice helps, whatever started the rebalance."""
 
 
-_ADVISED_REASONS = {"over_capacity_on_load": OVER_CAPACITY}
+_ADVISED_REASONS = {"over_capacity_on_load": GROUP_FULL}
 """Reasons of the coordinator with advice of their own."""
 
 
@@ -452,9 +452,9 @@ def _unique(context: RebalanceContext, actions: Iterable[MemberAction]) -> list[
 
 def _reason(cause: Cause, action: MemberAction) -> str:
     if cause is Cause.POLL_TIMEOUT:
-        return POLLED_LATE
+        return REASON_POLLED_LATE
     if cause is Cause.ADMIN_REMOVAL:
-        return REMOVED
+        return REASON_REMOVED
     return ACTION_REASONS.get(action.kind, action.kind.value)
 
 

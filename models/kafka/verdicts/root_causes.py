@@ -12,12 +12,12 @@ from models.causes import Cause, RootCause
 from models.events import Witness, when
 from models.incidents.person_reasons import (
     AWAITED_LAST,
-    EVICTED,
-    EXPIRED_MEANWHILE,
     GHOST,
     HEARD_OF_NOTHING,
     LATE,
     NEVER_SYNCED,
+    REASON_EVICTED,
+    REASON_EXPIRED_MEANWHILE,
     REJOINED_LAST,
     SYNCED_LATE,
 )
@@ -31,7 +31,7 @@ from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS, US_PER_SECOND
 
-TAKEOVER_US = whole("kafka.root_causes.takeover_us")
+CAUSED_TAKEOVER_US = whole("kafka.root_causes.takeover_us")
 """Time until a lost broker's partitions have new leaders.
 
 6 s zookeeper.session.timeout.ms, 9 s broker.session.timeout.ms.
@@ -73,8 +73,8 @@ def behind_the_wait(context: RebalanceContext, blockers: Sequence[Person]) -> st
 _WAITS: Mapping[str, str] = {
     HEARD_OF_NOTHING: RootCause.CLIENT_PAUSE.value,
     GHOST: RootCause.GHOST_MEMBER.value,
-    EXPIRED_MEANWHILE: Cause.SESSION_TIMEOUT.value,
-    EVICTED: RootCause.SLOW_PROCESSING.value,
+    REASON_EXPIRED_MEANWHILE: Cause.SESSION_TIMEOUT.value,
+    REASON_EVICTED: RootCause.SLOW_PROCESSING.value,
     AWAITED_LAST: RootCause.SLOW_PROCESSING.value,
     REJOINED_LAST: RootCause.SLOW_PROCESSING.value,
     LATE: RootCause.SLOW_PROCESSING.value,
@@ -144,7 +144,7 @@ def _was_lost_with_a_broker(context: RebalanceContext, expiry: MemberAction) -> 
     """
     timeout = _session_timeout_us(context, expiry) or USUAL_SESSION_TIMEOUTS_MS[1] * US_PER_MS
     silent_since = expiry.at - timeout
-    return bool(context.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + TAKEOVER_US))
+    return bool(context.facts.taken_over_between(silent_since - US_PER_SECOND, silent_since + timeout // 3 + CAUSED_TAKEOVER_US))
 
 
 def _has_coordinator_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAction]) -> bool:
@@ -193,7 +193,7 @@ def _has_heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:
             continue
         if action.kind is ActionKind.LOST_COORDINATOR:
             cut_off_at = action.at
-        elif action.kind is ActionKind.START and cut_off_at is not None and action.at < expiry.at - TAKEOVER_US:
+        elif action.kind is ActionKind.START and cut_off_at is not None and action.at < expiry.at - CAUSED_TAKEOVER_US:
             cut_off_at = None  # found again long before
     return cut_off_at is None
 

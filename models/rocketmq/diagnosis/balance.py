@@ -11,7 +11,7 @@ from itertools import pairwise
 from models.events import Event
 from models.incidents.fault_facts import IdleClients, SkewedShares
 from models.rocketmq.diagnosis.ownership import OwnershipWindow
-from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
+from models.rocketmq.diagnosis.standing_faults import FAULT_LINES_MAX, StandingFault
 from models.rocketmq.object_text import RETRY
 from models.rocketmq.observations.allocation_runs import AllocationRun
 from models.rocketmq.observations.client_processes import ClientProcess
@@ -160,7 +160,7 @@ def _lines_of(members: Sequence[str], lines: Mapping[tuple[str, str], Event]) ->
     """Result lines that show an imbalance: of the affected clients if possible."""
     wanted = set(members)
     member_lines = [line for (_, who), line in lines.items() if who in wanted]
-    return (member_lines or [*lines.values()])[-LINES_MAX:]
+    return (member_lines or [*lines.values()])[-FAULT_LINES_MAX:]
 
 
 def _live(shares: _Shares) -> list[str]:

@@ -27,7 +27,7 @@ from models.rocketmq.timing import NOTIFIED_US, PERIOD_US
 from models.tolerances import whole
 from models.units import US_PER_SECOND
 
-LOOK_BACK_US = whole("rocketmq.causes.look_back_us")
+_LOOK_BACK_US = whole("rocketmq.causes.look_back_us")
 """How long before a run the lists and routes may be that it used."""
 
 FIRST_US = whole("rocketmq.causes.first_us")
@@ -128,7 +128,7 @@ class Judge:
         return max(
             len(version)
             for known in self.group.lists.values()
-            for version in known.versions[known.index_at(at - LOOK_BACK_US) : known.index_at(at + SLACK_US) + 1]
+            for version in known.versions[known.index_at(at - _LOOK_BACK_US) : known.index_at(at + SLACK_US) + 1]
         )
 
     # -- differences to the previous run ---------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Judge:
         No line of theirs tells of a crash, so that what came long before a run may not be what changed it.
         """
         steps = [step.at for who in verdict.offenders for step in client_list.steps_of(who, run.at)]
-        if not verdict.offenders or (steps and run.asked_at - max(steps) <= LOOK_BACK_US):
+        if not verdict.offenders or (steps and run.asked_at - max(steps) <= _LOOK_BACK_US):
             return verdict
         sure = weights.LISTS_DIFFER_BY_SEVERAL.value
         return replace(verdict, confidence=sure, alternatives={"consumer_crash": round(1 - sure, 3)})
@@ -233,7 +233,7 @@ class Judge:
 
         Counts from the previous result on.
         """
-        since = before.asked_at - LOOK_BACK_US if before is not None else run.life.begun_at
+        since = before.asked_at - _LOOK_BACK_US if before is not None else run.life.begun_at
         index = client_list.index_at(run.asked_at + SLACK_US)
         while index > 0 and seen is not None and client_list.versions[index] is not seen and client_list.versions[index] != seen:
             index -= 1
@@ -375,7 +375,7 @@ class Judge:
             version = client_list.versions[client_list.index_at(run.asked_at)]
             return version, self._gives(run, version)
         first: tuple[str, ...] | None = None
-        for version in client_list.sized(run.clients, run.asked_at - LOOK_BACK_US, run.asked_at + SLACK_US):
+        for version in client_list.sized(run.clients, run.asked_at - _LOOK_BACK_US, run.asked_at + SLACK_US):
             if self._gives(run, version):
                 return version, True
             first = first or version

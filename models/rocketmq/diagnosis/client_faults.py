@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from models.clear_names import clear
 from models.incidents.fault_facts import ClientFault
-from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
+from models.rocketmq.diagnosis.standing_faults import FAULT_LINES_MAX, StandingFault
 from models.rocketmq.observations.fault_lines import LIMITS, ClientStretch
 from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.units import US_PER_SECOND
@@ -80,4 +80,4 @@ def _fault(kind: str, part: list[ClientStretch], end: int) -> StandingFault:
     is_open = kind in _LASTING or (kind not in _POINTS and end - last_at <= LIMITS[kind].apart_us)
     ends = [line for lines in part for line in (lines.stretch.first, lines.stretch.last)]
     unique = list({(line.place.file, line.place.byte_offset): line for line in ends}.values())
-    return StandingFault(kind, clients, part[0].stretch.began_at, None if is_open else last_at, facts, unique[:LINES_MAX])
+    return StandingFault(kind, clients, part[0].stretch.began_at, None if is_open else last_at, facts, unique[:FAULT_LINES_MAX])

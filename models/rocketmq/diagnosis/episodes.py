@@ -14,7 +14,7 @@ from models.rocketmq.object_text import first_names
 from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
 from models.rocketmq.observations.client_processes import last_of
 from models.rocketmq.rocketmq_stage import RocketmqGroup
-from models.rocketmq.time_ranges import Span, Spans
+from models.rocketmq.time_ranges import Spans, TimeRange
 from models.rocketmq.timing import ASSIGNED_APART_US
 from models.rows import AllocationChange, Conformance, Person, Rebalance
 from models.tolerances import whole
@@ -60,7 +60,7 @@ class ConsumptionImpact:
     def __post_init__(self) -> None:
         self.wrong = Spans((window.started_at, window.ended_at) for window in self.windows if window.kind != "owned")
         self.doubled = Spans((window.started_at, window.ended_at) for window in self.windows if window.kind == "two_owners")
-        queues: dict[str, list[Span]] = {}
+        queues: dict[str, list[TimeRange]] = {}
         for window in self.windows:
             if window.kind == "no_owner":
                 queues.setdefault(window.queue, []).append((window.started_at, window.ended_at))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from models.clear_names import clear
 from models.incidents.fault_facts import MasterAbsence
-from models.rocketmq.diagnosis.standing_faults import LINES_MAX, StandingFault
+from models.rocketmq.diagnosis.standing_faults import FAULT_LINES_MAX, StandingFault
 from models.rocketmq.observations.set_masters import MasterChange
 from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.units import FOREVER, US_PER_SECOND
@@ -54,4 +54,4 @@ def _fault(group: RocketmqGroup, change: MasterChange, locked_at: int | None, en
         change.master,
         None if locked_at is None else (locked_at - since) // US_PER_SECOND,
     )
-    return StandingFault("master_changed", members, change.began_at, ended_at, facts, change.lines[:LINES_MAX])
+    return StandingFault("master_changed", members, change.began_at, ended_at, facts, change.lines[:FAULT_LINES_MAX])

@@ -33,7 +33,7 @@ PLANNED = frozenset(
 )
 """Causes of routine operation."""
 
-FAILURES = frozenset({"consumer_crash", "channel_expired", "connection_lost", "pull_expired"})
+_FAILURES = frozenset({"consumer_crash", "channel_expired", "connection_lost", "pull_expired"})
 
 BROKERS = frozenset({"broker_down", "broker_up", "consumer_list_partial"})
 
@@ -105,12 +105,12 @@ def _kind(rows: Sequence[Rebalance], longest: float, limits: Limits) -> str:
     if longest > limits.critical_ownership_seconds:
         return "queue_ownership"
     causes = {row.cause for row in rows}
-    failed = Counter(person.client_id for row in rows if row.cause in FAILURES for person in row.offenders)
+    failed = Counter(person.client_id for row in rows if row.cause in _FAILURES for person in row.offenders)
     if causes & BROKERS:
         return "broker_outage"
     if failed and max(failed.values()) >= limits.flapping_count:
         return "flapping_member"
-    if _were_restarted(rows) and not causes & FAILURES:
+    if _were_restarted(rows) and not causes & _FAILURES:
         return "rolling_restart"
     if len(rows) > 1 and (causes <= {"consumer_start", "topic_route_appeared"} or causes == {"consumer_stop"}):
         return "autoscaling"
@@ -136,7 +136,7 @@ def _severity(
 
 def _worst(rows: Sequence[Rebalance]) -> Person | None:
     """Client behind most failures, or behind most changes without failures."""
-    for causes in (FAILURES, None):
+    for causes in (_FAILURES, None):
         people = [person for row in rows if causes is None or row.cause in causes for person in row.offenders if person.client_id]
         if people:
             counts = Counter(person.client_id for person in people)
@@ -161,5 +161,5 @@ def _story(rows: Sequence[Rebalance], faults: Sequence[StandingFault]) -> QueueS
     if worst is None or worst.client_id is None:
         return FrequentCause(Counter(row.cause for row in rows).most_common(1)[0][0])
     causes = [row.cause for row in rows if any(person.client_id == worst.client_id for person in row.offenders)]
-    cause, times = Counter([reason for reason in causes if reason in FAILURES] or causes).most_common(1)[0]
-    return ClientAction(worst.client_id, cause, times if cause in FAILURES else 1)
+    cause, times = Counter([reason for reason in causes if reason in _FAILURES] or causes).most_common(1)[0]
+    return ClientAction(worst.client_id, cause, times if cause in _FAILURES else 1)

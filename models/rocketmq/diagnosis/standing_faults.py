@@ -24,7 +24,7 @@ FLIPS = 2
 A topic that is removed once is a change of the application.
 """
 
-LINES_MAX = 8
+FAULT_LINES_MAX = 8
 """Maximum lines of a fault."""
 
 
@@ -70,7 +70,7 @@ def _one_of_each(statements: Iterable[tuple[str, Event]]) -> list[Event]:
     """Lines of the differing clients, one of each strategy first."""
     firsts: dict[str, Event] = {}
     rest = [line for name, line in statements if firsts.setdefault(name, line) is not line]
-    return [*firsts.values(), *rest][:LINES_MAX]
+    return [*firsts.values(), *rest][:FAULT_LINES_MAX]
 
 
 def _subscription(life: ClientProcess) -> str:
@@ -97,7 +97,9 @@ def _filtering(group: RocketmqGroup) -> list[StandingFault]:
         if len(lines) > FLIPS:  # there, back, and there once more: no change of mind
             members = sorted({life.client_id for life in group.lives}, key=clear)
             facts = ReplacedFilters(topic, (old, new))
-            return [StandingFault("subscription_mismatch", members, lines[0][0], None, facts, [event for _, event in lines][:LINES_MAX])]
+            return [
+                StandingFault("subscription_mismatch", members, lines[0][0], None, facts, [event for _, event in lines][:FAULT_LINES_MAX])
+            ]
     return []
 
 
@@ -109,7 +111,7 @@ def _removing(group: RocketmqGroup) -> list[StandingFault]:
         return []
     members = sorted({life.client_id for life in group.lives}, key=clear)
     topics = RemovedTopics(tuple(sorted({event.topic or "" for _, event in lines})))
-    return [StandingFault("subscription_mismatch", members, lines[0][0], None, topics, [event for _, event in lines][:LINES_MAX])]
+    return [StandingFault("subscription_mismatch", members, lines[0][0], None, topics, [event for _, event in lines][:FAULT_LINES_MAX])]
 
 
 # -- processes that differ -----------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ def _shared_ids(group: RocketmqGroup, end: int) -> list[StandingFault]:
             if twice and over - begin >= 2 * TOGETHER_US:
                 lines = [step.line for who in twice for step in client_list.by_who.get(who, ()) if step.line is not None]
                 ended_at, facts = None if over >= end else over, SharedClientIds(tuple(twice))
-                return [StandingFault("client_id_conflict", twice, begin, ended_at, facts, lines[:LINES_MAX])]
+                return [StandingFault("client_id_conflict", twice, begin, ended_at, facts, lines[:FAULT_LINES_MAX])]
     return []
 
 
@@ -210,7 +212,7 @@ def _fault(kind: str, spans: Sequence[_Span], end: int, facts: FaultFacts) -> St
     low, high = _together(spans, is_twice=kind == "client_id_conflict")
     lines = [span.life.first for span in spans if span.life.first is not None]
     members = sorted({span.life.client_id for span in spans}, key=clear)
-    return StandingFault(kind, members, low, None if high >= end else high, facts, lines[:LINES_MAX])
+    return StandingFault(kind, members, low, None if high >= end else high, facts, lines[:FAULT_LINES_MAX])
 
 
 def _together(spans: Sequence[_Span], *, is_twice: bool) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from models.rocketmq.observations.allocation_runs import TopicLines, queue_of
 from models.rocketmq.observations.client_lists import ListChange, ListChangeKind
 from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.subscription_versions import SubscriptionVersions
-from models.rocketmq.observations.subscriptions import Topics
+from models.rocketmq.observations.subscriptions import ExpressionsByTopic
 from models.rocketmq.observations.topic_routes import Routes
 from models.rocketmq.rocketmq_stage import RocketmqGroup
 from models.rocketmq.strategies import (
@@ -98,7 +98,7 @@ class _SimulatedClient:
 
     life: ClientProcess
     strategy: AllocationStrategy
-    topic_steps: list[tuple[int, Topics]]
+    topic_steps: list[tuple[int, ExpressionsByTopic]]
     runs: list[int]
 
 
@@ -322,17 +322,17 @@ class UnloggedClients:
         for queue, begun in begun_by_queue.items():
             yield QueueAssignment(topic, queue, begun, over, life)
 
-    def _topic_steps(self, life: ClientProcess) -> list[tuple[int, Topics]]:
+    def _topic_steps(self, life: ClientProcess) -> list[tuple[int, ExpressionsByTopic]]:
         tables = [table.topic_steps[life.client_id] for table in self.group.tables.values() if life.client_id in table.topic_steps]
         return max(tables, key=len, default=[])
 
-    def _topics_at(self, topic_steps: list[tuple[int, Topics]], at: int) -> Topics:
+    def _topics_at(self, topic_steps: list[tuple[int, ExpressionsByTopic]], at: int) -> ExpressionsByTopic:
         index = bisect_right(topic_steps, at, key=lambda step: step[0]) - 1
         if index < 0:
             return dict.fromkeys(sorted(self._topics), "")
         return {RETRY + self.group.name: "*", **topic_steps[index][1]}
 
-    def _runs(self, life: ClientProcess, topic_steps: list[tuple[int, Topics]]) -> list[int]:
+    def _runs(self, life: ClientProcess, topic_steps: list[tuple[int, ExpressionsByTopic]]) -> list[int]:
         """Times of a client's runs with new lists, routes or topics."""
         over = min(life.ended_at if life.ended_at is not None else FOREVER, self.end)
         first = life.begun_at + FIRST_RUN_US

@@ -19,7 +19,7 @@ from models.rocketmq.observations.log_files import log_of
 from models.tolerances import whole
 
 QUARTER_US = whole("rocketmq.client_processes.quarter_us")
-NEAR_US = whole("rocketmq.client_processes.near_us")
+_NEAR_US = whole("rocketmq.client_processes.near_us")
 """Maximum distance of a start from the broker's time, modulo zone."""
 
 NOWHERE = 1 << 62
@@ -126,7 +126,7 @@ def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
 def _quarters(apart: int) -> list[int]:
     """Quarters of an hour in a time difference; empty without a match."""
     quarters = round(apart / QUARTER_US)
-    return [quarters] if abs(apart - quarters * QUARTER_US) < NEAR_US else []
+    return [quarters] if abs(apart - quarters * QUARTER_US) < _NEAR_US else []
 
 
 def _int(value: Any) -> int:

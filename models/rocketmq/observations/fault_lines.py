@@ -15,7 +15,7 @@ from models.rocketmq.observations.client_processes import ClientProcess
 from models.rocketmq.observations.fault_stretches import FaultStretch, take_line
 from models.tolerances import whole
 
-APART_US = whole("rocketmq.client_faults.apart_us")
+_APART_US = whole("rocketmq.client_faults.apart_us")
 """Maximum time between two lines of a fault that no timer repeats."""
 
 
@@ -26,7 +26,7 @@ class FaultLimits:
     Lines at most `apart_us` from each other are one fault, if they last for `least_us` and are `least_lines`.
     """
 
-    apart_us: int = APART_US
+    apart_us: int = _APART_US
     least_us: int = 0
     least_lines: int = 1
 

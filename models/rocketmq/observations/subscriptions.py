@@ -16,7 +16,7 @@ from models.tolerances import whole
 HEARTBEAT_US = whole("rocketmq.subscriptions.heartbeat_us")
 """Maximum duration of one heartbeat's lines, which have whole seconds."""
 
-Topics = dict[str, str]
+ExpressionsByTopic = dict[str, str]
 """Filter expression by topic."""
 
 
@@ -24,8 +24,8 @@ Topics = dict[str, str]
 class TopicTable:
     """A broker's table of a group's topics, with clients' subscriptions over time."""
 
-    topic_steps: dict[str, list[tuple[int, Topics]]] = field(default_factory=dict)
-    _topics: Topics = field(default_factory=dict)
+    topic_steps: dict[str, list[tuple[int, ExpressionsByTopic]]] = field(default_factory=dict)
+    _topics: ExpressionsByTopic = field(default_factory=dict)
     _who: str = ""
     _since: int = 0
     _touched: set[str] = field(default_factory=set)

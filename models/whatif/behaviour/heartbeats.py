@@ -23,7 +23,7 @@ USUAL_MS: Mapping[int, float] = {
 
 The default of all libraries has most, and the others have equal shares of the rest.
 """
-LATE_MS = whole("whatif.heartbeats.late_ms")
+HEARTBEAT_DELAY_MS = whole("whatif.heartbeats.late_ms")
 """Usual delay of a heartbeat and rejoin; recordings show 2 to 50 ms."""
 SESSION_SHARE = whole("whatif.heartbeats.session_share")
 """Clients recommend at most a third of the session timeout for the heartbeat interval."""
@@ -33,7 +33,7 @@ NOT_HEARD = frozenset({"new_group", "cooperative_followup", "connector_config_ch
 
 def waits_ms(rows: Iterable[Rebalance], parts: Mapping[str, Sequence[RebalanceMember]], session_ms: int) -> list[float]:
     """Longest ordinary wait of each rebalance, in milliseconds."""
-    most_ms = session_ms / SESSION_SHARE + LATE_MS
+    most_ms = session_ms / SESSION_SHARE + HEARTBEAT_DELAY_MS
     waits = []
     for row in rows:
         if row.cause in NOT_HEARD or row.protocol != "classic":
@@ -55,7 +55,7 @@ def others_ms(waits: Sequence[float], interval_ms: int, session_ms: int) -> list
     possible = [
         usual_ms
         for usual_ms in USUAL_MS
-        if usual_ms != interval_ms and usual_ms * SESSION_SHARE <= session_ms and usual_ms + LATE_MS >= longest
+        if usual_ms != interval_ms and usual_ms * SESSION_SHARE <= session_ms and usual_ms + HEARTBEAT_DELAY_MS >= longest
     ]
     return sorted(possible, key=lambda usual_ms: -USUAL_MS[usual_ms])
 
@@ -66,5 +66,5 @@ def interval_ms(waits: Sequence[float], session_ms: int) -> int:
     if not possible:
         return max(1, session_ms // SESSION_SHARE)
     longest = max(waits, default=0.0)
-    explains = {usual_ms: share for usual_ms, share in possible.items() if usual_ms + LATE_MS >= longest} or {max(possible): 1.0}
+    explains = {usual_ms: share for usual_ms, share in possible.items() if usual_ms + HEARTBEAT_DELAY_MS >= longest} or {max(possible): 1.0}
     return max(explains, key=lambda usual_ms: log(explains[usual_ms]) - len(waits) * log(usual_ms))

@@ -17,9 +17,9 @@ from models.rows import ClientState, MemberSession, Rebalance, RebalanceMember
 from models.tolerances import DEFAULT_SESSION_MS, USUAL_SESSION_TIMEOUTS_MS, whole
 from models.units import US_PER_MS
 from models.whatif.behaviour.contacts import COMMIT_MS, next_ms
-from models.whatif.behaviour.heartbeats import LATE_MS
+from models.whatif.behaviour.heartbeats import HEARTBEAT_DELAY_MS
 from models.whatif.behaviour.members import Behaviour, Life, MemberBehaviour, Nudge, ProcessStretch, StretchKind
-from models.whatif.behaviour.tenures import UNNAMED, Roll, Tenure
+from models.whatif.behaviour.tenures import NAMELESS_MEMBER, Roll, Tenure
 from models.whatif.rules import DEFAULT_HEARTBEAT_MS, DEFAULT_MAX_POLL_MS
 
 OUTSIDE = frozenset(
@@ -111,7 +111,7 @@ class Reader:
                 life = Life(self._before_ms() if tenure.came_ms is None else tenure.came_ms)
                 made.lives.append(life)
             for from_ms, until_ms in tenure.late:
-                if until_ms is not None and until_ms - from_ms <= self.made.heartbeat_ms + LATE_MS:
+                if until_ms is not None and until_ms - from_ms <= self.made.heartbeat_ms + HEARTBEAT_DELAY_MS:
                     continue  # it was at work, and heard with its next heartbeat
                 held_until_ms = until_ms or (after.came_ms if after else None)
                 life.stretches.append(ProcessStretch(StretchKind.BUSY if until_ms else StretchKind.PAUSE, from_ms - 1, held_until_ms))
@@ -309,7 +309,7 @@ def _fill(made: Behaviour, first: Rebalance) -> None:
         over_ms = (first.joined_at or first.began) // US_PER_MS
         missing = first.members_after - sum(1 for member in made.members.values() if member.lives[0].start_ms <= over_ms)
         start_ms = made.begins_ms
-    if not any(name != UNNAMED for name in made.members) and missing <= 0:
+    if not any(name != NAMELESS_MEMBER for name in made.members) and missing <= 0:
         missing = 1  # somebody else was there, or there would have been no rebalance but the first
     for number in range(missing):
         made.members[f"?{number + 1}"] = MemberBehaviour(f"?{number + 1}", lives=[Life(start_ms)])

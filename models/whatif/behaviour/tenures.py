@@ -10,32 +10,32 @@ from dataclasses import dataclass, field
 from models.incidents.absences import actor_of
 from models.incidents.person_reasons import (
     AWAITED_LAST,
-    EVICTED,
-    EXPIRED_MEANWHILE,
-    JOINED,
-    LEFT,
     NEVER_SYNCED,
     NEW_MEMBER_ID,
     NOT_BACK,
     NOT_IN_TIME,
-    POLLED_LATE,
+    REASON_EVICTED,
+    REASON_EXPIRED_MEANWHILE,
+    REASON_JOINED,
+    REASON_LEFT,
+    REASON_POLLED_LATE,
+    REASON_REMOVED,
+    REASON_SESSION_EXPIRED,
     REJOINED_LAST,
-    REMOVED,
-    SESSION_EXPIRED,
 )
 from models.rows import MemberSession, Person, Rebalance, RebalanceMember
 from models.units import US_PER_MS
 
-HOW: Mapping[str, str] = {
-    LEFT: "leave",
-    POLLED_LATE: "poll",
-    SESSION_EXPIRED: "expiry",
-    EXPIRED_MEANWHILE: "expiry",
-    EVICTED: "evicted",
+_HOW: Mapping[str, str] = {
+    REASON_LEFT: "leave",
+    REASON_POLLED_LATE: "poll",
+    REASON_SESSION_EXPIRED: "expiry",
+    REASON_EXPIRED_MEANWHILE: "expiry",
+    REASON_EVICTED: "evicted",
     NOT_IN_TIME: "evicted",
     NOT_BACK: "evicted",
     NEVER_SYNCED: "unsynced",
-    REMOVED: "leave",
+    REASON_REMOVED: "leave",
     NEW_MEMBER_ID: "replaced",
 }
 """Kind of departure by the reason of an offender or blocker."""
@@ -48,18 +48,18 @@ ENDED: Mapping[str, str] = {
     "replaced": "replaced",
 }
 """Kind of departure by how a member's session ended."""
-AT_THE_END = frozenset({EXPIRED_MEANWHILE, EVICTED, NOT_IN_TIME, NOT_BACK})
+AT_THE_END = frozenset({REASON_EXPIRED_MEANWHILE, REASON_EVICTED, NOT_IN_TIME, NOT_BACK})
 """Reasons whose departure ends the join phase instead of beginning it."""
-UNNAMED = "a member without a name"
+NAMELESS_MEMBER = "a member without a name"
 UNNAMED_REASONS: Mapping[str, str] = {
-    "member_join": JOINED,
-    "member_leave": LEFT,
-    "poll_timeout": POLLED_LATE,
-    "session_timeout": SESSION_EXPIRED,
-    "rebalance_timeout": EVICTED,
+    "member_join": REASON_JOINED,
+    "member_leave": REASON_LEFT,
+    "poll_timeout": REASON_POLLED_LATE,
+    "session_timeout": REASON_SESSION_EXPIRED,
+    "rebalance_timeout": REASON_EVICTED,
 }
 """Reasons of offenders that no line names, by cause."""
-CAME = frozenset({JOINED, NEW_MEMBER_ID})
+CAME = frozenset({REASON_JOINED, NEW_MEMBER_ID})
 COMES = CAME | {REJOINED_LAST, AWAITED_LAST}
 
 
@@ -148,7 +148,7 @@ class Roll:
 
     def _take(self, phase: JoinPhase, part: RebalanceMember) -> None:
         before, after = part.session_before, part.session_after
-        gone, back = phase.person(part, before, HOW), phase.person(part, after, COMES)
+        gone, back = phase.person(part, before, _HOW), phase.person(part, after, COMES)
         if before:
             self._present(before, part)
         if after and after != before and after not in self.tenures:
@@ -171,7 +171,7 @@ class Roll:
                 self.tenures[f"{key}#{self._again}"] = self.tenures.pop(key)
             if key not in self.tenures:
                 self._come(key, person, phase.start_ms, phase)
-        elif person.act in HOW:
+        elif person.act in _HOW:
             self._present(key, person)
             if self.tenures[key].gone_ms is None:
                 self._go(self.tenures[key], phase, person)
@@ -193,8 +193,8 @@ class Roll:
     @staticmethod
     def _go(tenure: Tenure, phase: JoinPhase, person: Person | None, *, awaited: bool = False) -> None:
         """End a tenure; `awaited` is whether the join phase lasted until its session ended."""
-        reason = person.act if person is not None else EXPIRED_MEANWHILE if awaited else LEFT
-        tenure.how, tenure.row = HOW.get(reason, "leave"), phase.row
+        reason = person.act if person is not None else REASON_EXPIRED_MEANWHILE if awaited else REASON_LEFT
+        tenure.how, tenure.row = _HOW.get(reason, "leave"), phase.row
         tenure.gone_ms = phase.joined_ms if reason in AT_THE_END else phase.start_ms
         phase.done.add((tenure.actor, False))
 
@@ -214,7 +214,7 @@ class JoinPhase:
         """Offenders and blockers; one without a name where nobody is named."""
         offenders = tuple(self.row.offenders)
         if not offenders and self.row.cause in UNNAMED_REASONS:
-            offenders = (Person(None, UNNAMED, None, None, UNNAMED_REASONS[self.row.cause], True),)
+            offenders = (Person(None, NAMELESS_MEMBER, None, None, UNNAMED_REASONS[self.row.cause], True),)
         return (*offenders, *self.row.blockers)
 
     def is_return(self, actor: str) -> bool:

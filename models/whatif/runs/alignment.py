@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from models.tolerances import whole
 from models.whatif.runs.recurrences import SimulatedRebalance
 
-Alike = Callable[[SimulatedRebalance, SimulatedRebalance], bool]
+AreAlike = Callable[[SimulatedRebalance, SimulatedRebalance], bool]
 DEPARTURES = frozenset({"leave", "heartbeat_expiration", "pending_sync_expiration"})
 """Triggers that mean that a member is gone, however it is noticed."""
 ASKED_BY_LEADER = "leader_rejoin"
@@ -64,7 +64,7 @@ def _match_moved(before: Sequence[SimulatedRebalance], after: Sequence[Simulated
 
 
 def _match_later(
-    before: Sequence[SimulatedRebalance], after: Sequence[SimulatedRebalance], matches: dict[int, int], is_alike: Alike
+    before: Sequence[SimulatedRebalance], after: Sequence[SimulatedRebalance], matches: dict[int, int], is_alike: AreAlike
 ) -> None:
     """Match rebalances that begin later in the other run; the order stays."""
     taken = set(matches.values())

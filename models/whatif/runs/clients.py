@@ -20,7 +20,7 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.requests import Heartbeat, Request
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response
-from models.kafka.coordinator.runtime.outcomes import NOTHING, Outcome
+from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 from models.kafka.simulation.client import Client, ClientPhase
 from models.kafka.simulation.cluster import LATENCY_MS, Cluster, GroupCoordinatorSeat, Receive
@@ -123,7 +123,7 @@ class QuietCluster(Cluster):
         coordinator = seat.coordinator
         self.awaited[request.request_id] = arrival
         behind_ms = now_ms - self.classic.now_ms
-        if behind_ms > 0 and (passed := coordinator.advance(behind_ms)) is not NOTHING:
+        if behind_ms > 0 and (passed := coordinator.advance(behind_ms)) is not NO_OUTCOME:
             self.settle(seat, passed)
         self.settle(seat, coordinator.handle(request))
         if self.dozing:
@@ -482,4 +482,4 @@ class ModernMember(QuietClient, ModernConsumer):
 
 
 AnyMember = ClassicMember | ModernMember
-KINDS: Mapping[str, type[AnyMember]] = {"classic": ClassicMember, "consumer": ModernMember}
+MEMBER_CLASSES: Mapping[str, type[AnyMember]] = {"classic": ClassicMember, "consumer": ModernMember}

@@ -13,7 +13,7 @@ from models.kafka.simulation.client import ClientPhase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
 from models.tolerances import whole
 from models.whatif.behaviour.members import Act, ActKind, Behaviour
-from models.whatif.runs.clients import KINDS, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, nothing
+from models.whatif.runs.clients import MEMBER_CLASSES, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, nothing
 from models.whatif.runs.courses import FinishedRun, Rest, SharedCourse
 from models.whatif.runs.recurrences import SimulatedRebalance
 
@@ -286,7 +286,7 @@ class Run:
             max_poll_ms=settings.max_poll_ms.get(name) or settings.max_poll_ms[""],
         )
         instance = member.instance or (name if settings.is_static else None)
-        return KINDS[settings.protocol](self.world, self.cluster, plan, name, instance)
+        return MEMBER_CLASSES[settings.protocol](self.world, self.cluster, plan, name, instance)
 
     def _nudge(self) -> None:
         """Let the leader join again."""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from parsers.reading.reader import ReadOptions
     from pipelines.warehouse.warehouse_reader import WarehouseReader
 
-MODERN = "Modern"
+_MODERN = "Modern"
 """Prefix of events of the newer protocols."""
-EVENTS_WITHOUT_GROUP = ("LeaderReplaced", "OffsetsExpired", "GroupsDeleted", "BrokerConfigured", "KafkaVersion")
+_EVENTS_WITHOUT_GROUP = ("LeaderReplaced", "OffsetsExpired", "GroupsDeleted", "BrokerConfigured", "KafkaVersion")
 """Events without a group that concern it, its broker or the version."""
 
 
@@ -76,7 +76,7 @@ def stored_lines(warehouse: WarehouseReader, cluster: str, group: str) -> GroupL
     """The same lines from the tables of a warehouse."""
     from pipelines.warehouse.warehouse_reader import any_of, text
 
-    aside = f'"group" is null and {any_of("event", EVENTS_WITHOUT_GROUP)}'
+    aside = f'"group" is null and {any_of("event", _EVENTS_WITHOUT_GROUP)}'
     lines, versions = GroupLines(), dict[str, str]()
     for batch in warehouse.batches("events", f'cluster = {text(cluster)} and ("group" = {text(group)} or ({aside}))'):
         _take(lines, batch, group, versions)
@@ -105,7 +105,7 @@ def _take(lines: GroupLines, batch: pa.RecordBatch, group: str, versions: dict[s
     lines.last_us = max((at for at in (lines.last_us, _latest(batch)) if at is not None), default=None)
     lines.groups.update(name for name in pc.unique(batch["group"]).to_pylist() if name)
     of_group = pc.equal(batch["group"], group)
-    aside = pc.and_kleene(pc.is_null(batch["group"]), pc.is_in(batch["event"], pa.array(EVENTS_WITHOUT_GROUP)))
+    aside = pc.and_kleene(pc.is_null(batch["group"]), pc.is_in(batch["event"], pa.array(_EVENTS_WITHOUT_GROUP)))
     chosen = batch.filter(pc.fill_null(pc.or_kleene(of_group, aside), False))
     coordinators = chosen.filter(pc.equal(chosen["witness"], "coordinator"))
     lines.levels.update(level for level in pc.unique(coordinators["level"]).to_pylist() if level)
@@ -142,7 +142,7 @@ def check_group(lines: GroupLines, group: str) -> None:
 
 def is_modern(events: Iterable[Event]) -> bool:
     """Return True for lines of a group with a newer protocol."""
-    return any(event.name.startswith(MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in events)
+    return any(event.name.startswith(_MODERN) or event.name in ("GroupEpochBumped", "TargetComputed") for event in events)
 
 
 def shown_at(lines: GroupLines, group: str, at_us: int | None, step: int) -> StateView:

@@ -18,7 +18,7 @@ from pipelines.schema.tables import CONTRACT
 from pipelines.warehouse.warehouse_reader import StoredRows, any_of, text
 
 # Columns with the first and last time of a row; the first known one of each tuple counts.
-TIMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+TIME_COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rebalances": (("started_at", "joined_at", "ended_at"), ("ended_at",)),
     "timeline": (("changed_at",), ("changed_at",)),
     "members": (("first_seen_at",), ("last_seen_at",)),
@@ -71,7 +71,7 @@ class Selection:
                 rows = _of_paths(rows, {column(row, "path") for row in self.inputs["log_files"]})
             elif (wanted or since is not None or until is not None) and (key not in _OF_FILES or cluster is not None):
                 if isinstance(rows, StoredRows):
-                    rows = rows.about(wanted, *TIMES.get(key, ((), ())), since, until)
+                    rows = rows.about(wanted, *TIME_COLUMNS.get(key, ((), ())), since, until)
                 else:
                     rows = FilteredRows(rows, _test(key, wanted, since, until))
             setattr(self, key, rows)
@@ -201,7 +201,7 @@ def _matching_groups(analysis: Any, wanted: Iterable[str]) -> list[str]:
 
 
 def _test(key: str, groups: frozenset[str], since: int | None, until: int | None) -> Callable[[Any], bool]:
-    starts, ends = TIMES.get(key, ((), ()))
+    starts, ends = TIME_COLUMNS.get(key, ((), ()))
 
     def passes(row: Any) -> bool:
         if groups and not _of_groups(key, row, groups):

@@ -75,11 +75,11 @@ FIXED_VALUES = {
 Each instance has another group.instance.id.
 """
 
-Group = tuple[str, str]
+ClusterAndGroup = tuple[str, str]
 """Cluster and name."""
 
 
-def search(rows: Any, wanted: Collection[Group] | None, budget: SearchLimits, *scopes: AdviceScope) -> list[Advice]:
+def search(rows: Any, wanted: Collection[ClusterAndGroup] | None, budget: SearchLimits, *scopes: AdviceScope) -> list[Advice]:
     """Search settings for groups and for their incidents, most downtime first.
 
     Without `wanted`, for all groups. `scopes` are parts of their history that are asked about beside the incidents.
@@ -102,7 +102,7 @@ def search(rows: Any, wanted: Collection[Group] | None, budget: SearchLimits, *s
     return advices
 
 
-def _scopes(rows: Any) -> Mapping[Group, list[AdviceScope]]:
+def _scopes(rows: Any) -> Mapping[ClusterAndGroup, list[AdviceScope]]:
     """Incidents that need attention, by group.
 
     Those that the selection cuts are left out.
@@ -110,7 +110,7 @@ def _scopes(rows: Any) -> Mapping[Group, list[AdviceScope]]:
     from models.whatif.scopes import AdviceScope
 
     selected = {row.rebalance_id for row in rows.rebalances}
-    scopes: defaultdict[Group, list[AdviceScope]] = defaultdict(list)
+    scopes: defaultdict[ClusterAndGroup, list[AdviceScope]] = defaultdict(list)
     for incident in _grave(rows):
         ids = frozenset(column(incident, "rebalance_ids") or ())
         for group in column(incident, "groups") or () if ids and ids <= selected else ():
@@ -124,12 +124,12 @@ def _grave(rows: Any) -> Iterator[Any]:
             yield incident
 
 
-def harmed_groups(rows: Any) -> set[Group]:
+def harmed_groups(rows: Any) -> set[ClusterAndGroup]:
     """Kafka groups of the incidents that need attention."""
     return {(column(incident, "cluster"), group) for incident in _grave(rows) for group in column(incident, "groups") or ()}
 
 
-def in_sections(rows: Any, wanted: Collection[Group], advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
+def in_sections(rows: Any, wanted: Collection[ClusterAndGroup], advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
     """Advice for the groups of an answer, and questions about the others."""
     from dashboards.wording.units import counted
 

@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from conf.causes import SYSTEMS, cause, causes
+from conf.causes import EXPLAINED_SYSTEMS, cause, causes
 from dashboards.answer import build
-from dashboards.answer.totals import HOSTLESS, Offender, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
+from dashboards.answer.totals import HOSTLESS, OffenderKey, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
 from models.downtime import COOPERATIVE_PROTOCOLS, NAMELESS, PROTOCOLS_WITHOUT_STOP
 from pipelines.warehouse.warehouse_reader import StoredRows, any_of, text
@@ -104,13 +104,13 @@ def offenders(rebalances: Iterable[Any], ranked_by: str = "client") -> list[data
     return ranked(_totals_by_offender(rebalances, ranked_by))
 
 
-def _totals_by_offender(rebalances: StoredRows, ranked_by: str = "client") -> defaultdict[Offender, OffenderTotals]:
+def _totals_by_offender(rebalances: StoredRows, ranked_by: str = "client") -> defaultdict[OffenderKey, OffenderTotals]:
     persons = {
         "offenders": _PERSON.format(stopped=STOPPED, is_offender=1, is_blocker=0, column="offenders"),
         "blockers": _PERSON.format(stopped=STOPPED, is_offender=0, is_blocker=1, column="blockers"),
     }
     named = _NAMED.format(name=_NAMED_BY[ranked_by], host=_HOST, **persons)
-    totals: defaultdict[Offender, OffenderTotals] = defaultdict(OffenderTotals)
+    totals: defaultdict[OffenderKey, OffenderTotals] = defaultdict(OffenderTotals)
     for row in rebalances.query(_OFFENDER_TOTALS.format(once=_ONCE.format(named=named))):
         totals[_doer(row)].add_all(
             row["cause"],
@@ -133,12 +133,12 @@ def rebalance_totals(rebalances: Iterable[Any], kept_max: int | None, incidents:
     if kept_max is None or not isinstance(rebalances, StoredRows):
         return build.tally_of(rebalances, kept_max, incidents)
     tally = RebalanceTally(kept_max, incidents)
-    for row in rebalances.query(_SUMS.format(stopped=STOPPED, expected=_expected(), sure=data.SURE)):
+    for row in rebalances.query(_SUMS.format(stopped=STOPPED, expected=_expected(), sure=data.SHOWN_AS_SURE)):
         groups = {(row["cluster"], row["group"]) for row in rebalances.query('select distinct cluster, "group" from chosen')}
         tally.sums = RebalanceTotals(groups=groups, **row)
     tally.by_offender = _totals_by_offender(rebalances)
     judged = any_of("rebalance_id", [rebalance_id for members in incidents.values() for rebalance_id in members])
-    for row in rebalances.where(f"confidence < {data.SURE} or {judged}"):
+    for row in rebalances.where(f"confidence < {data.SHOWN_AS_SURE} or {judged}"):
         tally.add_verdict(build.rebalance(row))
     for item in longest(rebalances, kept_max)[0]:
         tally.keep(item)
@@ -149,8 +149,8 @@ def worst_incidents(incidents: Iterable[Any], limit: int | None) -> tuple[Sequen
     """The worst incidents in order, and counts by severity."""
     if limit is None or not isinstance(incidents, StoredRows):
         return build.worst_incidents(incidents, limit)
-    rank = " ".join(f"when {text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES))
-    worst = incidents.query(_WORST.format(rank=rank, others=len(data.SEVERITIES), limit=limit))
+    rank = " ".join(f"when {text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES_WORST_FIRST))
+    worst = incidents.query(_WORST.format(rank=rank, others=len(data.SEVERITIES_WORST_FIRST), limit=limit))
     counts = incidents.query("select severity, count(*) as count from chosen group by severity")
     rows, _ = build.worst_incidents(incidents.where(any_of("incident_id", [row["incident_id"] for row in worst])), None)
     return rows, Counter({row["severity"]: row["count"] for row in counts})
@@ -171,13 +171,13 @@ def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.L
     return build.lanes(timeline.query(_STRETCHES.format(cluster=cluster, group=group))), len(groups)
 
 
-def _doer(row: dict[str, Any]) -> Offender:
+def _doer(row: dict[str, Any]) -> OffenderKey:
     return row["cluster"], row["system"], row["group"], row["name"]
 
 
 def _expected() -> str:
     """SQL for 1 if a rebalance is routine operation, else 0."""
-    usual = {system: [entry.id for entry in causes().values() if entry.system == system and entry.expected] for system in SYSTEMS}
+    usual = {system: [entry.id for entry in causes().values() if entry.system == system and entry.expected] for system in EXPLAINED_SYSTEMS}
     words = {system: ", ".join(map(text, names)) for system, names in usual.items()}
     conditions = (
         f"system = {text(system)} and (cause in ({causes}) or root_cause in ({causes}))" for system, causes in words.items() if causes

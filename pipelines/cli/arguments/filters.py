@@ -19,7 +19,7 @@ Members = Annotated[
         rich_help_panel=o.SHOW,
     ),
 ]
-Clients = Annotated[
+ClientsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--client",
@@ -32,7 +32,7 @@ Causes = Annotated[
     list[str] | None,
     typer.Option("--cause", metavar="CAUSE", help="Only rebalances with this cause or root cause. Repeatable.", rich_help_panel=o.SHOW),
 ]
-Topics = Annotated[
+TopicsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--topic", metavar="NAME", help="Only rebalances of this topic (RocketMQ); may be a glob. Repeatable.", rich_help_panel=o.SHOW
@@ -64,7 +64,7 @@ class Filters:
 
 
 def filters_of(
-    member: Members = None, client: Clients = None, cause: Causes = None, topic: Topics = None, severity: Severities = None
+    member: Members = None, client: ClientsOption = None, cause: Causes = None, topic: TopicsOption = None, severity: Severities = None
 ) -> Filters:
     """The requested filters."""
     return Filters(member or (), client or (), cause or (), topic or (), severity or ())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from parsers.redaction.pseudonyms import Redaction
     from pipelines.analysis.in_process import AnalyzeOptions
 
-KEY_VARIABLE = "GROUPSCOPE_REDACT_KEY"
+_KEY_VARIABLE = "GROUPSCOPE_REDACT_KEY"
 """Environment variable with the pseudonyms' key, unless a file has it."""
 
 ALL = "all"
@@ -127,20 +127,20 @@ def redaction_of(settings: Settings, given: ReadArguments) -> Redaction | None:
     kinds = [kind.strip() for kind in given.redact.split(",")] if given.redact is not None else list(settings.privacy.redact)
     if not kinds:
         return None
-    from parsers.redaction.pseudonyms import KINDS, BadKeyError, Redaction
+    from parsers.redaction.pseudonyms import REDACTED_KINDS, BadKeyError, Redaction
 
     everything = kinds == [ALL]
-    kinds = list(KINDS) if everything else kinds
+    kinds = list(REDACTED_KINDS) if everything else kinds
 
     path = given.redact_key or (Path(settings.privacy.key_file) if settings.privacy.key_file else None)
     try:
-        key = path.read_bytes().strip() if path is not None else os.environ.get(KEY_VARIABLE, "").encode().strip()
+        key = path.read_bytes().strip() if path is not None else os.environ.get(_KEY_VARIABLE, "").encode().strip()
     except OSError as error:
         raise UsageError(f"{path}: the key of --redact can't be read: {error.strerror or error}") from error
     if not key and everything and not given.is_lasting:
         key = _key_of_this_run()
     if not key:
-        raise UsageError(f"--redact needs a key: put one into {KEY_VARIABLE}, or name a file with --redact-key")
+        raise UsageError(f"--redact needs a key: put one into {_KEY_VARIABLE}, or name a file with --redact-key")
     try:
         return Redaction(kinds, key)
     except BadKeyError as error:
@@ -155,7 +155,7 @@ def _key_of_this_run() -> bytes:
     """
     from pipelines.cli.output.standard_streams import say
 
-    say(f"note: the key of --redact is made for this run; for equal pseudonyms in another one, put a key into {KEY_VARIABLE}")
+    say(f"note: the key of --redact is made for this run; for equal pseudonyms in another one, put a key into {_KEY_VARIABLE}")
     return secrets.token_hex(32).encode()
 
 

@@ -24,7 +24,7 @@ PANELS = (READ, SHOW, HOW)
 """Headings of help, in order."""
 AT = "A moment: `compare` compares what was before it with what was after it, `state` shows the group then."
 
-Paths = Annotated[
+PathsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH", help="Log files, folders, bundles (tar, zip), quoted globs, or - for standard input.", show_default=False
@@ -91,7 +91,7 @@ RedactKey = Annotated[
     Path | None,
     typer.Option("--redact-key", metavar="FILE", help="File that holds the key of --redact, 16 bytes or more.", rich_help_panel=READ),
 ]
-Groups = Annotated[
+GroupsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--group",
@@ -151,12 +151,12 @@ Verbose = Annotated[
 ]
 
 
-Form = Literal["json", "jsonl", "csv", "people"]
+OutputForm = Literal["json", "jsonl", "csv", "people"]
 
 
-def form(as_json: AsJson = False, jsonl: AsJsonLines = False, csv: AsCsv = False) -> Form:
+def form(as_json: AsJson = False, jsonl: AsJsonLines = False, csv: AsCsv = False) -> OutputForm:
     """The single output form requested."""
-    requested: list[Form] = [name for name, wanted in (("json", as_json), ("jsonl", jsonl), ("csv", csv)) if wanted]  # type: ignore[misc]
+    requested: list[OutputForm] = [name for name, wanted in (("json", as_json), ("jsonl", jsonl), ("csv", csv)) if wanted]  # type: ignore[misc]
     if len(requested) > 1:
         raise UsageError(f"--{requested[0]} and --{requested[1]} can't be had at once")
     return requested[0] if requested else "people"

@@ -63,7 +63,7 @@ def _query_options(
     cluster: o.Clusters = None,
     kafka_version: o.KafkaVersions = None,
     assume: o.Assumptions = None,
-    group: o.Groups = None,
+    group: o.GroupsOption = None,
     since: o.Since = None,
     until: o.Until = None,
     around: o.Around = None,

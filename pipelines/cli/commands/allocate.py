@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from models.rocketmq.strategies import AllocationStrategy, Preview, Queue, QueueMove
     from pipelines.cli.answers.queue_shares import QueueShares
 
-QUEUES_MAX = 1_000_000
+_QUEUES_MAX = 1_000_000
 
 
 @question
@@ -135,8 +135,8 @@ def _reads(texts: Any, option: str) -> dict[str, int]:
         if not equals or not broker or not count.isdecimal() or len(count) > 7:
             raise UsageError(f"{option} {text!r}: expected BROKER=N, such as broker-a=8")
         reads[broker] = int(count)
-    if sum(reads.values()) > QUEUES_MAX:
-        raise UsageError(f"{option}: more than {QUEUES_MAX} queues")
+    if sum(reads.values()) > _QUEUES_MAX:
+        raise UsageError(f"{option}: more than {_QUEUES_MAX} queues")
     return reads
 
 

@@ -31,7 +31,7 @@ RECURRING_MAX = 2_000
 @question
 def analyze(
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     filters: Filters,
     limit: o.Limit = 30,
     report: Annotated[
@@ -80,7 +80,7 @@ def _searched(source: Source, *, at_length: bool) -> list[Advice]:
     return search(source.rows, wanted, BESIDE) if wanted else []
 
 
-def _write(source: Source, form: o.Form, advices: Sequence[Advice]) -> None:
+def _write(source: Source, form: o.OutputForm, advices: Sequence[Advice]) -> None:
     """Write the answer for programs; CSV has the table of rebalances."""
     from pipelines.cli.answers.advice_rows import advice_rows
     from pipelines.cli.answers.recurrence_rows import recurrence_rows

@@ -25,7 +25,7 @@ At = Annotated[
     str | None,
     typer.Option("--at", metavar="TIME", help=o.AT, rich_help_panel=o.SHOW),
 ]
-Before = Annotated[
+BeforeOption = Annotated[
     str | None, typer.Option("--before", metavar="FROM..TO", help="The first of two periods; goes with --after.", rich_help_panel=o.SHOW)
 ]
 After = Annotated[str | None, typer.Option("--after", metavar="FROM..TO", help="The second of two periods.", rich_help_panel=o.SHOW)]
@@ -49,9 +49,9 @@ LONG = (
 @question
 def compare(
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     at: At = None,
-    before: Before = None,
+    before: BeforeOption = None,
     after: After = None,
     clusters: Between = None,
     limit: o.Limit = 50,
@@ -274,7 +274,7 @@ def _members(console: Console, title: str, members: Iterable[Mover], limit: int)
     if not listed:
         return
     screens.heading(console, title)
-    by = [", ".join(f"{name.replace('_', ' ')} {screens.TIMES}{count}" for name, count in mover.causes) for mover in listed]
+    by = [", ".join(f"{name.replace('_', ' ')} {screens.TIMES_SIGN}{count}" for name, count in mover.causes) for mover in listed]
     columns = [
         GridColumn("member", [mover.name for mover in listed], least=21),
         GridColumn("group", [mover.group for mover in listed], least=14),

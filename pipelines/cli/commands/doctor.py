@@ -23,7 +23,7 @@ from pipelines.scratch import scratch
 
 PYTHON_NEEDED: tuple[int, ...] = (3, 11)
 JAVA_SUPPORTED = (17, 21)
-PACKAGES = ("pyarrow", "numpy", "orjson", "ahocorasick-rs", "cryptography")
+_PACKAGES = ("pyarrow", "numpy", "orjson", "ahocorasick-rs", "cryptography")
 """Packages that every command needs."""
 
 
@@ -78,7 +78,7 @@ def _python() -> InstallationProblem:
 
 
 def _packages() -> InstallationProblem:
-    versions, missing = _versions(PACKAGES)
+    versions, missing = _versions(_PACKAGES)
     if missing:
         return InstallationProblem(
             "Packages", "missing", f"not installed: {', '.join(missing)}", fix="pip install groupscope, in a fresh environment"

@@ -55,7 +55,7 @@ MoveTo = Annotated[
 @question
 def outages(
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     under_replicated: UnderReplicated = False,
     if_down: IfDown = None,
     reassignment: MoveTo = None,

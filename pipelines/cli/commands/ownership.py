@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @question
 def ownership(
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     limit: o.Limit = 50,
 ) -> int:
     """Show who held each RocketMQ queue, and when nobody or two did."""

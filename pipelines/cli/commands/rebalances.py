@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @question
 def rebalances(
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     filters: Filters,
     limit: o.Limit = 50,
 ) -> int:
@@ -43,7 +43,7 @@ RankedBy = Annotated[
 @question
 def offenders(
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     filters: Filters,
     by: RankedBy = "client",
     blockers: Annotated[
@@ -62,7 +62,7 @@ def offenders(
     return _answer(source, "offenders", partial(offender_rows, ranked_by=by), partial(_offenders, ranked_by=by), limit=limit, form=form)
 
 
-def _blockers(source: Source, by: str, *, limit: int, form: o.Form) -> int:
+def _blockers(source: Source, by: str, *, limit: int, form: o.OutputForm) -> int:
     from pipelines.cli.answers import history_rows as rows
     from pipelines.cli.output import history_tables as tables
 
@@ -81,7 +81,7 @@ def _blockers(source: Source, by: str, *, limit: int, form: o.Form) -> int:
 @question
 def timeline(
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     limit: o.Limit = 40,
 ) -> int:
     """Show the states of groups over time."""
@@ -89,12 +89,12 @@ def timeline(
     return _answer(source, "timeline", _rows("group_transitions", "timeline"), _timeline, limit=limit, form=form)
 
 
-def list_outages(source: Source, *, limit: int, form: o.Form) -> int:
+def list_outages(source: Source, *, limit: int, form: o.OutputForm) -> int:
     """List the times in which a partition had no leader."""
     return _answer(source, "outages", _rows("partition_outages", "outages"), _outages, limit=limit, form=form)
 
 
-def listing(source: Source, key: str, table: str, show: Show, *, limit: int, form: o.Form) -> int:
+def listing(source: Source, key: str, table: str, show: Show, *, limit: int, form: o.OutputForm) -> int:
     """List rows of one table; `key` is its contract name."""
     return _answer(source, key, _rows(table, key), show, limit=limit, form=form)
 
@@ -103,7 +103,7 @@ Ready = Callable[[Any], Iterable[dict[str, Any]]]
 Show = Callable[["Console", Source, int], None]
 
 
-def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.Form) -> int:
+def _answer(source: Source, key: str, ready: Ready, show: Show, *, limit: int, form: o.OutputForm) -> int:
     """Write a table in the requested form.
 
     Forms for programs contain all rows, regardless of the limit.

@@ -43,7 +43,7 @@ Inputs = Annotated[
     list[str],
     typer.Option("--input", metavar="PATH", help="Log files, folders or globs. Repeatable.", rich_help_panel=o.READ),
 ]
-Place = Annotated[
+WarehouseOption = Annotated[
     str | None,
     typer.Option("--warehouse", metavar="URI", help="Folder or URI of the Delta tables; default: as set.", rich_help_panel=o.READ),
 ]
@@ -118,7 +118,7 @@ LogJson = Annotated[bool, typer.Option("--log-json", help="Log to standard error
 
 def run(
     inputs: Inputs,
-    warehouse: Place = None,
+    warehouse: WarehouseOption = None,
     catalog: Catalog = None,
     log_tz: o.LogZones = None,
     cluster: o.Clusters = None,

@@ -41,7 +41,7 @@ WAREHOUSE_ONLY = ("events", "learned_facts", "quality_results")
 def sql(
     query: Query,
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     limit: o.Limit = 100,
 ) -> int:
     """Run a SELECT over rebalances, incidents and the other tables.
@@ -215,7 +215,7 @@ def ready(value: Any, kind: pa.DataType) -> Any:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-TEXT_MAX = 200
+_TEXT_MAX = 200
 """Maximum characters of a cell on the screen."""
 
 
@@ -247,7 +247,7 @@ def _show(table: pa.Table, source: Source, limit: int) -> None:
 
 def _column(name: str, values: list[Any], kind: pa.DataType, source: Source) -> GridColumn:
     number = all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values if value is not None)
-    texts = [shortened(visible(_text(value, kind, source)), TEXT_MAX) for value in values]
+    texts = [shortened(visible(_text(value, kind, source)), _TEXT_MAX) for value in values]
     widest = max(map(len, (visible(name), *texts)))
     return GridColumn(
         visible(name), texts, least=None if number or isinstance(values[0], datetime) else min(16, widest), is_right_aligned=number

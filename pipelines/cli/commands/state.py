@@ -12,7 +12,7 @@ from pipelines.cli.arguments import options as o
 
 def state(
     group: Annotated[str, typer.Argument(metavar="GROUP", help="Whose state.", show_default=False)],
-    paths: o.Paths,
+    paths: o.PathsArgument,
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="TIME", help=o.AT, rich_help_panel=o.SHOW),

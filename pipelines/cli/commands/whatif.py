@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SessionTimeout = Annotated[
     str | None, typer.Option("--session-timeout", metavar="SPAN", help="session.timeout.ms, such as 45s.", rich_help_panel=o.SHOW)
 ]
-Heartbeat = Annotated[
+HeartbeatOption = Annotated[
     str | None,
     typer.Option("--heartbeat-interval", metavar="SPAN", help="heartbeat.interval.ms, such as 3s.", rich_help_panel=o.SHOW),
 ]
@@ -70,7 +70,7 @@ ScheduledDelay = Annotated[
         rich_help_panel=o.SHOW,
     ),
 ]
-COLUMNS = (
+_COLUMNS = (
     "cluster", "group", "rebalance_id", "started_at", "cause", "effect", "rule", "stopped_seconds", "saved_seconds",
     "saved_member_seconds", "added", "initial_delay_seconds", "confidence",
 )  # fmt: skip
@@ -80,9 +80,9 @@ COLUMNS = (
 @question
 def whatif(
     query_options: QueryOptions,
-    form: o.Form,
+    form: o.OutputForm,
     session_timeout: SessionTimeout = None,
-    heartbeat_interval: Heartbeat = None,
+    heartbeat_interval: HeartbeatOption = None,
     max_poll_interval: MaxPoll = None,
     initial_delay: InitialDelay = None,
     static_membership: Static = False,
@@ -124,7 +124,7 @@ def whatif(
     elif form == "jsonl":
         answers.write_lines(_changes(results))
     else:
-        answers.write_csv(COLUMNS, _changes(results))
+        answers.write_csv(_COLUMNS, _changes(results))
     return codes.decisive(source.codes)
 
 
@@ -152,10 +152,10 @@ def ready(results: Iterable[WhatIfResult], configuration: Configuration) -> dict
 
 
 def _rules(results: Iterable[WhatIfResult]) -> list[WhatIfRule]:
-    from models.whatif.rules import RULES
+    from models.whatif.rules import WHAT_IF_RULES
 
     used = {rule.id for outlook in results for rule in outlook.rules()}
-    return [rule for rule in RULES if rule.id in used]
+    return [rule for rule in WHAT_IF_RULES if rule.id in used]
 
 
 def _group(outlook: WhatIfResult) -> dict[str, Any]:
@@ -283,7 +283,7 @@ ADVICE_COLUMNS = (
 
 
 @question
-def advise(query_options: QueryOptions, form: o.Form, limit: o.Limit = AT_LENGTH.groups_max) -> int:
+def advise(query_options: QueryOptions, form: o.OutputForm, limit: o.Limit = AT_LENGTH.groups_max) -> int:
     """Say which settings would have avoided most, with their costs."""
     from pipelines.cli.output import json_csv as answers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FIRST = ("file", "line", "byte_offset", "at", "message", "group", "generation", "member_id", "client_id", "fields", "text")
+FIRST_FIELDS = ("file", "line", "byte_offset", "at", "message", "group", "generation", "member_id", "client_id", "fields", "text")
 """Keys that come first; the other columns of silver.events follow."""
 
 LEFT_OUT = ("file_id", "byte_length", "file_time_max_at")

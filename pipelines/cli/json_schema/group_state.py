@@ -7,7 +7,7 @@ from typing import Any
 from pipelines.cli.json_schema.value_types import COUNT, OPTIONAL_COUNT, OPTIONAL_TEXT, TEXT, closed
 from pipelines.schema.allowed_values import CERTAINTIES
 
-STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
+_STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 _CERTAINTY = {"enum": list(CERTAINTIES)}
 _NAMES = {"type": ["array", "null"], "items": TEXT}
 _ANSWER = {"type": ["boolean", "null"]}
@@ -51,7 +51,7 @@ GROUP_STATE: dict[str, Any] = {
     "line": closed({"file": TEXT, "line": COUNT, "event": TEXT, "text": TEXT}, description="The line that the state follows."),
     "line_number": {"description": "Of the lines of the group's coordinator, from 1.", "type": "integer", "minimum": 1},
     "line_count": COUNT,
-    "state": _fact({"enum": [*STATES, None]}, "Null where the group is not there, or not known."),
+    "state": _fact({"enum": [*_STATES, None]}, "Null where the group is not there, or not known."),
     "generation": _fact(OPTIONAL_COUNT, "Null where it is not known."),
     "leader": _fact(OPTIONAL_TEXT, "Null where there is none, or where it is not known."),
     "member_count": _fact(OPTIONAL_COUNT, "How many members there are."),

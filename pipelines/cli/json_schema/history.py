@@ -34,7 +34,7 @@ BLOCKER = closed(
     }
 )
 
-GROUP = closed(
+_GROUP = closed(
     {
         **_OF_GROUP,
         "protocol": OPTIONAL_TEXT,
@@ -111,5 +111,5 @@ DEPLOY = closed(
     }
 )
 
-LISTINGS = {"blockers": BLOCKER, "groups": GROUP, "trend": TREND, "deploys": DEPLOY}
+LISTINGS = {"blockers": BLOCKER, "groups": _GROUP, "trend": TREND, "deploys": DEPLOY}
 """Items of listings, by key."""

@@ -13,12 +13,12 @@ from pipelines.cli.json_schema.history import LISTINGS
 from pipelines.cli.json_schema.proof import PROOF
 from pipelines.cli.json_schema.rebalance_event import rebalance_event
 from pipelines.cli.json_schema.recurrence import RECURRENCE
-from pipelines.cli.json_schema.upkeep import FINDINGS, MAINTENANCE, RUN
+from pipelines.cli.json_schema.upkeep import FINDINGS_SCHEMA, MAINTENANCE, RUN
 from pipelines.cli.json_schema.value_types import COUNT, OPTIONAL_INSTANT, SECONDS, TEXT, TEXTS, closed
 from pipelines.cli.json_schema.whatif import ADVICE, GROUP_ADVICE, LINE_TOLD, REBALANCE_ADVICE, WHAT_IF
 from pipelines.errors import UsageError
 
-COMMANDS = (
+DOCUMENTED_COMMANDS = (
     "analyze",
     "explain",
     "explain/incident",
@@ -49,12 +49,12 @@ COMMANDS = (
 
 
 def _named(incomplete: str) -> list[str]:
-    return [command for command in COMMANDS if command.startswith(incomplete)]
+    return [command for command in DOCUMENTED_COMMANDS if command.startswith(incomplete)]
 
 
 def schema(
     command: Annotated[
-        str, typer.Argument(metavar="[COMMAND]", help=f"Whose JSON: {', '.join(COMMANDS)}.", autocompletion=_named)
+        str, typer.Argument(metavar="[COMMAND]", help=f"Whose JSON: {', '.join(DOCUMENTED_COMMANDS)}.", autocompletion=_named)
     ] = "analyze",
 ) -> int:
     """Print the JSON Schema (draft 2020-12) of a command's JSON."""
@@ -123,8 +123,8 @@ def _schema_of(command: str) -> dict[str, Any]:
         return _listing(contract, "rows", {"description": "Columns of the query, by name.", "type": "object"}, command)
     if command in _objects():
         return _object(contract, f"groupscope {command.replace('/', ' --')} --json", {**version, **_objects()[command]})
-    near = difflib.get_close_matches(command, COMMANDS, n=1)
-    raise UsageError(f"no schema {command!r}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"))
+    near = difflib.get_close_matches(command, DOCUMENTED_COMMANDS, n=1)
+    raise UsageError(f"no schema {command!r}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(DOCUMENTED_COMMANDS)}"))
 
 
 def _objects() -> dict[str, dict[str, Any]]:
@@ -139,7 +139,7 @@ def _objects() -> dict[str, dict[str, Any]]:
         "advise": ADVICE,
         "run": RUN,
         "maintain": MAINTENANCE,
-        "doctor": FINDINGS,
+        "doctor": FINDINGS_SCHEMA,
     }
 
 
@@ -325,7 +325,7 @@ def _events() -> dict[str, Any]:
     """Schema of an `events --jsonl` line: columns of silver.events."""
     import pyarrow as pa
 
-    from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
+    from pipelines.cli.json_schema.fields import FIRST_FIELDS, LEFT_OUT
     from pipelines.schema.tables import TABLES
 
     kinds = {pa.int64(): "integer", pa.int32(): "integer", pa.bool_(): "boolean"}
@@ -336,7 +336,7 @@ def _events() -> dict[str, Any]:
             properties[column.name] = {"description": column.description, "type": kind if column.is_required else [kind, "null"]}
     properties["at"] = {"description": TABLES["events"].column("at").description, **OPTIONAL_INSTANT}
     properties["fields"] = {"description": "The message's other fields.", "type": "object"}
-    ordered = {name: properties[name] for name in (*FIRST, *(name for name in properties if name not in FIRST))}
+    ordered = {name: properties[name] for name in (*FIRST_FIELDS, *(name for name in properties if name not in FIRST_FIELDS))}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "groupscope events --jsonl, one line",

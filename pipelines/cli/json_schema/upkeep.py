@@ -27,7 +27,7 @@ MAINTENANCE: dict[str, Any] = {
     "alerts_removed": {"description": "Entries of old alerts about incidents that are there no more.", **COUNT},
 }
 
-FINDINGS: dict[str, Any] = {
+FINDINGS_SCHEMA: dict[str, Any] = {
     "findings": {
         "type": "array",
         "items": closed(

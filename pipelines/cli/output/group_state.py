@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dashboards.wording.durations import NOTHING
+from dashboards.wording.durations import NO_VALUE
 from dashboards.wording.units import Clock
+from models.units import US_PER_MS
 from pipelines.cli.output.grid import GridColumn, grid
 from pipelines.cli.output.json_csv import write_object
 from pipelines.cli.output.screens import heading, say
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from models.events import Event
     from models.kafka.conformance.view import Fact, MemberView, TimerView, View
 
-US_PER_MS = 1_000
-SURE, GUESSED, OPEN = "certain", "inferred", "unknown"
+_SURE, _GUESSED, _OPEN = "certain", "inferred", "unknown"
 TIMERS: Mapping[str, str] = {
     "join": "end of the join phase",
     "sync": "wait for SyncGroup",
@@ -62,7 +62,7 @@ def ready(shown: StateView) -> dict[str, Any]:
     facts = {name: _fact(getattr(view, name), shown.changed_by.get(name)) for name in ("state", "generation", "leader")}
     return {
         "group": shown.group,
-        "kafka_version": {"value": shown.version, "certainty": SURE if shown.version_told else GUESSED},
+        "kafka_version": {"value": shown.version, "certainty": _SURE if shown.version_told else _GUESSED},
         "at": instant_text(line.time_us),
         "line": {**place_of(line), "event": line.name, "text": line.text},
         "line_number": shown.number,
@@ -131,7 +131,7 @@ def show(console: Console, shown: StateView, clock: Clock) -> None:
         ("members", view.member_count, shown.changed_by.get("members")),
         ("pending ids", view.pending, shown.changed_by.get("pending")),
     ):
-        since = f"; since {changed.place.file}:{changed.place.line}" if changed is not None and fact.certainty != OPEN else ""
+        since = f"; since {changed.place.file}:{changed.place.line}" if changed is not None and fact.certainty != _OPEN else ""
         say(console, f"{title}: {_words(fact)}{since}", hang=2)
     if view.members:
         _members(console, view)
@@ -141,14 +141,14 @@ def show(console: Console, shown: StateView, clock: Clock) -> None:
 
 
 def _words(fact: Fact[Any]) -> str:
-    if fact.certainty == OPEN:
+    if fact.certainty == _OPEN:
         return "unknown"
     value = ", ".join(fact.value) if isinstance(fact.value, tuple) else fact.value
-    return f"{value if value not in (None, '') else 'none'}" + ("" if fact.certainty == SURE else f" ({fact.certainty})")
+    return f"{value if value not in (None, '') else 'none'}" + ("" if fact.certainty == _SURE else f" ({fact.certainty})")
 
 
 def _answer(fact: Fact[bool]) -> str:
-    return NOTHING if fact.value is None else ("yes" if fact.value else "no") + ("" if fact.certainty == SURE else "?")
+    return NO_VALUE if fact.value is None else ("yes" if fact.value else "no") + ("" if fact.certainty == _SURE else "?")
 
 
 def _members(console: Console, view: View) -> None:
@@ -172,7 +172,7 @@ def _timers(console: Console, view: View, clock: Clock) -> None:
         GridColumn("timer", [TIMERS.get(timer.kind, timer.kind) for timer in timers]),
         GridColumn("member", [timer.member_id or "" for timer in timers], least=16),
         GridColumn("due", [clock.stamp((timer.deadline_ms or 0) * US_PER_MS) for timer in timers]),
-        GridColumn("", ["assumed timeout" if timer.certainty == GUESSED else "" for timer in timers], rank=1),
+        GridColumn("", ["assumed timeout" if timer.certainty == _GUESSED else "" for timer in timers], rank=1),
     ]
     console.print(grid(columns, console.width))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dashboards.wording.durations import NOTHING, duration
+from dashboards.wording.durations import NO_VALUE, duration
 from dashboards.wording.units import Clock, counted, listed, share
 from pipelines.cli.output import screens
 from pipelines.cli.output.grid import GridColumn, grid
@@ -54,10 +54,10 @@ def groups(console: Console, items: Sequence[GroupProfile], used: Callable[[Grou
         grid(
             [
                 GridColumn("group", [profile.group for profile in items], least=14),
-                GridColumn("protocol", [profile.protocol or NOTHING for profile in items]),
-                GridColumn("assignor", [profile.assignor or NOTHING for profile in items], rank=2, least=12),
+                GridColumn("protocol", [profile.protocol or NO_VALUE for profile in items]),
+                GridColumn("assignor", [profile.assignor or NO_VALUE for profile in items], rank=2, least=12),
                 GridColumn(
-                    "members", [NOTHING if profile.members is None else f"{profile.members:,}" for profile in items], is_right_aligned=True
+                    "members", [NO_VALUE if profile.members is None else f"{profile.members:,}" for profile in items], is_right_aligned=True
                 ),
                 GridColumn("static", [share(profile.static_share) for profile in items], rank=3, is_right_aligned=True),
                 GridColumn("clients", [listed(_versions(profile), VERSIONS_SHOWN) for profile in items], rank=4, least=10),
@@ -85,7 +85,7 @@ def groups(console: Console, items: Sequence[GroupProfile], used: Callable[[Grou
 def trends(console: Console, items: Sequence[GroupTrend], clock: Clock) -> None:
     """Print each group's periods and changes."""
     for number, trend in enumerate(items):
-        screens.heading(console, f"{trend.group}: stability {NOTHING if trend.score is None else trend.score} of 100", space=number > 0)
+        screens.heading(console, f"{trend.group}: stability {NO_VALUE if trend.score is None else trend.score} of 100", space=number > 0)
         rows = [row for row in trend.periods if row.covered_seconds or row.rebalances]
         rates = [row.rebalances_per_hour for row in rows]
         console.print(
@@ -94,12 +94,12 @@ def trends(console: Console, items: Sequence[GroupTrend], clock: Clock) -> None:
                     GridColumn(f"from ({clock.zone_name})", [row.period.name for row in rows]),
                     GridColumn("covered", [duration(row.covered_seconds) for row in rows], rank=2, is_right_aligned=True),
                     GridColumn("rebalances", [f"{row.rebalances:,}" for row in rows], is_right_aligned=True),
-                    GridColumn("an hour", [NOTHING if rate is None else f"{rate:,.2f}" for rate in rates], rank=1, is_right_aligned=True),
+                    GridColumn("an hour", [NO_VALUE if rate is None else f"{rate:,.2f}" for rate in rates], rank=1, is_right_aligned=True),
                     GridColumn("stopped", [duration(row.stopped_seconds) for row in rows], is_right_aligned=True),
                     GridColumn(
                         "member time stopped", [duration(row.member_seconds_stopped) for row in rows], rank=3, is_right_aligned=True
                     ),
-                    GridColumn("score", [NOTHING if row.score is None else str(row.score) for row in rows], is_right_aligned=True),
+                    GridColumn("score", [NO_VALUE if row.score is None else str(row.score) for row in rows], is_right_aligned=True),
                 ],
                 console.width,
                 indent=1,
@@ -127,7 +127,7 @@ def deploys(console: Console, items: Sequence[Deploy], clock: Clock) -> None:
                     "member time stopped", [duration(deploy.member_seconds_stopped) for deploy in items], rank=4, is_right_aligned=True
                 ),
                 GridColumn(
-                    "static would avoid", [NOTHING if count is None else str(count) for count in spared], rank=1, is_right_aligned=True
+                    "static would avoid", [NO_VALUE if count is None else str(count) for count in spared], rank=1, is_right_aligned=True
                 ),
             ],
             console.width,

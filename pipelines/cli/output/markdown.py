@@ -49,11 +49,11 @@ def incident_report(answer: Answer, clock: Clock) -> Iterator[str]:
         )
         if places:
             yield ""
-            yield from (f"- {plain(line.place)}: {code(line.text)}" for line in places[:EVIDENCE_LINES])
+            yield from (f"- {plain(line.place)}: {code(line.text)}" for line in places[:_EVIDENCE_LINES])
         yield from _advice(recurrence.worst.advice, answer.remedies.get(recurrence.worst.id, ()))
 
 
-EVIDENCE_LINES = 6
+_EVIDENCE_LINES = 6
 """Log lines of each problem."""
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from dashboards.view.answer import Outage
 
-NO_LEADER, LED = ("█", "red"), ("━", "green")
-LABEL_MAX = 28
+_NO_LEADER, _LED = ("█", "red"), ("━", "green")
+_LABEL_MAX = 28
 _PLAIN = {"█": "#", "━": "="}
 
 
@@ -31,7 +31,7 @@ def outage_lanes(console: Console, items: Sequence[Outage], clock: Clock) -> Non
         return
     start, end = min(known), max(max(known), min(known) + 1)
     groups = _by_broker(items)
-    labels = {name: shortened(visible(name), LABEL_MAX) for lanes in groups.values() for name in lanes}
+    labels = {name: shortened(visible(name), _LABEL_MAX) for lanes in groups.values() for name in lanes}
     margin = max(map(cell_len, labels.values())) + 3
     width = max(console.width - margin - 1, 10)
     plain = (console.encoding or "").lower().replace("-", "") not in ("utf8", "utf16", "gb18030")
@@ -48,7 +48,7 @@ def outage_lanes(console: Console, items: Sequence[Outage], clock: Clock) -> Non
     console.print(Text("  ".join(f"{_PLAIN[mark] if plain else mark} {meaning}" for (mark, _), meaning in _KEY), style="dim"))
 
 
-_KEY = ((NO_LEADER, "no leader"), (LED, "led"))
+_KEY = ((_NO_LEADER, "no leader"), (_LED, "led"))
 
 
 def _by_broker(items: Sequence[Outage]) -> dict[str, dict[str, list[Outage]]]:
@@ -66,12 +66,12 @@ def _by_broker(items: Sequence[Outage]) -> dict[str, dict[str, list[Outage]]]:
 
 def _cells(outages: Iterable[Outage], start: int, end: int, width: int) -> list[tuple[str, str]]:
     """One mark per cell; a shorter outage still fills one cell."""
-    cells = [LED] * width
+    cells = [_LED] * width
     scale = width / (end - start)
     for item in outages:
         begin = start if item.offline_at is None else item.offline_at
         over = end if item.online_at is None else item.online_at
         low = min(int((begin - start) * scale), width - 1)
         high = min(max(int((over - start) * scale), low), width - 1)
-        cells[low : high + 1] = [NO_LEADER] * (high - low + 1)
+        cells[low : high + 1] = [_NO_LEADER] * (high - low + 1)
     return cells

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dashboards.wording.escaping import first_line, shortened
 from dashboards.wording.units import Clock, counted, share
+from models.units import US_PER_MS
 from pipelines.cli.output.group_state import place_of
 from pipelines.cli.output.screens import heading, say
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from models.kafka.conformance.explanation import ExplainedLine, InputLink
     from models.kafka.conformance.trials import Trial, Window
 
-US_PER_MS = 1_000
 LINE_MAX = 160
 
 INPUTS: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from dashboards.view.answer import Answer, Incident, Offender, OpenQuestion, Out
 from dashboards.view.evidence import Line
 from dashboards.view.recurrence import Recurrence
 from dashboards.wording import story
-from dashboards.wording.durations import NOTHING, duration
+from dashboards.wording.durations import NO_VALUE, duration
 from dashboards.wording.escaping import first_line, shortened, visible
 from dashboards.wording.facts import facts, selection
 from dashboards.wording.summary import summary_lines
@@ -31,7 +31,7 @@ PRECISE_WIDTH = 100
 """Minimum width for milliseconds in tables."""
 DOUBTS_SHOWN = 5
 FILES_SHOWN = 5
-TIMES = "\N{MULTIPLICATION SIGN}"
+TIMES_SIGN = "\N{MULTIPLICATION SIGN}"
 EVIDENCE_CHARACTERS = 2000
 _TEXT_MAX = 100
 """Maximum width of prose."""
@@ -319,7 +319,7 @@ def rebalances(console: Console, items: Sequence[Rebalance], clock: Clock) -> No
 def _names(people: Sequence[Person]) -> str:
     """Name of the first actor, and the number of others."""
     ordered = sorted(people, key=lambda person: not person.first)
-    return NOTHING if not ordered else ordered[0].name + (f" +{len(ordered) - 1}" if len(ordered) > 1 else "")
+    return NO_VALUE if not ordered else ordered[0].name + (f" +{len(ordered) - 1}" if len(ordered) > 1 else "")
 
 
 def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None:
@@ -335,7 +335,10 @@ def offenders(console: Console, items: Sequence[Offender], clock: Clock) -> None
         GridColumn("held up", [str(item.blocked) for item in items], is_right_aligned=True),
         GridColumn("stood still", [duration(item.stopped_seconds) for item in items], is_right_aligned=True),
         GridColumn(
-            "by", [", ".join(f"{name.replace('_', ' ')} {TIMES}{count}" for name, count in item.causes) for item in items], rank=2, least=16
+            "by",
+            [", ".join(f"{name.replace('_', ' ')} {TIMES_SIGN}{count}" for name, count in item.causes) for item in items],
+            rank=2,
+            least=16,
         ),
         GridColumn(f"last ({clock.zone_name})", [clock.stamp(item.last_at) for item in items], rank=3),
     ]
@@ -456,8 +459,8 @@ def _noted(console: Console, answer: Answer, *, verbose: bool) -> None:
         for unknown in worst_first[:limit]:
             level = f"{unknown.level} " if unknown.level in _GRAVE else ""
             place = f"({unknown.file}:{unknown.line})"
-            say(console, f"{unknown.count} {TIMES} {level}{shortened(unknown.template, 160)} {place}", indent=3, hang=2)
+            say(console, f"{unknown.count} {TIMES_SIGN} {level}{shortened(unknown.template, 160)} {place}", indent=3, hang=2)
     if answer.doubts:
         say(console, f"{counted(len(answer.doubts), 'observation')} that the model could not explain:", indent=1)
         for doubt in answer.doubts[:limit]:
-            say(console, f"{doubt.group or NOTHING}: expected {doubt.expected}, observed {doubt.observed}", indent=3, hang=2)
+            say(console, f"{doubt.group or NO_VALUE}: expected {doubt.expected}, observed {doubt.observed}", indent=3, hang=2)

@@ -21,7 +21,7 @@ from pipelines.jobs.ingest.file_rows import FileRows, bytes_of, plan_of
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, PublishedRun, RunEntry, published_from
 from pipelines.jobs.registry.lease import busy_message, holds
-from pipelines.jobs.registry.resume_states import FILE, STATE_COLUMNS, stored_states
+from pipelines.jobs.registry.resume_states import FILE_STATE, STATE_COLUMNS, stored_states
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
@@ -120,7 +120,7 @@ def _nothing_new(
     if {name: log.version() for name, log in logs.items()} != dict(before.table_versions):
         return None
     stored = FileRows(read_mapped(logs["log_files"]))
-    states = stored_states(read_mapped(logs["state_snapshots"], STATE_COLUMNS, pads.field("kind") == FILE))
+    states = stored_states(read_mapped(logs["state_snapshots"], STATE_COLUMNS, pads.field("kind") == FILE_STATE))
     todo = plan_of(stored, states, discovery, file_options, oldest=oldest)
     present = _files_as_stored(todo, stored, discovery, file_options)
     if present is None:

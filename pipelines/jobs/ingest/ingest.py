@@ -26,11 +26,11 @@ from parsers.sources.filesystems import ahead, map_concurrently
 from pipelines.analysis.cluster_naming import HINT_COLUMNS, ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.log_file_rows import log_file_row, refused_row
 from pipelines.jobs.ingest.file_rows import FileRow, FileRows, bytes_of, clusters_of, plan_of
-from pipelines.jobs.ingest.read_batch import Reading, Sources, read
+from pipelines.jobs.ingest.read_batch import BatchReading, StartedSources, read
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.overlay import Overlay
 from pipelines.jobs.registry.resume_states import (
-    FILE,
+    FILE_STATE,
     STATE_COLUMNS,
     file_report,
     file_state,
@@ -135,7 +135,7 @@ def ingest(
     """
     stored = FileRows(_lookup_rows(warehouse, "log_files"))
     file_options = options.of_files(discovery.files)
-    states = stored_states(_lookup_rows(warehouse, "state_snapshots", scopes.equals("kind", FILE), STATE_COLUMNS))
+    states = stored_states(_lookup_rows(warehouse, "state_snapshots", scopes.equals("kind", FILE_STATE), STATE_COLUMNS))
 
     def plan(files: Discovery) -> Plan:
         todo = plan_of(stored, states, files, file_options, rebuild=rebuild, oldest=oldest)
@@ -144,7 +144,7 @@ def ingest(
             todo.gone |= stored.keys() - {source.name for source, _ in todo.read}
         return todo
 
-    def parse(sources: Sources) -> Records:
+    def parse(sources: StartedSources) -> Records:
         return parse_files(warehouse.spark, sources, options, block_bytes, is_local=bytes_of(sources) <= LOCAL_BYTES_MAX)
 
     reading = read(discovery, plan, parse)
@@ -171,7 +171,7 @@ def _lookup_rows(warehouse: Warehouse, name: str, scope: RowScope | None = None,
 @dataclass(slots=True)
 class _Ingest:
     warehouse: Warehouse
-    reading: Reading[Records]
+    reading: BatchReading[Records]
     file_options: Mapping[str, FileOptions]
     stamp: WriteStamp
     block_bytes: int
@@ -327,8 +327,8 @@ class _Ingest:
         gone = self.states.keys() - states.keys()
         if changed or gone:
             cluster_of = {path: self.files[path]["cluster"] for path in changed}
-            rows = state_rows(FILE, changed, cluster_of)
-            scope = scopes.equals("kind", FILE) & scopes.among("subject", changed.keys() | gone)
+            rows = state_rows(FILE_STATE, changed, cluster_of)
+            scope = scopes.equals("kind", FILE_STATE) & scopes.among("subject", changed.keys() | gone)
             self.done.changes["state_snapshots"] = self.warehouse.replace("state_snapshots", rows, self.stamp, scope, part="/files")
 
     def _replace_files(self) -> None:

@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from parsers.reading.reader import CHANGED, Discovery, SourceFile
+from parsers.reading.reader import CHANGED_WHILE_READ, Discovery, SourceFile
 from parsers.reading.resume import Start
 from parsers.sources.files import UNREADABLE, SkippedFile
 from pipelines.jobs.ingest.read_plan import Plan
 
-Part = Mapping[str, Any]
-Sources = Sequence[tuple[SourceFile, Start | None]]
+StoredPart = Mapping[str, Any]
+StartedSources = Sequence[tuple[SourceFile, Start | None]]
 
 
 class Content(Protocol):
     """Records read from files."""
 
-    def reports(self) -> Mapping[str, Sequence[Part]]:
+    def reports(self) -> Mapping[str, Sequence[StoredPart]]:
         """Reports on the parts of each file, by its name."""
 
     def leave_out(self, files: Iterable[str]) -> None:
@@ -37,20 +37,20 @@ C = TypeVar("C", bound=Content)
 
 
 @dataclass(slots=True)
-class Reading(Generic[C]):
+class BatchReading(Generic[C]):
     """Unchanged files, their plan, and what was read: records and reports."""
 
     discovery: Discovery
     todo: Plan
     records: C | None = None
-    parts: Mapping[str, Sequence[Part]] = field(default_factory=dict)
+    parts: Mapping[str, Sequence[StoredPart]] = field(default_factory=dict)
     missed: dict[str, str] = field(default_factory=dict)
     """Files that changed before they were read -> reason."""
 
 
-def read(discovery: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[Sources], C]) -> Reading[C]:
+def read(discovery: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[StartedSources], C]) -> BatchReading[C]:
     """Read the files that `plan` selects, with `parse`."""
-    reading: Reading[C] = Reading(discovery, plan(discovery))
+    reading: BatchReading[C] = BatchReading(discovery, plan(discovery))
     while True:
         if reading.records is None and reading.todo.read:
             reading.records = parse(reading.todo.read)
@@ -69,12 +69,12 @@ def read(discovery: Discovery, plan: Callable[[Discovery], Plan], parse: Callabl
             reading.records = None
 
 
-def _why_missed(parts: Iterable[Part]) -> str | None:
+def _why_missed(parts: Iterable[StoredPart]) -> str | None:
     """Return why the records of a file cannot be used, else None."""
     for part in parts:
         reason = part["reason"] or ""
-        if reason == CHANGED:
-            return f"{UNREADABLE}: {CHANGED}; the next run reads it"
+        if reason == CHANGED_WHILE_READ:
+            return f"{UNREADABLE}: {CHANGED_WHILE_READ}; the next run reads it"
         if part["status"] == "rejected" and reason.startswith(UNREADABLE):
             return str(reason)
     return None
@@ -83,7 +83,9 @@ def _why_missed(parts: Iterable[Part]) -> str | None:
 def _without(discovery: Discovery, missed: Mapping[str, str]) -> Discovery:
     """The files found, with the missed ones reported as unreadable."""
     skipped = [
-        SkippedFile(file.name, missed[file.name], is_named=file.is_named and CHANGED not in missed[file.name], size_bytes=file.size_bytes)
+        SkippedFile(
+            file.name, missed[file.name], is_named=file.is_named and CHANGED_WHILE_READ not in missed[file.name], size_bytes=file.size_bytes
+        )
         for file in discovery.files
         if file.name in missed
     ]

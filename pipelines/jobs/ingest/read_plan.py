@@ -20,7 +20,7 @@ from parsers.sources import filesystems
 from parsers.sources.compression import READ_ERROR
 from parsers.sources.content_checkpoints import Checkpoint, head_hashes, length_if_begins_as
 from parsers.sources.files import IDENTITY_BYTES, UNREADABLE, SkippedFile, content_length
-from pipelines.jobs.registry.resume_states import State, parse_state
+from pipelines.jobs.registry.resume_states import ResumeState, parse_state
 
 _LITTLE_BYTES = 16 << 20
 
@@ -56,7 +56,7 @@ class KnownFile:
         """Hashes at some places of the content."""
         return tuple((at, digest) for at, digest in self._state().get("checkpoints", ()))
 
-    def _state(self) -> State:
+    def _state(self) -> ResumeState:
         return parse_state(self.states.get(self.path, "{}"))
 
     @property

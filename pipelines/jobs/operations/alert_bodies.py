@@ -19,10 +19,10 @@ SLACK_TEXT_MAX, PAGERDUTY_SUMMARY_MAX = 3_000, 1_024
 _SIGNS = {"critical": ":red_circle:", "warning": ":large_orange_circle:", "info": ":information_source:"}
 _SLACK_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
-Incident = Mapping[str, Any]
+IncidentFields = Mapping[str, Any]
 
 
-def body_maker(form: AlertFormat, environment: Mapping[str, str]) -> Callable[[Incident], Any]:
+def body_maker(form: AlertFormat, environment: Mapping[str, str]) -> Callable[[IncidentFields], Any]:
     """Return the function that makes a body.
 
     Raises UsageError if PagerDuty's routing key is not in the environment.
@@ -35,12 +35,12 @@ def body_maker(form: AlertFormat, environment: Mapping[str, str]) -> Callable[[I
     return lambda incident: pagerduty_body(incident, key)
 
 
-def own_body(incident: Incident) -> dict[str, Any]:
+def own_body(incident: IncidentFields) -> dict[str, Any]:
     """The incident as stored in the tables."""
     return {"source": "groupscope", **incident}
 
 
-def slack_body(incident: Incident) -> dict[str, Any]:
+def slack_body(incident: IncidentFields) -> dict[str, Any]:
     """A message for an incoming web hook of Slack."""
     title = f"{_SIGNS.get(incident['severity'], '')} *{_marked(_title(incident))}*"
     facts = f"{_marked(incident['cluster'])}, {incident['started_at']} to {incident['ended_at'] or 'now'}, `{incident['incident_id']}`"
@@ -54,7 +54,7 @@ def slack_body(incident: Incident) -> dict[str, Any]:
     }
 
 
-def pagerduty_body(incident: Incident, key: str) -> dict[str, Any]:
+def pagerduty_body(incident: IncidentFields, key: str) -> dict[str, Any]:
     """An event of PagerDuty's Events API 2."""
     return {
         "routing_key": key,
@@ -72,7 +72,7 @@ def pagerduty_body(incident: Incident, key: str) -> dict[str, Any]:
     }
 
 
-def alertmanager_body(incident: Incident) -> list[dict[str, Any]]:
+def alertmanager_body(incident: IncidentFields) -> list[dict[str, Any]]:
     """Alerts for Alertmanager's API 2.
 
     They have no end, because an ended alert notifies nobody.
@@ -92,7 +92,7 @@ def alertmanager_body(incident: Incident) -> list[dict[str, Any]]:
     return [alert | ({"startsAt": incident["started_at"]} if incident["started_at"] else {})]
 
 
-def _title(incident: Incident) -> str:
+def _title(incident: IncidentFields) -> str:
     return f"{incident['severity'].upper()} {', '.join(incident['groups']) or incident['cluster'] or 'cluster'}"
 
 

@@ -129,9 +129,9 @@ def _error_text(error: BaseException, *, is_redacted: bool) -> str:
     """
     if not is_redacted:
         return str(error)
-    from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
+    from parsers.redaction.pseudonyms import PSEUDONYM, REDACTED_KINDS, Redaction
 
-    return PSEUDONYM.sub("...", Redaction(KINDS, os.urandom(32)).text(str(error), {}, strict=True))
+    return PSEUDONYM.sub("...", Redaction(REDACTED_KINDS, os.urandom(32)).text(str(error), {}, strict=True))
 
 
 def _forget_alerts(register: Runs, place: str, incidents: int, oldest: datetime) -> int:

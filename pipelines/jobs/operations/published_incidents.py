@@ -17,7 +17,7 @@ from pipelines.storage.object_stores import open_table
 from pipelines.warehouse.arrow_files import table_of
 
 _TABLE = "incidents"
-Span = tuple[datetime | None, datetime | None]
+TimeSpan = tuple[datetime | None, datetime | None]
 
 
 class PastIncidents:
@@ -27,7 +27,7 @@ class PastIncidents:
         self._path = f"{uri}/{TABLES[_TABLE].path}"
         self._read_until = _read_until(uri, version)
         self._versions = sorted(self._read_until)
-        self._known: dict[int, Mapping[str, Span]] = {}
+        self._known: dict[int, Mapping[str, TimeSpan]] = {}
 
     def holds(self, incident_id: str, later: Mapping[str, Any]) -> bool:
         """Return True if an incident lasted until a later one begins.
@@ -52,14 +52,14 @@ class PastIncidents:
         first = bisect_left(versions, True, key=lambda version: incident_id in self._at(version))
         return versions[first - 1] if first else None
 
-    def _at(self, version: int) -> Mapping[str, Span]:
+    def _at(self, version: int) -> Mapping[str, TimeSpan]:
         """Start and end of a version's incidents, empty without its files."""
         if version not in self._known:
             self._known[version] = _spans(self._path, version)
         return self._known[version]
 
 
-def _spans(path: str, version: int) -> Mapping[str, Span]:
+def _spans(path: str, version: int) -> Mapping[str, TimeSpan]:
     from deltalake.exceptions import DeltaError
 
     try:

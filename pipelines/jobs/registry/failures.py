@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pipelines.errors import CannotWrite, JobError
+from pipelines.exit_codes import INTERRUPTED, OUR_BUG
 from pipelines.jobs.registry.entries import FAILED, RunEntry
 from pipelines.warehouse.damage import damage_behind
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from parsers.redaction.pseudonyms import Redaction
     from pipelines.jobs.registry.runs import Runs
 
-OUR_BUG, INTERRUPTED = 70, 130
 ERROR_MAX = 4000
 """Maximum number of characters of an error in an entry."""
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pyspark.errors import PySparkException
 
 from pipelines.crash_points import crash_point
-from pipelines.jobs.registry.resume_states import FILE
+from pipelines.jobs.registry.resume_states import FILE_STATE
 from pipelines.jobs.registry.runs import Runs
 from pipelines.schema.tables import VERSIONED, without_run
 from pipelines.warehouse import delta_sql as delta
@@ -24,7 +24,7 @@ _OF_FILES: dict[str, tuple[str, RowScope | None]] = {
     "unknown_in_files": ("file", None),
     "rejected_records": ("file", None),
     "events": ("file", None),
-    "state_snapshots": ("subject", equals("kind", FILE)),
+    "state_snapshots": ("subject", equals("kind", FILE_STATE)),
 }
 """Tables with files' rows -> column with the file, and condition for such rows."""
 

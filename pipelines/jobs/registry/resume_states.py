@@ -20,9 +20,9 @@ from pipelines.jobs.overlay import Overlay
 from pipelines.schema.tables import without_run
 from pipelines.versions import catalogue_version, model_version
 
-FILE, CLUSTER = "file", "cluster"
-State = Mapping[str, Any]
-Part = Mapping[str, Any]
+FILE_STATE, CLUSTER_STATE = "file", "cluster"
+ResumeState = Mapping[str, Any]
+ReportedPart = Mapping[str, Any]
 
 
 STATE_COLUMNS = ("subject", "state")
@@ -41,21 +41,21 @@ def stored_states(rows: pa.Table) -> Overlay[str]:
     return Overlay(rows["subject"].to_pylist(), text)
 
 
-def parse_state(text: str) -> State:
+def parse_state(text: str) -> ResumeState:
     """The state in a text."""
-    state: State = json.loads(text)
+    state: ResumeState = json.loads(text)
     return state
 
 
-def state_text(state: State) -> str:
+def state_text(state: ResumeState) -> str:
     """The text of a state; equal states have equal texts."""
     return json.dumps(state, sort_keys=True)
 
 
-def cluster_states(rows: Iterable[Mapping[str, Any]]) -> dict[str, State]:
+def cluster_states(rows: Iterable[Mapping[str, Any]]) -> dict[str, ResumeState]:
     """States of clusters, which are valid for one version of the models."""
     version = model_version()
-    return {row["subject"]: parse_state(row["state"]) for row in rows if row["kind"] == CLUSTER and row["model_version"] == version}
+    return {row["subject"]: parse_state(row["state"]) for row in rows if row["kind"] == CLUSTER_STATE and row["model_version"] == version}
 
 
 def state_rows(kind: str, texts: Mapping[str, str], cluster_of: Mapping[str, str]) -> pa.Table:
@@ -78,12 +78,14 @@ def state_rows(kind: str, texts: Mapping[str, str], cluster_of: Mapping[str, str
     return pa.Table.from_pylist(rows, schema=without_run("state_snapshots"))
 
 
-def file_report(before: State | None, start: Start | None, parts: Sequence[Part]) -> dict[str, Any]:
+def file_report(before: ResumeState | None, start: Start | None, parts: Sequence[ReportedPart]) -> dict[str, Any]:
     """Report on a whole file: its earlier content and the parts read now."""
     return join_parts([*_parts_before(before, start), *parts])
 
 
-def file_state(source: SourceFile, before: State | None, start: Start | None, parts: Sequence[Part], length: int) -> dict[str, Any] | None:
+def file_state(
+    source: SourceFile, before: ResumeState | None, start: Start | None, parts: Sequence[ReportedPart], length: int
+) -> dict[str, Any] | None:
     """State of a file: next start, and identification of the content.
 
     Compressed files do not grow, so theirs has only the identification.
@@ -114,10 +116,10 @@ def _identified(source: SourceFile, places: Iterable[Checkpoint]) -> dict[str, A
     return {name: value for name, value in values.items() if value}
 
 
-def without_start(state: State) -> State | None:
+def without_start(state: ResumeState) -> ResumeState | None:
     """State of a file that was compressed since."""
     return {name: state[name] for name in ("checkpoints", "zeros") if name in state} or None
 
 
-def _parts_before(before: State | None, start: Start | None) -> list[Part]:
+def _parts_before(before: ResumeState | None, start: Start | None) -> list[ReportedPart]:
     return [before["report"]] if before is not None and start is not None else []

@@ -25,11 +25,12 @@ from models.kafka.outages.affected_groups import FOLLOWING, Readers, RebalanceAf
 from models.kafka.outages.reader_fingerprints import ReaderFingerprints, fingerprint_readers
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rocketmq.event_partitions import ROCKET_EVENTS
+from models.rows import KAFKA, ROCKETMQ
 from parsers.redaction.pseudonyms import Redaction
 from pipelines.analysis.stages import LAYOUT_TABLES, READER_TABLES, ROCKET_TABLES, rocket_ends_of
 from pipelines.jobs.ingest.file_rows import FileRow, FileRows
 from pipelines.jobs.ingest.ingest import ChangedScope
-from pipelines.jobs.registry.resume_states import CLUSTER, State, state_rows, state_text
+from pipelines.jobs.registry.resume_states import CLUSTER_STATE, ResumeState, state_rows, state_text
 from pipelines.jobs.replay.cluster_inputs import facts_of, readers_of, with_partitions
 from pipelines.jobs.replay.cluster_snapshots import ClusterSnapshots
 from pipelines.jobs.replay.cluster_snapshots import plan_resume as look_at_clusters
@@ -60,8 +61,6 @@ from pipelines.versions import fingerprint_of
 from pipelines.warehouse import arrow_diff
 from pipelines.warehouse.predicates import NAMES_MAX, RowScope, among, equals, first_among, is_empty, is_null, nothing
 from pipelines.warehouse.warehouse import Warehouse
-
-KAFKA, ROCKETMQ = "kafka", "rocketmq"
 
 NAMING = {"rebalance_members": "rebalance_id", "incidents": "rebalance_ids"}
 """Columns of other tables that name rebalances, checked by a gate."""
@@ -116,7 +115,7 @@ _FILE_COLUMNS = ("cluster", "file_id", "path", "node", "kind", "system", "last_a
 
 @contextmanager
 def replay(
-    warehouse: Warehouse, files: FileRows, touched: ChangedScope, states: Mapping[str, State], options: ReplayOptions
+    warehouse: Warehouse, files: FileRows, touched: ChangedScope, states: Mapping[str, ResumeState], options: ReplayOptions
 ) -> Iterator[ReplayResult]:
     """Replay the changes. The rows are cached until the caller is done.
 
@@ -135,7 +134,7 @@ class _Replay:
     warehouse: Warehouse
     files: FileRows
     touched: ChangedScope
-    states: dict[str, State]
+    states: dict[str, ResumeState]
     options: ReplayOptions
     persisted: list[DataFrame] = field(default_factory=list)
     rows: dict[str, TableRows] = field(default_factory=dict)
@@ -175,7 +174,7 @@ class _Replay:
             cluster: state_text({"facts": fingerprints[cluster], "readers": read[cluster].whole, "rocketmq": cluster in rocket})
             for cluster in facts
         }
-        rows_after = state_rows(CLUSTER, after, {cluster: cluster for cluster in after})
+        rows_after = state_rows(CLUSTER_STATE, after, {cluster: cluster for cluster in after})
         return self._replayed(rows_after, frozenset(self.whole - facts.keys()))
 
     def _replayed(self, states: pa.Table, gone: frozenset[str]) -> ReplayResult:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.schema.tables import TABLES
 from pipelines.transforms.read.records import tagged_rows
-from pipelines.transforms.replay_checkpoints import STATES
+from pipelines.transforms.replay_checkpoints import STATE_TABLES
 from pipelines.warehouse import arrow_diff
 from pipelines.warehouse.predicates import RowScope
 
@@ -47,7 +47,7 @@ def local_tables(counts: Mapping[str, int]) -> list[str]:
 
     Checkpoints are excluded, because a single one may be large.
     """
-    names = sorted(counts.keys() - set(STATES), key=lambda name: counts[name])
+    names = sorted(counts.keys() - set(STATE_TABLES), key=lambda name: counts[name])
     together = accumulate(counts[name] for name in names)
     return [name for name, rows in zip(names, together, strict=True) if rows <= arrow_diff.LOCAL_ROWS_MAX]
 

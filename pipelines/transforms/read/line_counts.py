@@ -13,17 +13,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from parsers.reading.resume import ends_of_lines
-from parsers.reading.splits import Lines, Source, edges
+from parsers.reading.splits import LineEndsByFile, StartedSource, edges
 from parsers.sources import filesystems as places
 from pipelines.spark.shuffle_partitions import partitions_of
 
-LARGE_BYTES = 1 << 30
+_LARGE_BYTES = 1 << 30
 """From this size on, a Spark job counts faster than the planning process."""
 
 _ENDS = pa.schema([("number", pa.int64()), ("ends", pa.int64())])
 
 
-def count_lines(spark: SparkSession, sources: Sequence[Source], partition_bytes: int) -> Lines:
+def count_lines(spark: SparkSession, sources: Sequence[StartedSource], partition_bytes: int) -> LineEndsByFile:
     """Count the lines needed by `parsers.reading.splits.share_out`.
 
     `partition_bytes` is the size of a share. Empty if the files are small.
@@ -31,7 +31,7 @@ def count_lines(spark: SparkSession, sources: Sequence[Source], partition_bytes:
     cut = [(source, list(pairwise(edges(source, partition_bytes, start)))) for source, start in sources]
     ranges = {source.name: ranges_of_file for source, ranges_of_file in cut if ranges_of_file}
     wanted = [(places.absolute(source.path), *part) for source, ranges_of_file in cut for part in ranges_of_file]
-    if sum(end - begin for _, begin, end in wanted) < LARGE_BYTES:
+    if sum(end - begin for _, begin, end in wanted) < _LARGE_BYTES:
         return {}
     stores = places.configuration()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboards.answer.build import rebalance
-from dashboards.wording.highlights import BLOCKER, GROUP, OFFENDER, WORDS, marks
+from dashboards.wording.highlights import MARKED_BLOCKER, MARKED_GROUP, MARKED_OFFENDER, MARKED_WORDS, marks
 from tests.dashboards import made
 
 
@@ -18,16 +18,16 @@ def marked(text: str, **columns: object) -> list[tuple[str, int]]:
 def test_group_member_generation_and_what_happened_are_marked() -> None:
     line = "Preparing to rebalance group orders with old generation 4 (removing member orders-worker-3-5f0c1a on heartbeat expiration)"
     assert marked(line) == [
-        ("Preparing to rebalance", WORDS),
-        ("orders", GROUP),
-        ("generation 4", WORDS),
-        ("orders-worker-3-5f0c1a", OFFENDER),
-        ("heartbeat expiration", WORDS),
+        ("Preparing to rebalance", MARKED_WORDS),
+        ("orders", MARKED_GROUP),
+        ("generation 4", MARKED_WORDS),
+        ("orders-worker-3-5f0c1a", MARKED_OFFENDER),
+        ("heartbeat expiration", MARKED_WORDS),
     ]
 
 
 def test_who_held_the_others_up_is_marked_in_another_way() -> None:
-    assert marked("clientId=orders-worker-1, clientHost=/10.0.0.5") == [("orders-worker-1", BLOCKER), ("10.0.0.5", BLOCKER)]
+    assert marked("clientId=orders-worker-1, clientHost=/10.0.0.5") == [("orders-worker-1", MARKED_BLOCKER), ("10.0.0.5", MARKED_BLOCKER)]
 
 
 @pytest.mark.parametrize("text", ["orders-4", "my_orders", "reorders", "ordersx", "", "nothing of the kind"])
@@ -43,4 +43,4 @@ def test_marks_neither_overlap_nor_go_backwards() -> None:
 
 def test_names_with_signs_of_a_log_are_found_as_they_are_shown() -> None:
     item = rebalance(made.rebalance("a\x1bb", 1, 0))
-    assert marks(r"group a\x1bb", item)[:3] == [6, 6, GROUP]
+    assert marks(r"group a\x1bb", item)[:3] == [6, 6, MARKED_GROUP]

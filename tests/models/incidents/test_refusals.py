@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.incidents.headline_facts import HeadlineFacts, RefusalFacts, RemovalFacts
-from models.incidents.refusals import KINDS, refusal_of
+from models.incidents.refusals import REFUSAL_KINDS, refusal_of
 from models.rows import Incident
 from tests.models.kafka.groups.script import events_of, replay
 
@@ -87,7 +87,7 @@ def test_refusals_after_a_quiet_time_are_another_incident() -> None:
 
 
 def test_each_reason_has_words_and_codes() -> None:
-    assert all(kind.words and kind.codes for kind in KINDS)
+    assert all(kind.words and kind.codes for kind in REFUSAL_KINDS)
 
 
 EMPTIED = """

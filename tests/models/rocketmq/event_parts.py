@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from models.events import Event
-from models.rocketmq.event_partitions import BY_TOPIC, HEEDED, LOCKS, Key
+from models.rocketmq.event_partitions import BY_TOPIC, HEEDED, LOCKS, TopicKey
 
 
 class EventParts:
@@ -13,7 +13,7 @@ class EventParts:
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._rest: list[Event] = []
-        self._topics: dict[Key, list[Event]] = {}
+        self._topics: dict[TopicKey, list[Event]] = {}
         met: set[tuple[str, str]] = set()
         heeded = (event for event in events if event.name in HEEDED)
         for event in sorted(heeded, key=lambda event: (event.place.file, event.place.byte_offset)):
@@ -28,8 +28,8 @@ class EventParts:
     def rest(self, files: Collection[str] | None = None) -> Iterator[Event]:
         return (event for event in self._rest if files is None or event.place.file in files)
 
-    def topics(self) -> Sequence[Key]:
+    def topics(self) -> Sequence[TopicKey]:
         return sorted(self._topics)
 
-    def events_of(self, key: Key) -> Iterator[Event]:
+    def events_of(self, key: TopicKey) -> Iterator[Event]:
         return iter(self._topics.get(key, ()))

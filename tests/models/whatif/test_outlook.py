@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from models.kafka.simulation.scenario import COOPERATIVE, MODERN, GroupPlan, InjectedFault, Scenario
 from models.whatif.outlook import WhatIfResult
-from models.whatif.rules import RULES, Configuration
+from models.whatif.rules import WHAT_IF_RULES, Configuration
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from pipelines.cli.commands.whatif import ready
@@ -173,4 +173,4 @@ def test_the_answer_names_every_rule_that_it_used(tmp_path: Path) -> None:
     Draft202012Validator(command_schema("whatif")).validate(json.loads(json.dumps(answer)))
     used = {row["rule"] for group in answer["groups"] for row in group["rebalances"] if row["rule"]}
     assert used == {rule["id"] for rule in answer["rules"]} == {"moves_only_some"}
-    assert all(rule.source and rule.assumes and rule.says.endswith(".") for rule in RULES)
+    assert all(rule.source and rule.assumes and rule.says.endswith(".") for rule in WHAT_IF_RULES)

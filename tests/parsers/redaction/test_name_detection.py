@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from parsers.reading.reader import ReadOptions, find_files, read_file
-from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
+from parsers.redaction.pseudonyms import PSEUDONYM, REDACTED_KINDS, Redaction
 from parsers.redaction.records import opened
 
 KEY = b"a key of sixteen bytes"
-ALL = Redaction(KINDS, KEY)
+ALL = Redaction(REDACTED_KINDS, KEY)
 CLIENT = "INFO [Consumer clientId=zorba-1, groupId=zorba-g]"
 OF_CLIENT = "(org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
 MADE_OF_WORDS = (
@@ -87,7 +87,7 @@ def test_files_that_products_write_keep_their_names(path: str) -> None:
 def test_of_a_log_no_name_made_of_plain_words_is_left(tmp_path: Path) -> None:
     events, unknown = read(
         tmp_path,
-        KINDS,
+        REDACTED_KINDS,
         "INFO [Consumer clientId=UserService, groupId=order_events] (Re-)joining group " + OF_CLIENT,
         "INFO [Consumer clientId=UserService, groupId=order_events] Adding newly assigned partitions: user.events-0, user-events-1 "
         + OF_CLIENT,
@@ -129,7 +129,7 @@ def test_groups_in_bodies_of_requests_are_hidden_where_only_groups_are(text: str
     assert Redaction(["groups"], KEY).text(text, {}) == hidden
 
 
-@pytest.mark.parametrize("kinds", [KINDS, ("client_ids",)], ids=["all", "some"])
+@pytest.mark.parametrize("kinds", [REDACTED_KINDS, ("client_ids",)], ids=["all", "some"])
 @pytest.mark.parametrize("key", ["leader", "leaderId", "leader_id", "memberId", "instanceId"])
 def test_a_leader_that_there_is_none_of_is_no_name(kinds: tuple[str, ...], key: str) -> None:
     text = f"{key}=-1, offset -1, epoch=-1"
@@ -146,7 +146,7 @@ def spelt(text: str) -> str:
     return f"[{', '.join(text)}]"
 
 
-@pytest.mark.parametrize("kinds", [KINDS, ("topics",)], ids=["all", "some"])
+@pytest.mark.parametrize("kinds", [REDACTED_KINDS, ("topics",)], ids=["all", "some"])
 @pytest.mark.parametrize(
     ("listed", "expected"),
     [
@@ -202,7 +202,7 @@ def registered(folder: Path, redaction: Redaction, address: str) -> pa.RecordBat
 def test_sealed_addresses_are_known_by_their_pseudonyms_again(tmp_path: Path) -> None:
     events = registered(tmp_path, ALL, "2001:db8:0:0:0:0:0:1:10911")
     assert name("2001:db8::1") in events["text"][0].as_py()
-    known = opened(Redaction(KINDS, KEY), events)
+    known = opened(Redaction(REDACTED_KINDS, KEY), events)
     assert {shown: ALL.pseudonym(clear) for shown, clear in known.items()} == {shown: shown for shown in known}
     used = {found[0] for fields in events["fields"].to_pylist() for found in PSEUDONYM.finditer(json.loads(fields)["address"])}
     assert used

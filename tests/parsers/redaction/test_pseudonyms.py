@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from parsers.reading.reader import CHANGED, ReadOptions, find_files, read_file
-from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, BadKeyError, Redaction
+from parsers.reading.reader import CHANGED_WHILE_READ, ReadOptions, find_files, read_file
+from parsers.redaction.pseudonyms import PSEUDONYM, REDACTED_KINDS, BadKeyError, Redaction
 from parsers.redaction.records import redacted_list
 from parsers.sources.compression import READ_ERROR
 from parsers.sources.files import UNREADABLE
 
 KEY = b"a key of sixteen bytes"
-ALL = Redaction(KINDS, KEY)
+ALL = Redaction(REDACTED_KINDS, KEY)
 UUID = "df8b1893-2908-40e9-ad6e-979237b5e06a"
 
 
@@ -59,7 +59,7 @@ def test_a_name_becomes_its_pseudonym(told: object, given: str, expected: str) -
 def test_one_name_has_one_pseudonym_per_key_whatever_its_kind() -> None:
     assert ALL.group("orders", {}) == ALL.topic("orders", {}) == ALL.client("orders", {})
     assert PSEUDONYM.fullmatch(name("orders"))
-    assert Redaction(KINDS, KEY + b"!").pseudonym("orders") != name("orders")
+    assert Redaction(REDACTED_KINDS, KEY + b"!").pseudonym("orders") != name("orders")
     assert pickle.loads(pickle.dumps(ALL)).pseudonym("orders") == name("orders")  # noqa: S301 - our own bytes
 
 
@@ -100,7 +100,7 @@ def test_one_name_has_one_pseudonym_per_key_whatever_its_kind() -> None:
 def test_names_in_a_text_are_found_by_what_tells_them(text: str, own: dict[str, str], expected: str | None) -> None:
     if expected is None:
         expected = text if own else f"MessageQueue [topic={name('payroll')}, brokerName={name('broker-a')}, queueId=3]"
-    assert Redaction(KINDS, KEY).text(text, own, strict=False) == expected
+    assert Redaction(REDACTED_KINDS, KEY).text(text, own, strict=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_names_in_a_text_are_found_by_what_tells_them(text: str, own: dict[str, 
         ("PULL_OFFSET_MOVED, key=payroll@pay-group, queueId=3", ["payroll", "pay-group"]),
     ],
 )
-@pytest.mark.parametrize("kinds", [KINDS, ["topics", "groups"]], ids=["all", "some"])
+@pytest.mark.parametrize("kinds", [REDACTED_KINDS, ["topics", "groups"]], ids=["all", "some"])
 def test_topics_are_found_where_messages_tell_them(kinds: list[str], text: str, gone: list[str]) -> None:
     hidden = text
     for each in gone:
@@ -197,7 +197,7 @@ def test_in_a_text_that_nobody_understands_only_plain_words_stay() -> None:
         ("\tbootstrap.servers = [kafka.acme.corp:9092, kafka.server.host]", ["kafka.acme.corp", "kafka.server.host"]),
     ],
 )
-@pytest.mark.parametrize("kinds", [KINDS, ["hosts"]], ids=["all", "hosts"])
+@pytest.mark.parametrize("kinds", [REDACTED_KINDS, ["hosts"]], ids=["all", "hosts"])
 def test_a_host_may_be_called_as_a_class_begins(kinds: list[str], text: str, gone: list[str]) -> None:
     hidden = text
     for each in gone:
@@ -223,7 +223,7 @@ DN = "CN=app,OU=Finance and Tax, O=Acme,C=DE"
         ("principal:User:jo@acme.corp;", ["jo@acme.corp"]),
     ],
 )
-@pytest.mark.parametrize("kinds", [KINDS, ["hosts", "users"]], ids=["all", "some"])
+@pytest.mark.parametrize("kinds", [REDACTED_KINDS, ["hosts", "users"]], ids=["all", "some"])
 def test_hosts_and_users_are_found_where_messages_tell_them(kinds: list[str], text: str, gone: list[str]) -> None:
     hidden = text
     for each in gone:
@@ -330,7 +330,7 @@ def test_reasons_of_a_store_lose_their_names(reason: str, gone: list[str]) -> No
 @pytest.mark.parametrize(
     "reason",
     [
-        *(CHANGED, UNREADABLE, f"{READ_ERROR} at byte 12: Input/output error", f"{UNREADABLE}: Permission denied", "empty"),
+        *(CHANGED_WHILE_READ, UNREADABLE, f"{READ_ERROR} at byte 12: Input/output error", f"{UNREADABLE}: Permission denied", "empty"),
         *("the same file was named before", "bz2 stream ends early after byte 7"),
         *("an archive in 3 others is not read: unpack the outer one first", "not a log: no line is in a known layout"),
         "not read: no line is in a known layout, though line 3 contains known text",
@@ -349,7 +349,7 @@ def test_sealed_names_are_read_by_who_has_the_key_and_nobody_else() -> None:
     assert ALL.seal(["orders", "Größe"]) == sealed
     assert "orders" not in sealed
     with pytest.raises(BadKeyError):
-        Redaction(KINDS, KEY + b"!").open_sealed(sealed)
+        Redaction(REDACTED_KINDS, KEY + b"!").open_sealed(sealed)
 
 
 @pytest.mark.parametrize(("kinds", "key"), [(["names"], KEY), ([], KEY), (["hosts"], b"short")])

@@ -18,7 +18,7 @@ from models.kafka.outages.outage_stage import OutageStage
 from models.rocketmq import rocketmq_history as history
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
-from pipelines.analysis.replay_failures import FAILED
+from pipelines.analysis.replay_failures import FAILED_REPLAY
 from pipelines.analysis.spill import EventStore
 from pipelines.analysis.stages import group_histories
 from pipelines.cli.main import main
@@ -60,7 +60,7 @@ def test_one_group_fails_and_the_other_is_replayed(tmp_path: Path) -> None:
             store.add(batch)
         whole, broken = rows_of(store, GroupStage), rows_of(store, Falls)
 
-    (failure,) = [row for row in broken["divergences"] if row.expected == FAILED]
+    (failure,) = [row for row in broken["divergences"] if row.expected == FAILED_REPLAY]
     assert (failure.cluster, failure.group, failure.observed.split(":")[0]) == ("c", "bad", "ZeroDivisionError")
     assert [line.line for line in failure.evidence] == [5]
     good = [row for row in whole["group_transitions"] if row.group == "good"]
@@ -77,7 +77,7 @@ def test_the_command_warns_and_ends_with_4(tmp_path: Path, monkeypatch: pytest.M
     told = capfd.readouterr()
     assert "the replay of group bad of cluster default (kafka) failed: ZeroDivisionError" in told.err
     assert "must not be shown" not in told.err + told.out
-    assert [row["group"] for row in json.loads(told.out)["divergences"] if row["expected"] == FAILED] == ["bad"]
+    assert [row["group"] for row in json.loads(told.out)["divergences"] if row["expected"] == FAILED_REPLAY] == ["bad"]
 
 
 @pytest.mark.parametrize("target", ["outages", "rocketmq", "facts"])
@@ -97,7 +97,7 @@ def test_each_stage_has_its_net(samples: Path, monkeypatch: pytest.MonkeyPatch, 
     assert analysis.failures
     assert all("KeyError" in text for text in analysis.failures)
     assert target == "rocketmq" or len(analysis.rebalances)
-    assert {row.expected for row in analysis.divergences} >= ({FAILED} if target != "facts" else set())
+    assert {row.expected for row in analysis.divergences} >= ({FAILED_REPLAY} if target != "facts" else set())
 
 
 def test_what_is_of_the_machine_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,4 +123,4 @@ def test_the_same_row_comes_of_the_function_that_spark_runs(tmp_path: Path) -> N
 
     rows = list(GroupReplay({"c": ClusterFacts("c")}, make_stage=Falls)("c", "bad", parts()))
     (failure,) = [row for each in rows for row in each["divergences"]]
-    assert (failure.expected, failure.group, failure.evidence[0].line) == (FAILED, "bad", 5)
+    assert (failure.expected, failure.group, failure.evidence[0].line) == (FAILED_REPLAY, "bad", 5)

@@ -9,12 +9,12 @@ from typing import Any, get_args
 import pytest
 
 from models.incidents.headline_facts import EpisodeStory, HeadlineFacts, QueueStory, RefusalFacts
-from models.incidents.refusals import KINDS
+from models.incidents.refusals import REFUSAL_KINDS
 from models.incidents.standing_conditions import NOT_READY_STATES
 from models.kafka.partitions.brokers import BrokerAbsence
 from models.rows import Evidence, Incident, Person
 from pipelines.headlines import group_conditions, group_episodes, outages, queue_episodes
-from pipelines.headlines.headlines import WORDINGS, headline, in_words
+from pipelines.headlines.headlines import HEADLINE_WORDINGS, headline, in_words
 from pipelines.schema.allowed_values import ALLOCATION_CAUSES, KAFKA_CAUSES, OWNERSHIP_KINDS
 from tests.pipelines.headlines import test_group_conditions, test_group_episodes, test_outages, test_queue_episodes
 
@@ -26,7 +26,7 @@ TOLD = {
 
 
 def test_all_facts_have_a_wording() -> None:
-    assert set(WORDINGS) == set(get_args(HeadlineFacts))
+    assert set(HEADLINE_WORDINGS) == set(get_args(HeadlineFacts))
 
 
 @pytest.mark.parametrize("kind", get_args(HeadlineFacts))
@@ -47,7 +47,7 @@ SHUTDOWN_KINDS = {
     BrokerAbsence("1", 0, **dict(zip(FLAGS, values, strict=True))).how for values in itertools.product((False, True), repeat=len(FLAGS))
 }
 COMPLETE: dict[str, tuple[Mapping[str, str], Collection[str]]] = {
-    "kinds of refusals": (group_conditions.REFUSAL_WORDS, [kind.kind for kind in KINDS]),
+    "kinds of refusals": (group_conditions.REFUSAL_WORDS, [kind.kind for kind in REFUSAL_KINDS]),
     "states of topologies": (group_conditions.TOPOLOGY_WORDS, NOT_READY_STATES),
     "kinds of shutdowns": (outages.SHUTDOWN_WORDS, SHUTDOWN_KINDS),
     "harms to queues": (queue_episodes.HARM_WORDS, set(OWNERSHIP_KINDS) - {"owned"}),
@@ -60,7 +60,7 @@ def test_all_that_models_name_has_words(words: Mapping[str, str], named: Collect
 
 
 @pytest.mark.parametrize(
-    ("words", "causes"), [(group_episodes.ACTION_WORDS, KAFKA_CAUSES), (queue_episodes.ACTION_WORDS, ALLOCATION_CAUSES)]
+    ("words", "causes"), [(group_episodes.GROUP_ACTION_WORDS, KAFKA_CAUSES), (queue_episodes.QUEUE_ACTION_WORDS, ALLOCATION_CAUSES)]
 )
 def test_words_for_actions_are_of_causes_that_there_are(words: Mapping[str, str], causes: Collection[str]) -> None:
     assert set(words) <= set(causes)

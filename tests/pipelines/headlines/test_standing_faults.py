@@ -20,7 +20,7 @@ from models.incidents.fault_facts import (
     SkewedShares,
 )
 from models.rocketmq.observations.fault_lines import LIMITS
-from pipelines.headlines.standing_faults import WORDINGS, fault_detail
+from pipelines.headlines.standing_faults import FAULT_WORDINGS, fault_detail
 
 EXAMPLES: dict[FaultFacts, str] = {
     DifferingClients("strategy", (("AVG_BY_CIRCLE", ("c3",)), ("AVG", ("c1", "c2")))): "c3 uses AVG_BY_CIRCLE; c1, c2 use AVG",
@@ -55,8 +55,8 @@ EXAMPLES: dict[FaultFacts, str] = {
 
 
 def test_all_facts_have_a_wording_and_an_example() -> None:
-    assert set(WORDINGS) == set(get_args(FaultFacts))
-    assert {type(facts) for facts in EXAMPLES} == set(WORDINGS)
+    assert set(FAULT_WORDINGS) == set(get_args(FaultFacts))
+    assert {type(facts) for facts in EXAMPLES} == set(FAULT_WORDINGS)
 
 
 @pytest.mark.parametrize(("facts", "text"), EXAMPLES.items(), ids=EXAMPLES.values())

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parsers.reading.reader import ReadOptions
-from parsers.redaction.pseudonyms import KINDS, PSEUDONYM, Redaction
+from parsers.redaction.pseudonyms import PSEUDONYM, REDACTED_KINDS, Redaction
 from pipelines.cli.main import main
 from pipelines.errors import NeedsRebuild
 from pipelines.jobs.operations import maintain as upkeep
@@ -29,7 +29,7 @@ from tests.pipelines.site import Site
 pytestmark = pytest.mark.spark
 Copied = Callable[[Site], Site]
 KEY = "a key of sixteen bytes"
-REDACTION = Redaction(KINDS, KEY.encode())
+REDACTION = Redaction(REDACTED_KINDS, KEY.encode())
 VERDICTS = ("cause", "root_cause", "outcome", "confidence", "started_at", "joined_at", "ended_at", "generation_before", "generation_after")
 
 
@@ -54,7 +54,7 @@ def hidden(spark: object, poll_timeout: Path, tmp_path_factory: pytest.TempPathF
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(site.place)
         patch.setenv("GROUPSCOPE_REDACT_KEY", KEY)
-        options = ["--redact", ",".join(KINDS), "--report", "told/pages", "--metrics", "told/metrics.prom", "--log-json"]
+        options = ["--redact", ",".join(REDACTED_KINDS), "--report", "told/pages", "--metrics", "told/metrics.prom", "--log-json"]
         code = main(["run", "--input", "logs", "--warehouse", "warehouse", *options])
         yield site, told, code
 
@@ -109,7 +109,7 @@ def test_a_second_run_knows_the_files_and_another_redaction_needs_a_rebuild(hidd
     site = copied(hidden[0])
     outcome = site.run(read=ReadOptions(redaction=REDACTION))
     assert (outcome.counts["files_read"], outcome.was_skipped) == (0, True)
-    for other in (None, Redaction(["groups"], KEY.encode()), Redaction(KINDS, b"another key of sixteen")):
+    for other in (None, Redaction(["groups"], KEY.encode()), Redaction(REDACTED_KINDS, b"another key of sixteen")):
         with pytest.raises(NeedsRebuild, match="the option redact changed"):
             site.run(read=ReadOptions(redaction=other))
 

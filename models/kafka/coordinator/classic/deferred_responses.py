@@ -19,10 +19,10 @@ from models.kafka.coordinator.protocol.responses import JoinResponse, Response, 
 from models.kafka.coordinator.runtime.offsets_log import JAVA_ERRORS, WriteResults
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
 
-RETRY_MS = 500
+_RETRY_MS = 500
 """Delay before a failed timer operation is retried."""
 
-UNHEARD = -1
+ALREADY_ANSWERED = -1
 """Marks a parked request as already answered with a timeout."""
 
 
@@ -80,10 +80,10 @@ def defer_parked(shard: ClassicShard, request: Join | Sync) -> None:
         for member in () if group is None or error is not Error.REQUEST_TIMED_OUT else group.members.values():
             error_of_response = JAVA_ERRORS.offsets[error]
             if member.join == request.request_id:
-                member.join = UNHEARD
+                member.join = ALREADY_ANSWERED
                 shard.answer(request.request_id, JoinResponse(error_of_response))
             elif member.sync == request.request_id:
-                member.sync = UNHEARD
+                member.sync = ALREADY_ANSWERED
                 shard.answer(request.request_id, SyncResponse(error_of_response))
 
     shard.writes.wait(shard.timers, request.group, shard.now_ms, ended)
@@ -94,7 +94,7 @@ def retry(shard: DeferringShard, timer: Timer) -> None:
 
     Replaces one that was set in the meantime (EventBasedCoordinatorTimer.schedule).
     """
-    shard.timers.schedule(timer.kind, timer.group, timer.member, shard.now_ms + RETRY_MS, timer.detail)
+    shard.timers.schedule(timer.kind, timer.group, timer.member, shard.now_ms + _RETRY_MS, timer.detail)
 
 
 def key_of(timer: Timer) -> str:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from models.kafka.coordinator.classic.deferred_responses import UNHEARD
+from models.kafka.coordinator.classic.deferred_responses import ALREADY_ANSWERED
 from models.kafka.coordinator.classic.group import Group, Member
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.coordinator.protocol.responses import RESPONSES, JoinResponse, Response, SyncResponse, TimedResponse
 from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
 from models.kafka.coordinator.runtime.offsets_log import STANDS_IN_LOG, Log, StoredGroup, StoredMember, WriteResults, Written
-from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome, StateTransition, TimerFired
+from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, StateTransition, TimerFired
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy
 
@@ -72,7 +72,7 @@ class Shard:
     def outcome(self) -> Outcome:
         """Return and clear what has happened since the last call."""
         if not (self.answers or self.fired or self.changes):
-            return NOTHING
+            return NO_OUTCOME
         outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.changes))
         self.answers.clear()
         self.fired.clear()
@@ -81,7 +81,7 @@ class Shard:
 
     def answer(self, request_id: int, response: Response) -> None:
         """Answer a request now, unless it has already timed out."""
-        if request_id == UNHEARD:
+        if request_id == ALREADY_ANSWERED:
             return
         self.answers.append(TimedResponse(request_id, self.now_ms, response))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions, TopicPartition
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet, TopicPartition
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Subscriber:
 
     topics: AbstractSet[str]
     instance: str | None = None
-    target: Partitions = NO_PARTITIONS
+    target: PartitionSet = NO_PARTITIONS
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Subscription:
     topics: Mapping[str, int]
 
 
-Targets = Mapping[str, Partitions]
+Targets = Mapping[str, PartitionSet]
 ChooseTarget = Callable[[Subscription], Targets]
 """Assigns a target to each member; members without an entry get none."""
 

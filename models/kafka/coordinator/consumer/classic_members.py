@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.group import ConsumerGroup
-from models.kafka.coordinator.consumer.heartbeat import CLASSIC, check_size, enter, instance_holder, move_on, subscribe
+from models.kafka.coordinator.consumer.heartbeat import CLASSIC_PROTOCOL, check_size, enter, instance_holder, move_on, subscribe
 from models.kafka.coordinator.consumer.member import ClassicSide, Member, MemberState
 from models.kafka.coordinator.consumer.shard import Shard
 from models.kafka.coordinator.protocol.embedded_consumer import assignment, owned_of
@@ -38,7 +38,7 @@ def join(shard: Shard, request: Join) -> None:
         return
     before, replaced = _place(shard, group, request, member_id)
     after = _with_subscription(before, request)
-    enter(shard, group, before, replaced, CLASSIC)
+    enter(shard, group, before, replaced, CLASSIC_PROTOCOL)
     subscribe(shard, group, before, after)
     if group.epoch > group.target_epoch:
         shard.compute_target(group)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from models.kafka.coordinator.classic.group import Tally
 from models.kafka.coordinator.consumer.errors import Refusal
 from models.kafka.coordinator.consumer.member import Member, MemberState
-from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions, TopicPartition
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet, TopicPartition
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.subscription import CONSUMER
 from models.kafka.coordinator.runtime.offsets import Offsets
@@ -61,7 +61,7 @@ class ConsumerGroup:
     members: dict[str, Member] = field(default_factory=dict)
     static: dict[str, str] = field(default_factory=dict)
     """Member ids by instance id."""
-    targets: dict[str, Partitions] = field(default_factory=dict)
+    targets: dict[str, PartitionSet] = field(default_factory=dict)
     metadata: dict[str, int] = field(default_factory=dict)
     """Partition counts of subscribed topics when the group last looked."""
     resolutions: dict[str, Resolution] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class ConsumerGroup:
             raise Refusal(Error.UNKNOWN_MEMBER_ID)
         return None if member_id is None else self.members[member_id]
 
-    def target(self, member_id: str) -> Partitions:
+    def target(self, member_id: str) -> PartitionSet:
         """The member's target assignment."""
         return self.targets.get(member_id, NO_PARTITIONS)
 

@@ -27,7 +27,7 @@ from models.kafka.coordinator.consumer.topic_partitions import by_topic
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.runtime.timers import TimerKind
 
-CLASSIC = "classic"
+CLASSIC_PROTOCOL = "classic"
 """Name of the protocol of members that join with JoinGroup."""
 
 
@@ -188,7 +188,7 @@ def enter(shard: Shard, group: ConsumerGroup, before: Member, replaced: Member |
     elif before.id not in group.members:
         group.put(before)
         shard.report("ModernMemberJoined", group, before, protocol=protocol)
-    elif protocol == CLASSIC:
+    elif protocol == CLASSIC_PROTOCOL:
         shard.report("ModernMemberJoined", group, before, protocol=protocol, again=True)  # every JoinGroup is logged
 
 

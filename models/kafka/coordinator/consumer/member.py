@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from models.kafka.coordinator.consumer.requests import NOT_SENT, ConsumerHeartbeat
-from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet
 from models.kafka.coordinator.protocol.requests import Protocol
 
 
@@ -70,8 +70,8 @@ class Member:
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
-    assigned: Partitions = NO_PARTITIONS
-    pending_revocation: Partitions = NO_PARTITIONS
+    assigned: PartitionSet = NO_PARTITIONS
+    pending_revocation: PartitionSet = NO_PARTITIONS
     client_host: str = ""
     classic: ClassicSide | None = None
     """None for members of the consumer protocol."""
@@ -93,7 +93,7 @@ class Member:
         )
         return self if after == self else after
 
-    def moved(self, epoch: int, state: MemberState, assigned: Partitions, pending_revocation: Partitions) -> Member:
+    def moved(self, epoch: int, state: MemberState, assigned: PartitionSet, pending_revocation: PartitionSet) -> Member:
         """The member at its next step towards its target.
 
         Built field by field, which is several times as fast as `replace`: each heartbeat of a rebalance may move its sender.

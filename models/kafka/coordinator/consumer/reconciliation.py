@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from models.kafka.coordinator.consumer.member import Member, MemberState
-from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions, TopicPartition
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet, TopicPartition
 
 Owned = Mapping[str, frozenset[int]]
 
 
-def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owned | None, assigned: AbstractSet[TopicPartition]) -> Member:
+def reconcile(
+    member: Member, target_epoch: int, target: PartitionSet, owned: Owned | None, assigned: AbstractSet[TopicPartition]
+) -> Member:
     """Advance a member by one heartbeat.
 
     Returns the same object if nothing changes. `owned` is the sender's own list of partitions (None: not sent); `assigned` are
@@ -29,20 +31,20 @@ def reconcile(member: Member, target_epoch: int, target: Partitions, owned: Owne
     return _next(member, member.epoch, target_epoch, target, owned, assigned)
 
 
-def owns_any(owned: Owned | None, partitions: Partitions) -> bool:
+def owns_any(owned: Owned | None, partitions: PartitionSet) -> bool:
     """Whether a member may own one of these; True without information."""
     if owned is None:
         return True
     return any(number in owned.get(topic, ()) for topic, number in partitions)
 
 
-def owns_only(owned: Owned | None, partitions: Partitions) -> bool:
+def owns_only(owned: Owned | None, partitions: PartitionSet) -> bool:
     """Whether a member lists its partitions and owns no others."""
     return owned is not None and all((topic, number) in partitions for topic, numbers in owned.items() for number in numbers)
 
 
 def _next(
-    member: Member, epoch: int, target_epoch: int, target: Partitions, owned: Owned | None, assigned: AbstractSet[TopicPartition]
+    member: Member, epoch: int, target_epoch: int, target: PartitionSet, owned: Owned | None, assigned: AbstractSet[TopicPartition]
 ) -> Member:
     kept = member.assigned & target
     lost = member.assigned - kept
@@ -54,7 +56,7 @@ def _next(
     return _moved(member, target_epoch, state, kept | released, NO_PARTITIONS)
 
 
-def _moved(member: Member, epoch: int, state: MemberState, assigned: Partitions, pending_revocation: Partitions) -> Member:
+def _moved(member: Member, epoch: int, state: MemberState, assigned: PartitionSet, pending_revocation: PartitionSet) -> Member:
     is_same = epoch == member.epoch == member.previous_epoch and state is member.state
     if is_same and assigned == member.assigned and pending_revocation == member.pending_revocation:
         return member

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.kafka.coordinator.consumer.topic_partitions import Partitions
+from models.kafka.coordinator.consumer.topic_partitions import PartitionSet
 from models.kafka.coordinator.protocol.responses import Response
 
 
@@ -18,4 +18,4 @@ class HeartbeatResponse(Response):
     member: str = ""
     epoch: int = 0
     heartbeat_interval_ms: int = 0
-    assignment: Partitions | None = None
+    assignment: PartitionSet | None = None

@@ -15,7 +15,7 @@ from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.responses import Response, TimedResponse
 from models.kafka.coordinator.runtime.offsets_log import WriteResults
-from models.kafka.coordinator.runtime.outcomes import NOTHING, LoggedChange, Outcome, TimerFired
+from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, TimerFired
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
 
 
@@ -71,7 +71,7 @@ class Shard:
     def outcome(self) -> Outcome:
         """Return and clear what has happened since the last call."""
         if not (self.answers or self.fired or self.actions):
-            return NOTHING
+            return NO_OUTCOME
         outcome = Outcome(tuple(self.answers), tuple(self.fired), tuple(self.actions))
         self.answers.clear()
         self.fired.clear()

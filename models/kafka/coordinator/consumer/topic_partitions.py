@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 TopicPartition = tuple[str, int]
-Partitions = frozenset[TopicPartition]
+PartitionSet = frozenset[TopicPartition]
 
-NO_PARTITIONS: Partitions = frozenset()
+NO_PARTITIONS: PartitionSet = frozenset()
 
 
-def flat(by_topic: Mapping[str, Iterable[int]]) -> Partitions:
+def flat(by_topic: Mapping[str, Iterable[int]]) -> PartitionSet:
     """Flatten partition numbers by topic into one set."""
     return frozenset((topic, number) for topic, numbers in by_topic.items() for number in numbers)
 

@@ -27,7 +27,7 @@ class CommittedOffset(NamedTuple):
     """Number of the write; for two offsets, the later write counts."""
 
 
-Values = Mapping[TopicPartition, CommittedOffset]
+CommittedOffsets = Mapping[TopicPartition, CommittedOffset]
 
 
 @dataclass(slots=True)
@@ -50,11 +50,11 @@ class Offsets:
     def __bool__(self) -> bool:
         return any((self.committed, self.transactions, self.unwritten, self.unwritten_transactional))
 
-    def begin(self, values: Values, producer_id: int | None = None) -> None:
+    def begin(self, values: CommittedOffsets, producer_id: int | None = None) -> None:
         """Mark offsets as being written (prepareOffsetCommit, prepareTxnOffsetCommit)."""
         self._unwritten(producer_id).update(values.keys())
 
-    def end(self, values: Values, producer_id: int | None = None) -> None:
+    def end(self, values: CommittedOffsets, producer_id: int | None = None) -> None:
         """Mark a write as completed or failed (onOffsetCommitAppend, failPendingOffsetWrite)."""
         unwritten = self._unwritten(producer_id)
         for place in values:
@@ -63,7 +63,7 @@ class Offsets:
             else:
                 del unwritten[place]
 
-    def put(self, values: Values, producer_id: int | None = None) -> None:
+    def put(self, values: CommittedOffsets, producer_id: int | None = None) -> None:
         """Apply written offsets; those of a transaction when it commits."""
         if producer_id is None:
             self.committed.update(values)
@@ -72,7 +72,7 @@ class Offsets:
         else:
             self.transactions.setdefault(producer_id, {}).update(values)
 
-    def give_up(self, values: Values) -> None:
+    def give_up(self, values: CommittedOffsets) -> None:
         """Record offsets whose write timed out."""
         self.given_up.update(values)
 

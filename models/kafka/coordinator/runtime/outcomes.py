@@ -74,5 +74,5 @@ class Outcome(NamedTuple):
     changes: tuple[StateTransition | LoggedChange, ...] = ()
 
 
-NOTHING = Outcome()
+NO_OUTCOME = Outcome()
 """Shared outcome of calls without effect, which are the most."""

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions, TopicPartition
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class Sharing:
     group: str
     epoch: int
     members: Mapping[str, AbstractSet[str]]
-    former: Mapping[str, Partitions]
-    partitions: Partitions
+    former: Mapping[str, PartitionSet]
+    partitions: PartitionSet
     is_uniform: bool = True
 
 
-ChooseShares = Callable[[Sharing], Mapping[str, Partitions]]
+ChooseShares = Callable[[Sharing], Mapping[str, PartitionSet]]
 """Assigns a target to each member; members without an entry get none."""
 
 
-def choose_shares(sharing: Sharing) -> Mapping[str, Partitions]:
+def choose_shares(sharing: Sharing) -> Mapping[str, PartitionSet]:
     """Share out all topics at once, or topic by topic if subscriptions differ.
 
     Topic by topic, what nobody subscribes to any longer stays where it was.
@@ -64,7 +64,7 @@ def shares(members: int, partitions: int) -> tuple[int, list[int]]:
     return sharing, [after - before for before, after in pairwise(bounds)]
 
 
-def _shared(takers: list[str], partitions: Partitions, former: Mapping[str, Partitions]) -> dict[str, Partitions]:
+def _shared(takers: list[str], partitions: PartitionSet, former: Mapping[str, PartitionSet]) -> dict[str, PartitionSet]:
     """Give each partition to as many members, and each member about as many."""
     sharing, sizes = shares(len(takers), len(partitions))
     size = dict(zip(takers, sizes, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from models.kafka.coordinator.consumer.group import ConsumerGroupState
-from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet
 from models.kafka.coordinator.share.initialization import SharePartitions
 
 
@@ -19,7 +19,7 @@ class ShareMember:
     epoch: int = 0
     previous_epoch: int = -1
     topics: frozenset[str] = frozenset()
-    assigned: Partitions = NO_PARTITIONS
+    assigned: PartitionSet = NO_PARTITIONS
     without: frozenset[str] = frozenset()
     """Topics that its assignment names without a partition."""
     client_id: str = ""
@@ -35,7 +35,7 @@ class ShareGroup:
     target_ms: int | None = None
     """Time of the last target, if it is known."""
     members: dict[str, ShareMember] = field(default_factory=dict)
-    targets: dict[str, Partitions] = field(default_factory=dict)
+    targets: dict[str, PartitionSet] = field(default_factory=dict)
     without: dict[str, frozenset[str]] = field(default_factory=dict)
     """Topics that targets of members name without a partition."""
     metadata: dict[str, int] = field(default_factory=dict)
@@ -64,11 +64,11 @@ class ShareGroup:
         gone = set(members)
         return frozenset(topic for member in self.members.values() if member.id not in gone for topic in member.topics)
 
-    def target(self, member_id: str) -> Partitions:
+    def target(self, member_id: str) -> PartitionSet:
         """Target of a member, empty without one."""
         return self.targets.get(member_id, NO_PARTITIONS)
 
-    def retarget(self, targets: Mapping[str, Partitions], *, of_topics: AbstractSet[str] | None) -> None:
+    def retarget(self, targets: Mapping[str, PartitionSet], *, of_topics: AbstractSet[str] | None) -> None:
         """Replace all targets.
 
         They go on naming topics without a partition that a member keeps; `of_topics` may be named, all if None.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, Partitions
+from models.kafka.coordinator.consumer.topic_partitions import NO_PARTITIONS, PartitionSet
 from models.kafka.coordinator.protocol.responses import Response
 
 
@@ -18,5 +18,5 @@ class ShareResponse(Response):
     member: str = ""
     epoch: int = 0
     heartbeat_interval_ms: int = 0
-    assignment: Partitions | None = None
-    initialize: Partitions = NO_PARTITIONS
+    assignment: PartitionSet | None = None
+    initialize: PartitionSet = NO_PARTITIONS

@@ -11,11 +11,11 @@ from models.kafka.coordinator.streams.member import Member
 from models.kafka.coordinator.streams.requests import JOIN_EPOCH, LEAVE_FOR_A_WHILE_EPOCH, StreamsHeartbeat
 from models.kafka.coordinator.streams.shard import Shard
 
-Place = tuple[StreamsGroup, Member, Member | None]
+HeartbeatPlace = tuple[StreamsGroup, Member, Member | None]
 """Group, member before the request, and the static member whose place it takes."""
 
 
-def place(shard: Shard, request: StreamsHeartbeat) -> Place:
+def place(shard: Shard, request: StreamsHeartbeat) -> HeartbeatPlace:
     """Find a heartbeat's group and member; refuse it if there is none."""
     group = shard.groups.get(request.group)
     is_joining = request.epoch == JOIN_EPOCH
@@ -62,7 +62,7 @@ def _dynamic(shard: Shard, group: StreamsGroup, request: StreamsHeartbeat) -> Me
     return member
 
 
-def _static(shard: Shard, group: StreamsGroup, request: StreamsHeartbeat, instance: str) -> Place:
+def _static(shard: Shard, group: StreamsGroup, request: StreamsHeartbeat, instance: str) -> HeartbeatPlace:
     """Let a joining static member replace the one that left temporarily.
 
     4.4 moves the refined tasks to the new id even if it refuses the request, so that the holder loses them.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from models.kafka.coordinator.streams.member import Member, MemberState
-from models.kafka.coordinator.streams.tasks import NO_TASKS, Task, TaskId, TaskKind, Tasks
+from models.kafka.coordinator.streams.tasks import NO_TASKS, StreamsTask, TaskId, TaskKind, Tasks
 
 
 class Holders:
@@ -40,7 +40,7 @@ class Holders:
         """Whether a process has a standby or warm-up task."""
         return (kind, *task, process) in self._copies
 
-    def keep_from(self, task: Task, process: str) -> bool:
+    def keep_from(self, task: StreamsTask, process: str) -> bool:
         """Whether a member has to wait for a task that its process still has."""
         kind, subtopology, number = task
         holder = self.runs((subtopology, number))

@@ -19,13 +19,13 @@ class TaskKind(StrEnum):
     """It restores the task's state, to take it over later."""
 
 
-Task = tuple[TaskKind, str, int]
-Tasks = frozenset[Task]
+StreamsTask = tuple[TaskKind, str, int]
+Tasks = frozenset[StreamsTask]
 
 NO_TASKS: Tasks = frozenset()
 
 
-def by_kind(tasks: Iterable[Task]) -> dict[str, dict[str, list[int]]]:
+def by_kind(tasks: Iterable[StreamsTask]) -> dict[str, dict[str, list[int]]]:
     """Partition numbers by kind and subtopology, all sorted."""
     listed: dict[str, dict[str, list[int]]] = {}
     for kind, subtopology, number in sorted(tasks):

@@ -26,7 +26,7 @@ MaxStopped = Annotated[
     str | None,
     typer.Option("--max-stopped", metavar="SPAN", help="How long each group may stand still in all, such as 10s.", rich_help_panel=o.SHOW),
 ]
-Rules = Annotated[
+RulesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--rule",
@@ -43,7 +43,7 @@ def gate(
     filters: Filters,
     max_rebalances: MaxRebalances = None,
     max_stopped: MaxStopped = None,
-    rule: Rules = None,
+    rule: RulesOption = None,
     as_json: o.AsJson = False,
 ) -> int:
     """Exit with 1 if a group rebalanced or stopped more than allowed."""

@@ -30,7 +30,7 @@ Budgets = Annotated[
 
 
 @question
-def groups(query_options: QueryOptions, form: o.Form, budget: Budgets = None, limit: o.Limit = 50) -> int:
+def groups(query_options: QueryOptions, form: o.OutputForm, budget: Budgets = None, limit: o.Limit = 50) -> int:
     """List groups with protocol, clients, cost and readiness for KIP-848.
 
     Also assignor, size, share of static members and stopped time per week.

@@ -17,7 +17,7 @@ def write_listing(
     show: Callable[[Sequence[Item]], None],
     nothing: str,
     *,
-    form: o.Form,
+    form: o.OutputForm,
     limit: int,
 ) -> None:
     """Write items; forms for programs contain all, regardless of the limit."""

@@ -29,7 +29,7 @@ Releases = Annotated[
 
 
 @question
-def trend(query_options: QueryOptions, form: o.Form, period: By = "week", release: Releases = None, limit: o.Limit = 20) -> int:
+def trend(query_options: QueryOptions, form: o.OutputForm, period: By = "week", release: Releases = None, limit: o.Limit = 20) -> int:
     """Show groups over weeks or releases.
 
     A period has rebalances, stopped time and a score of stability; changes beyond chance are named.
@@ -70,7 +70,7 @@ def _periods(source: Source, step: str, releases: list[str]) -> list[Period]:
 
 
 @question
-def deploys(query_options: QueryOptions, form: o.Form, limit: o.Limit = 50) -> int:
+def deploys(query_options: QueryOptions, form: o.OutputForm, limit: o.Limit = 50) -> int:
     """List deployments: members restarted in turn, and what that cost their group."""
     from pipelines.cli.answers import history_rows as rows
     from pipelines.cli.output import history_tables as tables

@@ -14,7 +14,7 @@ from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.option_parsing import ReadArguments
 from pipelines.cli.arguments.question import QueryOptions
 from pipelines.cli.commands.integration.follow import follow_rebalances
-from pipelines.cli.json_schema.fields import FIRST, LEFT_OUT
+from pipelines.cli.json_schema.fields import FIRST_FIELDS, LEFT_OUT
 from pipelines.cli.output.standard_streams import Messenger
 from pipelines.errors import NothingReadable, UsageError
 from pipelines.storage.uris import nothing_at
@@ -31,7 +31,7 @@ def events(
     log_tz: o.LogZones = None,
     cluster: o.Clusters = None,
     kafka_version: o.KafkaVersions = None,
-    group: o.Groups = None,
+    group: o.GroupsOption = None,
     since: o.Since = None,
     rebalances: Annotated[
         bool,
@@ -153,7 +153,7 @@ def event_lines(batch: pa.RecordBatch, groups: frozenset[str] = frozenset(), kno
     from pipelines.cli.output.json_csv import dumps
     from pipelines.schema.row_conversion import micros
 
-    names = [*FIRST, *(name for name in batch.schema.names if name not in FIRST and name not in LEFT_OUT)]
+    names = [*FIRST_FIELDS, *(name for name in batch.schema.names if name not in FIRST_FIELDS and name not in LEFT_OUT)]
     columns = [[rfc3339(at) for at in micros(batch["at"])] if name == "at" else batch[name].to_pylist() for name in names]
     fields = names.index("fields")
     for row in zip(*columns, strict=True):

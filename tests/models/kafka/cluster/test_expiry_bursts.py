@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from models.kafka.cluster.expiry_bursts import TOGETHER_US, ExpiryBurst, bursts_near
+from models.kafka.cluster.expiry_bursts import BURST_US, ExpiryBurst, bursts_near
 
 BEGINNINGS = (0, 700_000, 1_500_000, 60_000_000)
-BURSTS = [ExpiryBurst(at, at + TOGETHER_US - 1, "1", ("a", "b", "c"), 3, (), "a") for at in BEGINNINGS]
+BURSTS = [ExpiryBurst(at, at + BURST_US - 1, "1", ("a", "b", "c"), 3, (), "a") for at in BEGINNINGS]
 
 
 @pytest.mark.parametrize("at", range(-500_000, 63_000_000, 250_000))

@@ -13,7 +13,7 @@ from models.events import Event
 from models.kafka.conformance.expected_lines import Sight
 from models.kafka.conformance.explanation import ExplainedLine, HiddenInput, is_named
 from models.kafka.conformance.tracker import Tracker, bursts
-from models.kafka.conformance.trials import REQUESTS, Ruling, Trial, open_window, try_causes
+from models.kafka.conformance.trials import REQUESTS_BY_CAUSE, Ruling, Trial, open_window, try_causes
 from models.kafka.conformance.view import Fact, MemberView, TimerView, View, view_of
 from models.kafka.conformance.witnesses import Witnesses
 from models.kafka.coordinator.protocol.group_states import State
@@ -53,9 +53,9 @@ def causes_told(tracker: Tracker, lines: Sequence[Event]) -> Iterator[str]:
             yield f"{lines[start].time_us / 1e6:.3f} nothing began"
             continue
         yield f"{window.lines[0].time_us / 1e6:.3f} began by {', '.join(sorted(window.triggers))}: {', '.join(_timed(window.inputs))}"
-        trials = try_causes(window, [*REQUESTS, Cause.UNKNOWN])
+        trials = try_causes(window, [*REQUESTS_BY_CAUSE, Cause.UNKNOWN])
         not_tried = [trial.cause.value for trial in trials if trial.ruling is Ruling.NOT_TRIED]
-        of_request = {REQUESTS[trial.cause]: trial for trial in reversed(trials) if trial.cause.value not in not_tried}
+        of_request = {REQUESTS_BY_CAUSE[trial.cause]: trial for trial in reversed(trials) if trial.cause.value not in not_tried}
         yield from (f"    {_ruling(trial)}" for trial in reversed(of_request.values()))
         yield f"    not tried: {', '.join(not_tried)}"
 

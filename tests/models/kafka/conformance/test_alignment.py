@@ -9,10 +9,10 @@ import pytest
 from models.events import Event
 from models.kafka.conformance.alignment import align, differences
 from models.kafka.conformance.expected_lines import ExpectedLine
-from models.kafka.conformance.explanation import UNNAMED
+from models.kafka.conformance.explanation import NAMELESS_ID
 from tests.models.kafka.conformance.test_tracker import line
 
-SOMEBODY = f"{UNNAMED}1"
+SOMEBODY = f"{NAMELESS_ID}1"
 
 
 def expected(event: str, **fields: Any) -> ExpectedLine:

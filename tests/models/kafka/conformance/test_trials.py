@@ -10,7 +10,7 @@ from models.causes import Cause
 from models.events import Event
 from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
 from models.kafka.conformance.tracker import Tracker
-from models.kafka.conformance.trials import REQUESTS, SCRIPTS, Ruling, Trial, Window, open_window, try_causes
+from models.kafka.conformance.trials import REQUESTS_BY_CAUSE, SCRIPTS_BY_CAUSE, Ruling, Trial, Window, open_window, try_causes
 from models.kafka.coordinator.runtime.version_policy import policy_for
 from tests.models.kafka.conformance.test_tracker import GROUP, NEW_GROUP, assigned, began, handed_out, line, pending_joined, stabilized
 
@@ -124,4 +124,4 @@ def test_lines_beyond_are_taken_while_one_is_waited_for() -> None:
 
 
 def test_each_request_has_a_script() -> None:
-    assert REQUESTS.keys() == SCRIPTS.keys()
+    assert REQUESTS_BY_CAUSE.keys() == SCRIPTS_BY_CAUSE.keys()

@@ -30,7 +30,7 @@ from models.kafka.coordinator.consumer.requests import ConsumerHeartbeat
 from models.kafka.coordinator.consumer.responses import HeartbeatResponse
 from models.kafka.coordinator.consumer.settings import ConsumerGroupSettings as ModernSettings
 from models.kafka.coordinator.consumer.settings import MigrationPolicy
-from models.kafka.coordinator.consumer.topic_partitions import Partitions, by_topic
+from models.kafka.coordinator.consumer.topic_partitions import PartitionSet, by_topic
 from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment
 from models.kafka.coordinator.protocol.errors import Error
@@ -107,7 +107,7 @@ class Client:
     generation: int = -1
     instance: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
-    owned: Partitions = frozenset()
+    owned: PartitionSet = frozenset()
     """Its partitions in the consumer protocol."""
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from models.kafka.coordinator.classic.coordinator import Coordinator
-from models.kafka.coordinator.classic.deferred_responses import UNHEARD
+from models.kafka.coordinator.classic.deferred_responses import ALREADY_ANSWERED
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
@@ -189,7 +189,7 @@ class ClassicGroups(RuleBasedStateMachine):
         for group in getattr(self, "coordinator", Coordinator(policy_for("4.0"))).groups.values():
             members = group.members.values()
             parked = {request for member in members for request in (member.join, member.sync) if request is not None}
-            assert parked - {UNHEARD} <= self.open
+            assert parked - {ALREADY_ANSWERED} <= self.open
             assert group.waiting == sum(member.join is not None for member in members)
             assert group.rebalance_ms == max((member.rebalance_ms for member in members), default=0)
             assert group.leader in group.members or not group.members

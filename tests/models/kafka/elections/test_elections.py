@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.kafka.elections.kraft import (
-    NO_LEADER,
+    NO_LEADER_ID,
     ChangeRecord,
     Election,
     ElectionRequest,
@@ -94,7 +94,7 @@ def test_without_leadership_nobody_is_elected_and_the_same_replicas_are_told(str
 
 
 PARTITION = Registration(replicas=(1, 2, 3), isr=(1, 2, 3), leader=1, leader_epoch=7, partition_epoch=20)
-LEADERLESS = Registration((1, 2, 3), isr=(), leader=NO_LEADER, leader_epoch=8, partition_epoch=21)
+LEADERLESS = Registration((1, 2, 3), isr=(), leader=NO_LEADER_ID, leader_epoch=8, partition_epoch=21)
 
 
 def registered(base: Registration, **fields: object) -> Registration:
@@ -117,7 +117,7 @@ KRAFT = {
         registered(PARTITION, leader=3, isr=(2, 3)), alive(1, 2, 3, election=Election.PREFERRED), None,
     ),
     "no replica of the ISR is alive: no leader, the ISR stays": (
-        registered(PARTITION, isr=(1,)), alive(2, 3, isr=()), ChangeRecord(leader=NO_LEADER),
+        registered(PARTITION, isr=(1,)), alive(2, 3, isr=()), ChangeRecord(leader=NO_LEADER_ID),
     ),
     "unclean: the first that is alive leads alone and has to recover": (
         registered(PARTITION, isr=(1,)), alive(2, 3, isr=(), election=Election.UNCLEAN),
@@ -143,7 +143,7 @@ KRAFT = {
     ),
     "the last known leader is written down when a partition becomes leaderless": (
         registered(PARTITION, isr=(1,)), alive(2, isr=(), min_isr=2, elr_enabled=True, use_last_known_leader=True),
-        ChangeRecord(leader=NO_LEADER, isr=(), elr=(1,), last_known_elr=(1,)),
+        ChangeRecord(leader=NO_LEADER_ID, isr=(), elr=(1,), last_known_elr=(1,)),
     ),
     "and elected when it is all that is left, dead or alive, as 4.0.0 only logs that": (
         registered(LEADERLESS, last_known_elr=(1,)), alive(2, elr_enabled=True, use_last_known_leader=True),
@@ -211,7 +211,7 @@ REGISTRATIONS = st.builds(
     Registration,
     replicas=NODE_LISTS,
     isr=NODE_LISTS,
-    leader=NODES | st.just(NO_LEADER),
+    leader=NODES | st.just(NO_LEADER_ID),
     leader_epoch=st.integers(0, 99),
     partition_epoch=st.integers(0, 99),
     removing=NODE_LISTS,
@@ -253,8 +253,8 @@ def test_a_new_leader_runs_and_is_assigned_and_the_epoch_rises_by_one(
 def test_kraft_elects_the_living_save_for_the_last_known_leader(partition: Registration, wanted: ElectionRequest) -> None:
     elected = elect_leader(partition, wanted)
 
-    assert elected.node == NO_LEADER or elected.node in wanted.alive or (elected.unclean and wanted.use_last_known_leader)
-    assert elected.node != NO_LEADER or not elected.unclean
+    assert elected.node == NO_LEADER_ID or elected.node in wanted.alive or (elected.unclean and wanted.use_last_known_leader)
+    assert elected.node != NO_LEADER_ID or not elected.unclean
 
 
 @given(REGISTRATIONS, WANTED)
@@ -265,7 +265,7 @@ def test_epochs_never_fall_and_a_leader_is_in_its_isr(partition: Registration, w
     assert after.partition_epoch == partition.partition_epoch + (record is not None)
     assert partition.leader_epoch <= after.leader_epoch <= partition.leader_epoch + 1
     assert after.leader == partition.leader or after.leader_epoch > partition.leader_epoch
-    if after.leader not in (NO_LEADER, partition.leader):
+    if after.leader not in (NO_LEADER_ID, partition.leader):
         assert after.leader in after.isr
 
 

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from models.event_kinds import COMMON_FIELDS, EVENTS
+from models.event_kinds import COMMON_EVENT_FIELDS, EVENTS
 from models.events import Event, LogPosition
 from models.kafka.cluster.facts import CLUSTER_EVENTS, learn
 from models.kafka.verdicts.history import GroupHistory
@@ -45,7 +45,7 @@ def parse(line: str, number: int) -> Event:
         values[key] = int(value) if key in NUMBERS else member(value) if key.endswith(("member_id", "reason_members")) else value
     kind = EVENTS[name]
     assert values.keys() <= kind.fields, f"line {number}: {name} has no field {sorted(values.keys() - kind.fields)}"
-    common = {key: values.pop(key) for key in list(values) if key in COMMON_FIELDS}
+    common = {key: values.pop(key) for key in list(values) if key in COMMON_EVENT_FIELDS}
     if "group" in kind.fields:
         common.setdefault("group", GROUP)
     if kind.witness.value == "coordinator":

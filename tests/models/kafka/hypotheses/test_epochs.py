@@ -8,10 +8,10 @@ from models import weights
 from models.causes import Cause
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts, TopicChange
-from models.kafka.hypotheses.epochs import NOTICED_US, STALE_US, EpochVerdict, judge_epoch
+from models.kafka.hypotheses.epochs import NEW_PARTITIONS_US, STALE_US, EpochVerdict, judge_epoch
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster, RosterMember
-from models.kafka.reconstruction.epoch_lines import OUT_OF_TARGET
+from models.kafka.reconstruction.epoch_lines import LEFT_TARGET
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.reconstruction.epoch_windows import EpochChange, EpochWindow
 from models.kafka.reconstruction.unlogged_epochs import (
@@ -71,7 +71,7 @@ def topics(at: int) -> ClusterFacts:
     return ClusterFacts(topic_changes=[TopicChange(NOW + at, "t", "created", event("TopicCreated"))])
 
 
-LATEST = [(0, True), (1 - NOTICED_US, True), (-NOTICED_US, False), (1, False)]
+LATEST = [(0, True), (1 - NEW_PARTITIONS_US, True), (-NEW_PARTITIONS_US, False), (1, False)]
 
 
 # -- epochs that no coordinator logged -----------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_a_second_epoch_may_be_the_first(versions: list[str], weight: weights.Pr
 
 
 def test_who_is_out_of_the_target_may_have_gone_in_any_way() -> None:
-    verdict = judge(change(Cause.MEMBER_LEAVE, OUT_OF_TARGET))
+    verdict = judge(change(Cause.MEMBER_LEAVE, LEFT_TARGET))
 
     assert (all_of(verdict), verdict.settled_by) == (of(weights.OUT_OF_TARGET), "server.log at INFO")
 

@@ -12,7 +12,7 @@ from models.kafka.hypotheses.timeouts import (
     LAST_MOMENT_US,
     LIKE_IT_MAX,
     MOVED_US,
-    NOTICED_US,
+    POLL_TIMEOUT_TO_LEAVE_US,
     TIMEOUT_TOLERANCE_US,
     ends_planned_delay,
     ends_probing_interval,
@@ -283,8 +283,8 @@ INTERVAL_US = 60 * SECOND
 @pytest.mark.parametrize(
     ("began", "polled"),
     [
-        (NOTICED_US - INTERVAL_US, False),
-        (NOTICED_US - INTERVAL_US + 1, True),
+        (POLL_TIMEOUT_TO_LEAVE_US - INTERVAL_US, False),
+        (POLL_TIMEOUT_TO_LEAVE_US - INTERVAL_US + 1, True),
         (0, True),
         (1, False),
     ],
@@ -303,8 +303,8 @@ def test_each_member_polled_as_the_rebalance_before_began(began: int, polled: bo
 @pytest.mark.parametrize(
     ("join", "polled"),
     [
-        (act(K.JOIN, NOTICED_US - INTERVAL_US + 1), True),
-        (act(K.REJOIN, NOTICED_US - INTERVAL_US), False),
+        (act(K.JOIN, POLL_TIMEOUT_TO_LEAVE_US - INTERVAL_US + 1), True),
+        (act(K.REJOIN, POLL_TIMEOUT_TO_LEAVE_US - INTERVAL_US), False),
         (act(K.JOIN, 0), True),
         (act(K.JOIN, 1), False),
         (act(K.JOIN, 0, "b"), False),
@@ -377,7 +377,11 @@ def test_measurements_of_each_cause() -> None:
 
 @pytest.mark.parametrize(
     ("away", "ms"),
-    [(-NOTICED_US, 67_000 + NOTICED_US // US_PER_MS), (NOTICED_US, 67_000 - NOTICED_US // US_PER_MS), (-NOTICED_US - 1, 67_000)],
+    [
+        (-POLL_TIMEOUT_TO_LEAVE_US, 67_000 + POLL_TIMEOUT_TO_LEAVE_US // US_PER_MS),
+        (POLL_TIMEOUT_TO_LEAVE_US, 67_000 - POLL_TIMEOUT_TO_LEAVE_US // US_PER_MS),
+        (-POLL_TIMEOUT_TO_LEAVE_US - 1, 67_000),
+    ],
 )
 def test_the_clients_own_line_dates_a_late_poll(away: int, ms: int) -> None:
     others = (by_client(K.POLL_TIMEOUT, away), by_client(K.POLL_TIMEOUT, away, "b"), act(K.JOIN, 7 * SECOND))
@@ -387,8 +391,8 @@ def test_the_clients_own_line_dates_a_late_poll(away: int, ms: int) -> None:
 @pytest.mark.parametrize(
     ("seen", "joined", "known", "in_force"),
     [
-        (NOTICED_US - INTERVAL_US + 1, True, True, False),
-        (NOTICED_US - INTERVAL_US, True, True, True),
+        (POLL_TIMEOUT_TO_LEAVE_US - INTERVAL_US + 1, True, True, False),
+        (POLL_TIMEOUT_TO_LEAVE_US - INTERVAL_US, True, True, True),
         (0, False, True, True),
         (None, True, True, True),
         (0, True, False, True),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction import client_windows
 from models.kafka.reconstruction.client_generations import ClientSight, ClientWindow
-from models.kafka.reconstruction.client_windows import HOLD_US, NEAR_US, TOGETHER_US, ClientWindows
+from models.kafka.reconstruction.client_windows import ANSWERED_TOGETHER_US, CLIENT_WINDOW_HOLD_US, NEAR_US, ClientWindows
 from tests.models.kafka.reconstruction.lines import client, line
 
 NOW = 1_000_000_000
@@ -110,24 +112,30 @@ def test_no_new_life_begins_where_a_line_tells_of_the_old_one() -> None:
 
 
 def test_an_ended_life_leaves_nothing() -> None:
-    windows = feed(joined("a"), act(K.JOINED, 9, "a", 5))
-    windows.feed(line("GenerationStarted", NOW + 9, generation=4), [], ROSTER)
-    windows._was_empty = True
+    windows = feed(joined("a"), act(K.LEAVE, 5, "a"))
+    list(windows.next_windows())
+    feed(windows, act(K.JOINED, 9, "a", 6))
+    windows.feed(line("GenerationStarted", NOW + 9, generation=5), [], ROSTER)
     windows.ended()
 
-    assert windows == ClientWindows(_is_told=True)
+    assert windows.due_at is None
+    assert [*windows.next_windows(), *windows.open_window()] == []
+    assert not windows.begins_anew(1)
+    (window,) = all_windows(feed(windows, act(K.JOINED, 9, "a", 5)))
+    assert (window.from_empty, window.is_announced, window.skipped_from) == (False, False, None)
 
 
 # -- what is seen ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("after", "kept"), [(2 * NEAR_US, [3, 4]), (2 * NEAR_US + 1, [4])])
-def test_announced_generations_are_kept_for_some_time(after: int, kept: list[int]) -> None:
+@pytest.mark.parametrize(("after", "kept"), [(2 * NEAR_US, True), (2 * NEAR_US + 1, False)])
+def test_announced_generations_are_kept_for_some_time(after: int, kept: bool) -> None:
     windows = ClientWindows()
     windows.feed(line("GenerationStarted", NOW, generation=3), [], ROSTER)
     windows.feed(line("GenerationStarted", NOW + after, generation=4), [], ROSTER)
 
-    assert list(windows._announced) == kept
+    (window,) = all_windows(feed(windows, act(K.JOINED, 0, "a", 3)))
+    assert window.is_announced is kept
 
 
 def test_announced_generations_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +143,9 @@ def test_announced_generations_are_kept_up_to_a_limit(monkeypatch: pytest.Monkey
     windows = ClientWindows()
     for generation in (3, 4, 3, 5):
         windows.feed(line("AssignmentReceived", NOW, generation=generation), [], ROSTER)
-        assert len(windows._announced) <= 2
 
-    assert list(windows._announced) == [3, 5]
+    cut = all_windows(feed(windows, *(act(K.JOINED, generation, "a", generation) for generation in (3, 4, 5))))
+    assert [window.is_announced for window in cut] == [True, False, True]
 
 
 @pytest.mark.parametrize(("away", "announced"), [(NEAR_US, True), (-NEAR_US, True), (NEAR_US + 1, False), (-NEAR_US - 1, False)])
@@ -157,7 +165,7 @@ def test_joins_and_assignments_of_one_generation_are_one_window() -> None:
         ClientWindows(), act(K.JOIN, 0), act(K.JOINED, 9, "a", 4, member_count=2), act(K.JOINED, 10, "b", 4), act(K.SYNCED, 12, "b", 4)
     )
 
-    assert windows.due_at == NOW + 12 + HOLD_US + 1
+    assert windows.due_at == NOW + 12 + CLIENT_WINDOW_HOLD_US + 1
     (window,) = all_windows(windows)
     assert shown([window]) == [(3, "stable", 0, 9)]
     assert window.ended is not None
@@ -182,34 +190,35 @@ def test_what_was_asked_before_an_answer_with_the_same_generation_began_nothing(
 
 
 def test_a_rejoin_takes_back_a_leave_and_keeps_the_id() -> None:
-    windows = feed(joined("a", "b"), act(K.LEAVE, 5, "a"))
-    newest = windows._newest
-    assert newest is not None
-    assert newest.left == {"a": NOW + 5}
+    assert feed(joined("a", "b"), act(K.LEAVE, 5, "a"), act(K.LEAVE, 20, "b")).due_at is not None
     again = act(K.JOINED, 9, "a", 4)
-    feed(windows, MemberAction(K.JOINED, again.at, None, "a", None, None, 4, again.event))
-    assert (newest.left, newest.members, newest.last_at) == ({}, {"a": "A", "b": "B"}, NOW + 9)
+    windows = feed(joined("a", "b"), act(K.LEAVE, 5, "a"), MemberAction(K.JOINED, again.at, None, "a", None, None, 4, again.event))
+    windows.feed(client("JoinSent", NOW + 10, client_id="a", member_id="A"), [], ROSTER)
+    feed(windows, act(K.LEAVE, 20, "b"))
+    assert windows.due_at is None
+    feed(windows, act(K.LEAVE, 30, "a"))
+    assert windows.due_at == NOW + 30 + CLIENT_WINDOW_HOLD_US + 1, "it is no stranger by its id"
 
 
-@pytest.mark.parametrize(("after", "same"), [(TOGETHER_US, True), (TOGETHER_US + 1, False)])
+@pytest.mark.parametrize(("after", "same"), [(ANSWERED_TOGETHER_US, True), (ANSWERED_TOGETHER_US + 1, False)])
 def test_members_that_name_no_generation_join_together(after: int, same: bool) -> None:
     windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"), act(K.SYNCED, after, "b"))
-    assert len(windows._waiting) == (1 if same else 2)
+    assert len(all_windows(windows)) == (1 if same else 2)
     windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"), act(K.JOINED, after, "b", 7))
-    assert [sight.generation for sight in windows._waiting] == ([7] if same else [None, 7])
+    assert [window.generation for window in all_windows(windows)] == ([7] if same else [None, 7])
 
 
 @pytest.mark.parametrize(("after", "windows"), [(NEAR_US, 1), (NEAR_US + 1, 2)])
 def test_where_others_name_generations_the_unnamed_are_of_them(after: int, windows: int) -> None:
-    assert len(feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, after, "b"))._waiting) == windows
+    assert len(all_windows(feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, after, "b")))) == windows
 
 
 def test_a_member_that_began_again_is_in_another_generation() -> None:
     windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"), act(K.REJOIN, 5, "a"), act(K.SYNCED, 9, "a"))
-    assert len(windows._waiting) == 2
+    assert len(all_windows(windows)) == 2
     windows = feed(ClientWindows(), act(K.SYNCED, 0, "a"), act(K.SYNCED, 9, "a"))
-    assert len(windows._waiting) == 1
-    assert windows._waiting[0].last_at == NOW + 9
+    assert windows.due_at == NOW + 9 + CLIENT_WINDOW_HOLD_US + 1
+    assert len(all_windows(windows)) == 1
 
 
 @pytest.mark.parametrize(
@@ -218,36 +227,37 @@ def test_a_member_that_began_again_is_in_another_generation() -> None:
 def test_a_log_may_begin_between_a_join_and_its_assignment(who: str | None, generation: int | None, expected: list[int | None]) -> None:
     windows = feed(ClientWindows(), act(K.SYNCED, 0, who, generation))
 
-    assert [sight.generation for sight in windows._waiting] == expected
-    assert all(sight.synced is not None for sight in windows._waiting)
+    cut = all_windows(windows)
+    assert [window.generation for window in cut] == expected
+    assert all(window.ended is not None for window in cut)
 
 
 @pytest.mark.parametrize(("who", "generation", "synced"), [("a", 4, True), ("a", None, True), ("a", 5, False), ("c", 4, False)])
 def test_an_assignment_is_of_the_newest_generation(who: str, generation: int | None, synced: bool) -> None:
     windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, 9, who, generation))
 
-    assert (windows._waiting[0].synced is not None) is synced
-    assert len(windows._waiting) == 1
+    (window,) = all_windows(windows)
+    assert (window.ended is not None) is synced
 
 
 def test_the_first_assignment_counts() -> None:
     windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4), act(K.SYNCED, 9, "a"), act(K.SYNCED, 12, "a"))
-    synced = windows._waiting[0].synced
 
-    assert synced is not None
-    assert (synced.at, windows._waiting[0].last_at) == (NOW + 9, NOW + 12)
+    assert windows.due_at == NOW + 12 + CLIENT_WINDOW_HOLD_US + 1
+    (window,) = all_windows(windows)
+    assert window.ended is not None
+    assert window.ended.at == NOW + 9
 
 
-def test_the_leaders_assignment_tells_the_count() -> None:
+@pytest.mark.parametrize(
+    ("generation", "assignment", "empty"),
+    [(4, "", True), (4, "{a=Assignment(), b=Assignment()}", False), (9, "{a=Assignment(), b=Assignment()}", True)],
+)
+def test_the_leaders_assignment_tells_the_count(generation: int, assignment: str, empty: bool) -> None:
     windows = joined("a")
+    windows.feed(client("AssignmentMade", NOW + 2, client_id="a", generation=generation, assignments=assignment), [], ROSTER)
 
-    def assign(generation: int, value: object) -> int | None:
-        windows.feed(client("AssignmentMade", NOW + 9, client_id="a", generation=generation, assignment=value, members=value), [], ROSTER)
-        newest = windows._newest
-        return newest.member_count if newest is not None else None
-
-    assert assign(9, "") is None
-    assert assign(4, "") is None
+    assert (feed(windows, act(K.LEAVE, 5, "a")).due_at is not None) is empty
 
 
 def test_epochs_are_no_generations() -> None:
@@ -255,7 +265,7 @@ def test_epochs_are_no_generations() -> None:
     windows = ClientWindows()
     windows.feed(state, [], ROSTER)
     feed(windows, act(K.SYNCED, 0, "a"), act(K.JOINED, 0, "a", 4))
-    assert [sight.of_epoch for sight in windows._waiting] == [True]
+    assert windows.due_at is not None
     assert list(windows.next_windows()) == []
     windows.feed(client("MemberState", NOW, client_id="c", to_state="UNSUBSCRIBED"), [], ROSTER)
     feed(windows, act(K.JOINED, 9, "a", 5))
@@ -276,18 +286,15 @@ def test_epochs_are_no_generations() -> None:
         (act(K.REBALANCE_NOTICED, 5, "a"), True),
         (act(K.WANTS_REJOIN, 5, "a", why="group is already rebalancing"), True),
         (act(K.WANTS_REJOIN, 5, "a", why="other"), False),
-        (act(K.FENCED, 5, "a", why="UNKNOWN_MEMBER_ID"), True),
+        (act(K.FENCED, 5, "a", why="UNKNOWN_MEMBER_ID"), False),
         (act(K.FENCED, 5, "a", why="other"), False),
         (act(K.SUBSCRIBE, 5, "a"), False),
     ],
 )
 def test_some_actions_begin_a_rebalance(action: MemberAction, opens: bool) -> None:
-    windows = feed(joined("a", "b"), action)
+    windows = feed(joined("a", "b"), action, act(K.JOINED, 9, "b", 5))
 
-    assert bool(windows._openings) is opens
-    beginning = shown(all_windows(feed(windows, act(K.JOINED, 9, "b", 5))))[-1]
-    is_beginning = opens and action.kind is not K.FENCED
-    assert beginning == (4, "open", 5 if is_beginning else 9, 9)
+    assert shown(all_windows(windows)) == [(4, "open", 5 if opens else 9, 9)]
 
 
 @pytest.mark.parametrize(("at", "begins"), [(0, False), (1, True), (9, True), (10, False)])
@@ -296,7 +303,7 @@ def test_what_begins_a_generation_lies_between_two(at: int, begins: bool) -> Non
     feed(windows, act(K.REJOIN, at, "b"), act(K.JOINED, 9, "a", 5))
 
     assert shown(list(windows.next_windows())) == [(4, "open", at if begins else 9, 9)]
-    assert bool(windows._openings) is (at == 10)
+    assert bool(list(windows.open_window())) is (at == 10)
 
 
 @pytest.mark.parametrize("names", [("a",), ("a", "b")])
@@ -329,21 +336,22 @@ def test_a_refused_join_began_nothing() -> None:
     assert shown(list(windows.next_windows())) == [(4, "open", 6, 9)]
 
 
-@pytest.mark.parametrize(("at", "kept"), [(-1, True), (0, True), (1, False)])
+@pytest.mark.parametrize(("at", "kept"), [(8, True), (9, True), (10, False)])
 def test_what_stood_before_the_last_join_was_not_refused(at: int, kept: bool) -> None:
-    windows = joined("a", "b")
-    windows._openings = {"b": [act(K.REJOIN, at, "b")]}
-    feed(windows, act(K.JOIN_FAILED, 6, "b"))
+    windows = feed(joined("a", "b"), act(K.REJOIN, at, "b"), act(K.JOINED, 9, "b", 5), act(K.JOIN_FAILED, 12, "b"))
 
-    assert bool(windows._openings) is kept
+    (window,) = windows.next_windows()
+    assert window.started is not None
+    assert (window.started.kind is K.REJOIN) is kept
+    assert list(windows.open_window()) == []
 
 
 def test_requests_are_lost_with_the_coordinator_and_leaves_are_not() -> None:
     windows = feed(
-        joined("a", "b"), act(K.REJOIN, 5, "b"), act(K.LEAVE, 5, "a"), act(K.LOST_COORDINATOR, 6, "b"), act(K.LOST_COORDINATOR, 6, "a")
+        joined("a", "b"), act(K.REJOIN, 4, "b"), act(K.LEAVE, 5, "a"), act(K.LOST_COORDINATOR, 6, "b"), act(K.LOST_COORDINATOR, 6, "a")
     )
 
-    assert {actor: [action.kind for action in actions] for actor, actions in windows._openings.items()} == {"a": [K.LEAVE]}
+    assert [window.started and window.started.kind for window in windows.open_window()] == [K.LEAVE]
 
 
 @pytest.mark.parametrize(
@@ -353,35 +361,38 @@ def test_requests_are_lost_with_the_coordinator_and_leaves_are_not() -> None:
 def test_a_leave_without_a_coordinator_reaches_nobody(cut_off: tuple[str, ...], in_touch: tuple[str, ...], counts: bool) -> None:
     windows = feed(joined("a", "b"), *(act(K.LOST_COORDINATOR, 1, name) for name in cut_off), *(act(K.START, 2, name) for name in in_touch))
 
-    assert bool(feed(windows, act(K.LEAVE, 5, "b"))._openings) is counts
+    assert bool(list(feed(windows, act(K.LEAVE, 5, "b")).open_window())) is counts
 
 
 def test_a_coordinator_that_is_lost_and_found_is_found() -> None:
     windows = feed(joined("a", "b"), act(K.START, 1, "b"), act(K.LOST_COORDINATOR, 2, "b"), act(K.START, 3, "b"))
-    assert feed(windows, act(K.LEAVE, 5, "b"))._openings
+    assert list(feed(windows, act(K.LEAVE, 5, "b")).open_window())
     windows = feed(ClientWindows(), act(K.LOST_COORDINATOR, 2, "b"), act(K.LEAVE, 5, "b"))
-    assert not windows._openings
-    windows = feed(ClientWindows(), act(K.LOST_COORDINATOR, 2, "b"), act(K.JOIN, 5, "b"), act(K.LEAVE, 5, "c"))
-    assert list(windows._openings) == ["b", "c"]
+    assert list(windows.open_window()) == []
+    windows = feed(ClientWindows(), act(K.LOST_COORDINATOR, 2, "b"), act(K.JOIN, 4, "b"), act(K.LEAVE, 5, "c"))
+    assert shown(list(windows.open_window())) == [(None, "open", 5, None)]
+    assert shown(all_windows(feed(windows, act(K.JOINED, 9, "b", 4)))) == [(3, "open", 4, 9)]
 
 
-@pytest.mark.parametrize(("at", "left"), [(0, {}), (1, {"a": NOW + 1})])
-def test_who_leaves_was_in_the_newest_generation(at: int, left: dict[str, int]) -> None:
-    newest = feed(joined("a", "b"), act(K.LEAVE, at))._newest
-
-    assert newest is not None
-    assert newest.left == left
+@pytest.mark.parametrize(("at", "empty"), [(0, False), (1, True)])
+def test_who_leaves_was_in_the_newest_generation(at: int, empty: bool) -> None:
+    assert (feed(joined("a"), act(K.LEAVE, at)).due_at is not None) is empty
 
 
-def test_openings_are_kept_up_to_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openings_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_windows, "OPENINGS_MAX", 2)
+    windows = feed(joined("a", "b"), *(act(K.REBALANCE_NOTICED, at, "a") for at in (1, 2, 3)))
+    feed(windows, act(K.JOINED, 2, "b", 5), act(K.JOINED, 9, "b", 6))
+
+    assert shown(all_windows(windows)) == [(4, "superseded", 1, 2), (5, "open", 9, 9)]
+
+
+@pytest.mark.parametrize(("names", "start"), [("ab", 0), ("abc", 1)])
+def test_clients_with_openings_are_kept_up_to_a_limit(names: str, start: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_windows, "CLIENTS_MAX", 2)
-    windows = feed(ClientWindows(), *(act(K.REBALANCE_NOTICED, at, "a") for at in (1, 2, 3)))
-    assert [action.at - NOW for action in windows._openings["a"]] == [1, 2]
-    feed(windows, act(K.JOIN, 1, "b"))
-    assert list(windows._openings) == ["a", "b"]
-    feed(windows, act(K.JOIN, 1, "c"))
-    assert list(windows._openings) == ["b", "c"]
+    windows = feed(ClientWindows(), *(act(K.JOIN, at, name) for at, name in enumerate(names)), act(K.JOINED, 9, "b", 4))
+
+    assert shown(all_windows(windows)) == [(3, "open", start, 9)]
 
 
 # -- groups that went empty ----------------------------------------------------------------------------------------
@@ -390,12 +401,12 @@ def test_openings_are_kept_up_to_limits(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_group_whose_members_all_left_went_empty() -> None:
     windows = feed(joined("a", "b"), act(K.LEAVE, 5, "a"), act(K.LEAVE, 9, "b"))
 
-    assert windows.due_at == NOW + 9 + HOLD_US + 1
+    assert windows.due_at == NOW + 9 + CLIENT_WINDOW_HOLD_US + 1
     (window,) = all_windows(windows)
     assert shown([window]) == [(4, "empty", 5, 9)]
     assert (window.member_count, window.ended) == (0, window.joined)
     assert windows.due_at is None
-    assert windows._openings == {}
+    assert list(windows.open_window()) == []
     feed(windows, act(K.JOINED, 20, "a", 6))
     (again,) = all_windows(windows)
     assert (again.from_empty, again.skipped_from, again.generation_before) == (True, None, 5)
@@ -425,46 +436,46 @@ def test_strangers_may_have_been_members(before: int, empty: bool) -> None:
     feed(windows, act(K.LEAVE, 5, "a"))
 
     assert (windows.due_at is not None) is empty
-    assert bool(list(windows._emptied(windows._last))) is empty
+    assert bool(list(windows.next_windows())) is empty
 
 
 def test_a_known_member_among_others_is_no_stranger() -> None:
-    def unjoined(windows: ClientWindows, member_id: str) -> bool:
+    def has_stranger(*names: str, member_id: str, again: bool = False) -> bool:
+        windows = joined(*names)
         windows.feed(client("JoinSent", NOW + 1, client_id="a", member_id=member_id), [], ROSTER)
-        return bool(windows._unjoined)
+        if again:
+            list(feed(windows, act(K.JOINED, 2, "a", 5)).next_windows())
+        return feed(windows, *(act(K.LEAVE, 5, name) for name in names)).due_at is None
 
-    assert not unjoined(joined("a", "b"), "A")
-    assert unjoined(joined("a", "b"), "A2")
-    assert unjoined(joined("a"), "A"), "one alone may be awaited by others without logs"
-    windows = joined("a")
-    assert unjoined(windows, "A")
-    feed(windows, act(K.JOINED, 9, "a", 5))
-    assert windows._unjoined == {}
+    assert not has_stranger("a", "b", member_id="A")
+    assert has_stranger("a", "b", member_id="A2")
+    assert has_stranger("a", member_id="A"), "one alone may be awaited by others without logs"
+    assert not has_stranger("a", member_id="A", again=True)
 
 
 @pytest.mark.parametrize(("kinds", "kept"), [((K.FENCED, K.FENCED), True), ((K.LEAVE, K.FENCED), False)])
 def test_after_members_were_removed_at_once_others_joined_before_all_heard(kinds: tuple[ActionKind, ...], kept: bool) -> None:
     first, second = (act(kind, at, name, why="UNKNOWN_MEMBER_ID") for kind, at, name in zip(kinds, (5, 9), "ab", strict=True))
     windows = feed(joined("a", "b"), first, act(K.REBALANCE_NOTICED, 5, "c"), act(K.REBALANCE_NOTICED, 4, "d"), second)
-    list(windows._emptied(windows._last))
+    list(windows.next_windows())
 
-    assert windows._openings.get("c", []) == ([act(K.REBALANCE_NOTICED, 5, "c")] if kept else [])
-    assert "d" not in windows._openings
+    assert shown(all_windows(feed(windows, act(K.JOINED, 20, "c", 6)))) == [(5, "open", 5 if kept else 20, 20)]
 
 
 def test_emptied_once() -> None:
     windows = feed(joined("a"), act(K.LEAVE, 5, "a"))
 
-    assert len(list(windows._emptied(windows._last))) == 1
-    assert list(windows._emptied(windows._last)) == []
-    assert list(windows._emptied(None)) == []
+    assert len(list(windows.next_windows())) == 1
+    assert list(windows.next_windows()) == []
+    assert list(ClientWindows().next_windows()) == []
 
 
 @pytest.mark.parametrize("generation", [4, 5, None])
 def test_what_the_coordinator_announced_is_left_to_it(generation: int | None) -> None:
-    windows = joined("a")
+    windows = feed(ClientWindows(), act(K.JOINED, 0, "a", 4))
     if generation == 4:
-        windows._last.is_announced = True  # type: ignore[union-attr]
+        windows.feed(line("GenerationStarted", NOW, generation=4), [], ROSTER)
+    list(windows.next_windows())
     windows.feed(line("GroupEmptied", NOW + 6, generation=generation), [], ROSTER)
     feed(windows, act(K.LEAVE, 5, "a"))
 
@@ -519,8 +530,9 @@ def test_who_gets_its_generation_again_in_a_quiet_group_shows_nothing() -> None:
 
 
 def test_members_that_left_with_a_generation_unseen_do_not_begin_the_next() -> None:
-    windows = feed(joined("a", "b"), act(K.JOIN, 1, "b"), act(K.REJOIN, 2, "a"), act(K.LEAVE, 5, "b"), act(K.LEAVE, 6, "a"))
-    windows._last.has_follower = True  # type: ignore[union-attr]
+    assigned = replace(client("Synced", NOW, client_id="b", protocol="range"), message="kafka.client.synced")
+    windows = feed(joined("a", "b"), MemberAction(K.SYNCED, NOW, "B", "b", None, None, 4, assigned))
+    feed(windows, act(K.JOIN, 1, "b"), act(K.REJOIN, 2, "a"), act(K.LEAVE, 5, "b"), act(K.LEAVE, 6, "a"))
     feed(windows, act(K.JOIN, 20, "a"), act(K.JOINED, 21, "a", 6))
 
     assert shown(all_windows(windows)) == [(4, "superseded", 1, None), (5, "open", 20, 21)]
@@ -533,8 +545,10 @@ def test_at_the_logs_end_a_rebalance_is_under_way() -> None:
     assert list(joined("a", "b").open_window()) == []
     windows = feed(joined("a", "b"), act(K.REBALANCE_NOTICED, 5, "b"))
     assert shown(list(windows.open_window())) == [(4, "open", 5, None)]
-    windows._last.of_epoch = True  # type: ignore[union-attr]
-    assert list(windows.open_window()) == []
+    windows = ClientWindows()
+    windows.feed(client("MemberState", NOW, client_id="c", to_state="STABLE"), [], ROSTER)
+    list(feed(windows, act(K.JOINED, 0, "a", 4), act(K.JOINED, 0, "b", 4)).next_windows())
+    assert list(feed(windows, act(K.REBALANCE_NOTICED, 5, "b")).open_window()) == []
 
 
 def test_at_the_logs_end_a_group_may_be_empty_and_begun_anew() -> None:
@@ -555,11 +569,11 @@ def test_at_the_logs_end_a_group_may_be_empty_and_begun_anew() -> None:
         ([act(K.WANTS_REJOIN, 0, "c", why="group is already rebalancing")], [0]),
         ([act(K.REBALANCE_NOTICED, 0, "c")], [0]),
         ([act(K.LEAVE, 0, "c")], [0]),
-        ([act(K.LEAVE, 0, "c"), act(K.JOIN, HOLD_US, "c")], [0]),
-        ([act(K.LEAVE, 0, "c"), act(K.JOIN, HOLD_US + 1, "c")], [0, HOLD_US + 1]),
-        ([act(K.LEAVE, 0, "c"), act(K.JOIN, HOLD_US + 1, "d")], [0]),
-        ([act(K.LEAVE, 0, "c"), act(K.JOIN, 5, "c"), act(K.JOIN, HOLD_US + 9, "c")], [0]),
-        ([act(K.LEAVE, 0, "c"), act(K.REBALANCE_NOTICED, 5, "d"), act(K.REBALANCE_NOTICED, HOLD_US + 5, "d")], [0]),
+        ([act(K.LEAVE, 0, "c"), act(K.JOIN, CLIENT_WINDOW_HOLD_US, "c")], [0]),
+        ([act(K.LEAVE, 0, "c"), act(K.JOIN, CLIENT_WINDOW_HOLD_US + 1, "c")], [0, CLIENT_WINDOW_HOLD_US + 1]),
+        ([act(K.LEAVE, 0, "c"), act(K.JOIN, CLIENT_WINDOW_HOLD_US + 1, "d")], [0]),
+        ([act(K.LEAVE, 0, "c"), act(K.JOIN, 5, "c"), act(K.JOIN, CLIENT_WINDOW_HOLD_US + 9, "c")], [0]),
+        ([act(K.LEAVE, 0, "c"), act(K.REBALANCE_NOTICED, 5, "d"), act(K.REBALANCE_NOTICED, CLIENT_WINDOW_HOLD_US + 5, "d")], [0]),
     ],
 )
 def test_rebalances_without_any_join_are_shown(actions: list[MemberAction], starts: list[int]) -> None:

@@ -21,7 +21,7 @@ from models.kafka.reconstruction.epoch_windows import (
     subscribed_before,
 )
 from models.kafka.reconstruction.implied_lines import implied_line
-from models.kafka.reconstruction.unlogged_epochs import HOLD_US
+from models.kafka.reconstruction.unlogged_epochs import WAIT_US
 from tests.models.kafka.reconstruction.lines import client, line, request
 
 NOW = 10_000_000_000
@@ -497,7 +497,7 @@ def test_members_that_are_named() -> None:
 
 
 def test_subscriptions_are_kept_as_long_as_needed() -> None:
-    kept_for = HOLD_US + SUBSCRIBED_BEFORE_US + SAME_CHANGE_US
+    kept_for = WAIT_US + SUBSCRIBED_BEFORE_US + SAME_CHANGE_US
     for age, count in ((kept_for, 2), (kept_for + 1, 1)):
         group = replay(client("Subscribed", NOW - age), client("Subscribed", NOW))
         assert len(group.subscriptions) == count
@@ -509,7 +509,7 @@ def test_subscriptions_are_kept_as_long_as_needed() -> None:
 
 
 def test_reconciliations_are_forgotten_where_none_waits() -> None:
-    kept_for = HOLD_US + SAME_CHANGE_US + SAME_REQUEST_US
+    kept_for = WAIT_US + SAME_CHANGE_US + SAME_REQUEST_US
     for age, count in ((kept_for, 2), (kept_for + 1, 1)):
         group = replay(_change(-age, "a", "RECONCILING"), _change(0, "b", "RECONCILING"))
         assert len(group.reconciliations.spans) == count

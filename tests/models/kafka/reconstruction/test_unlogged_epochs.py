@@ -14,7 +14,6 @@ from models.kafka.reconstruction.unlogged_epochs import (
     ALIVE_US,
     FOLLOWS_US,
     GIVEN,
-    HOLD_US,
     NEW_PARTITIONS,
     NOTHING,
     NOTICED,
@@ -23,6 +22,7 @@ from models.kafka.reconstruction.unlogged_epochs import (
     TAKEN,
     TOPICS_EXIST,
     UNHEARD,
+    WAIT_US,
     EpochTurn,
     UnloggedEpochs,
 )
@@ -72,7 +72,7 @@ def why(answers: list[Event]) -> list[tuple[str | None, object]]:
 # -- waiting, and the coordinator's lines ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("after", "read"), [(HOLD_US, False), (HOLD_US + 1, True)])
+@pytest.mark.parametrize(("after", "read"), [(WAIT_US, False), (WAIT_US + 1, True)])
 def test_a_sign_waits_before_it_is_read(after: int, read: bool) -> None:
     epochs = group("a")
     epochs.signs.append(sign(SignKind.REACHED, 0, epoch=6))
@@ -82,7 +82,7 @@ def test_a_sign_waits_before_it_is_read(after: int, read: bool) -> None:
 
 
 def test_too_many_signs_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unlogged_epochs, "HELD_MAX", 2)
+    monkeypatch.setattr(unlogged_epochs, "SIGNS_HELD_MAX", 2)
     epochs = group("a")
     epochs.signs.extend([sign(SignKind.REACHED, 0, epoch=4)] * 2)
     list(epochs.until(0))
@@ -270,9 +270,9 @@ def test_steps_are_no_earlier_than_the_epoch() -> None:
         (3, 9, True, 5),
         (5, 9, True, 5),
         (4, 9, False, 4),
-        (1, HOLD_US, True, 5),
-        (1, HOLD_US + 1, True, 1),
-        (2, HOLD_US + 1, True, 5),
+        (1, WAIT_US, True, 5),
+        (1, WAIT_US + 1, True, 1),
+        (2, WAIT_US + 1, True, 5),
     ],
 )
 def test_a_join_with_an_old_epoch_raises_the_next(epoch: int, at: int, others: bool, expected: int) -> None:
@@ -453,9 +453,9 @@ def test_a_later_join_shows_whether_a_leave_counted(peer: str, at: int, epoch: i
 def test_who_joins_the_same_epoch_again_had_not_left(epoch: int, member_id: str, stays: bool) -> None:
     epochs = group("a", "b")
     epochs.owners.take("b", ["t-0"])
-    epochs.signs.append(replace(sign(SignKind.JOINED, HOLD_US, "b", epoch), member_id=member_id))
+    epochs.signs.append(replace(sign(SignKind.JOINED, WAIT_US, "b", epoch), member_id=member_id))
     epochs.signs.appendleft(sign(SignKind.LEFT, -9, "b"))
-    list(epochs.until(NOW + HOLD_US))
+    list(epochs.until(NOW + WAIT_US))
 
     assert ("b" in epochs.members) is stays
     assert epochs.owners.owner("t-0") == ("b" if stays else None)
@@ -554,8 +554,8 @@ def test_a_new_assignment_that_no_known_epoch_explains(at: int, epoch: int, late
     epochs = group("a")
     epochs.signs.append(sign(SignKind.TURNED, at, "a", epoch))
     if later is not None:
-        epochs.signs.append(moved(later, at + 2 * HOLD_US, "a", "t-0"))
-    list(epochs.until(NOW + at + HOLD_US + 1))
+        epochs.signs.append(moved(later, at + 2 * WAIT_US, "a", "t-0"))
+    list(epochs.until(NOW + at + WAIT_US + 1))
     assert (epochs.turn is not None) is turns
     first = epochs.turn
     lines(epochs, sign(SignKind.TURNED, FOLLOWS_US + 9, "a", epoch))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from models.kafka.coordinator.announcements import INSTEAD, RULES, announce
+from models.kafka.coordinator.announcements import ANNOUNCED_MESSAGES, INSTEAD, announce
 from models.kafka.coordinator.protocol.embedded_consumer import assigned, assignment, subscription
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
@@ -140,7 +140,7 @@ def test_announcements_have_the_catalogues_levels(version: str) -> None:
     orders = policy.epoch_guard is not EpochGuard.NONE  # before them the words of an order that came too late were of another thing
     special = [each for each in special if orders or each[2].get("_note") != "load_ignored"]
     special = [each for each in special if not policy.is_java or each[2].get("_note") != "late_heartbeat_timer"]  # there it finds no group
-    for event, rule, more in [*((event, rule, {}) for event, rule in RULES.items()), *special]:
+    for event, rule, more in [*((event, rule, {}) for event, rule in ANNOUNCED_MESSAGES.items()), *special]:
         why = {"why": "unreleased"} if event == "ModernMemberRefused" and not more else {}
         failure = {"error": "REQUEST_TIMED_OUT", "_told": "COORDINATOR_NOT_AVAILABLE", "_what": "assignment"} if "Store" in event else {}
         told = announce(policy, LoggedChange(event, 0, "g", 1, "c-m", "i", {**fields, **why, **failure, **more}), 1, 2)

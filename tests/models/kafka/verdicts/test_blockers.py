@@ -8,17 +8,17 @@ from models.events import Event, Witness
 from models.incidents.person_reasons import (
     AWAITED_LAST,
     DID_NOT_POLL,
-    EVICTED,
-    EXPIRED_MEANWHILE,
     GHOST,
     HEARD_OF_NOTHING,
     IN_CALLBACK,
     LATE,
-    LEFT_MEANWHILE,
     NEVER_SYNCED,
     NOT_BACK,
     NOT_REJOINED,
     NOT_SYNCED,
+    REASON_EVICTED,
+    REASON_EXPIRED_MEANWHILE,
+    REASON_LEFT_MEANWHILE,
     REJOINED_LAST,
     SYNCED_LATE,
 )
@@ -58,9 +58,9 @@ def found(*actions: MemberAction, **values: object) -> People:
 
 def test_removed_members_are_named() -> None:
     first, second = act(K.EVICT, 0, "a"), act(K.EVICT, 5, "b")
-    assert found(first, second) == [("a", EVICTED), ("b", EVICTED)]
+    assert found(first, second) == [("a", REASON_EVICTED), ("b", REASON_EVICTED)]
     assert found(act(K.EVICT, -1)) == []
-    assert found(act(K.EVICT, -1), started=None) == [("a", EVICTED)]
+    assert found(act(K.EVICT, -1), started=None) == [("a", REASON_EVICTED)]
     assert found(started=None) == []
 
 
@@ -69,15 +69,15 @@ TIMED_OUT = joined(300 * SECOND) | {"members_after": 1, "members_before": 2}
 
 def test_the_length_of_a_join_phase_shows_an_eviction() -> None:
     echo = act(K.EXPIRE, 301 * SECOND, "b")
-    assert found(echo, last=("a",), **TIMED_OUT) == [("b", EVICTED)]
-    assert found(last=("a",), **TIMED_OUT) == [("b", EVICTED)]
-    assert found(act(K.LEAVE, 5, "b"), first=("a", "b", "c"), last=("a",), **TIMED_OUT) == [("c", EVICTED)]
+    assert found(echo, last=("a",), **TIMED_OUT) == [("b", REASON_EVICTED)]
+    assert found(last=("a",), **TIMED_OUT) == [("b", REASON_EVICTED)]
+    assert found(act(K.LEAVE, 5, "b"), first=("a", "b", "c"), last=("a",), **TIMED_OUT) == [("c", REASON_EVICTED)]
     assert found(last=("a",), **TIMED_OUT | joined(301 * SECOND)) == [(None, LATE)]
-    assert found(last=(), **TIMED_OUT) == [("a", f"{EVICTED}, one of 2"), ("b", f"{EVICTED}, one of 2")]
-    assert found(last=(), **TIMED_OUT | {"members_before": 3}) == [(None, EVICTED)]
-    assert found(last=(), first=("a",), **TIMED_OUT | {"members_before": 1}) == [("a", EVICTED)]
-    assert found(last=(), first=("a",), **TIMED_OUT | {"members_before": None}) == [("a", EVICTED)]
-    assert found(last=(), first=(), **TIMED_OUT) == [(None, EVICTED)]
+    assert found(last=(), **TIMED_OUT) == [("a", f"{REASON_EVICTED}, one of 2"), ("b", f"{REASON_EVICTED}, one of 2")]
+    assert found(last=(), **TIMED_OUT | {"members_before": 3}) == [(None, REASON_EVICTED)]
+    assert found(last=(), first=("a",), **TIMED_OUT | {"members_before": 1}) == [("a", REASON_EVICTED)]
+    assert found(last=(), first=("a",), **TIMED_OUT | {"members_before": None}) == [("a", REASON_EVICTED)]
+    assert found(last=(), first=(), **TIMED_OUT) == [(None, REASON_EVICTED)]
 
 
 @pytest.mark.parametrize(("count", "is_named"), [(CANDIDATES_MAX, True), (CANDIDATES_MAX + 1, False)])
@@ -85,7 +85,7 @@ def test_few_candidates_are_named(count: int, is_named: bool) -> None:
     names = [f"m{number}" for number in range(count)]
     people = found(last=(), first=names, **TIMED_OUT | {"members_before": count})
 
-    assert people == ([(name, f"{EVICTED}, one of {count}") for name in names] if is_named else [(None, EVICTED)])
+    assert people == ([(name, f"{REASON_EVICTED}, one of {count}") for name in names] if is_named else [(None, REASON_EVICTED)])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_who_began_it_has_rejoined() -> None:
         "members": [RosterMember("A", "a"), RosterMember("B", "b")],
     }
 
-    assert found(last=(), **TIMED_OUT | {"members_before": 1}, **begun) == [("b", EVICTED)]
+    assert found(last=(), **TIMED_OUT | {"members_before": 1}, **begun) == [("b", REASON_EVICTED)]
 
 
 def _replaced(at: int, **values: object) -> Event:
@@ -141,7 +141,7 @@ def test_a_static_leader_stays_in_its_group(events: list[Event], named: bool) ->
     facts = ClusterFacts(leaders_replaced=events)
     people = blockers(context(last=("a",), members=[RosterMember("A", "a")], facts=facts, **TIMED_OUT))  # type: ignore[arg-type]
 
-    assert [person.reason for person in people] == [NOT_BACK if named else EVICTED]
+    assert [person.reason for person in people] == [NOT_BACK if named else REASON_EVICTED]
     assert blockers(context(last=("a",), facts=facts, **joined(9))) == []  # type: ignore[arg-type]
 
 
@@ -241,12 +241,12 @@ def test_the_leader_synced_late(values: dict[str, object], named: bool) -> None:
 @pytest.mark.parametrize(
     ("kind", "at", "lasted", "reason"),
     [
-        (K.LEAVE, SLOW, SLOW, LEFT_MEANWHILE),
-        (K.EXPIRE, SLOW, SLOW, EXPIRED_MEANWHILE),
+        (K.LEAVE, SLOW, SLOW, REASON_LEFT_MEANWHILE),
+        (K.EXPIRE, SLOW, SLOW, REASON_EXPIRED_MEANWHILE),
         (K.ID_EXPIRED, SLOW, SLOW, GHOST),
         (K.LEAVE, SLOW - 1, SLOW, None),
         (K.ID_EXPIRED, SLOW - 1, SLOW, None),
-        (K.LEAVE, SLOW, SLOW + LAST_MOMENT_US, LEFT_MEANWHILE),
+        (K.LEAVE, SLOW, SLOW + LAST_MOMENT_US, REASON_LEFT_MEANWHILE),
         (K.LEAVE, SLOW, SLOW + LAST_MOMENT_US + 1, None),
         (K.ID_EXPIRED, SLOW, SLOW + LAST_MOMENT_US, GHOST),
         (K.ID_EXPIRED, SLOW, SLOW + LAST_MOMENT_US + 1, None),

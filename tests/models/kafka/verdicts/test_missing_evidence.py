@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kafka.hypotheses.hypothesis import Settles
+from models.kafka.hypotheses.hypothesis import DecidingEvidence
 from models.kafka.verdicts.missing_evidence import settled_by
 from tests.models.kafka.groups.script import events_of, replay
 
@@ -15,21 +15,26 @@ TEN_PAST_TEN = DAY + 610 * 60_000_000
 @pytest.mark.parametrize(
     ("what", "node", "client", "expected"),
     [
-        (Settles.REQUEST_LOG, "2", "a", "kafka-request.log at DEBUG of broker 2 between 2026-10-26 10:09 and 10:11 UTC"),
-        (Settles.REQUEST_LOG, None, "a", "kafka-request.log at DEBUG of the group's coordinator between 2026-10-26 10:09 and 10:11 UTC"),
-        (Settles.CLIENT_LOG, "2", "a of b", "client log at INFO of a of b between 2026-10-26 10:09 and 10:11 UTC"),
-        (Settles.CLIENT_LOG, "2", None, "client log at INFO of each member between 2026-10-26 10:09 and 10:11 UTC"),
-        (Settles.EARLIER_LINES, "2", None, "server.log at INFO of broker 2 before 2026-10-26 10:10:00 UTC"),
-        (Settles.COORDINATOR_AT_DEBUG, "2", None, "server.log at DEBUG of broker 2 between 2026-10-26 10:09 and 10:11 UTC"),
-        (Settles.APPLICATION, "2", "a", "source code of a, which asked for the rebalance at 2026-10-26 10:10:00 UTC"),
+        (DecidingEvidence.REQUEST_LOG, "2", "a", "kafka-request.log at DEBUG of broker 2 between 2026-10-26 10:09 and 10:11 UTC"),
+        (
+            DecidingEvidence.REQUEST_LOG,
+            None,
+            "a",
+            "kafka-request.log at DEBUG of the group's coordinator between 2026-10-26 10:09 and 10:11 UTC",
+        ),
+        (DecidingEvidence.CLIENT_LOG, "2", "a of b", "client log at INFO of a of b between 2026-10-26 10:09 and 10:11 UTC"),
+        (DecidingEvidence.CLIENT_LOG, "2", None, "client log at INFO of each member between 2026-10-26 10:09 and 10:11 UTC"),
+        (DecidingEvidence.EARLIER_LINES, "2", None, "server.log at INFO of broker 2 before 2026-10-26 10:10:00 UTC"),
+        (DecidingEvidence.COORDINATOR_AT_DEBUG, "2", None, "server.log at DEBUG of broker 2 between 2026-10-26 10:09 and 10:11 UTC"),
+        (DecidingEvidence.APPLICATION, "2", "a", "source code of a, which asked for the rebalance at 2026-10-26 10:10:00 UTC"),
     ],
 )
-def test_file_level_owner_and_time(what: Settles, node: str | None, client: str | None, expected: str) -> None:
+def test_file_level_owner_and_time(what: DecidingEvidence, node: str | None, client: str | None, expected: str) -> None:
     assert settled_by(what, node, client, TEN_PAST_TEN, TEN_PAST_TEN + 30_000_000) == expected
 
 
 def test_around_midnight_both_days_are_named() -> None:
-    assert settled_by(Settles.REQUEST_LOG, "1", None, DAY, DAY).endswith("between 2026-10-25 23:59 and 2026-10-26 00:01 UTC")
+    assert settled_by(DecidingEvidence.REQUEST_LOG, "1", None, DAY, DAY).endswith("between 2026-10-25 23:59 and 2026-10-26 00:01 UTC")
 
 
 def test_each_verdict_that_is_not_sure_names_a_file() -> None:
@@ -47,4 +52,4 @@ def test_each_verdict_that_is_not_sure_names_a_file() -> None:
 
 
 def test_where_no_time_is_known_the_file_alone_is_named() -> None:
-    assert settled_by(Settles.REQUEST_LOG, "1", None, None, None) == "kafka-request.log at DEBUG of broker 1"
+    assert settled_by(DecidingEvidence.REQUEST_LOG, "1", None, None, None) == "kafka-request.log at DEBUG of broker 1"

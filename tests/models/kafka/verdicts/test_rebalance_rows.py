@@ -7,7 +7,7 @@ import pytest
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts, DamagedLog
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.hypotheses.hypothesis import Settles
+from models.kafka.hypotheses.hypothesis import DecidingEvidence
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Roster, RosterMember
 from models.kafka.verdicts.history import GroupHistory
@@ -223,10 +223,12 @@ MINUTE = 60 * SECOND
     ],
 )
 def test_a_period_has_whole_minutes_and_a_margin(began: int, until: int | None, words: str) -> None:
-    assert settled_by(Settles.REQUEST_LOG, "1", None, began, until).partition("broker 1 ")[2] == words
+    assert settled_by(DecidingEvidence.REQUEST_LOG, "1", None, began, until).partition("broker 1 ")[2] == words
 
 
 def test_without_a_time_or_name_a_file_alone_is_named() -> None:
-    assert settled_by(Settles.APPLICATION, None, None, None, None) == "source code of the application, which asked for the rebalance"
-    assert settled_by(Settles.EARLIER_LINES, None, None, None, None) == "server.log at INFO of the group's coordinator"
-    assert settled_by(Settles.CLIENT_LOG, None, "c", None, None) == "client log at INFO of c"
+    assert (
+        settled_by(DecidingEvidence.APPLICATION, None, None, None, None) == "source code of the application, which asked for the rebalance"
+    )
+    assert settled_by(DecidingEvidence.EARLIER_LINES, None, None, None, None) == "server.log at INFO of the group's coordinator"
+    assert settled_by(DecidingEvidence.CLIENT_LOG, None, "c", None, None) == "client log at INFO of c"

@@ -7,22 +7,30 @@ import pytest
 from models.causes import Cause
 from models.events import Witness
 from models.incidents.person_reasons import (
-    EVICTED,
-    EXPIRED_MEANWHILE,
     GHOST,
     HEARD_OF_NOTHING,
     LATE,
     NEVER_SYNCED,
+    REASON_EVICTED,
+    REASON_EXPIRED_MEANWHILE,
     REJOINED_LAST,
     SYNCED_LATE,
 )
-from models.kafka.cluster.expiry_bursts import LOAD_US, TOGETHER_US, ExpiryBurst
+from models.kafka.cluster.expiry_bursts import BURST_US, LOAD_US, ExpiryBurst
 from models.kafka.cluster.facts import ClusterFacts, Load
 from models.kafka.hypotheses.timeouts import MOVED_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import RosterMember
 from models.kafka.verdicts.lone_pauses import RETURNED_US
-from models.kafka.verdicts.root_causes import CUT_OFF_US, HARMFUL_WAIT_US, RETURN_US, TAKEOVER_US, behind_the_wait, in_burst, root_cause
+from models.kafka.verdicts.root_causes import (
+    CAUSED_TAKEOVER_US,
+    CUT_OFF_US,
+    HARMFUL_WAIT_US,
+    RETURN_US,
+    behind_the_wait,
+    in_burst,
+    root_cause,
+)
 from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS
 from models.units import US_PER_MS
@@ -46,12 +54,12 @@ def root(*others: MemberAction, cause: Cause = Cause.SESSION_TIMEOUT, action: Me
     ("reason", "values", "expected"),
     [
         (GHOST, {}, "ghost_member"),
-        (EXPIRED_MEANWHILE, {}, "session_timeout"),
-        (EVICTED, {}, "slow_processing"),
+        (REASON_EXPIRED_MEANWHILE, {}, "session_timeout"),
+        (REASON_EVICTED, {}, "slow_processing"),
         (f"{REJOINED_LAST}: {HEARD_OF_NOTHING} 9.0 s", {}, "client_pause"),
         (LATE, {}, "slow_processing"),
         (LATE, {"witness": Witness.CLIENT}, None),
-        (EVICTED, {"witness": Witness.CLIENT}, "slow_processing"),
+        (REASON_EVICTED, {"witness": Witness.CLIENT}, "slow_processing"),
         (NEVER_SYNCED, {}, None),
         (NEVER_SYNCED, {"ended_at": NOW + HARMFUL_WAIT_US}, "sync_timeout"),
         (SYNCED_LATE, {"ended_at": NOW + HARMFUL_WAIT_US}, "slow_assignment"),
@@ -149,8 +157,8 @@ def test_unknown_sessions_are_long() -> None:
     [
         (-SECOND, True),
         (-SECOND - 1, False),
-        (SESSION_US // 3 + TAKEOVER_US, True),
-        (SESSION_US // 3 + TAKEOVER_US + 1, False),
+        (SESSION_US // 3 + CAUSED_TAKEOVER_US, True),
+        (SESSION_US // 3 + CAUSED_TAKEOVER_US + 1, False),
     ],
 )
 def test_who_fell_silent_as_a_broker_was_lost(at: int, lost: bool) -> None:
@@ -169,7 +177,7 @@ def burst(at: int = 0, until: int = 0) -> ClusterFacts:
     return ClusterFacts(expiry_bursts=[ExpiryBurst(NOW + at, NOW + until, "1", ("orders", "bills"), 4, (), "orders")])
 
 
-@pytest.mark.parametrize(("at", "inside"), [(-1, False), (0, True), (9 + TOGETHER_US, True), (10 + TOGETHER_US, False)])
+@pytest.mark.parametrize(("at", "inside"), [(-1, False), (0, True), (9 + BURST_US, True), (10 + BURST_US, False)])
 def test_an_expiry_is_one_of_a_burst(at: int, inside: bool) -> None:
     facts = burst(0, 9)
     assert in_burst(facts, "orders", NOW + at) is inside
@@ -216,8 +224,8 @@ def back(*names: str, at: int = RETURNED_US, kind: ActionKind = K.JOIN) -> list[
         ([*expired("a", "b"), *back("a", "b")], [], False),
         ([*expired("a", "b", "c"), *back("a", "b")], [], False),
         ([*expired("a", "b", "c"), *back("a", "b"), *back("c", at=RETURNED_US + 1)], [], False),
-        ([*expired("a", "b"), *expired("c", at=TOGETHER_US), *back("a", "b", "c")], [], True),
-        ([*expired("a", "b"), *expired("c", at=TOGETHER_US + 1), *back("a", "b", "c")], [], False),
+        ([*expired("a", "b"), *expired("c", at=BURST_US), *back("a", "b", "c")], [], True),
+        ([*expired("a", "b"), *expired("c", at=BURST_US + 1), *back("a", "b", "c")], [], False),
         ([*expired("a", "b"), by_client(K.EXPIRE, 0, "c"), *back("a", "b", "c")], [], False),
         ([*expired("a", "b", "c"), *back("a", "b", "c")], [(-LOAD_US, True)], False),
         ([*expired("a", "b", "c"), *back("a", "b", "c")], [(-LOAD_US - 1, True)], True),
@@ -331,9 +339,9 @@ def test_a_process_was_paused(actions: list[MemberAction], paused: bool) -> None
         ([by_client(K.LOST_COORDINATOR, 0)], False),
         ([by_client(K.LOST_COORDINATOR, 1)], True),
         ([by_client(K.LOST_COORDINATOR, -9, "b")], True),
-        ([by_client(K.LOST_COORDINATOR, -TAKEOVER_US - 9), by_client(K.START, -TAKEOVER_US - 1)], True),
-        ([by_client(K.LOST_COORDINATOR, -TAKEOVER_US - 9), by_client(K.START, -TAKEOVER_US)], False),
-        ([by_client(K.START, -TAKEOVER_US - 9), by_client(K.LOST_COORDINATOR, -TAKEOVER_US - 1)], False),
+        ([by_client(K.LOST_COORDINATOR, -CAUSED_TAKEOVER_US - 9), by_client(K.START, -CAUSED_TAKEOVER_US - 1)], True),
+        ([by_client(K.LOST_COORDINATOR, -CAUSED_TAKEOVER_US - 9), by_client(K.START, -CAUSED_TAKEOVER_US)], False),
+        ([by_client(K.START, -CAUSED_TAKEOVER_US - 9), by_client(K.LOST_COORDINATOR, -CAUSED_TAKEOVER_US - 1)], False),
     ],
 )
 def test_a_process_hears_that_its_session_ended(actions: list[MemberAction], paused: bool) -> None:

@@ -29,7 +29,7 @@ from parsers.sources import content_checkpoints as marks
 from parsers.sources import filesystems as places
 from parsers.sources.content_checkpoints import checkpoints
 from parsers.sources.inspection import Inspection
-from pipelines.jobs.ingest.read_batch import Sources, read
+from pipelines.jobs.ingest.read_batch import StartedSources, read
 from pipelines.jobs.ingest.read_plan import KNOWN_COLUMNS, KnownFile, Plan, known_files, plan
 from pipelines.jobs.registry.resume_states import state_text
 
@@ -96,7 +96,7 @@ class Ledger:
         def planned(found: Discovery) -> Plan:
             return plan(self.files.values(), found.files, found.skipped, lambda _: options_id, rebuild=rebuild)
 
-        def parse(sources: Sources) -> Read:
+        def parse(sources: StartedSources) -> Read:
             meanwhile()
             return Read([_read(source, start) for source, start in sources])
 

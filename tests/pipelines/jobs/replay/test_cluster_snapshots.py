@@ -13,7 +13,7 @@ from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.outages.affected_groups import Readers
 from models.kafka.outages.reader_fingerprints import fingerprint_readers
 from parsers.reading.reader import ReadOptions
-from parsers.redaction.pseudonyms import KINDS, Redaction
+from parsers.redaction.pseudonyms import REDACTED_KINDS, Redaction
 from pipelines.analysis import in_process as local
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.analysis.rocketmq_spill import RocketStore
@@ -149,7 +149,7 @@ def led_by_first(hours: int) -> list[tuple[int, int]]:
 
 @LONG
 def test_where_names_are_hidden_a_run_resumes_from_encrypted_checkpoints(spark: object, site: Site) -> None:
-    hidden = dataclasses.replace(READ, redaction=Redaction(KINDS, b"a key that is long enough"))
+    hidden = dataclasses.replace(READ, redaction=Redaction(REDACTED_KINDS, b"a key that is long enough"))
     run(site, 8, read=hidden)
     assert site.table(CLUSTER_SNAPSHOTS)
     assert not any("{" in row["state"] for row in site.table(CLUSTER_SNAPSHOTS))

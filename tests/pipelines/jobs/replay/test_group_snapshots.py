@@ -20,7 +20,7 @@ from models.kafka.cluster.facts import ClusterFacts, learn
 from models.kafka.groups.group_stage import GroupStage
 from models.state_codec import UnreadableState
 from parsers.reading.reader import ReadOptions
-from parsers.redaction.pseudonyms import KINDS, Redaction
+from parsers.redaction.pseudonyms import REDACTED_KINDS, Redaction
 from pipelines.analysis.in_process import AnalyzeOptions, analyze
 from pipelines.jobs.ingest.ingest import ChangedScope
 from pipelines.jobs.replay import group_snapshots as snapshots
@@ -37,7 +37,7 @@ from tests.pipelines.site import Site
 RULES = CheckpointRules(events=10, events_per_row=0.0, lags_seconds=(120.0, 660.0, 1500.0))
 US = 1_000_000
 READ = ReadOptions(clusters=[(None, "c")])
-REDACTION = Redaction(KINDS, b"a key that is long enough")
+REDACTION = Redaction(REDACTED_KINDS, b"a key that is long enough")
 LATE = "clients/orders-1.log"
 """A file that comes last, though most of it is old."""
 
@@ -174,7 +174,7 @@ def test_a_sealed_checkpoint_is_read_under_its_key_alone() -> None:
     assert seal.close('{"group": "orders"}') == stored
     assert CheckpointSeal(REDACTION).open(stored) == '{"group": "orders"}'
     assert clear_names.clear(pseudonym) == "orders"
-    for other in (Redaction(KINDS, b"another key that is long"), REDACTION):
+    for other in (Redaction(REDACTED_KINDS, b"another key that is long"), REDACTION):
         with pytest.raises(UnreadableState):
             CheckpointSeal(other).open(stored if other is not REDACTION else stored[:-8])
 
