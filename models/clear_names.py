@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 _PSEUDONYM = re.compile("name-[a-z2-7]{12}")
-_known: dict[str, str] = {}
+PLAINTEXTS: dict[str, str] = {}
 
 
 def learn(names: Mapping[str, str]) -> None:
@@ -18,11 +18,11 @@ def learn(names: Mapping[str, str]) -> None:
 
     A pseudonym always stands for one name, so entries are never removed or changed.
     """
-    _known.update(names)
+    PLAINTEXTS.update(names)
 
 
 def clear(text: str) -> str:
     """Replace pseudonyms in a text by their plaintext."""
-    if not _known:
+    if not PLAINTEXTS:
         return text
-    return _known.get(text) or _PSEUDONYM.sub(lambda match: _known.get(match[0], match[0]), text)
+    return PLAINTEXTS.get(text) or _PSEUDONYM.sub(lambda match: PLAINTEXTS.get(match[0], match[0]), text)

@@ -381,8 +381,9 @@ def used_elsewhere() -> frozenset[tuple[str, str]]:
             if isinstance(node, ast.ImportFrom) and node.module:
                 used |= {(node.module, alias.name) for alias in node.names}
                 local |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-        attributes = (node for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
-        used |= {(local[node.value.id], node.attr) for node in attributes if node.value.id in local}  # type: ignore[attr-defined]
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in local:
+                used.add((local[node.value.id], node.attr))
     return frozenset(place for place in used if place[0] in modules)
 
 
@@ -423,6 +424,62 @@ def test_no_private_name_is_imported(folder: str) -> None:
     ]
 
     assert private == []
+
+
+def private_names(path: Path) -> Iterator[str]:
+    return (name for name in defined(path) if name.startswith("_") and not name.endswith("_"))
+
+
+def reaches(path: Path) -> Iterator[str]:
+    """Names that begin with `_`, read or replaced in objects other than a test's own."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}):
+            yield node.attr
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"setattr", "setitem"}:
+            texts = (argument.value for argument in node.args[:2] if isinstance(argument, ast.Constant))
+            yield from (text.rpartition(".")[2] for text in texts if isinstance(text, str))
+
+
+NAMES_OF_LIBRARIES = frozenset({"_gateway", "_replace"})
+"""Those of py4j and of named tuples, which product code has, too."""
+
+REACHED_INSIDE = {
+    # how much is held in memory, which rows do not show
+    "tests/behaviour/test_final_rows.py": {"_current", "_ids", "_lanes"},
+    "tests/models/kafka/observations/test_client_clocks.py": {"_clients", "_coordinators"},
+    "tests/models/kafka/partitions/test_broker_clocks.py": {"_epochs"},
+    # how often something is searched or looked through, which only time shows
+    "tests/models/kafka/outages/test_long_outages.py": {"_close_incidents"},
+    "tests/parsers/reading/test_version_ranges.py": {"_messages_in"},
+    "tests/parsers/reading/test_whole_records.py": {"_learned"},
+    "tests/walks.py": {"_rank_epoch", "_rank_next"},
+    # what the reference coordinator and its clients do in steps that no request or scenario brings about
+    "tests/models/kafka/coordinator/test_consumer_machine.py": {"_topics"},
+    "tests/models/kafka/coordinator/test_corners.py": {"_beaten", "_heap", "_poll", "_poll_timed_out", "_rejoin", "_reset"},
+    "tests/models/kafka/simulation/test_simulation.py": {"_poll_timed_out", "_polled", "_reconnect", "_refused", "_release"},
+    # where stores, processes, scripts and writes are made to fail, or to belong to another
+    "tests/packaging/test_extras.py": {"_plotly_file"},
+    "tests/parsers/formats/test_layouts.py": {"_last_best"},
+    "tests/parsers/sources/test_filesystems_at_once.py": {"_served", "_store"},
+    "tests/pipelines/analysis/parallel/test_pool.py": {"_processes"},
+    "tests/pipelines/analysis/parallel/test_same_rows.py": {"_processes"},
+    "tests/pipelines/analysis/test_replay_failures.py": {"_GroupHistory"},
+    "tests/pipelines/jobs/operations/test_maintain.py": {"_error_text"},
+    "tests/pipelines/jobs/operations/test_operation.py": {"_append"},
+    "tests/pipelines/jobs/registry/test_damage.py": {"_create"},
+    "tests/pipelines/spark/test_filesystem.py": {"_beginnings", "_served"},
+    "tests/pipelines/storage/test_object_stores.py": {"_parts", "_store", "_warn"},
+    "tests/pipelines/warehouse/test_catalog_names.py": {"_taken"},
+}
+"""Private names that tests need, by file; the list may only get shorter."""
+
+
+def test_tests_use_the_public_face() -> None:
+    """What a test sees is what callers see, so that insides may change."""
+    private = {name for path in MODULES for name in private_names(path)} - NAMES_OF_LIBRARIES
+    reached = {short(path): private.intersection(reaches(path)) for path in sorted((ROOT / "tests").rglob("*.py"))}
+
+    assert {path: names for path, names in reached.items() if names} == REACHED_INSIDE
 
 
 # -- words of docstrings and comments ----------------------------------------------------------------------------

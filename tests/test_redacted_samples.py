@@ -48,11 +48,11 @@ def clear(samples: Path) -> AnalysisResult:
 def analyzed(samples: Path, redaction: Redaction | None) -> AnalysisResult:
     settings = samples / "settings.toml"
     options = analyze_options(load_settings(settings if settings.exists() else None), ReadArguments())
-    names._known.clear()
+    names.PLAINTEXTS.clear()
     try:
         return analyze([str(samples)], dataclasses.replace(options, read=dataclasses.replace(options.read, redaction=redaction)))
     finally:
-        names._known.clear()
+        names.PLAINTEXTS.clear()
 
 
 def rows_of(analysis: AnalysisResult, table: str) -> list[dict[str, Any]]:
@@ -139,8 +139,8 @@ def test_what_clients_and_operators_say_is_hidden_wherever_it_goes(tmp_path: Pat
 
 
 def test_what_verdicts_compare_in_free_text_is_plain() -> None:
-    fixed = [each for each, _ in (*departures._LEAVE_WHY, *joins._REJOIN_WHY, *epoch_lines._WHY_FENCED)]
-    fixed += [*joins._REJOIN_AFTER_TROUBLE, *elimination._STORE_ERRORS, *clients._UNKNOWN_MEMBER, "not provided"]
+    fixed = [each for each, _ in (*departures.LEAVE_TEXTS, *joins.REJOIN_TEXTS, *epoch_lines.FENCING_TEXTS)]
+    fixed += [*joins.REJOIN_AFTER_TROUBLE_TEXTS, *elimination.STORE_ERROR_TEXTS, *clients.UNKNOWN_MEMBER_TEXTS, "not provided"]
     for each in fixed:
         assert Redaction(REDACTED_KINDS, KEY).text(each, {}, strict=True) == each
 

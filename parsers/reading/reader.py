@@ -44,7 +44,7 @@ __all__ = ["Discovery", "FileOptions", "FileReader", "FileReport", "ReadOptions"
 
 CHUNK_BYTES = FOLD_BLOCK_BYTES
 # Read beyond the chunk, so that the record at its end is mostly whole and no block is read twice.
-_LOOKAHEAD_BYTES = 1 << 16
+LOOKAHEAD_BYTES = 1 << 16
 _BEGINNING_BYTES, _BEGINNINGS = 1 << 18, 4
 """Bytes read of a file to find its first time."""
 CHANGED_WHILE_READ = "it changed while it was read"
@@ -314,7 +314,7 @@ class FileReader:
         buffer = memoryview(b"")
         while True:
             # Chunks end a little after a multiple of their size, so that blocks of runs are whole in them.
-            upto = (context.byte_offset // size + 1) * size + _LOOKAHEAD_BYTES
+            upto = (context.byte_offset // size + 1) * size + LOOKAHEAD_BYTES
             want = upto - context.byte_offset - len(rest)
             if want <= 0:
                 want = size

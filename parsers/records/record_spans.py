@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _HIDING = (b"  ", b"\t", b"\\", b"\xc2\xa0", b"\xe2\x80\x8b")
 """Characters that may separate the words of a literal."""
-_FAST_LAYOUT = "kafka"
+FAST_LAYOUT = "kafka"
 
 
 class Prefilter:
@@ -116,7 +116,7 @@ def read_records(units: RecordSpans, records: RecordReader, prefilter: Prefilter
     limit = records.context.max_record_bytes
     starts, ends = units.starts, units.ends
     long = ends - starts > limit
-    if records.context.format.layout_name == _FAST_LAYOUT and not records.context.format.shape:
+    if records.context.format.layout_name == FAST_LAYOUT and not records.context.format.shape:
         taken, left = _read_vectorised(units, starts, ends, long, records, prefilter)
     else:
         taken, left = [], _searched(units, starts, ends, records, prefilter) | long

@@ -37,7 +37,7 @@ They usually suffice to identify a file.
 SMALL_BYTES = 4 << 20
 """Smaller files are fetched whole, by Spark's reader of whole files."""
 
-_HEAD_LINES = 1000
+BEGINNING_LINES = 1000
 _THREADS = 4
 _WINDOW_BYTES = 1 << 20
 _WINDOW_GROWTH = 4
@@ -221,7 +221,7 @@ class SparkFiles:
         return parts
 
     def _first_lines(self, file: _File) -> pa.Table:
-        rows = lines(self.spark, [file.place]).limit(_HEAD_LINES).collect()
+        rows = lines(self.spark, [file.place]).limit(BEGINNING_LINES).collect()
         data = b"".join(bytes(row["value"]) + b"\n" for row in rows)
         return pa.Table.from_pylist([{"file": file.url, "offset": 0, "data": data[:_WINDOW_BYTES]}], schema=PIECE_SCHEMA)
 

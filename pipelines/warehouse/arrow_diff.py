@@ -26,7 +26,7 @@ from pipelines.warehouse.predicates import RowScope
 LOCAL_ROWS_MAX = 20_000
 """Maximum number of rows processed in the driver instead of Spark."""
 
-_LOOKED_AT = 20_000_000
+SCANNED_ROWS_MAX = 20_000_000
 """Maximum number of rows scanned in search of a small set.
 
 Arrow needs a few seconds for this many.
@@ -110,7 +110,7 @@ def _worth_reading(dataset: pads.Dataset, condition: pc.Expression | None) -> li
     rows = sum(part.metadata.num_rows for part in parts)
     if rows <= LOCAL_ROWS_MAX:
         return parts
-    if condition is None or rows > _LOOKED_AT:
+    if condition is None or rows > SCANNED_ROWS_MAX:
         return None
     # Counting reads only the columns of the condition. The other columns are read from files with such rows.
     counts = [restricted(dataset, [part]).count_rows(filter=condition) for part in parts]
@@ -163,7 +163,7 @@ def _read_once(
     """Read a table batch by batch, combined by `summed`."""
     try:
         dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
-        if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > _LOOKED_AT:
+        if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > SCANNED_ROWS_MAX:
             return None
         scanner = dataset.scanner(columns=columns, filter=condition, **_SPARING)
         sums = summed(drawn(scanner.projected_schema.empty_table()))

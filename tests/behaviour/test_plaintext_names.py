@@ -10,7 +10,7 @@ from models import clear_names as names
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two names that were redacted, known to nobody else."""
-    monkeypatch.setattr(names, "_known", {})
+    monkeypatch.setattr(names, "PLAINTEXTS", {})
     names.learn({"name-abcdefghijkl": "billing@1", "name-abcdefghijk7": "billing@2"})
 
 
@@ -28,5 +28,5 @@ def test_pseudonyms_that_are_known_become_names_again(text: str, clear: str) -> 
 
 
 def test_where_nothing_was_redacted_names_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "_known", {})
+    monkeypatch.setattr(names, "PLAINTEXTS", {})
     assert names.clear("name-abcdefghijkl") == "name-abcdefghijkl"

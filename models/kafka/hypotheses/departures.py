@@ -143,7 +143,7 @@ def _leavers_alike(context: RebalanceContext, leavers: Iterable[MemberAction], a
     return same if same or action is None else [action]
 
 
-_LEAVE_WHY: tuple[tuple[str, Cause], ...] = (
+LEAVE_TEXTS: tuple[tuple[str, Cause], ...] = (
     # AbstractCoordinator.maybeLeaveGroup and KafkaConsumer; the client's reason reaches the broker since 3.2 (KIP-800).
     ("poll timeout has expired", Cause.POLL_TIMEOUT),
     ("removed by an admin", Cause.ADMIN_REMOVAL),  # with the administrator's own words behind it (KafkaAdminClient)
@@ -161,7 +161,7 @@ def kind_of_leave(context: RebalanceContext, actor: str | None, action: MemberAc
     whys = [a.why for a in context.actions_of(ActionKind.LEAVE) if a.why and context.actor(a) == actor]
     if action is not None and action.why:
         whys.append(action.why)
-    for fixed, cause in _LEAVE_WHY:
+    for fixed, cause in LEAVE_TEXTS:
         if any(fixed in why for why in whys):
             return [Hypothesis(cause, weights.LEAVE_REASON.value)]
     noticed = _noticed_poll_timeout(context, actor, action) if action is not None else None

@@ -430,7 +430,7 @@ NOT_STORED = "COORDINATOR_NOT_AVAILABLE"
 A coordinator that moved has another (appendForGroup).
 """
 
-_STORE_ERRORS = (
+STORE_ERROR_TEXTS = (
     "COORDINATOR_NOT_AVAILABLE",
     "NOT_COORDINATOR",
     "NOT_ENOUGH_REPLICAS",
@@ -456,7 +456,7 @@ def _was_sync_refused(context: RebalanceContext) -> bool:
     """
     began = context.window.previous_joined_at
     refused = _refused_syncs(context, began)
-    return began is not None and any(action.why and any(error in action.why for error in _STORE_ERRORS) for action in refused)
+    return began is not None and any(action.why and any(error in action.why for error in STORE_ERROR_TEXTS) for action in refused)
 
 
 def _usual_shares(context: RebalanceContext, expiries: list[MemberAction]) -> list[Hypothesis]:

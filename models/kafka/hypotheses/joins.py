@@ -234,7 +234,7 @@ def _ends_as_one_goes(context: RebalanceContext) -> bool:
     return until is not None and any(0 <= until - action.at <= PHASE_OVERRUN_US for action in gone)
 
 
-_REJOIN_WHY: tuple[tuple[str, Cause], ...] = (
+REJOIN_TEXTS: tuple[tuple[str, Cause], ...] = (
     # ConsumerCoordinator.rejoinNeededOrPending and onJoinComplete; wording since 2.7, sent to the broker since 3.2.
     ("need to revoke partitions", Cause.COOPERATIVE_FOLLOWUP),
     ("after revoking what we lost from a rebalance", Cause.COOPERATIVE_FOLLOWUP),  # franz-go, consumer_group.go
@@ -255,7 +255,7 @@ _CONNECT_REJOIN = "connect worker requested rejoin"
 A connector was changed, or the delay after a departure is over (KIP-415).
 """
 
-_REJOIN_AFTER_TROUBLE = (
+REJOIN_AFTER_TROUBLE_TEXTS = (
     "rebalance failed due to",
     "encountered ",
     "group is already rebalancing",
@@ -276,10 +276,10 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     if _work_is_due(context):
         return [Hypothesis(Cause.SCHEDULED_REBALANCE, weights.WORK_DUE.value, supporting_actions=actions)]
     why = _why_rejoin(context, actor, action)
-    unexplained = why is None or why == "not provided" or why.startswith(_REJOIN_AFTER_TROUBLE)
+    unexplained = why is None or why == "not provided" or why.startswith(REJOIN_AFTER_TROUBLE_TEXTS)
     if unexplained and follows_load(context) and not _is_subscribed(context, actor) and not _was_calm_at_load(context):
         return _back_after_load(context, actions)
-    cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
+    cause = next((cause for fixed, cause in REJOIN_TEXTS if why and fixed in why), None)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
         return [Hypothesis(cause, weights.FOLLOWUP_TOLD.value, _rejoiners(context, actions))]
     if cause is Cause.METADATA_CHANGE:
@@ -288,7 +288,7 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     if why and _CONNECT_REJOIN in why:
         shares = weights.CONNECT_PLANNED if ends_planned_delay(context) else weights.CONNECT_REJOIN
         return [Hypothesis(cause, share, settled_by=CLIENT_LOG, supporting_actions=actions) for cause, share in shares.of.items()]
-    is_of_its_own = cause is None and bool(why) and why != "not provided" and not (why or "").startswith(_REJOIN_AFTER_TROUBLE)
+    is_of_its_own = cause is None and bool(why) and why != "not provided" and not (why or "").startswith(REJOIN_AFTER_TROUBLE_TEXTS)
     if is_of_its_own or is_of_assignor(why or ""):
         return [Hypothesis(Cause.UNKNOWN, weights.OWN_REASON.value, actions, DecidingEvidence.APPLICATION)]
     if context.known.protocol_type == CONNECT:

@@ -16,7 +16,7 @@ from models.kafka.observations.actions import ActionKind, MemberAction, says_reb
 
 _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut", "ClientFenced", "ClientClosed", "ClientUnsubscribed"})
 
-_UNKNOWN_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member."})
+UNKNOWN_MEMBER_TEXTS = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member."})
 """The error's name, for wordings that describe it, and the text in others (Errors.java)."""
 
 _OF_MEMBERS = frozenset({"ClientHeartbeatRebalancing", "ClientConfigDrifted"})
@@ -102,7 +102,7 @@ def _forgets_id(event: Event) -> bool:
     A first join has nothing to revoke (clients before 2.4 print the empty list).
     """
     if event.name == "ClientJoinFailed":
-        return text_field(event, "error") in _UNKNOWN_MEMBER
+        return text_field(event, "error") in UNKNOWN_MEMBER_TEXTS
     if event.name in {"ClientGenerationReset", "ClientHeartbeatFailed"}:
         description = f"{event.fields.get('why', '')}{event.fields.get('error', '')}{event.text}"
         return "UNKNOWN_MEMBER" in description or "member id" in description

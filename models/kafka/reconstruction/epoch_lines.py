@@ -10,7 +10,7 @@ import re
 from models.causes import Cause
 from models.events import Event, text_field
 
-_WHY_FENCED: tuple[tuple[str, Cause], ...] = (
+FENCING_TEXTS: tuple[tuple[str, Cause], ...] = (
     ("session", Cause.SESSION_TIMEOUT),
     ("to transition", Cause.REBALANCE_TIMEOUT),
     ("to join", Cause.REBALANCE_TIMEOUT),
@@ -26,7 +26,7 @@ _STUCK_IN = re.compile(r"failed to transition from epoch (\d{1,9}) within")
 
 def cause_of_fence(why: str) -> Cause:
     """The cause that a reason tells."""
-    return next((cause for part, cause in _WHY_FENCED if part in why), Cause.UNKNOWN)
+    return next((cause for part, cause in FENCING_TEXTS if part in why), Cause.UNKNOWN)
 
 
 def stuck_in(why: str) -> int | None:

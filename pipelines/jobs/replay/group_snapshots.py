@@ -31,7 +31,7 @@ _US_PER_SECOND = 1_000_000
 _STEPS = 4
 """Boundaries move in steps of this fraction of their lag."""
 
-_LIGHT_BYTES = 32 << 20
+LOCAL_CHECKPOINT_BYTES = 32 << 20
 """Maximum number of bytes of checkpoints in the driver."""
 
 _KEY = "group_snapshot_id"
@@ -116,8 +116,8 @@ def chosen_rows(warehouse: Warehouse, table: str, key: str, chosen: set[str]) ->
 
     Large ones stay in Spark.
     """
-    local_rows = warehouse.local_rows(table, scopes.among(key, chosen), bytes_max=_LIGHT_BYTES)
-    if local_rows is not None and local_rows.nbytes <= _LIGHT_BYTES:
+    local_rows = warehouse.local_rows(table, scopes.among(key, chosen), bytes_max=LOCAL_CHECKPOINT_BYTES)
+    if local_rows is not None and local_rows.nbytes <= LOCAL_CHECKPOINT_BYTES:
         return arrow_diff.to_frame(warehouse.spark, local_rows), True
     keys = pa.table({key: pa.array(sorted(chosen), pa.string())})
     return warehouse.read(table).join(F.broadcast(arrow_diff.to_frame(warehouse.spark, keys)), key, "left_semi"), False

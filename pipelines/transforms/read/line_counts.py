@@ -17,7 +17,7 @@ from parsers.reading.splits import LineEndsByFile, StartedSource, edges
 from parsers.sources import filesystems as places
 from pipelines.spark.shuffle_partitions import partitions_of
 
-_LARGE_BYTES = 1 << 30
+COUNTED_BY_SPARK_BYTES = 1 << 30
 """From this size on, a Spark job counts faster than the planning process."""
 
 _ENDS = pa.schema([("number", pa.int64()), ("ends", pa.int64())])
@@ -31,7 +31,7 @@ def count_lines(spark: SparkSession, sources: Sequence[StartedSource], partition
     cut = [(source, list(pairwise(edges(source, partition_bytes, start)))) for source, start in sources]
     ranges = {source.name: ranges_of_file for source, ranges_of_file in cut if ranges_of_file}
     wanted = [(places.absolute(source.path), *part) for source, ranges_of_file in cut for part in ranges_of_file]
-    if sum(end - begin for _, begin, end in wanted) < _LARGE_BYTES:
+    if sum(end - begin for _, begin, end in wanted) < COUNTED_BY_SPARK_BYTES:
         return {}
     stores = places.configuration()
 

@@ -114,7 +114,7 @@ def test_no_more_records_are_accounted_for_than_there_are(tmp_path: Path, name: 
 @pytest.mark.parametrize("beyond", [0, 1, 2, 90, 200, 400])
 def test_a_hole_before_the_last_lines_of_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
     """A line without a header behind it waits for the next chunk."""
-    monkeypatch.setattr(reader, "_LOOKAHEAD_BYTES", 0)
+    monkeypatch.setattr(reader, "LOOKAHEAD_BYTES", 0)
     before = START + line(1) + b"\x00" * 70_000
     content = before + ORPHAN + line(2) + line(3)
     whole, parts = (read_bytes(tmp_path, content, chunk_bytes=size) for size in (1 << 20, len(before) + len(ORPHAN) + beyond))

@@ -24,7 +24,7 @@ MEMBER = "c-1-0b1f2f9c-6f7e-4b1e-9b0a-5d1a3c1f7a10"
 def record_by_record() -> Iterator[None]:
     """Switch reading in columns off."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(units, "_FAST_LAYOUT", "")
+        patch.setattr(units, "FAST_LAYOUT", "")
         yield
 
 

@@ -220,7 +220,7 @@ def test_a_byte_order_mark_that_is_lost_is_told(spark: SparkSession, mounted: Pa
     server = (samples / "kafka" / "2.8.2" / "coordinator-failover" / "broker-1" / "server.log").read_bytes()
     (mounted / "server.log").write_bytes(b"\xef\xbb\xbf" + server)
     monkeypatch.setattr(spark_files, "SMALL_BYTES", 1 << 13)
-    monkeypatch.setattr(spark_files, "_HEAD_LINES", 10)
+    monkeypatch.setattr(spark_files, "BEGINNING_LINES", 10)
     through_spark(spark)
     [file] = find_files([MOUNT]).files
     read = parse_files(spark, [(file, None)], ReadOptions(), BLOCK, is_local=False)

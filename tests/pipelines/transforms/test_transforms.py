@@ -113,7 +113,7 @@ def test_lines_of_large_files_are_counted_by_workers(spark: SparkSession, tmp_pa
     for name, content in {"a.log": text, "b.log": text[:400_000] + b"\x00" * 99 + text[400_000:], "small.log": text[1000:2000]}.items():
         (tmp_path / name).write_bytes(content)
     monkeypatch.setattr(ranges, "FOLD_BLOCK_BYTES", 1 << 16)
-    monkeypatch.setattr(line_counts, "_LARGE_BYTES", 2000)
+    monkeypatch.setattr(line_counts, "COUNTED_BY_SPARK_BYTES", 2000)
     found = {Path(source.path).name: source for source in find_files([str(tmp_path)]).files}
     start = ranges.split(found["a.log"], 1 << 16)[2]
     for sources in (

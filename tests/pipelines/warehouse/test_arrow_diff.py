@@ -285,7 +285,7 @@ def test_a_few_of_many_rows_are_found(warehouse: Callable[..., Warehouse], monke
     assert sorted(place.first_seen(NAME, equals("cluster", "c"), ("queues",), ("changed_at",))) == [(0, at - 30), (1, at - 29)]
     found = place.local_rows(NAME, scope)
     assert (found is None) == (most < 2)
-    monkeypatch.setattr(arrow_diff, "_LOOKED_AT", 7)
+    monkeypatch.setattr(arrow_diff, "SCANNED_ROWS_MAX", 7)
     assert (place.local_rows(NAME, scope) is None) == (most < 8)
     monkeypatch.undo()
     assert place.local_rows(NAME, scope, bytes_max=1) is None

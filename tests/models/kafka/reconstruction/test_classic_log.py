@@ -322,7 +322,8 @@ def test_a_load_tells_the_members(
     group = replay(*STABLE, *lines, at(9, "GroupLoaded", generation=generation, member_count=count))
 
     assert (group.group.state, group.group.member_count, group.group.generation) == (state, members, generation)
-    assert group._loaded_members == {}
+    group.feed(at(10, "GroupLoaded", generation=generation + 1))
+    assert group.group.state is state, "members of one load are none of the next"
 
 
 @pytest.mark.parametrize(("generation", "state"), [(6, State.EMPTY), (5, State.STABLE), (None, State.EMPTY)])

@@ -58,6 +58,12 @@ def replay(*events: Event) -> ModernReplay:
     return group
 
 
+def raised(group: ModernReplay) -> EpochWindow:
+    """The epoch raised next: it shows the changes that wait, and how many members are known."""
+    group.feed(bumped(50, 50))
+    return group.windows[-1]
+
+
 PAIR = (joined(0, "a"), bumped(1, 1), joined(2, "b"), bumped(3, 2))
 
 
@@ -301,7 +307,7 @@ def test_a_target_of_an_empty_group_shows_unknown_members() -> None:
 
     assert (window.epoch, window.outcome, window.reached_at, window.members_before, window.members_after) == (3, "open", None, None, None)
     assert not any(each.closes for each in group.windows)
-    assert not group._members_known
+    assert raised(group).members_before is None
 
 
 def _target(*members: str) -> str:
@@ -314,7 +320,8 @@ def test_two_targets_tell_who_came_and_went() -> None:
 
     assert [(change.cause, change.event.member_id) for change in second.changes] == [(Cause.MEMBER_JOIN, "d"), (Cause.MEMBER_LEAVE, "a")]
     assert (second.came, second.went, second.members_before, second.members_after) == (frozenset("d"), frozenset("a"), 2, 2)
-    assert (list(group.members), group._members_known) == (["b", "d"], True)
+    assert list(group.members) == ["b", "d"]
+    assert raised(group).members_before == 2
     told = replay(targeted(1, 5, assignment=_target("a", "b")), left(8, "a"), targeted(9, 6, assignment=_target("b")))
     assert [change.event.member_id for change in told.windows[1].changes] == ["a"]
     assert told.windows[1].members_after == 1
@@ -350,13 +357,13 @@ def test_a_join_of_streams_goes_before_other_changes() -> None:
     [(["missing", "ready"], 1), (["ready"], 0), (["ready", "ready"], 0), (["missing", "missing"], 0), (["missing", None, "ready"], 0)],
 )
 def test_the_first_completeness_of_topics_is_a_change(states: list[str | None], changes: int) -> None:
-    assert len(replay(*(at(0, "StreamsTopologyChecked", topology_state=state) for state in states))._pending) == changes
+    assert len(raised(replay(*(at(0, "StreamsTopologyChecked", topology_state=state) for state in states))).changes) == changes
 
 
 def test_a_second_description_is_a_change() -> None:
     described = at(1, "StreamsMemberDescribed", member_id="a", client_id="new")
     group = replay(*PAIR, described)
-    assert [change.cause for change in group._pending] == [Cause.TOPOLOGY_CHANGE]
+    assert [change.cause for change in raised(group).changes] == [Cause.TOPOLOGY_CHANGE]
     assert group.members["a"] == "new"
     assert replay(described).members == {}
     assert replay(*PAIR, at(1, "StreamsMemberDescribed", member_id="a")).members["a"] == "ac"
@@ -364,20 +371,29 @@ def test_a_second_description_is_a_change() -> None:
 
 def test_groups_change_their_type() -> None:
     group = replay(*PAIR, at(5, "GroupConverted", to_type="classic"))
-    assert (group.epoch, group.members, group._pending, group._members_known, group._count_before) == (None, {}, [], False, 0)
+    assert (group.epoch, group.members) == (None, {})
+    window = raised(group)
+    assert (window.changes, window.members_before) == ([], None)
     group = replay(*PAIR, at(5, "GroupConverted", to_type="consumer"))
-    assert (group.epoch, len(group.members), [change.cause for change in group._pending]) == (None, 2, [Cause.PROTOCOL_MIGRATION])
-    group.converted_from({"x": "xc"})
-    assert (group.members, group._members_known, group._count_before) == ({"x": "xc"}, True, 1)
-    group.converted_from({})
-    assert not group._members_known
+    assert (group.epoch, len(group.members)) == (None, 2)
+    assert [change.cause for change in raised(group).changes] == [Cause.PROTOCOL_MIGRATION]
+
+
+@pytest.mark.parametrize(("members", "count"), [({"x": "xc"}, 1), ({}, None)])
+def test_members_of_a_converted_group_are_known_if_there_are_any(members: dict[str, str | None], count: int | None) -> None:
+    group = replay(*PAIR, at(5, "GroupConverted", to_type="consumer"))
+    group.converted_from(members)
+
+    assert group.members == members
+    assert raised(group).members_before == count
 
 
 def test_static_members_come_back_under_another_id() -> None:
     group = replay(*PAIR, joined(5, "b2", rejoined=True, old_member_id="b"))
 
-    assert (sorted(group.members), group._pending) == (["a", "b2"], [])
+    assert sorted(group.members) == ["a", "b2"]
     assert (group.joined_after("b2", NOW + 4), group.joined_after("b2", NOW + 5), group.joined_after("x", NOW)) == (True, False, False)
+    assert raised(group).changes == []
     assert replay(at(0, "ModernMemberJoined")).members == {}
 
 
@@ -492,7 +508,7 @@ def test_members_that_are_named() -> None:
     group = replay(*PAIR, left(5, "a"), at(6, "ModernSubscriptionChanged"))
     assert group.named() == {"a", "b"}
     group = replay(*PAIR, joined(5, "a"))
-    group.members, group.reported, group._pending = {}, 2, []
+    group.members, group.reported = {}, 2
     assert group.named() == {"a"}
 
 

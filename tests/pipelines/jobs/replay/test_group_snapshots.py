@@ -122,7 +122,7 @@ def test_groups_go_on_from_their_states_and_the_rows_are_those_of_a_rebuild(
     assert taken.keys() == {"orders", "billing", "search"}
     assert all(time <= "00:18" for times in taken.values() for time in times)
 
-    monkeypatch.setattr(snapshots, "_LIGHT_BYTES", 0)  # states that are too large for this process
+    monkeypatch.setattr(snapshots, "LOCAL_CHECKPOINT_BYTES", 0)  # states that are too large for this process
     garble(site, "billing")
     moved = run(site, day, "00:40:00")  # the facts of the cluster are other ones, but not those of the time before the states
     assert (moved.counts["groups_resumed"], moved.counts["states_unreadable"]) == (2, 1)
