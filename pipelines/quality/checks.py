@@ -62,11 +62,6 @@ def _suites() -> Mapping[str, Any]:
     return loaded
 
 
-def checked_tables() -> list[str]:
-    """Tables with a suite."""
-    return list(_suites()["tables"])
-
-
 def thresholds(overrides: Mapping[str, float] | None = None) -> dict[str, float]:
     """The thresholds in force: `overrides` over the defaults."""
     known: dict[str, float] = dataclasses.asdict(default_settings().quality)

@@ -16,7 +16,6 @@ from models.kafka.coordinator.consumer.topic_partitions import PartitionSet, by_
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import TimedResponse
-from models.kafka.coordinator.runtime.heartbeat_groups import epoch_policy
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.share.assignor import Sharing
 from models.kafka.coordinator.share.coordinator import Coordinator
@@ -26,6 +25,7 @@ from models.kafka.coordinator.share.responses import ShareResponse
 from models.kafka.coordinator.share.settings import ShareGroupSettings
 from tests.adapters import Difference, first_difference
 from tests.adapters.classic import in_order, natural, shown_fired, shown_timers
+from tests.adapters.epoch_policies import epoch_policy
 from tests.adapters.recorded_lines import announced_events, recorded_events
 
 Json = dict[str, Any]

@@ -12,7 +12,7 @@ from typing import Any
 
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.responses import TimedResponse
-from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy, epoch_policy
+from models.kafka.coordinator.runtime.heartbeat_groups import EpochPolicy
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.streams.assignor import Work, choose_tasks, is_complete
 from models.kafka.coordinator.streams.coordinator import Coordinator
@@ -25,6 +25,7 @@ from models.kafka.coordinator.streams.tasks import TaskKind, Tasks, by_kind
 from models.kafka.coordinator.streams.topology import Subtopology, Topology
 from tests.adapters import Difference, first_difference
 from tests.adapters.classic import in_order, natural, shown_fired, shown_timers
+from tests.adapters.epoch_policies import epoch_policy
 from tests.adapters.recorded_lines import announced_events, recorded_events
 
 Json = dict[str, Any]
@@ -111,7 +112,8 @@ class Replay:
             case "set_topic":
                 return self.coordinator.set_topic(operation["topic"], operation["partitions"])
             case "set_config":
-                return self.coordinator.set_standby_replicas("g1", operation["standby_replicas"])
+                self.coordinator.shard.standby_replicas["g1"] = operation["standby_replicas"]  # streams.num.standby.replicas
+                return self.coordinator.shard.outcome()
             case _:
                 return self.coordinator.handle(request_of(operation))
 

@@ -6,12 +6,11 @@ In each form the incident's id is the key for repetitions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pipelines.errors import UsageError
 
 AlertFormat = Literal["json", "slack", "pagerduty", "alertmanager"]
-FORMATS: tuple[AlertFormat, ...] = get_args(AlertFormat)
 KEY_VARIABLE = "GROUPSCOPE_ALERT_KEY"
 SLACK_TEXT_MAX, PAGERDUTY_SUMMARY_MAX = 3_000, 1_024
 """Lengths that the receivers' references state."""

@@ -17,12 +17,13 @@ from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS
 from models.kafka.reconstruction.classic_log import COORDINATOR_LOST
 from pipelines.errors import CannotWrite, GateFailed, UsageError
 from pipelines.jobs.replay.replay import NAMING
-from pipelines.quality.checks import checked_tables, checks_of, thresholds
+from pipelines.quality.checks import checks_of, thresholds
 from pipelines.quality.docs import write_docs
 from pipelines.quality.gate import Result, Validation, run_gate, stop_if_failed
 from pipelines.schema.tables import TABLES, Column, Table
 from pipelines.warehouse import arrow_diff
 from tests.conftest import LONG
+from tests.pipelines.quality.suites import checked_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

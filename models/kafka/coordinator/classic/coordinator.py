@@ -221,16 +221,6 @@ class Coordinator:
         self._fire_until(self.shard.now_ms)
         return self.shard.outcome()
 
-    def complete_transaction(self, producer_id: int, *, commit: bool) -> Outcome:
-        """End a producer's transaction in all groups.
-
-        Source: handleTxnCompletion, replayEndTransactionMarker.
-        """
-        self.shard.log.end += 1
-        for group in self.shard.groups.values():
-            group.offsets.complete(producer_id, commit=commit)
-        return self.shard.outcome()
-
     def gone_after_ms(self, group: str) -> int | None:
         """Time at which an idle Empty group will be removed.
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from models.kafka.coordinator.runtime.version_policy import parse_version
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochPolicy:
@@ -57,13 +55,6 @@ _4_4 = replace(_4_3, has_static_members=True, closes_target_when_empty=True, ref
 
 EPOCH_POLICIES: Mapping[str, EpochPolicy] = {"4.1": _4_1, "4.2": _4_2, "4.3": _4_3, "4.4": _4_4}
 """Policies by the version that brought them."""
-
-
-def epoch_policy(version: str) -> EpochPolicy:
-    """Policy of a broker version; versions before 4.1 count as 4.1."""
-    parsed = parse_version(version)
-    known = [policy for since, policy in EPOCH_POLICIES.items() if parse_version(since) <= parsed]
-    return known[-1] if known else _4_1
 
 
 def may_compute_target(policy: EpochPolicy, computed_ms: int | None, interval_ms: int, now_ms: int) -> bool:

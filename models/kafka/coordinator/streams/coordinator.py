@@ -81,11 +81,6 @@ class Coordinator(HeartbeatCoordinator[StreamsGroup]):
                 group.refresh_requested = True
         return shard.outcome()
 
-    def set_standby_replicas(self, group_id: str, replicas: int) -> Outcome:
-        """Give a group a setting of its own (streams.num.standby.replicas)."""
-        self.shard.standby_replicas[group_id] = replicas
-        return self.shard.outcome()
-
     def _fire(self, timer: Timer) -> str:
         """Fire one timer; returns the exception that the broker's code throws."""
         shard = self.shard

@@ -39,6 +39,7 @@ from models.kafka.coordinator.protocol.responses import FetchResponse, JoinRespo
 from models.kafka.coordinator.runtime.outcomes import Outcome
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, default_settings, parse_version, policy_for
 from models.kafka.simulation.assignment import range_assignment
+from tests.models.kafka.coordinator.transactions import complete_transaction
 
 GROUP = "g"
 LINE = re.compile(
@@ -345,7 +346,7 @@ OPERATIONS: dict[str, Callable[..., Outcome]] = {
     "fail_writes": _outcome(lambda stage, error: stage.coordinator.fail_writes(Error[error])),
     "hold_writes": _outcome(lambda stage: stage.coordinator.hold_writes()),
     "settle_writes": lambda stage, error="NONE": stage.coordinator.settle_writes(Error[error]),
-    "end_transaction": lambda stage, producer, how: stage.coordinator.complete_transaction(int(producer), commit=how == "commit"),
+    "end_transaction": lambda stage, producer, how: complete_transaction(stage.coordinator, int(producer), commit=how == "commit"),
 }
 
 

@@ -19,6 +19,7 @@ from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, He
 from models.kafka.coordinator.protocol.responses import JoinResponse
 from models.kafka.coordinator.runtime.outcomes import Outcome, StateTransition
 from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, policy_for
+from tests.models.kafka.coordinator.transactions import complete_transaction
 
 VERSIONS = ["1.1", "2.0", "2.1.1", "2.2", "2.3", "2.4", "2.5", "2.6.0", "2.8.2", "3.3", "3.9.0", "4.0.0"]
 GROUPS = ["g", "h"]
@@ -158,7 +159,7 @@ class ClassicGroups(RuleBasedStateMachine):
 
     @rule(producer=st.integers(1, 2), commit=st.booleans())
     def end_transaction(self, producer: int, commit: bool) -> None:
-        self.see(self.coordinator.complete_transaction(producer, commit=commit))
+        self.see(complete_transaction(self.coordinator, producer, commit=commit))
 
     @rule()
     def move(self) -> None:

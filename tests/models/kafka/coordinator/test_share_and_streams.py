@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.kafka.coordinator.protocol.errors import Error
-from models.kafka.coordinator.runtime.heartbeat_groups import EPOCH_POLICIES, epoch_policy, may_compute_target
+from models.kafka.coordinator.runtime.heartbeat_groups import EPOCH_POLICIES, may_compute_target
 from models.kafka.coordinator.share.assignor import Sharing, choose_shares
 from models.kafka.coordinator.streams.assignor import Work, choose_tasks, is_complete
 from models.kafka.coordinator.streams.coordinator import Coordinator
@@ -21,6 +21,7 @@ from models.kafka.coordinator.streams.responses import StreamsResponse
 from models.kafka.coordinator.streams.settings import StreamsGroupSettings
 from models.kafka.coordinator.streams.tasks import NO_TASKS, TaskKind, Tasks
 from models.kafka.coordinator.streams.topology import Status, Subtopology, Topology, configure
+from tests.adapters.epoch_policies import epoch_policy
 
 TOPOLOGY = Topology(0, (Subtopology("0", ("orders",), {}, (), ("store",)),))
 

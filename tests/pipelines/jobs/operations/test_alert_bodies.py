@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 
 from pipelines.errors import UsageError
 from pipelines.jobs.operations import alerts
-from pipelines.jobs.operations.alert_bodies import FORMATS, KEY_VARIABLE, body_maker
+from pipelines.jobs.operations.alert_bodies import KEY_VARIABLE, AlertFormat, body_maker
 
 INCIDENT: dict[str, Any] = {
     "incident_id": "5ab0",
@@ -82,14 +82,14 @@ MADE = {
 
 
 @pytest.mark.parametrize("change", MADE)
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", get_args(AlertFormat))
 def test_a_body_has_the_form_of_its_receiver(form: Any, change: str) -> None:
     body = body_maker(form, ENVIRONMENT)(INCIDENT | MADE[change])
 
     jsonschema.Draft202012Validator(SCHEMAS[form]).validate(json.loads(json.dumps(body)))
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", get_args(AlertFormat))
 def test_the_key_is_the_incident(form: Any) -> None:
     assert "5ab0" in json.dumps(body_maker(form, ENVIRONMENT)(INCIDENT))
 
