@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parsers.catalogue.slots import NO, SlotType, parse_int32, parse_partition, unwrap
+from parsers.catalogue.slots import NO, SlotType, Unparsed, parse_int32, parse_partition, unwrap
 
 _LARGE_NUMBER = re.compile(r"\d{10,}")
 _NODE = re.compile(r"-?\d{1,10}")
@@ -43,7 +43,16 @@ _ELECTED = ("isr", "isr_before", "leader_before", "leader_epoch", "replicas", "e
 _CHANGED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "partition_epoch", "replicas", "elr")
 
 
-def _parse_node(text: str) -> Any:
+SlotValues = dict[str, str | int | list[str] | Unparsed]
+"""Fields of one slot; a value that does not fit makes the whole slot unparsed."""
+AssignmentValues = dict[str, str | int | Mapping[str, list[str] | Unparsed]]
+FetcherValues = list[str | int | None]
+"""Partition, leader and leader epoch."""
+EventFields = Mapping[str, Any]
+"""Fields of an event to be written, whose types its kind determines."""
+
+
+def _parse_node(text: str) -> str | Unparsed:
     return text if _NODE.fullmatch(text) else NO
 
 
@@ -51,7 +60,7 @@ def _names_partition(name: str) -> bool:
     return parse_partition(name.rpartition("-")[2]) is not NO
 
 
-def parse_nodes(text: str) -> Any:
+def parse_nodes(text: str) -> list[str] | Unparsed:
     """Parse `1, 2`, `1,2`, `[1, 2]` or `List(1, 2)` as node ids."""
     inside = unwrap(text)
     if _NODES.fullmatch(inside) is None:
@@ -59,13 +68,13 @@ def parse_nodes(text: str) -> Any:
     return [node.strip() for node in inside.split(",")] if inside else []
 
 
-def parse_registration(text: str) -> Any:
+def parse_registration(text: str) -> SlotValues | Unparsed:
     """Parse `leader=1, isr=[1, 2], ...` or `Leader:1,ISR:1,2,...`.
 
     A value extends to the next name.
     """
     pieces = _NAMED.split(_BROKER_STATE.sub(r"\1", text))
-    values: dict[str, Any] = {}
+    values: SlotValues = {}
     for name, value in zip((key.lower() for key in pieces[1::2]), pieces[2::2], strict=True):
         if name == "leader":
             values["leader"] = _parse_node(value)
@@ -79,7 +88,7 @@ def parse_registration(text: str) -> Any:
     return values if complete else NO
 
 
-def _parse_encoded(text: str) -> Any:
+def _parse_encoded(text: str) -> SlotValues | Unparsed:
     """Parse `{"leader":1,"leader_epoch":5,"isr":[1,2]}` (LeaderAndIsr.toString to 0.11)."""
     match = _ENCODED.fullmatch(text)
     if match is None:
@@ -88,17 +97,17 @@ def _parse_encoded(text: str) -> Any:
     return NO if NO in values.values() else values
 
 
-def _encoded(fields: Mapping[str, Any]) -> str:
+def _encoded(fields: EventFields) -> str:
     return f'{{"leader":{fields["leader"]},"leader_epoch":{fields["leader_epoch"]},"isr":[{_dense(fields["isr"])}]}}'
 
 
-def _parse_change(text: str) -> Any:
+def _parse_change(text: str) -> SlotValues | Unparsed:
     """Parse a change by a KRaft controller: values before and after.
 
     `isr: [2] -> [3], leader: -1 -> 3, leaderEpoch: 1 -> 2`.
     """
     pieces = _CHANGE.split(text)
-    values: dict[str, Any] = {}
+    values: SlotValues = {}
     for name, value in zip(pieces[1::2], pieces[2::2], strict=True):
         before, arrow, after = value.partition(" -> ")
         if not arrow:
@@ -114,7 +123,7 @@ def _parse_change(text: str) -> Any:
     return values if values and all(value is not NO for value in values.values()) else NO
 
 
-def _parse_election(text: str) -> Any:
+def _parse_election(text: str) -> SlotValues | Unparsed:
     """Parse `PartitionRegistration(...), change record: PartitionChangeRecord(...)`.
 
     The leader epoch rises by one with each leader. The line is written before the record gets the leader, and its ISR may be null.
@@ -123,14 +132,15 @@ def _parse_election(text: str) -> Any:
     if not separator:
         return NO
     registration, changed = parse_registration(unwrap(before)), _record_values(unwrap(record))
-    if registration is NO or changed is NO or "leader_epoch" not in registration:
+    epoch = None if registration is NO else registration.get("leader_epoch")
+    if registration is NO or changed is NO or not isinstance(epoch, int):
         return NO
-    values = {"leader_before": registration["leader"], "isr_before": registration["isr"], "leader_epoch": registration["leader_epoch"] + 1}
+    values = {"leader_before": registration["leader"], "isr_before": registration["isr"], "leader_epoch": epoch + 1}
     changes = {name: value for name, value in changed.items() if name != "leader"}
     return {**values, **({"replicas": registration["replicas"]} if "replicas" in registration else {}), **changes}
 
 
-def _parse_change_record(text: str) -> Any:
+def _parse_change_record(text: str) -> SlotValues | Unparsed:
     """Parse `partitionId=0, topicId=..., isr=[1], leader=1, ...`.
 
     What is null did not change.
@@ -138,9 +148,9 @@ def _parse_change_record(text: str) -> Any:
     return _record_values(text) or NO
 
 
-def _record_values(text: str) -> Any:
+def _record_values(text: str) -> SlotValues | Unparsed:
     pieces = _NAMED.split(text)
-    values: dict[str, Any] = {}
+    values: SlotValues = {}
     for name, value in zip(pieces[1::2], pieces[2::2], strict=True):
         if value in ("null", "-2"):
             continue
@@ -153,7 +163,7 @@ def _record_values(text: str) -> Any:
     return values if all(value is not NO for value in values.values()) else NO
 
 
-def _parse_voters(text: str) -> Any:
+def _parse_voters(text: str) -> list[str] | Unparsed:
     """Parse voters of a Raft quorum.
 
     `[1, 2]`, or keys such as `ReplicaKey(id=1, directoryId=...)`.
@@ -162,7 +172,7 @@ def _parse_voters(text: str) -> Any:
     return list(dict.fromkeys(keyed)) if keyed else parse_nodes(text)
 
 
-def _parse_vote_states(text: str) -> Any:
+def _parse_vote_states(text: str) -> SlotValues | Unparsed:
     """Parse which voters of an election did not answer, and which refused."""
     states = _VOTE.findall(text)
     if not states:
@@ -170,31 +180,31 @@ def _parse_vote_states(text: str) -> Any:
     return {name: [voter for voter, state in states if state == vote_state] for name, vote_state in _VOTER_STATES}
 
 
-def _parse_partition_assignment(text: str) -> Any:
+def _parse_partition_assignment(text: str) -> AssignmentValues | Unparsed:
     """Parse `HashMap(0 -> ArrayBuffer(1, 2), 1 -> ...)`.
 
     Keys are partitions; their topic is elsewhere in the line.
     """
-    assignment: dict[str, Any] = {}
+    assignment: dict[str, list[str] | Unparsed] = {}
     for partition, nodes in _KEYED.findall(text[text.find("(") + 1 :]):
         if parse_partition(partition) is not NO:
             assignment[partition] = parse_nodes(nodes)
     return _assigned(assignment) if assignment else {}
 
 
-def _assigned(assignment: Mapping[str, Any], **more: Any) -> Any:
+def _assigned(assignment: Mapping[str, list[str] | Unparsed], **more: str) -> AssignmentValues | Unparsed:
     """Partitions with their replicas; `NO` if any value is invalid."""
     if any(nodes is NO for nodes in assignment.values()):
         return NO
     return {**more, "partition_count": max(map(int, assignment)) + 1, "assignment": assignment}
 
 
-def _parse_topic_assignment(text: str) -> Any:
+def _parse_topic_assignment(text: str) -> AssignmentValues | Unparsed:
     """Parse `Map(topic-2 -> ArrayBuffer(1), topic-0 -> ...)`.
 
     Keys are partitions of one topic.
     """
-    assignment: dict[str, Any] = {}
+    assignment: dict[str, list[str] | Unparsed] = {}
     names = set()
     for key, nodes in _KEYED.findall(text[text.find("(") + 1 :]):
         topic, dash, partition = key.rpartition("-")
@@ -205,7 +215,7 @@ def _parse_topic_assignment(text: str) -> Any:
     return _assigned(assignment, topic=names.pop()) if len(names) == 1 else NO
 
 
-def _parse_fetchers(text: str) -> Any:
+def _parse_fetchers(text: str) -> list[FetcherValues] | Unparsed:
     """Parse partition, leader and leader epoch of each fetcher.
 
     `HashMap(orders-0 -> InitialFetchState(..., BrokerEndPoint(id=2, ...),5,0), ...)`.
@@ -214,7 +224,7 @@ def _parse_fetchers(text: str) -> Any:
     return fetchers if all(_names_partition(name) and epoch is not NO for name, _, epoch in fetchers) else NO
 
 
-def _parse_old_fetchers(text: str) -> Any:
+def _parse_old_fetchers(text: str) -> list[FetcherValues] | Unparsed:
     """Parse partition and leader of each fetcher, without an epoch.
 
     `List([orders-0, initOffset 5 to broker BrokerEndPoint(2,...)] , ...)`.
@@ -223,7 +233,7 @@ def _parse_old_fetchers(text: str) -> Any:
     return fetchers if all(_names_partition(name) for name, _, _ in fetchers) else NO
 
 
-def _parse_settings(text: str) -> Any:
+def _parse_settings(text: str) -> dict[str, bool]:
     """Return whether a topic's settings allow unclean leaders, if they say so."""
     match = _UNCLEAN.search(text)
     return {} if match is None else {"unclean": match[1] == "true"}
@@ -244,11 +254,11 @@ def _node_set(nodes: Sequence[str]) -> str:
     return f"Set({_spaced(nodes)})" if len(nodes) < 5 else f"HashSet({_spaced(nodes)})"
 
 
-def _list(fields: Mapping[str, Any], name: str) -> str:
+def _list(fields: EventFields, name: str) -> str:
     return f"[{_spaced(fields.get(name) or ())}]"
 
 
-def _registration(fields: Mapping[str, Any]) -> str:
+def _registration(fields: EventFields) -> str:
     return (
         f"replicas={_list(fields, 'replicas')}, directories=[], isr={_list(fields, 'isr')}, "
         f"removingReplicas={_list(fields, 'removing')}, addingReplicas={_list(fields, 'adding')}, elr={_list(fields, 'elr')}, "
@@ -257,7 +267,7 @@ def _registration(fields: Mapping[str, Any]) -> str:
     )
 
 
-def _partition_state(fields: Mapping[str, Any]) -> str:
+def _partition_state(fields: EventFields) -> str:
     return (
         f"topicName='', partitionIndex=0, controllerEpoch=-1, leader={fields['leader']}, leaderEpoch={fields['leader_epoch']}, "
         f"isr={_list(fields, 'isr')}, partitionEpoch={fields['partition_epoch']}, replicas={_list(fields, 'replicas')}, "
@@ -265,28 +275,28 @@ def _partition_state(fields: Mapping[str, Any]) -> str:
     )
 
 
-def _zookeeper_told(fields: Mapping[str, Any]) -> str:
+def _zookeeper_told(fields: EventFields) -> str:
     return (
         f"controllerEpoch=1, leader={fields['leader']}, leaderEpoch={fields['leader_epoch']}, isr={_dense(fields['isr'])}, "
         f"zkVersion={fields['partition_epoch']}, replicas={_dense(fields['replicas'])}, isNew=false"
     )
 
 
-def _leader_and_isr(fields: Mapping[str, Any]) -> str:
+def _leader_and_isr(fields: EventFields) -> str:
     return (
         f"leader={fields['leader']}, leaderEpoch={fields['leader_epoch']}, isr=List({_spaced(fields['isr'])}), "
         f"zkVersion={fields['partition_epoch']}"
     )
 
 
-def _leader_isr(fields: Mapping[str, Any]) -> str:
+def _leader_isr(fields: EventFields) -> str:
     return (
         f"Leader:{fields['leader']},ISR:{_dense(fields['isr'])},LeaderEpoch:{fields['leader_epoch']},"
         f"ZkVersion:{fields['partition_epoch']},ControllerEpoch:1"
     )
 
 
-def _change(fields: Mapping[str, Any]) -> str:
+def _change(fields: EventFields) -> str:
     parts = []
     if "isr" in fields:
         parts.append(f"isr: {_list(fields, 'isr_before')} -> {_list(fields, 'isr')}")
@@ -301,7 +311,7 @@ def _change(fields: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _change_record(fields: Mapping[str, Any]) -> str:
+def _change_record(fields: EventFields) -> str:
     isr = f"[{_spaced(fields['isr'])}]" if "isr" in fields else "null"
     return (
         f"partitionId=0, topicId=, isr={isr}, leader={fields.get('leader', '-2')}, replicas=null, removingReplicas=null, "
@@ -309,7 +319,7 @@ def _change_record(fields: Mapping[str, Any]) -> str:
     )
 
 
-def _election(fields: Mapping[str, Any]) -> str:
+def _election(fields: EventFields) -> str:
     before = {
         "leader": fields["leader_before"],
         "isr": fields["isr_before"],
@@ -320,27 +330,27 @@ def _election(fields: Mapping[str, Any]) -> str:
     return f"PartitionRegistration({_registration(before)}), change record: PartitionChangeRecord({_change_record(fields)})"
 
 
-def _vote_states(fields: Mapping[str, Any]) -> str:
+def _vote_states(fields: EventFields) -> str:
     votes = ((voter, state) for name, state in _VOTER_STATES for voter in fields.get(name) or ())
     states = (f"{voter}=VoterState(replicaKey=ReplicaKey(id={voter}, directoryId=<undefined>), state={state})" for voter, state in votes)
     return f"EpochElection(voterStates={{{', '.join(states)}}})"
 
 
-def _partition_assignment(fields: Mapping[str, Any]) -> str:
+def _partition_assignment(fields: EventFields) -> str:
     return f"Map({', '.join(f'{number} -> ArrayBuffer({_spaced(nodes)})' for number, nodes in fields['assignment'].items())})"
 
 
-def _topic_assignment(fields: Mapping[str, Any]) -> str:
+def _topic_assignment(fields: EventFields) -> str:
     topic = fields["topic"]
     return f"Map({', '.join(f'{topic}-{number} -> ArrayBuffer({_spaced(nodes)})' for number, nodes in fields['assignment'].items())})"
 
 
-def _fetchers(items: Sequence[Sequence[Any]]) -> str:
+def _fetchers(items: Sequence[FetcherValues]) -> str:
     inside = (f"{name} -> InitialFetchState(BrokerEndPoint(id={leader}, host=10.0.0.1:9092),{epoch},0)" for name, leader, epoch in items)
     return f"Map({', '.join(inside)})"
 
 
-def _old_fetchers(items: Sequence[Sequence[Any]]) -> str:
+def _old_fetchers(items: Sequence[FetcherValues]) -> str:
     inside = (f"[{name}, initOffset 0 to broker BrokerEndPoint({leader},10.0.0.1,9092)] " for name, leader, _ in items)
     return f"List({', '.join(inside)})"
 
@@ -349,13 +359,13 @@ _SMALL_SET = 4
 """Maximum number of elements that Scala prints as `Set(…)`, not `HashSet(…)`."""
 
 
-def _parse_names(text: str) -> Any:
+def _parse_names(text: str) -> list[str] | Unparsed:
     """Parse `Set(a-0, b-1)`: names of partitions, which contain no comma."""
     inside = unwrap(text)
     return NO if inside == text else _named_partitions(inside.split(", ") if inside else [])
 
 
-def _named_partitions(names: list[str]) -> Any:
+def _named_partitions(names: list[str]) -> list[str] | Unparsed:
     """Names of partitions; `NO` if a number exceeds all bounds."""
     return NO if any(_LARGE_NUMBER.fullmatch(name.rpartition("-")[2]) for name in names) else names
 
@@ -364,12 +374,12 @@ def _names(items: Sequence[str]) -> str:
     return f"{'Set' if len(items) <= _SMALL_SET else 'HashSet'}({', '.join(items)})"
 
 
-def _parse_old_names(text: str) -> Any:
+def _parse_old_names(text: str) -> list[str] | Unparsed:
     """Parse `a-0,b-1`."""
     return NO if " " in text or "(" in text else _named_partitions(text.split(",") if text else [])
 
 
-def _settings(fields: Mapping[str, Any]) -> str:
+def _settings(fields: EventFields) -> str:
     return f"{{unclean.leader.election.enable={str(fields['unclean']).lower()}}}" if "unclean" in fields else "{}"
 
 

@@ -10,10 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import Any, Final
 
-NO: Final = object()
+
+class Unparsed(Enum):
+    """The one value that stands for text that a type does not fit."""
+
+    NO = "no"
+
+
+NO: Final = Unparsed.NO
 """Result of `parse` for text that does not fit the type."""
 
 INT32, INT64 = range(-(2**31), 2**31), range(-(2**63), 2**63)
@@ -61,7 +69,7 @@ class SlotType:
     filler: str = "0"
 
 
-def parse_int(text: str) -> Any:
+def parse_int(text: str) -> int | Unparsed:
     """Parse a decimal number of up to 64 bits."""
     if _INT.fullmatch(text) is None:
         return NO
@@ -76,7 +84,7 @@ _UP_TO_INT32 = (
 """0 to 2,147,483,647, a common value for infinite timeouts."""
 
 
-def parse_int32(text: str) -> Any:
+def parse_int32(text: str) -> int | Unparsed:
     """Parse a decimal number of up to 32 bits.
 
     The products store generations, epochs, partitions and timeouts in 32 bits.
@@ -84,7 +92,7 @@ def parse_int32(text: str) -> Any:
     return _within(INT32, text)
 
 
-def _within(bounds: range, text: str) -> Any:
+def _within(bounds: range, text: str) -> int | Unparsed:
     value = parse_int(text)
     return value if value is not NO and value in bounds else NO
 
@@ -157,7 +165,7 @@ def _parse_coordinator_node(text: str) -> Any:
     return NO if value is NO else str(COORDINATOR_ID_TOP - value)
 
 
-def parse_partition(text: str) -> Any:
+def parse_partition(text: str) -> int | Unparsed:
     """Parse the number of a partition."""
     return int(text) if text.isdecimal() and len(text) < 10 else NO
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -230,7 +230,7 @@ class RecordReader:
         """True if most records found by their messages have a time."""
         return "%d" in self.context.format.shape
 
-    def _understand(self, text: str) -> tuple[Header | None, Any]:
+    def _understand(self, text: str) -> tuple[Header | None, Match | None]:
         """Header and match of a record.
 
         Tried in the file's layout, then in another one, then as a wrapped or cut line.

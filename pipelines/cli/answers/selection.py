@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dashboards.view.row_access import column
 from pipelines.cli.arguments.times import Moment
@@ -38,15 +38,18 @@ TIME_COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _OF_FILES = ("unknown", "rejected")
 
+R = TypeVar("R")
+"""A row: a dataclass of an analysis, or a mapping of a table."""
+
 
 @dataclass(slots=True)
-class FilteredRows:
+class FilteredRows(Generic[R]):
     """Filtered rows that can be iterated repeatedly."""
 
-    rows: Iterable[Any]
-    passes: Callable[[Any], bool]
+    rows: Iterable[R]
+    passes: Callable[[R], bool]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[R]:
         return filter(self.passes, self.rows)
 
 
@@ -87,7 +90,7 @@ class Selection:
         return with_ids(getattr(self._whole, table), name, ids) if ids else ()
 
 
-def files_within(files: Iterable[Any], cluster: str, since: int | None, until: int | None) -> list[dict[str, Any]]:
+def files_within(files: Iterable[Mapping[str, Any]], cluster: str, since: int | None, until: int | None) -> list[dict[str, Any]]:
     """Files of a cluster within an interval, with times clipped to it.
 
     Files without a time are included.
@@ -105,20 +108,20 @@ def files_within(files: Iterable[Any], cluster: str, since: int | None, until: i
     return shown_files
 
 
-def _of_cluster(rows: Iterable[Any], cluster: str) -> Iterable[Any]:
+def _of_cluster(rows: Iterable[R], cluster: str) -> Iterable[R]:
     return those(rows, f"cluster = {text(cluster)}", lambda row: column(row, "cluster") == cluster)
 
 
-def _of_paths(rows: Iterable[Any], paths: set[str]) -> Iterable[Any]:
+def _of_paths(rows: Iterable[R], paths: set[str]) -> Iterable[R]:
     return those(rows, any_of("file", sorted(paths)), lambda row: column(row, "file") in paths)
 
 
-def those(rows: Iterable[Any], condition: str, passes: Callable[[Any], bool]) -> Iterable[Any]:
+def those(rows: Iterable[R], condition: str, passes: Callable[[R], bool]) -> Iterable[R]:
     """Filter rows; tables use the equivalent SQL condition."""
     return rows.where(condition) if isinstance(rows, StoredRows) else FilteredRows(rows, passes)
 
 
-def with_ids(rows: Iterable[Any], name: str, ids: set[str]) -> Iterable[Any]:
+def with_ids(rows: Iterable[R], name: str, ids: set[str]) -> Iterable[R]:
     """Rows with one of these ids."""
     return those(rows, any_of(name, sorted(ids)) if ids else "false", lambda row: column(row, name) in ids)
 
@@ -152,18 +155,18 @@ def known_groups(analysis: Any) -> set[str]:
     return {group for key in keys for group in groups_of(getattr(analysis, key))}
 
 
-def groups_of(rows: Iterable[Any]) -> set[str]:
+def groups_of(rows: Iterable[object]) -> set[str]:
     """Groups in rows."""
     return values_of(rows, "group")
 
 
-def values_of(rows: Iterable[Any], name: str) -> set[str]:
+def values_of(rows: Iterable[object], name: str) -> set[str]:
     """Distinct texts in a column."""
     values = rows.query(f'select distinct "{name}" from chosen') if isinstance(rows, StoredRows) else rows  # noqa: S608 - a declared name
     return {value for row in values if (value := column(row, name))}
 
 
-def latest(rows: Iterable[Any], times: Sequence[str]) -> int | None:
+def latest(rows: Iterable[object], times: Sequence[str]) -> int | None:
     """Latest time in rows.
 
     Each row counts with the first known of the columns `times`.
@@ -200,10 +203,10 @@ def _matching_groups(analysis: Any, wanted: Iterable[str]) -> list[str]:
     return sorted(groups)
 
 
-def _test(key: str, groups: frozenset[str], since: int | None, until: int | None) -> Callable[[Any], bool]:
+def _test(key: str, groups: frozenset[str], since: int | None, until: int | None) -> Callable[[object], bool]:
     starts, ends = TIME_COLUMNS.get(key, ((), ()))
 
-    def passes(row: Any) -> bool:
+    def passes(row: object) -> bool:
         if groups and not _of_groups(key, row, groups):
             return False
         if not starts or (since is None and until is None):
@@ -218,12 +221,12 @@ def _test(key: str, groups: frozenset[str], since: int | None, until: int | None
     return passes
 
 
-def _of_groups(key: str, row: Any, groups: frozenset[str]) -> bool:
+def _of_groups(key: str, row: object, groups: frozenset[str]) -> bool:
     if key in ("incidents", "outages"):
         return not groups.isdisjoint(column(row, "groups") or ())
     group = column(row, "group")
     return group is None or group in groups
 
 
-def _known(row: Any, names: Iterable[str]) -> int | None:
+def _known(row: object, names: Iterable[str]) -> int | None:
     return next((value for name in names if (value := column(row, name)) is not None), None)
