@@ -1,4 +1,4 @@
 """Plain data of pages and screens, built from rows.
 
-Imports `view`, `wording` and `conf`. Start with `build`.
+Imports `view`, `wording`, `conf` and `models.downtime`. Start with `build`.
 """

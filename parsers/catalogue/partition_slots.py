@@ -44,7 +44,7 @@ _CHANGED = ("isr", "isr_before", "leader", "leader_before", "leader_epoch", "par
 
 
 SlotValues = dict[str, str | int | list[str] | Unparsed]
-"""Fields of one slot; a value that does not fit makes the whole slot unparsed."""
+"""Fields of one slot, as long as some may not fit."""
 AssignmentValues = dict[str, str | int | Mapping[str, list[str] | Unparsed]]
 FetcherValues = list[str | int | None]
 """Partition, leader and leader epoch."""

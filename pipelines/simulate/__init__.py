@@ -1,5 +1,5 @@
 """Simulated clusters as log files, in the catalogue's wordings.
 
 The models' simulator runs a scenario, and the catalogue's wordings turn it into logs. Imports
-`models.kafka.simulation`, its coordinator and `parsers.catalogue`. Start with `run`.
+`models.kafka.simulation`, its coordinator, `parsers.catalogue` and `conf`. Start with `run`.
 """

@@ -1,5 +1,5 @@
 """Leader elections of Kafka's controllers, by version.
 
-Follows PartitionLeaderElectionAlgorithms.scala and PartitionChangeBuilder.java. Imports `models` alone. Start with
+Follows PartitionLeaderElectionAlgorithms.scala and PartitionChangeBuilder.java. Imports nothing. Start with
 `leader_election`.
 """

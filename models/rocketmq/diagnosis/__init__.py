@@ -1,4 +1,4 @@
 """Causes of changed shares, owners of queues, and standing faults.
 
-Imports `observations`. Start with `causes`.
+Imports `observations`, `models.incidents` and the root of `models.rocketmq`. Start with `causes`.
 """

@@ -1,4 +1,4 @@
 """Runs of a behaviour through the reference coordinator.
 
-Imports `models.kafka` and `models.whatif.behaviour`. Start with `run`.
+Imports `models.kafka`, `incidents`, `whatif.behaviour` and `whatif.rules`. Start with `run`.
 """

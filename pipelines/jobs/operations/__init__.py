@@ -1,4 +1,4 @@
 """Alerts, metrics and maintenance of a warehouse.
 
-Imports `registry`, `warehouse`, `schema`, `spark` and `storage`. Start with `alerts` or `maintain`.
+Imports `registry`, `warehouse`, `schema`, `spark`, `storage` and `parsers.redaction`. Start with `alerts` or `maintain`.
 """
