@@ -16,7 +16,7 @@ from models.events import Event, Witness
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import CLUSTER_EVENTS, ClusterFacts
 from models.kafka.groups.group_stage import GroupStage
-from models.kafka.observations.attribution import ClientSighting, Sightings, troubles_of_nobody
+from models.kafka.observations.attribution import ClientSighting, Sightings, unattributed_troubles
 from models.kafka.outages.affected_groups import READER_EVENTS, Readers
 from models.kafka.outages.outage_stage import Outages, OutageStage
 from models.kafka.partitions.broker_clocks import CLOCK_EVENTS, clocks_of
@@ -30,6 +30,7 @@ from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded,
 from pipelines.analysis.rocketmq_spill import RocketStore
 from pipelines.headlines.headlines import in_words
 from pipelines.headlines.standing_faults import conditions_in_words
+from pipelines.headlines.unattributed_troubles import trouble_notes
 from pipelines.schema.row_conversion import events_of
 
 HISTORY_TABLES = (
@@ -150,7 +151,8 @@ def cluster_facts(
         facts.setdefault(cluster, ClusterFacts(cluster, logs_end=logs_end.get(cluster))).attributed_events = by_group
     if notes is not None:
         attributed = {event.place for by_group in home_groups.values() for events in by_group.values() for event in events}
-        notes += troubles_of_nobody(event for event in events_without_group if event.place not in attributed)
+        others = (event for event in events_without_group if event.place not in attributed)
+        notes += trouble_notes(unattributed_troubles(others))
     return facts
 
 

@@ -8,7 +8,7 @@ that time. A line that fits several groups is not attributed.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -56,74 +56,61 @@ def attributed_events(group: str, facts: ClusterFacts) -> deque[Event]:
     return deque(sorted([*deletions, *facts.attributed_events.get(group, ())], key=lambda event: event.order_us))
 
 
-TROUBLES = {
-    "ClientPollTimedOut": "exceeded max.poll.interval.ms and left its group",
-    "ClientCoordinatorLost": "had no answer from its coordinator, or lost its session",
-    "ClientHeartbeatFailed": "had a heartbeat refused",
-    "ClientFenced": "was fenced by another consumer",
-    "StaticMemberFenced": "was fenced by another consumer with its group.instance.id",
-    "ClientTroubled": "met an error that stops it",
-    "ClientJoinFailed": "could not join its group",
+NOT_AUTHORIZED = "ClientTroubled not_authorized"
+"""A trouble that is not the client's own error."""
+
+HANDOVERS = frozenset({"ClientRevoked", "ClientLost"})
+"""Events that show a rebalance or a close, and no trouble of the client."""
+
+CLIENT_TROUBLES = HANDOVERS | {
+    "ClientPollTimedOut",
+    "ClientCoordinatorLost",
+    "ClientHeartbeatFailed",
+    "ClientFenced",
+    "StaticMemberFenced",
+    "ClientTroubled",
+    "ClientJoinFailed",
+    NOT_AUTHORIZED,
 }
 """Events about a client itself that also concern its group."""
 
-_NOT_AUTHORIZED = "ClientTroubled not_authorized"
-"""A trouble that is not the client's own error."""
+REPORTED_TROUBLES = frozenset({"polled_late", "commit_refused", "not_in_generation", "fenced", "join_refused"})
+"""Troubles of clients that programs around them report."""
 
-HANDOVERS = {"ClientRevoked": "gave its partitions up", "ClientLost": "lost its partitions"}
-"""Events that show a rebalance or a close, and no trouble of the client."""
-
-_SHOWN = TROUBLES | HANDOVERS | {_NOT_AUTHORIZED: "may not read as its group, or its topics"}
-
-_ERROR_REPORTED = "ClientErrorReported"
-TROUBLES_BY_PROGRAMS = {
-    "polled_late": "exceeded max.poll.interval.ms and left its group",
-    "commit_refused": "could not commit what it had read, since its group was rebalancing or had gone on without it",
-    "not_in_generation": "was refused by its coordinator, since its group was rebalancing or had gone on without it",
-    "fenced": "was fenced by another consumer with its group.instance.id",
-    "join_refused": "could not join its group and gave up",
-}
-"""Troubles of clients in the words of programs around them."""
+_REPORT = "ClientErrorReported"
 
 
-NOTES_MAX = 10
-"""Sentences on such troubles; the rest is counted."""
+@dataclass(frozen=True, slots=True)
+class UnattributedTrouble:
+    """A client's trouble, as often as a log tells it without a group."""
+
+    file: str
+    client: str | None
+    trouble: str
+    count: int
+    is_reported: bool = False
+    """True if the program around the client reports it, and no client itself."""
 
 
-def troubles_of_nobody(lines: Iterable[Event]) -> list[str]:
-    """Sentences on troubles of clients whose group no line names."""
+def unattributed_troubles(lines: Iterable[Event]) -> list[UnattributedTrouble]:
+    """Troubles of clients whose group no line names: their own, then reported ones."""
     events = list(lines)
     counts = Counter(
-        (event.place.file, event.client_id or event.instance_id or event.member_id or "a consumer", _trouble_of(event)) for event in events
+        (event.place.file, event.client_id or event.instance_id or event.member_id or None, _trouble_of(event)) for event in events
     )
-    troubles = [(key, count) for key, count in sorted(counts.items()) if key[2] in _SHOWN]
-    hidden_count = len(troubles) - NOTES_MAX
-    rest = [f"{hidden_count} more troubles of consumers are of groups that no line names"] if hidden_count > 0 else []
-    sentences = [
-        f"{file}: {name} {_SHOWN[event]}{_times(count)}; no line names its group, so that no rebalance is told"
-        for (file, name, event), count in troubles[:NOTES_MAX]
+    troubles = [UnattributedTrouble(*key, count) for key, count in counts.items() if key[2] in CLIENT_TROUBLES]
+    own_files = {trouble.file for trouble in troubles if trouble.trouble not in HANDOVERS}
+    reports = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == _REPORT)
+    return troubles + [
+        UnattributedTrouble(file, None, trouble, count, is_reported=True)
+        for (file, trouble), count in sorted(reports.items())
+        if file not in own_files and trouble in REPORTED_TROUBLES
     ]
-    return rest + sentences + _told_by_programs(events, {file for (file, _, event), _ in troubles if event not in HANDOVERS})
 
 
 def _trouble_of(event: Event) -> str:
     named = f"{event.name} {event.fields.get('trouble')}"
-    return named if named == _NOT_AUTHORIZED else event.name
-
-
-def _told_by_programs(events: Iterable[Event], told_files: Set[str]) -> list[str]:
-    """Sentences on what programs tell, where no client tells itself."""
-    counts = Counter((event.place.file, str(event.fields.get("trouble"))) for event in events if event.name == _ERROR_REPORTED)
-    return [
-        f"{file}: as its program tells, a consumer {TROUBLES_BY_PROGRAMS[trouble]}{_times(count)}; of which group is not said, "
-        "so that no rebalance is told of it"
-        for (file, trouble), count in sorted(counts.items())
-        if file not in told_files and trouble in TROUBLES_BY_PROGRAMS
-    ][:NOTES_MAX]
-
-
-def _times(count: int) -> str:
-    return f" {count} times" if count > 1 else ""
+    return named if named == NOT_AUTHORIZED else event.name
 
 
 SIGHTING_TOLERANCE_US = whole("kafka.attribution.slack_us")
@@ -194,7 +181,7 @@ class Sightings:
         """
         homes: dict[str, list[Event]] = {}
         for event in events:
-            group = self._group_of(event) if event.name != _ERROR_REPORTED else None
+            group = self._group_of(event) if event.name != _REPORT else None
             if group is not None:
                 homes.setdefault(group, []).append(replace(event, group=group, member_id=event.member_id or self._member(event, group)))
         for group_of_log in homes.values():
