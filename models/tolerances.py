@@ -30,6 +30,8 @@ TOLERANCES: Mapping[str, Tolerance] = {
     # root causes follow the gap given here, whatever the settings say (`mark_rolling_restarts`).
     "incidents.episode_gap_seconds": Tolerance(120.0, "assumed: a default of conf/default.toml"),
     "incidents.flapping_gap_seconds": Tolerance(300.0, "assumed: max.poll.interval.ms by default (ConsumerConfig)"),
+    "incidents.storm_count": Tolerance(6, "assumed: a default of conf/default.toml"),
+    "incidents.flapping_count": Tolerance(3, "assumed: a default of conf/default.toml"),
     "incidents.scaling_gap_seconds": Tolerance(
         600.0, "assumed: twice the default of behavior.scaleDown.stabilizationWindowSeconds (HorizontalPodAutoscaler)"
     ),

@@ -43,7 +43,7 @@ from models.incidents.headline_facts import (
 from models.incidents.roll_outs import display_name, missing_members, restarted_members
 from models.incidents.static_returns import avoided_seconds
 from models.rows import KAFKA, Incident, Person, Rebalance, RebalanceMember
-from models.tolerances import TOGETHER_MIN, real
+from models.tolerances import TOGETHER_MIN, real, whole
 from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 
 
@@ -51,12 +51,12 @@ from models.units import SECONDS_PER_HOUR, US_PER_SECOND
 class Limits:
     """Thresholds of incidents, in seconds, and what is kept of groups.
 
-    Runs take them from the settings. Models read no settings, so the defaults are repeated in `models.tolerances`.
+    Runs take them from the settings. Models read no settings, so the defaults are repeated in `models.tolerances`, each with its source.
     """
 
     episode_gap_seconds: float = EPISODE_GAP_SECONDS
-    storm_count: int = 6
-    flapping_count: int = 3
+    storm_count: int = whole("incidents.storm_count")
+    flapping_count: int = whole("incidents.flapping_count")
     slow_join_seconds: float = real("incidents.slow_join_seconds")
     stuck_seconds: float = real("incidents.stuck_seconds")
     critical_stopped_seconds: float = real("incidents.critical_stopped_seconds")

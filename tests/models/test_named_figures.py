@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from models import weights
+from models.incidents.incidents import Limits
 from models.tolerances import TOLERANCES, Tolerance
 from models.weights import COUNTS, LIKELIHOODS, Prior, Shares
 
@@ -110,6 +112,12 @@ def test_a_tolerance_has_a_source_and_a_reader(name: str) -> None:
     assert tolerance.source
     assert tolerance.value >= 0
     assert any(f'("{name}")' in path.read_text(encoding="utf-8") for path in RULES)
+
+
+def test_limits_of_incidents_are_tolerances() -> None:
+    limits = {name: value for name, value in dataclasses.asdict(Limits()).items() if not isinstance(value, bool)}
+
+    assert limits == {name: TOLERANCES[f"incidents.{name}"].value for name in limits}
 
 
 def named() -> dict[str, Prior | Shares]:
