@@ -14,7 +14,6 @@ from models.causes import Cause
 from models.events import Witness, int_field, text_field
 from models.kafka.hypotheses.elimination import (
     by_elimination,
-    by_removed_members,
     has_store_failed_silently,
     may_have_failed_to_store,
     start_not_seen,
@@ -22,6 +21,7 @@ from models.kafka.hypotheses.elimination import (
 )
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join
+from models.kafka.hypotheses.removals import by_removed_members, removed_and_back
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_rebalance_notice
@@ -134,6 +134,9 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return store_failed(context, None), None
     if nobody_before and may_have_failed_to_store(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
+    back = removed_and_back(context, trigger) if trigger is not None and not context.was_empty else []
+    if back:
+        return back, None
     if trigger is not None:
         rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
         return rule(context, trigger), trigger

@@ -11,19 +11,17 @@ from models.kafka.cluster.facts import ClusterFacts, NodeChange, TopicChange
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.elimination import (
     AT_ONCE_US,
-    LINE_LAG_US,
     NOT_STORED,
     TROUBLE_US,
     by_elimination,
-    by_removed_members,
     has_store_failed_silently,
-    heard_too_late,
     last_heard,
     may_have_failed_to_store,
     start_not_seen,
     was_sync_given_up,
 )
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_US, Hypothesis
+from models.kafka.hypotheses.removals import LINE_LAG_US, by_removed_members, heard_too_late
 from models.kafka.hypotheses.timeouts import MOVED_US, TIMEOUT_TOLERANCE_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
@@ -236,13 +234,15 @@ def test_connect_waits_for_a_lost_worker(lost_in: list[int], lost: bool) -> None
         ([by_client(K.JOIN_FAILED, 5), by_client(K.JOINED, 9)], {}, False),
         ([fenced(5)], {}, False),
         ([fenced(5), by_client(K.JOINED, 9, "b")], {}, False),
-        ([fenced(5), by_client(K.JOINED, 9)], {"first": ("x",), "last": ("x",)}, False),
+        ([fenced(5), by_client(K.CLOSE, 6), by_client(K.JOINED, 9)], {}, False),
+        ([fenced(5), by_client(K.LEAVE, 6), by_client(K.JOINED, 9)], {}, False),
+        ([fenced(5), by_client(K.JOINED, 9)], {"first": ("x",), "last": ("x",)}, True),
     ],
 )
 def test_who_was_removed_came_back(actions: list[MemberAction], values: dict[str, object], back: bool) -> None:
     hypotheses = eliminate(*actions, **{"first": (), "last": ("a",), **BY_CLIENT} | values)
 
-    assert (shares(hypotheses) == of(weights.RETURNED_UNSEEN)) is back
+    assert (shares(hypotheses) == of(weights.HEARD_TOO_LATE)) is back
 
 
 @pytest.mark.parametrize(
