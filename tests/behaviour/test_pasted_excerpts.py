@@ -37,6 +37,11 @@ def boot(*messages: tuple[str, str]) -> tuple[str, ...]:
     return tuple(f"2029-04-02 10:15:{second}  {BOOT} {message}" for second, message in messages)
 
 
+def worker(*messages: tuple[str, str]) -> tuple[str, ...]:
+    prefix = "INFO [Worker clientId=mill-1, groupId=mill]"
+    return tuple(f"[2029-04-02 10:15:{second.replace('.', ',')}] {prefix} {message} ({HERDER})" for second, message in messages)
+
+
 def scala(*messages: tuple[str, int, str]) -> tuple[str, ...]:
     return tuple(SCALA.format(f"2029-04-02 10:{at}", node, message) for at, node, message in messages)
 
@@ -49,6 +54,8 @@ JOINED = (
     ("40.512", f"Successfully joined group with generation {GENERATION}"),
     ("40.520", f"Successfully synced group in generation {GENERATION}"),
 )
+HERDER = "org.apache.kafka.connect.runtime.distributed.DistributedHerder"
+STARTS = (("13.002", "Rebalance started"), ("13.003", "(Re-)joining group"), *JOINED)
 GIVEN_UP = ("13.001", "Revoke previously assigned partitions bolts-0, bolts-1")
 REJOINS = ("13.002", "(Re-)joining group")
 RDKAFKA = 'rdkafka#consumer-1| [thrd:main]: Group "mill"'
@@ -65,6 +72,18 @@ CASES: dict[str, tuple[tuple[str, ...], Told]] = {
     "a member that gives up partitions rejoins": (
         boot(GIVEN_UP, REJOINS, *JOINED),
         Told((40, 41), "stable", "subscription_change", False, [ID]),
+    ),
+    "a worker whose configuration is another one is a member that follows a change": (
+        worker(("13.000", "Current config state offset 47 does not match group assignment 44. Forcing rebalance."), *STARTS),
+        Told((40, 41), "stable", "connector_config_change", False, []),
+    ),
+    "so is one that a change was told to": (
+        worker(("13.000", "Connector bolts-sink config updated"), *STARTS),
+        Told((40, 41), "stable", "connector_config_change", False, []),
+    ),
+    "a worker that asks for a rebalance was a member": (
+        worker(("13.000", "Request joining group due to: connect worker requested rejoin"), *STARTS),
+        Told((40, 41), "stable", "connector_config_change", False, []),
     ),
     "a wish to rejoin a group that rebalances shows a rebalance": (
         boot(("13.000", "Request joining group due to: group is already rebalancing")),

@@ -244,6 +244,10 @@ REJOIN_TEXTS: tuple[tuple[str, Cause], ...] = (
     ("assignment metadata has changed", Cause.METADATA_CHANGE),
     ("partitions changed", Cause.METADATA_CHANGE),  # as the catalogue words it for Sarama, kafkajs and kafka-go
     ("subscription has changed", Cause.SUBSCRIPTION_CHANGE),
+    # DistributedHerder.java, as the catalogue words it.
+    ("configuration is not the one of the assignment", Cause.CONNECTOR_CONFIG_CHANGE),
+    ("connector configuration changed", Cause.CONNECTOR_CONFIG_CHANGE),
+    ("workers see different configurations", Cause.CONNECTOR_CONFIG_CHANGE),
 )
 
 STREAMS_CONSUMER = "-streamthread-"
@@ -271,15 +275,15 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     """
     actor = context.actor(action) if action else None
     actions = [action] if action else []
-    if _work_has_changed(context):
+    why = _why_rejoin(context, actor, action)
+    cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
+    if cause is Cause.CONNECTOR_CONFIG_CHANGE or _work_has_changed(context):
         return [Hypothesis(Cause.CONNECTOR_CONFIG_CHANGE, weights.WORK_CHANGED.value, supporting_actions=actions)]
     if _work_is_due(context):
         return [Hypothesis(Cause.SCHEDULED_REBALANCE, weights.WORK_DUE.value, supporting_actions=actions)]
-    why = _why_rejoin(context, actor, action)
     unexplained = why is None or why == "not provided" or why.startswith(REJOIN_AFTER_TROUBLE_TEXTS)
     if unexplained and follows_load(context) and not _is_subscribed(context, actor) and not _was_calm_at_load(context):
         return _back_after_load(context, actions)
-    cause = next((cause for fixed, cause in REJOIN_TEXTS if why and fixed in why), None)
     if cause is Cause.COOPERATIVE_FOLLOWUP:
         return [Hypothesis(cause, weights.FOLLOWUP_TOLD.value, _rejoiners(context, actions))]
     if cause is Cause.METADATA_CHANGE:

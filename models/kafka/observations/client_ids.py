@@ -19,11 +19,20 @@ _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut
 UNKNOWN_MEMBER_TEXTS = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member."})
 """The error's name, for wordings that describe it, and the text in others (Errors.java)."""
 
-_OF_MEMBERS = frozenset({"ClientHeartbeatRebalancing", "ClientConfigDrifted"})
+_OF_MEMBERS = frozenset({"ClientHeartbeatRebalancing", "ClientConfigDrifted", "ClientWorkChanged"})
 """Events that only members have.
 
-Connect compares its configuration with that of its assignment.
+Connect compares its configuration with that of its assignment, and tells of changes from then on.
 """
+
+_OF_OUTSIDERS = (
+    "rebalance failed due to",
+    "encountered ",
+    "need to re-join with the given member-id",
+    "consumer pro-actively leaving",
+    "rejoining after we previously errored",
+)
+"""Beginnings of reasons to rejoin that a client without an id may have, too (AbstractCoordinator.java; franz-go, consumer_group.go)."""
 
 LOGS_REMEMBERED = 1 << 16
 """Number of cached file names.
@@ -92,8 +101,9 @@ class Clients:
 
 def _shows_member(event: Event) -> bool:
     """Return True for an event that only members have."""
-    is_notice = event.name == "ClientRejoinRequested" and says_rebalancing(text_field(event, "why"))
-    return is_notice or event.name in _OF_MEMBERS or (event.name == "ClientAssigned" and event.generation is None)
+    why = (text_field(event, "why") or "") if event.name == "ClientRejoinRequested" else ""
+    is_wish = bool(why) and (says_rebalancing(why) or not why.startswith(_OF_OUTSIDERS))
+    return is_wish or event.name in _OF_MEMBERS or (event.name == "ClientAssigned" and event.generation is None)
 
 
 def _forgets_id(event: Event) -> bool:
