@@ -24,6 +24,7 @@ _CLOSING = b" \t\r\"'`,;|\\*_~"
 _MILLIS = re.compile(BARE_MILLIS.encode(), re.MULTILINE)
 _MILLIS_DIGITS = 13
 _NUMBER = re.compile(rb"1\d{12}(?!\d)")
+_PREFIX_ALONE = re.compile(rb"\[[^\]\n]*\]:?\s*")
 _WORD = re.compile(rb"[A-Za-z0-9]")
 _LEVEL = re.compile(rb"[\[(<|* ]{0,4}(?:trace|debug|info|notice|warn|warning|error|critical|fatal)[\])>|:* ]{1,4}", re.IGNORECASE)
 """A level alone before a message, as Elixir's Logger and small handlers write it."""
@@ -43,7 +44,8 @@ def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, has_time:
     times = _times(lines)
     stamped = _flagged(lines, times)
     prefixes, plain, over_ends, _ = opening_places(lines, openings, width)
-    opened = _flagged(lines, prefixes) | _flagged(lines, _at_start(lines, plain)) | _flagged(lines, over_ends)
+    plainly = _flagged(lines, _at_start(lines, plain)) & ~_after(_flagged(lines, _at_ends(lines, prefixes)))
+    opened = _flagged(lines, prefixes) | plainly | _flagged(lines, over_ends)
     if width:
         lengths = lines.end - lines.start
         after_full = _after(lengths == width)
@@ -51,6 +53,14 @@ def excerpt_heads(lines: Lines, openings: Openings, width: int = 0, *, has_time:
     after_time = _soon_after(stamped) if has_time else _after(stamped & ~opened)
     parted = _flagged(lines, np.setdiff1d(over_ends, prefixes))
     return (stamped | (opened & ~after_time)) & ~_after(parted) & ~_inside_documents(lines)
+
+
+def _at_ends(lines: Lines, prefixes: Ints) -> Ints:
+    """Prefixes with nothing behind them: their messages stand in the next lines."""
+    ends = lines.end[np.maximum(_line_of(lines, prefixes), 0)] if len(prefixes) else prefixes
+    data = memoryview(lines.data)
+    pairs = zip(prefixes.tolist(), ends.tolist(), strict=True)
+    return np.array([place for place, end in pairs if _PREFIX_ALONE.fullmatch(data, place, end)], dtype=np.int64)
 
 
 def _inside_documents(lines: Lines) -> Flags:

@@ -107,6 +107,25 @@ def test_records_without_time_keep_their_order(tmp_path: Path) -> None:
     assert reading.report.layout == "messages: %m"
 
 
+CUT = [
+    "Preparing to rebalance group mill in state PreparingRebalance with old generation 1 (__consumer_offsets-32) (reason: removing member "
+    "saw-7693ecf7-24a9-46e8-b48b-25df1c338938 on heartbeat expiration)",
+    "Stabilized group mill generation 2 (__consumer_offsets-32) with 3 members",
+    "Preparing to rebalance group mill with old generation 2 (__consumer_offsets-32)",
+    "Assignment received from leader for group mill for generation 3",
+]
+
+
+@pytest.mark.parametrize(
+    "lead", ["", "broker-3: ", "> ", "2029-02-18 18:41:58 ", "2029-02-18 18:41:58,862 INFO ", "18:41:58 [INFO] ", "* "]
+)
+def test_the_prefix_of_a_coordinator_may_be_cut_off(tmp_path: Path, lead: str) -> None:
+    reading = read_bytes(tmp_path, "".join(f"{lead}{message}\n" for message in CUT).encode())
+    read = ["rebalance_started", "generation_started", "rebalance_started", "assignment_received"]
+    assert [row["message"] for row in reading.rows()] == [f"kafka.group.{name}" for name in read]
+    assert {(row["group"], row["node"]) for row in reading.rows()} == {("mill", None)}
+
+
 @pytest.mark.parametrize("level", ["[info] ", "[error]  ", "info: ", "** DEBUG: "])
 def test_a_level_alone_may_stand_before_records_without_time(tmp_path: Path, level: str) -> None:
     reading = read_bytes(tmp_path, "".join(f"{level}{record}\n" for record in BARE).encode())
