@@ -21,7 +21,7 @@ from models.kafka.hypotheses.elimination import (
 )
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join
-from models.kafka.hypotheses.removals import by_removed_members, removed_and_back
+from models.kafka.hypotheses.removals import by_missed_syncs, by_removed_members, removed_and_back
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_rebalance_notice
@@ -134,6 +134,8 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return store_failed(context, None), None
     if nobody_before and may_have_failed_to_store(context):
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
+    if missed := by_missed_syncs(context):
+        return missed, None
     back = removed_and_back(context, trigger) if trigger is not None and not context.was_empty else []
     if back:
         return back, None

@@ -8,9 +8,10 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, Hypothesis
-from models.kafka.hypotheses.timeouts import had_coordinator_moved, rebalance_timeout_us
+from models.kafka.hypotheses.timeouts import TIMEOUT_TOLERANCE_US, had_coordinator_moved, rebalance_timeout_us
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice, says_group_went_on, says_unknown_member
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.tolerances import GROUP_MIN_SESSION_US, USUAL_REBALANCE_TIMEOUTS_MS, whole
 from models.units import FOREVER, US_PER_MS
 
@@ -46,6 +47,36 @@ def removed_and_back(context: RebalanceContext, trigger: MemberAction | None) ->
 _ANEW = (ActionKind.JOIN, ActionKind.NAMELESS_JOIN)
 _ENDS_BY_WILL = frozenset({ActionKind.CLOSE, ActionKind.LEAVE})
 _ENDS_OF_MEMBERSHIP = (ActionKind.FENCED, ActionKind.JOIN_FAILED, *_ENDS_BY_WILL)
+
+
+def by_missed_syncs(context: RebalanceContext) -> list[Hypothesis]:
+    """Weigh members that sent no SyncGroup, where the coordinator's log is missing.
+
+    It removes them once the rebalance timeout is over, and refuses the SyncGroup of those that waited (ClassicGroup, KAFKA-13688).
+    """
+    began, previous = context.window.previous_joined_at, context.previous
+    if context.window.witness is Witness.COORDINATOR or began is None or previous is None:
+        return []
+    answered = context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=context.start)
+    if any(answered) if context.window.witness is Witness.CLIENT else previous.outcome == "stable":
+        return []
+    refused = list(context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US))
+    known = rebalance_timeout_us(context)
+    timeouts = [known] if known is not None else [timeout_ms * US_PER_MS for timeout_ms in USUAL_REBALANCE_TIMEOUTS_MS]
+    waited = [action for action in refused if any(abs(action.at - began - timeout) <= TIMEOUT_TOLERANCE_US for timeout in timeouts)]
+    if not waited or any(action.why and SYNC_REFUSED not in action.why for action in waited):
+        return []
+    sent = {context.actor(action) for action in refused}
+    missing = [
+        replace(waited[0], kind=ActionKind.SYNC_MISSED, member_id=member_id, client_id=actor, instance_id=None, why=None)
+        for actor, member_id in context.members_before.items()
+        if actor not in sent and actor not in context.members_after
+    ]
+    return [Hypothesis(Cause.SYNC_TIMEOUT, weights.SYNC_AWAITED_IN_VAIN.value, missing, EARLIER_LINES)]
+
+
+SYNC_REFUSED = "REBALANCE_IN_PROGRESS"
+"""Error of a SyncGroup that waited for one that never came."""
 
 
 def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
