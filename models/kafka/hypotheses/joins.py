@@ -276,7 +276,7 @@ def propose_rejoin(context: RebalanceContext, action: MemberAction | None) -> li
     actor = context.actor(action) if action else None
     actions = [action] if action else []
     why = _why_rejoin(context, actor, action)
-    cause = next((cause for fixed, cause in _REJOIN_WHY if why and fixed in why), None)
+    cause = next((cause for fixed, cause in REJOIN_TEXTS if why and fixed in why), None)
     if cause is Cause.CONNECTOR_CONFIG_CHANGE or _work_has_changed(context):
         return [Hypothesis(Cause.CONNECTOR_CONFIG_CHANGE, weights.WORK_CHANGED.value, supporting_actions=actions)]
     if _work_is_due(context):
