@@ -42,13 +42,12 @@ UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE = 0.91
 # -- no line names a trigger ------------------------------------------------------------------------------------
 
 FIRST_OF_EMPTY = Prior(0.985, "only a first member moves a group out of Empty (GroupMetadata, valid previous states)")
-FIRST_OF_KNOWN = Shares(
-    {Cause.NEW_GROUP: 0.88, Cause.MEMBER_JOIN: 0.1}, "assumed: whose logs are there had all left; others may have stayed"
-)
+FIRST_OF_KNOWN = Shares({Cause.NEW_GROUP: 0.88, Cause.MEMBER_JOIN: 0.1}, "11 of 12: who has a log had left; others may have stayed")
 FIRST_OF_ONE_KNOWN = Shares(
-    {Cause.NEW_GROUP: 0.55, Cause.MEMBER_JOIN: 0.43}, "assumed: a group most often has more members than the one whose log is there"
+    {Cause.NEW_GROUP: 0.7, Cause.MEMBER_JOIN: 0.28}, "23 of 32: a group often has more members than the one whose log is there"
 )
 SEEN_FIRST = Prior(0.9, "782 of 790, held low: members whose logs are missing may have acted first, and nothing would show it")
+SEEN_FIRST_OF_ALL = Prior(0.97, "112 of 112: the same, though as many members have logs as the group is known to have")
 EMPTIED_BY_LEAVE = Prior(0.98, "the only members can leave unlogged, but never expire so")
 ONE_POLLED_LATE = Prior(0.08, "assumed: that its only member left because it polled too late")
 ALL_POLLED_LATE = Prior(0.03, "assumed: that all of several poll too late at once is rare")
@@ -60,8 +59,8 @@ SILENT_WHERE_LEAVES_ARE_LOGGED = Shares(
     "a client that leaves says so at INFO since 2.1 (AbstractCoordinator.maybeLeaveGroup), static ones unless removed; 89 of 89",
 )
 SILENT = Shares(
-    {Cause.MEMBER_LEAVE: 0.6, Cause.SESSION_TIMEOUT: 0.3, Cause.POLL_TIMEOUT: 0.06},
-    "clients before 2.1 leave without a line; shares: assumed",
+    {Cause.MEMBER_LEAVE: 0.7, Cause.SESSION_TIMEOUT: 0.2, Cause.POLL_TIMEOUT: 0.06},
+    "clients before 2.1 leave without a line; 34 of 49",
 )
 SILENT_TOO_BRIEFLY_TO_EXPIRE = Shares(
     {Cause.ADMIN_REMOVAL: 0.6, Cause.MEMBER_LEAVE: 0.3, Cause.SESSION_TIMEOUT: 0.05},
@@ -139,8 +138,8 @@ USUAL = Shares(
     "of 41 such rebalances of the labelled corpora of 1.1, by the broker's log alone: 19, 17, 2, 2, 0, 1, 0; the rest assumed",
 )
 AFTER_TOPIC_CHANGE = Shares(
-    {Cause.METADATA_CHANGE: 0.4, Cause.MEMBER_JOIN: 0.22, Cause.MEMBER_LEAVE: 0.16},
-    "of 3 such rebalances of the labelled corpora of 1.1, by the broker's log alone, 2 were changes of topics; the rest assumed",
+    {Cause.METADATA_CHANGE: 0.7, Cause.MEMBER_JOIN: 0.11, Cause.MEMBER_LEAVE: 0.08},
+    "18 of 19, held low: of 3 such rebalances of the labelled corpora of 1.1, by the broker's log alone, 2 were",
 )
 EXPIRED_MEANWHILE = Shares(
     {Cause.MEMBER_RESTART: 0.6, Cause.MEMBER_JOIN: 0.2, Cause.MEMBER_LEAVE: 0.1, Cause.SESSION_TIMEOUT: 0.07},
@@ -170,11 +169,11 @@ LEAVE_RHYTHM = (
 
 # -- members that join ------------------------------------------------------------------------------------------
 
-FIRST_MEMBER = Prior(0.99, "a group without members that a member joins is new")
+FIRST_MEMBER = Prior(0.994, "a group without members that a member joins is new; 3,617 of 3,617")
 CAME_BACK = Shares({Cause.MEMBER_RESTART: 0.98, Cause.MEMBER_JOIN: 0.02}, "101 of 101")
 JOIN_UNTOLD = Prior(0.85, "assumed: no reason, and no request right before")
-JOIN_TOLD_TWICE = Prior(0.99, "2,822 of 2,824: clients or requests agree")
-JOIN_TOLD = Prior(0.985, "454 of 454")
+JOIN_TOLD_TWICE = Prior(0.994, "2,822 of 2,824: clients or requests agree")
+JOIN_TOLD = Prior(0.99, "454 of 454")
 AS_FROM_EMPTY = Prior(0.9, "assumed: it lasted the initial delay, or all members are new")
 HELD_UNTIL_ONE_WENT = Prior(0.03, "assumed: 1 of 30 departures falls on a phase's last milliseconds by chance")
 MID_LIFE = Prior(0.25, "assumed: the log begins mid-life")
@@ -191,8 +190,8 @@ BACK_AFTER_ITS_OWN_REBALANCE = Shares(
     {Cause.METADATA_CHANGE: 0.5, Cause.COORDINATOR_FAILOVER: 0.25, Cause.SUBSCRIPTION_CHANGE: 0.2},
     "assumed: the rebalance that the move cut off was begun by such a rejoin, which is sent again",
 )
-FOLLOWUP_TOLD = Prior(0.985, "the client's own reason; 406 of 406")
-METADATA_TOLD = Prior(0.98, "the client's own reason, 202 of 202; a pattern can word it the other way")
+FOLLOWUP_TOLD = Prior(0.99, "the client's own reason; 406 of 406")
+METADATA_TOLD = Prior(0.99, "the client's own reason, 202 of 202; a pattern can word it the other way")
 OWN_REASON = Prior(0.5, "an application's own reason tells that it asked, not why: unknown is never surer than even")
 CONNECT_PLANNED = Shares(
     {Cause.SCHEDULED_REBALANCE: 0.93, Cause.CONNECTOR_CONFIG_CHANGE: 0.06},
@@ -215,7 +214,7 @@ CONNECT_FOLLOWUP = Shares(
     "assumed: right after a rebalance; a new connector is followed by its tasks",
 )
 WORK_CHANGED = Prior(0.97, "DistributedHerder: workers log the change and rejoin at their next tick")
-SUBSCRIBED = Prior(0.98, "its own log shows the call; 212 of 212")
+SUBSCRIBED = Prior(0.99, "its own log shows the call; 212 of 212")
 SAID_SUBSCRIPTION_CHANGED = (
     Prior(0.95, "assumed: its log shows no call, and a topic changed"),
     Prior(0.9, "assumed: it subscribes by pattern"),
@@ -226,10 +225,10 @@ SAID_SUBSCRIPTION_CHANGED = (
 WORK_DUE = Prior(0.95, "IncrementalCooperativeAssignor: workers rejoin as the delay that they printed is over")
 FOLLOWUP_COOPERATIVE = Prior(0.95, "35 of 35: the assignor is known")
 FOLLOWUP = Prior(0.85, "assumed")
-TOPIC_CHANGED = Prior(0.9, "145 of 146, held low: a member may have changed its topics right after")
+TOPIC_CHANGED = Prior(0.95, "209 of 210, held low: a member may have changed its topics right after")
 REJOINED_UNTOLD = Shares(
-    {Cause.SUBSCRIPTION_CHANGE: 0.6, Cause.METADATA_CHANGE: 0.36},
-    "assumed: of 4 such rebalances of the labelled corpora of 1.1, by members' logs alone, 2 were each",
+    {Cause.SUBSCRIPTION_CHANGE: 0.85, Cause.METADATA_CHANGE: 0.12},
+    "35 of 37, held low: of 4 such rebalances of the labelled corpora of 1.1, by members' logs alone, 2 were each",
 )
 LEADER_REJOINED = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.5, Cause.METADATA_CHANGE: 0.47},
@@ -253,7 +252,7 @@ SAME_TOPICS = Shares(
 LEFT_AND_RETURNED = Prior(0.06, "assumed: neither joins nor head counts are told")
 EXPIRED_AND_RETURNED = Prior(0.1, "assumed: neither joins nor head counts are told")
 HANDED_A_NEW_ID = Prior(0.93, "assumed: its client asks for an id to join with at once (KIP-394), and did so before the others were in")
-AS_MANY_AS_BEFORE = Prior(0.7, "assumed: somebody joined meanwhile, most likely who went")
+AS_MANY_AS_BEFORE = Prior(0.85, "24 of 27: somebody joined meanwhile, most likely who went")
 FEWER_WENT_THAN_LEFT = Prior(0.3, "assumed")
 JOINED_AS_ANOTHER_WENT = Shares(
     {Cause.MEMBER_JOIN: 0.5, Cause.MEMBER_LEAVE: 0.4}, "assumed: its line is just behind the beginning, and a member left unlogged"
@@ -262,19 +261,19 @@ STATIC_BACK_BEFORE_SYNC = Shares(
     {Cause.STATIC_MEMBER_REPLACED: 0.8, Cause.MEMBER_JOIN: 0.15}, "GroupCoordinator.updateStaticMemberAndRebalance; assumed: its share"
 )
 LEFT_TOGETHER = Shares({Cause.MEMBER_RESTART: 0.5, Cause.MEMBER_LEAVE: 0.46}, "assumed: either of two that left at once was first")
-LEFT_AND_SEEN_BACK = Prior(0.98, "both halves stand in the logs; 154 of 154")
+LEFT_AND_SEEN_BACK = Prior(0.985, "both halves stand in the logs; 154 of 154")
 LATE_AND_SEEN_BACK = Prior(0.12, "assumed: who polled late and came back meanwhile is restarted in the labelled corpora; one row")
 EXPIRED_AND_SEEN_BACK = Prior(0.95, "both halves stand in the logs; 49 of 49")
 EXPIRED_SOMETIME = Prior(
     0.8, "assumed: no request reached the coordinator that took over, so that the session's start is not known, nor the rebalance's"
 )
 EXPIRED_SOMETIME_AND_SEEN_BACK = Prior(0.7, "assumed: the same, and it may have come back before its former self expired")
-EXPIRED = Prior(0.99, "the coordinator's own line")
+EXPIRED = Prior(0.994, "the coordinator's own line; 829 of 829")
 ECHO_OF_EVICTION = Shares(
     {Cause.SESSION_TIMEOUT: 0.95, Cause.REBALANCE_TIMEOUT: 0.05},
     "1.1 doesn't cancel a removed member's timer (GroupCoordinator.onCompleteJoin); members of a generation can't expire that soon",
 )
-LEAVE_REASON = Prior(0.99, "the client's own reason (KIP-800)")
+LEAVE_REASON = Prior(0.994, "the client's own reason (KIP-800); 2,197 of 2,199")
 POLL_TIMEOUT_NOTICED = Prior(0.98, "the client's own line")
 STATIC_LEFT = Shares({Cause.ADMIN_REMOVAL: 0.95, Cause.MEMBER_LEAVE: 0.04}, "static members send no LeaveGroup (KIP-345)")
 OWN_LEAVE_REASON = Shares(
@@ -282,7 +281,7 @@ OWN_LEAVE_REASON = Shares(
     'the Java admin client begins its reasons with "member was removed by an admin" (KafkaAdminClient); other texts are a client\'s own',
 )
 REJOINED_UNASKED = Shares({Cause.POLL_TIMEOUT: 0.93, Cause.MEMBER_LEAVE: 0.06}, "assumed")
-OWN_LOG_SILENT = Shares({Cause.MEMBER_LEAVE: 0.985, Cause.POLL_TIMEOUT: 0.01}, "1,078 of 1,078: its log would tell")
+OWN_LOG_SILENT = Shares({Cause.MEMBER_LEAVE: 0.994, Cause.POLL_TIMEOUT: 0.004}, "1,078 of 1,078: its log would tell")
 LOG_OF_SILENT_LIBRARY = Shares(
     {Cause.MEMBER_LEAVE: 0.85, Cause.POLL_TIMEOUT: 0.12}, "assumed: its library logs no late polls, and not all have a poll interval"
 )
@@ -373,12 +372,12 @@ SYNC_AWAITED_IN_VAIN = Prior(
     0.9, "assumed: a SyncGroup is refused just when the rebalance timeout is over; another act can fall on that moment"
 )
 SYNC_MISSED = Prior(0.97, "the coordinator's own reason (KAFKA-13688)")
-STORE_FAILED_TOLD = Prior(0.985, "the coordinator's own reason, 1,458 of 1,458; the partition may have moved")
+STORE_FAILED_TOLD = Prior(0.994, "the coordinator's own reason, 1,458 of 1,458; the partition may have moved")
 STORE_FAILED_IN_TROUBLE = Shares(
     {Cause.ASSIGNMENT_STORE_FAILED: 0.7, Cause.MEMBER_LEAVE: 0.14, Cause.MEMBER_JOIN: 0.12},
     "assumed: once, and brokers came or went within a minute before; members act within 0.4 s of that time by chance, too",
 )
-STORE_FAILED_UNTOLD = Prior(0.985, "932 of 932: as long after the assignment as a write takes to be given up, or after its refusal")
+STORE_FAILED_UNTOLD = Prior(0.994, "932 of 932: as long after the assignment as a write takes to be given up, or after its refusal")
 OVER_CAPACITY = Prior(0.9, "the coordinator's own reason, as it loads a group that is too large")
 DOWNGRADED = Shares({Cause.PROTOCOL_MIGRATION: 0.9, Cause.MEMBER_LEAVE: 0.1}, "the coordinator's own reason (KIP-848)")
 UNEXPLAINED = Prior(0.5, "nothing is known: unknown is never surer than even")

@@ -43,7 +43,7 @@ DETAIL_CAUSES = {
 """Causes that a truth names only in its detail."""
 
 
-FACTORS = frozenset({"SEEN_FIRST"})
+FACTORS = frozenset({"SEEN_FIRST", "SEEN_FIRST_OF_ALL"})
 """Weights that others are multiplied with; they decide whenever they are used."""
 
 

@@ -75,9 +75,10 @@ def rank(context: RebalanceContext) -> Ranking:
     if rival is Cause.MEMBER_LEAVE and trigger is not None and trigger.kind is ActionKind.LEAVE:
         rival = Cause.MEMBER_JOIN
     if _others_unseen(context, trigger) and all(hypothesis.cause is not rival for hypothesis in hypotheses):
+        share = weights.SEEN_FIRST_OF_ALL.value if _are_all_logged(context, trigger) else weights.SEEN_FIRST.value
         for hypothesis in hypotheses:
-            hypothesis.probability *= weights.SEEN_FIRST.value
-        hypotheses = [*hypotheses, Hypothesis(rival, 1 - weights.SEEN_FIRST.value, settled_by=EARLIER_LINES)]
+            hypothesis.probability *= share
+        hypotheses = [*hypotheses, Hypothesis(rival, 1 - share, settled_by=EARLIER_LINES)]
     ranked = sorted((o for o in hypotheses if o.probability > 0), key=lambda o: -o.probability)
     total = sum(o.probability for o in ranked)
     if total > 1:
@@ -101,6 +102,15 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
         return False
     is_alone = (window.outcome == "empty" or window.joined is None) and len(context.members_before) < 2
     return trigger.kind not in {ActionKind.JOIN, ActionKind.LEAVE} or is_alone or _do_others_act(context)
+
+
+def _are_all_logged(context: RebalanceContext, trigger: MemberAction | None) -> bool:
+    """Whether as many members have logs as the group is known to have."""
+    if trigger is not None and trigger.kind is ActionKind.LEAVE and _is_heard_late(context, trigger):
+        return False
+    size = max(context.window.members_before or 0, context.window.members_after or 0)
+    named = max((context.members_before, context.members_after), key=len)
+    return 0 < size <= len(named) and all(actor in context.known.clients for actor in named)
 
 
 def _is_heard_late(context: RebalanceContext, trigger: MemberAction) -> bool:
