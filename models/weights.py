@@ -368,9 +368,7 @@ EPOCH_NEITHER = Prior(0.01, "assumed: neither will nor late poll, such as an adm
 
 REPLACED = Prior(0.95, "the coordinator's own reason (KIP-345)")
 ASSIGNOR_CHANGED = Prior(0.97, "the coordinator's own reason; a static member may have changed its subscription with it")
-SYNC_AWAITED_IN_VAIN = Prior(
-    0.9, "assumed: a SyncGroup is refused just when the rebalance timeout is over; another act can fall on that moment"
-)
+SYNC_AWAITED_IN_VAIN = Prior(0.9, "assumed: SyncGroup is refused just as the rebalance timeout is over; others can act then, too")
 SYNC_MISSED = Prior(0.97, "the coordinator's own reason (KAFKA-13688)")
 STORE_FAILED_TOLD = Prior(0.994, "the coordinator's own reason, 1,458 of 1,458; the partition may have moved")
 STORE_FAILED_IN_TROUBLE = Shares(

@@ -148,9 +148,10 @@ class ClientWindows:
             while event.time_us - self._announced[next(iter(self._announced))] > 2 * NEAR_US or len(self._announced) > ANNOUNCED_MAX:
                 del self._announced[next(iter(self._announced))]
         if event.witness is not Witness.CLIENT:
-            self._removed = (
-                None if event.name in _ANNOUNCEMENTS or self._removed is None else [*self._removed, *_removals(actions)][:OPENINGS_MAX]
-            )
+            if event.name in _ANNOUNCEMENTS:
+                self._removed = None
+            elif event.name in _REMOVALS and self._removed is not None and len(self._removed) < OPENINGS_MAX:
+                self._removed += actions
             return
         if event.member_id is not None and event.name in _OF_STRANGERS and not self._is_member(event, roster):
             self._unjoined[event.member_id] = event.time_us
@@ -382,7 +383,7 @@ class ClientWindows:
         """
         last_at: int | None = None
         for action in () if self._has_epochs or self._openings else self._removed or ():
-            if last_at is None or action.at - last_at > HOLD_US:
+            if last_at is None or action.at - last_at > CLIENT_WINDOW_HOLD_US:
                 yield ClientWindow(None, False, "stable", action)  # when it ended is not told
             last_at = action.at
 
@@ -462,10 +463,6 @@ class ClientWindows:
 
     def _has_come_after(self, at: int, until: int = FOREVER) -> bool:
         return any(action.kind in _REQUESTS and at < action.at <= until for actions in self._openings.values() for action in actions)
-
-
-def _removals(actions: Iterable[MemberAction]) -> list[MemberAction]:
-    return [action for action in actions if action.event.name in _REMOVALS]
 
 
 def _without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight: ClientSight) -> list[tuple[MemberAction, str | None]]:
