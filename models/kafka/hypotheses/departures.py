@@ -43,9 +43,12 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
         ]
     if returned is not None and context.window.outcome != "empty" and likeliest not in _NO_RESTARTS and action is not None:
         sure = weights.LEFT_AND_SEEN_BACK.value
+        may_be_late = likeliest is Cause.MEMBER_LEAVE and any(hypothesis.cause is Cause.POLL_TIMEOUT for hypothesis in hypotheses)
+        late = weights.LATE_AND_BACK_UNLOGGED.value if may_be_late and not context.has_client_log(actor) else 0.0
         return [
-            Hypothesis(Cause.MEMBER_RESTART, sure, [action, returned, *restarts(context, actor)]),
+            Hypothesis(Cause.MEMBER_RESTART, sure - late, [action, returned, *restarts(context, actor)]),
             Hypothesis(likeliest, 1 - sure, [action]),
+            *([Hypothesis(Cause.POLL_TIMEOUT, late, [action], CLIENT_LOG)] if late else []),
         ]
     ways = _ways_of_leaving(context, leaves)
     for hypothesis in hypotheses:
@@ -210,7 +213,7 @@ def _polled_late(context: RebalanceContext, actor: str | None, action: MemberAct
         return weights.LEAVE_RHYTHM[min(often, len(weights.LEAVE_RHYTHM)) - 1].value
     if _comes_back(context, actor, action):
         return weights.POLLED_LATE_CAME_BACK.value
-    return (weights.ALL_POLLED_LATE if has_whole_group_left(context) else weights.POLLED_LATE).value
+    return (weights.EMPTIED_BY_LATE_POLLS if has_whole_group_left(context) else weights.POLLED_LATE).value
 
 
 def _noticed_poll_timeout(context: RebalanceContext, actor: str | None, action: MemberAction) -> MemberAction | None:

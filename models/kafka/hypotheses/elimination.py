@@ -8,7 +8,7 @@ from dataclasses import replace
 from models import weights
 from models.causes import Cause
 from models.events import Witness
-from models.kafka.hypotheses.departures import has_whole_group_left, is_static
+from models.kafka.hypotheses.departures import is_static
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, INITIAL_DELAY_OVERRUN, LOOK_BACK_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty, had_members, returned_unseen
 from models.kafka.hypotheses.removals import LINE_LAG_US, by_removed_members, removed_and_back
@@ -62,7 +62,7 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     expiries = [action for action in gone if action.kind is ActionKind.EXPIRE]
     leaves = [action for action in gone if action.kind is ActionKind.LEAVE] + context.inferred_departures
     if window.outcome == "empty":
-        return _emptied(context, leaves, expiries)
+        return _emptied(leaves, expiries)
     by_members = _by_members_alone(context) if window.witness is Witness.CLIENT else []
     if by_members:
         return by_members
@@ -79,13 +79,13 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
     return _usual_shares(context, expiries)
 
 
-def _emptied(context: RebalanceContext, leaves: list[MemberAction], expiries: list[MemberAction]) -> list[Hypothesis]:
+def _emptied(leaves: list[MemberAction], expiries: list[MemberAction]) -> list[Hypothesis]:
     """Weigh why the group went empty.
 
     The only members can leave it unlogged, but never expire so.
     """
     if leaves or not expiries:
-        late = (weights.ALL_POLLED_LATE if has_whole_group_left(context) else weights.ONE_POLLED_LATE).value
+        late = weights.EMPTIED_BY_LATE_POLLS.value
         by_will = weights.EMPTIED_BY_LEAVE.value - late
         return [Hypothesis(Cause.MEMBER_LEAVE, by_will, leaves), Hypothesis(Cause.POLL_TIMEOUT, late, leaves, CLIENT_LOG)]
     shares = weights.EMPTIED_BY_EXPIRY.of.items()

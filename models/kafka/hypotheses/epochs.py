@@ -185,7 +185,7 @@ def _left(modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> E
         return _shared_out(weights.EPOCH_LEFT_LOGGED)
     if modern.joined_after(event.member_id, at):
         return _shared_out(weights.EPOCH_LEFT_KEPT_ID, DecidingEvidence.CLIENT_LOG)
-    late = (weights.ALL_POLLED_LATE if window.closes else weights.EPOCH_POLLED_LATE).value
+    late = (weights.EMPTIED_BY_LATE_POLLS if window.closes else weights.EPOCH_POLLED_LATE).value
     by_will = 1 - late - weights.EPOCH_NEITHER.value
     return EpochVerdict(Cause.MEMBER_LEAVE, by_will, {Cause.POLL_TIMEOUT.value: late}, DecidingEvidence.CLIENT_LOG)
 

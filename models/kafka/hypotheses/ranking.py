@@ -191,12 +191,13 @@ def find_trigger(context: RebalanceContext) -> MemberAction | None:
 def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[MemberAction]) -> MemberAction:
     """The same action by the request log, if it tells that too.
 
-    A client's log does not say under which id it asks.
+    A client's log does not say under which id it asks, nor when the coordinator heard of it: other requests may have come before.
     """
     if first.event.witness is not Witness.CLIENT:
         return first
-    of_actor = (action for action in actions if action.event.witness is Witness.REQUEST and context.actor(action) == context.actor(first))
-    return next((action for action in of_actor if abs(action.at - first.at) <= CLOCK_TOLERANCE_US), first)
+    requests = [action for action in actions if action.event.witness is Witness.REQUEST and abs(action.at - first.at) <= CLOCK_TOLERANCE_US]
+    own = next((action for action in requests if context.actor(action) == context.actor(first)), None)
+    return first if own is None else min((action for action in requests if action.at <= own.at), key=lambda action: action.at)
 
 
 def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:

@@ -8,7 +8,7 @@ from models import weights
 from models.causes import Cause
 from models.events import Witness
 from models.kafka.hypotheses.departures import has_whole_group_left, is_static, kind_of_leave, propose_departure, propose_expiry
-from models.kafka.hypotheses.hypothesis import LOOK_BACK_US, PROMPT_US, Hypothesis
+from models.kafka.hypotheses.hypothesis import CLIENT_LOG, LOOK_BACK_US, PROMPT_US, Hypothesis
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import RosterMember
 from tests.models.kafka.hypotheses.contexts import NOW, SECOND, act, before, by_client, context
@@ -140,7 +140,7 @@ def test_a_leave_without_a_word() -> None:
     many = {"lags": [300 * SECOND] * 99}
     assert shares(kind_of_leave(context(**rhythm | many), "a", LEAVE)) == late(weights.LEAVE_RHYTHM[-1])  # type: ignore[arg-type]
     closed = {"outcome": "empty", "members_before": 2}
-    assert shares(kind_of_leave(context(**rhythm | closed), "a", LEAVE)) == late(weights.ALL_POLLED_LATE)  # type: ignore[arg-type]
+    assert shares(kind_of_leave(context(**rhythm | closed), "a", LEAVE)) == late(weights.EMPTIED_BY_LATE_POLLS)  # type: ignore[arg-type]
     assert shares(kind_of_leave(context(act(K.JOIN, 1)), "a", LEAVE)) == late(weights.POLLED_LATE_CAME_BACK)
     assert shares(kind_of_leave(context(act(K.JOIN, 1)), "a", None)) == late(weights.POLLED_LATE_CAME_BACK)
     assert shares(kind_of_leave(context(act(K.JOIN, 0)), "a", LEAVE)) == late(weights.POLLED_LATE)
@@ -159,9 +159,13 @@ def test_a_whole_group_left(outcome: str, count: int | None, whole: bool) -> Non
 
 def test_who_left_and_was_seen_back_was_restarted() -> None:
     back = act(K.JOIN, 5, member="A2")
-    sure = weights.LEFT_AND_SEEN_BACK.value
+    sure, late = weights.LEFT_AND_SEEN_BACK.value, weights.LATE_AND_BACK_UNLOGGED.value
+    by_will = {Cause.MEMBER_LEAVE: round(1 - sure, 6)}
     hypotheses = propose_departure(context(LEAVE, back), LEAVE)
-    assert shares(hypotheses) == {Cause.MEMBER_RESTART: round(sure, 6), Cause.MEMBER_LEAVE: round(1 - sure, 6)}
+    unlogged = {Cause.MEMBER_RESTART: round(sure - late, 6), Cause.POLL_TIMEOUT: late}
+    assert shares(hypotheses) == unlogged | by_will
+    assert hypotheses[-1].settled_by is CLIENT_LOG
+    assert shares(propose_departure(context(LEAVE, back, clients={"a"}), LEAVE)) == {Cause.MEMBER_RESTART: sure} | by_will
     assert hypotheses[0].actions == [LEAVE, back]
     assert propose_departure(context(LEAVE, back), None)[0].actions == [LEAVE, back]
     for values in ({"outcome": "empty"}, {"shared": {"a"}}):
@@ -208,7 +212,8 @@ def test_of_two_that_both_came_back_the_first_was_restarted() -> None:
 
     hypotheses = propose_departure(context(leave, other, *back, witness=Witness.CLIENT), leave)
 
-    assert hypotheses[0].probability == weights.LEFT_AND_SEEN_BACK.value
+    assert hypotheses[0].cause is Cause.MEMBER_RESTART
+    assert hypotheses[0].probability == weights.LEFT_AND_SEEN_BACK.value - weights.LATE_AND_BACK_UNLOGGED.value
 
 
 def test_who_polled_late_and_came_back_is_the_same_process() -> None:

@@ -224,7 +224,7 @@ def test_topics_or_subscriptions(members: frozenset[str], clients: set[str], wei
 )
 def test_a_leave_by_will_or_a_late_poll(known: dict[str, object], values: dict[str, object], weight: weights.Shares | None) -> None:
     verdict = judge(change(Cause.MEMBER_LEAVE), known=GroupKnowledge(**known), **values)  # type: ignore[arg-type]
-    late = (weights.ALL_POLLED_LATE if values.get("closes") else weights.EPOCH_POLLED_LATE).value
+    late = (weights.EMPTIED_BY_LATE_POLLS if values.get("closes") else weights.EPOCH_POLLED_LATE).value
     untold = {Cause.MEMBER_LEAVE.value: round(1 - late - weights.EPOCH_NEITHER.value, 6), Cause.POLL_TIMEOUT.value: round(late, 6)}
 
     assert all_of(verdict) == (of(weight) if weight else untold)

@@ -53,6 +53,15 @@ def test_the_earliest_prompt_request_counts_or_the_last_late_one() -> None:
     assert find_trigger(context(act(K.LEAVE, 0, "c"), first=())) == act(K.LEAVE, 0, "c")
 
 
+def test_requests_that_reached_the_coordinator_are_ordered_by_it() -> None:
+    """A client's line stands before its request, and another's request may come between the two."""
+    said, asked = by_client(K.JOIN, -9, "c"), by_request(K.JOIN, -5, "c")
+    before_it, after_it = by_request(K.LEAVE, -7), by_request(K.LEAVE, -3)
+    assert find_trigger(context(said, before_it, asked)) == before_it
+    assert find_trigger(context(said, asked, after_it)) == asked
+    assert find_trigger(context(said, before_it)) == said
+
+
 @pytest.mark.parametrize(
     ("told", "triggers"),
     [
