@@ -116,7 +116,7 @@ def cause(system: str, cause_id: str | None) -> CauseText:
     return known.get((system, cause_id or "unknown"), fallback)
 
 
-def root_cause(system: str, cause_id: str | None) -> CauseText:
+def root_cause_entry(system: str, cause_id: str | None) -> CauseText:
     """Return the entry of a root cause, also one of outages."""
     known = causes().get((system, cause_id or "unknown")) or outage_causes().get(cause_id or "unknown")
     return known or cause(system, cause_id)

@@ -13,7 +13,7 @@ _PSEUDONYM = re.compile("name-[a-z2-7]{12}")
 PLAINTEXTS: dict[str, str] = {}
 
 
-def learn(names: Mapping[str, str]) -> None:
+def learn_names(names: Mapping[str, str]) -> None:
     """Add plaintexts by pseudonym.
 
     A pseudonym always stands for one name, so entries are never removed or changed.

@@ -149,7 +149,7 @@ def is_assignment_awaited(join_seconds: float, sync_seconds: float) -> bool:
     return sync_seconds >= max(SLOW_ASSIGNMENT_SECONDS, join_seconds)
 
 
-def parts(people: Sequence[P], named: Callable[[P], N]) -> dict[N, float]:
+def waiting_parts(people: Sequence[P], named: Callable[[P], N]) -> dict[N, float]:
     """Part of a wait by name, in the order of people.
 
     The parts add up to 1.
@@ -177,7 +177,7 @@ class Waits(Generic[N]):
         """Add the wait of a rebalance for its blockers."""
         begin = item.started_at if item.started_at is not None else item.joined_at
         length = round(waited_seconds(item) * US_PER_SECOND)
-        by_name = parts(item.blockers, named)
+        by_name = waiting_parts(item.blockers, named)
         if begin is not None and item.protocol in PROTOCOLS_WITHOUT_STOP and by_name:
             self.kept[item.cluster, item.group].append(Wait(begin, begin + length, by_name))
             return

@@ -14,7 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from models.stored_classes import ADDED_FIELDS, class_of, name_of
+from models.stored_classes import ADDED_FIELDS, class_of, stable_name
 
 FORMAT = 1
 """Raised when older checkpoints can't be read any more."""
@@ -129,7 +129,7 @@ class _Writer:
         number = self._numbers.get(kind)
         if number is None:
             try:
-                name = name_of(kind)
+                name = stable_name(kind)
             except KeyError as error:
                 raise TypeError(f"{kind.__module__}.{kind.__qualname__} is no class that states hold") from error
             number = self._numbers[kind] = len(self.kinds)
@@ -181,7 +181,7 @@ def _filled(kind: type, names: tuple[str, ...], values: list[Any]) -> object:
 
 def _without_added(kind: type, names: tuple[str, ...], count: int, instance: object) -> tuple[str, ...]:
     """Give the last fields that a class got their defaults; the other names."""
-    added = ADDED_FIELDS.get(name_of(kind), ())[-count:]
+    added = ADDED_FIELDS.get(stable_name(kind), ())[-count:]
     for item in fields(kind):
         if item.name in added:
             object.__setattr__(instance, item.name, item.default if item.default_factory is MISSING else item.default_factory())

@@ -166,7 +166,7 @@ def class_of(name: str) -> type:
 
 
 @cache
-def name_of(kind: type) -> str:
+def stable_name(kind: type) -> str:
     """Stable name of a class.
 
     Raises KeyError for a class that is never stored.

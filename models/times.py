@@ -27,7 +27,7 @@ def first_known(*times: int | None) -> int:
     return 0
 
 
-def in_order(*times: int | None) -> list[int | None]:
+def raised_in_order(*times: int | None) -> list[int | None]:
     """Raise times of consecutive steps so that none precedes an earlier one.
 
     A clock may be set back between two lines, by NTP or at the end of summer time, and lines of two brokers have two

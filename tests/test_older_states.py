@@ -20,7 +20,7 @@ from models.kafka.groups.group_stage import GroupStage
 from models.kafka.outages.outage_stage import OutageStage
 from models.kafka.partitions.broker_clocks import BrokerClocks
 from models.state_codec import UnreadableState
-from models.stored_classes import ADDED_FIELDS, STORED, class_of, name_of
+from models.stored_classes import ADDED_FIELDS, STORED, class_of, stable_name
 from pipelines.analysis import stages
 from pipelines.analysis.in_process import analyze
 from tests.conftest import ROOT
@@ -78,7 +78,7 @@ def test_names_of_before_stand_for_classes_of_today(older: dict[str, Any]) -> No
     _, names, _, _ = json.loads(older["state"])
 
     assert names
-    assert all(":" in name and name_of(class_of(name)) == name.rpartition(":")[2] for name in names)
+    assert all(":" in name and stable_name(class_of(name)) == name.rpartition(":")[2] for name in names)
 
 
 def _become(stage: Any, other: Any) -> None:
@@ -119,7 +119,7 @@ def test_all_that_states_may_hold_has_a_name() -> None:
     missing = []
     for each in found:
         try:
-            name_of(each)
+            stable_name(each)
         except KeyError:
             missing.append(each.__qualname__)
 
@@ -131,7 +131,7 @@ def test_a_name_stands_for_one_class(name: str) -> None:
     found = class_of(name)
 
     assert is_dataclass(found) or issubclass(found, Enum)
-    assert name_of(found) == name
+    assert stable_name(found) == name
     assert ":" not in name
 
 

@@ -21,10 +21,10 @@ def versions_of(files: Iterable[AnyRow]) -> dict[str, tuple[int, ...]]:
         version = column(file, "version")
         if version and column(file, "system") == "kafka":
             versions[column(file, "cluster") or ""][version] += 1
-    return {cluster: numbers(counts.most_common(1)[0][0]) for cluster, counts in versions.items()}
+    return {cluster: version_numbers(counts.most_common(1)[0][0]) for cluster, counts in versions.items()}
 
 
-def numbers(version: str) -> tuple[int, ...]:
+def version_numbers(version: str) -> tuple[int, ...]:
     """A version as numbers, such as (2, 8) for 2.8."""
     return tuple(int(part) for part in version.split("-")[0].split(".") if part.isdigit())
 
@@ -48,7 +48,7 @@ def applicable_advice(
 
 def is_applicable(setting: Setting, kinds: Collection[ChangeKind], version: tuple[int, ...] | None) -> bool:
     """Whether a setting can be advised to a group of one of these kinds."""
-    if version is not None and numbers(setting.since)[:2] > version[:2]:
+    if version is not None and version_numbers(setting.since)[:2] > version[:2]:
         return False
     never = unfit().get(setting.name)
     return never is None or not kinds or any(not (kind[0] in never.protocols or kind[1] in never.assignors) for kind in kinds)

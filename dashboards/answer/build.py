@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 from conf.causes import CauseText, RecommendedAction, causes, incident_kinds, outage_cause, outage_ends, waits
 from conf.causes import cause as cause_entry
-from conf.causes import root_cause as root_cause_entry
+from conf.causes import root_cause_entry as root_cause_entry
 from dashboards.answer import presence
 from dashboards.answer.applicable_advice import applicable_advice, versions_of, with_applicable_advice
 from dashboards.answer.queues import conditions, contested, queue_lanes
 from dashboards.answer.totals import RebalanceTally, Verdicts, first, heaviest
 from dashboards.view import answer as data
-from dashboards.view.row_access import AnyRow, column, evidence, name_of
+from dashboards.view.row_access import AnyRow, column, evidence_lines, member_name
 from dashboards.wording.story import savings
 from dashboards.wording.units import MICROSECONDS
 from models.downtime import PROTOCOLS_WITHOUT_STOP, is_cooperative
@@ -63,7 +63,7 @@ def build_answer(
     lost = {outage_id for row in incident_rows for outage_id in column(row, "outage_ids") or () if outage_id not in by_id}
     by_id |= {item.id: item for item in outages(beyond("outages", "outage_id", lost))}
     numbered = enumerate(incident_rows, start=1)
-    states = lanes(_rows(analysis, "timeline")) if with_lanes else []
+    states = group_timelines(_rows(analysis, "timeline")) if with_lanes else []
     standing = conditions(_rows(analysis, "conditions"))
     made = data.Answer(
         totals=_totals(tally, counts, len(broken), files, incident_rows),
@@ -84,7 +84,7 @@ def build_answer(
         files=files,
         is_narrowed=bool(column(analysis, "is_narrowed", False)),
         groups_left=presence.groups_left(_rows(analysis, "members"), {group for _, group in tally.sums.groups}),
-        parts=presence.parts(_rows(analysis, "rebalance_members")) if for_page else {},
+        parts=presence.affected_members(_rows(analysis, "rebalance_members")) if for_page else {},
         head_counts=presence.head_counts(tally.kept, states, _rows(analysis, "allocation_changes")) if for_page else (),
         queue_lanes=queue_lanes(_rows(analysis, "ownership")) if for_page else (),
         broker_outages=presence.broker_outages(_rows(analysis, "broker_outages")) if for_page else (),
@@ -190,7 +190,7 @@ def rebalance(row: AnyRow) -> data.Rebalance:
         unexplained_lines=column(conformance, "unexplained_lines", 0) or 0,
         coordinator=column(row, "coordinator"),
         trigger_text=column(row, "trigger_text"),
-        evidence=evidence(row),
+        evidence=evidence_lines(row),
         advice=_advice(row),
         measurements_ms=dict(column(row, "measurements_ms", None) or {}),
         pause_seconds=pause,
@@ -205,7 +205,7 @@ def who(person: AnyRow) -> data.Person:
     """
     host = column(person, "host")
     return data.Person(
-        name=name_of(person),
+        name=member_name(person),
         member_id=column(person, "member_id"),
         client_id=column(person, "client_id"),
         instance_id=column(person, "instance_id"),
@@ -220,7 +220,7 @@ def outages(rows: Iterable[AnyRow]) -> list[data.Outage]:
     return sorted(map(_outage, rows), key=lambda item: (first(item.offline_at), item.topic, item.partition))
 
 
-def lanes(transitions: Iterable[AnyRow]) -> list[data.Lane]:
+def group_timelines(transitions: Iterable[AnyRow]) -> list[data.Lane]:
     """States of each group over time.
 
     Transitions without a time are left out.
@@ -312,7 +312,7 @@ def _incident(
             )
             if text
         ),
-        evidence=evidence(row) if column(row, "evidence", None) else (),
+        evidence=evidence_lines(row) if column(row, "evidence", None) else (),
         root_cause=root,
         held_up=verdicts.waited_for(),
         lost_brokers=tuple(dict.fromkeys(broker for item in broken for broker in item.lost_brokers)),
@@ -352,7 +352,7 @@ def _outage(row: AnyRow) -> data.Outage:
         lost_brokers=tuple(map(str, column(row, "lost_brokers") or ())),
         at_risk=column(row, "at_risk"),
         groups=tuple(column(row, "groups") or ()),
-        evidence=evidence(row),
+        evidence=evidence_lines(row),
         advice=(*end.advice, *entry.advice) if end is not None else entry.advice,
     )
 
@@ -366,7 +366,7 @@ def _move(row: AnyRow) -> data.Move:
         column(row, "left_at"),
         column(row, "loaded_at"),
         column(row, "gap_seconds"),
-        evidence(row),
+        evidence_lines(row),
     )
 
 
@@ -402,7 +402,7 @@ def _at_risk(row: AnyRow) -> data.AtRisk:
 
 def _doubt(row: AnyRow) -> data.Divergence:
     expected, observed = column(row, "expected"), column(row, "observed")
-    return data.Divergence(column(row, "cluster"), column(row, "group"), column(row, "at"), expected, observed, evidence(row))
+    return data.Divergence(column(row, "cluster"), column(row, "group"), column(row, "at"), expected, observed, evidence_lines(row))
 
 
 def _unknown(row: AnyRow) -> data.UnknownLine:

@@ -9,7 +9,7 @@ from itertools import chain
 from dashboards.answer.totals import first
 from dashboards.view import answer as data
 from dashboards.view import charts as pictured
-from dashboards.view.row_access import AnyRow, column, evidence, name_of
+from dashboards.view.row_access import AnyRow, column, evidence_lines, member_name
 
 _ROLES = ("trigger", "joined", "left", "blocker", "leader", "bystander")
 """Roles of members in a rebalance, in order of display."""
@@ -24,7 +24,7 @@ def groups_left(members: Iterable[AnyRow], rebalanced: Collection[str]) -> int:
     return len(left.difference(rebalanced))
 
 
-def parts(rows: Iterable[AnyRow]) -> dict[str, list[pictured.MemberPart]]:
+def affected_members(rows: Iterable[AnyRow]) -> dict[str, list[pictured.MemberPart]]:
     """Members affected by each rebalance.
 
     The trigger comes first, the last member to rejoin comes last.
@@ -32,7 +32,7 @@ def parts(rows: Iterable[AnyRow]) -> dict[str, list[pictured.MemberPart]]:
     parts_of_member: defaultdict[str, list[pictured.MemberPart]] = defaultdict(list)
     for row in rows:
         has_stayed, delay = column(row, "session_after") is not None, column(row, "join_delay_seconds")
-        part = pictured.MemberPart(name_of(row), column(row, "role"), bool(column(row, "is_first_of_role")), delay, has_stayed)
+        part = pictured.MemberPart(member_name(row), column(row, "role"), bool(column(row, "is_first_of_role")), delay, has_stayed)
         parts_of_member[column(row, "rebalance_id")].append(part)
     for members in parts_of_member.values():
         members.sort(key=_by_part)
@@ -89,7 +89,7 @@ def broker_outages(rows: Iterable[AnyRow]) -> list[pictured.BrokerOutage]:
             column(row, "down_at"),
             column(row, "up_at"),
             column(row, "shutdown_kind"),
-            evidence(row),
+            evidence_lines(row),
         )
         for row in rows
     ]

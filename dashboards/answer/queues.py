@@ -10,7 +10,7 @@ from conf.causes import causes, incident_kinds
 from dashboards.answer.totals import first
 from dashboards.view import answer as data
 from dashboards.view import charts as pictured
-from dashboards.view.row_access import column, evidence
+from dashboards.view.row_access import column, evidence_lines
 from dashboards.wording.units import MICROSECONDS
 
 _TITLES = {"multi_topic_skew": "Topics shared out unevenly"}
@@ -33,7 +33,7 @@ def _condition(row: Any) -> data.Condition:
         members=tuple(column(row, "members") or ()),
         started_at=column(row, "started_at"),
         ended_at=column(row, "ended_at"),
-        evidence=evidence(row),
+        evidence=evidence_lines(row),
         advice=entry.advice if entry else (),
         detail=column(row, "detail") or "",
     )

@@ -45,7 +45,7 @@ class DecidingFiles:
 
     def add(self, item: data.Rebalance) -> None:
         self.count += 1
-        entry = (by_time(item), item.settled_by or "")
+        entry = (time_key(item), item.settled_by or "")
         self.are_several = self.are_several or (self.first is not None and self.first[1] != entry[1])
         if self.first is None or entry < self.first:
             self.first = entry
@@ -277,7 +277,7 @@ class RebalanceTally:
     @property
     def kept(self) -> list[data.Rebalance]:
         """The worst rebalances, by time."""
-        return sorted((entry[3] for entry in self._kept), key=by_time)
+        return sorted((entry[3] for entry in self._kept), key=time_key)
 
     def open_questions(self) -> list[data.OpenQuestion]:
         """Doubts, most frequent first."""
@@ -339,7 +339,7 @@ def first(when: int | None) -> tuple[bool, int]:
     return (when is None, when or 0)
 
 
-def by_time(item: data.Rebalance) -> tuple[object, ...]:
+def time_key(item: data.Rebalance) -> tuple[object, ...]:
     """Sort key of rebalances by time, unknown times last."""
     return (*first(item.started_at), item.cluster, item.group, item.generation_before or 0, item.id)
 

@@ -97,7 +97,7 @@ def _bins(first: int, last: int) -> tuple[int, int, int]:
     return width, first // width * width, last // width - first // width + 1
 
 
-def head_counts(answer: Answer) -> Chart | None:
+def member_bands(answer: Answer) -> Chart | None:
     """Member counts of each group, as thickness of its lane."""
     shown = [count for count in answer.head_counts if len(count.steps) > 1]
     if not shown:

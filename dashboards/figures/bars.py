@@ -27,7 +27,7 @@ from dashboards.figures.palette import (
     SAVED_COLOUR,
     WAITING_COLOUR,
 )
-from dashboards.figures.timeline import hover, marks
+from dashboards.figures.timeline import cause_marks, hover
 from dashboards.view.answer import Answer, Offender, Rebalance
 from dashboards.wording.durations import duration
 from dashboards.wording.escaping import chart_label
@@ -167,7 +167,7 @@ def _moments(rebalances: Sequence[Rebalance], names: Mapping[Any, str]) -> list[
     held_up = {"marker": {"color": BLOCKING_MARK_COLOUR, "symbol": "line-ns-open", "size": 11, "line": {"width": 2}}}
     return [
         {
-            **marks(kind if kind in FAMILIES else "unknown"),
+            **cause_marks(kind if kind in FAMILIES else "unknown"),
             **({} if kind in FAMILIES else held_up),
             "legendgroup": kind,
             "showlegend": False,

@@ -100,12 +100,12 @@ def group_labels(weights: Mapping[GroupKey, float], limit: int) -> Labels:
     """
     labels = Labels()
     has_clusters = len({cluster for cluster, _ in weights}) > 1
-    for cluster, group in heaviest(weights, limit):
+    for cluster, group in heaviest_keys(weights, limit):
         labels.add((cluster, group), f"{shortened(cluster, CLUSTER_LENGTH)} / {group}" if has_clusters else group)
     return labels
 
 
-def heaviest(weights: Mapping[GroupKey, float], limit: int) -> list[GroupKey]:
+def heaviest_keys(weights: Mapping[GroupKey, float], limit: int) -> list[GroupKey]:
     """Keys with the greatest weights, ties broken by key."""
     return sorted(weights, key=lambda key: (-weights[key], key))[:limit]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboards.figures.activity import coverage, head_counts, heat
+from dashboards.figures.activity import coverage, heat, member_bands
 from dashboards.figures.bars import phases, ranking, what_ifs
 from dashboards.figures.base import Chart
 from dashboards.figures.clients import clients
@@ -22,7 +22,7 @@ def charts(answer: Answer, drawn_max: int) -> list[Chart]:
         first.reverse()
     made = [
         *first,
-        head_counts(answer),
+        member_bands(answer),
         clients(answer),
         queues(answer),
         phases(answer),

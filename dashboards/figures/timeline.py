@@ -184,11 +184,11 @@ def _rebalance_traces(items: Sequence[tuple[int, Rebalance]], names: Mapping[Any
             "marker": {"color": FAMILY_COLOURS[family], "opacity": 0.92, "line": {"width": 0}},
             "showlegend": False,
         }
-        traces += [stretches, {**shared, **marks(family), "x": starts}]
+        traces += [stretches, {**shared, **cause_marks(family), "x": starts}]
     return traces
 
 
-def marks(family: str) -> dict[str, Any]:
+def cause_marks(family: str) -> dict[str, Any]:
     """Marks of rebalances, by family of causes."""
     marker = {"color": FAMILY_COLOURS[family], "symbol": FAMILY_SYMBOLS[family], "size": 10, "line": {"width": 1, "color": OUTLINE_COLOUR}}
     return {"type": "scatter", "mode": "markers", "name": FAMILY_TITLES[family], "meta": {"times": "x"}, "marker": marker}

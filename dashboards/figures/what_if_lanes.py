@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from dashboards.figures.base import CLUSTER_LENGTH, Chart, GroupKey, Labels, bars, counted_left_out, figure, heaviest
+from dashboards.figures.base import CLUSTER_LENGTH, Chart, GroupKey, Labels, bars, counted_left_out, figure, heaviest_keys
 from dashboards.figures.palette import ACTUAL_COLOUR, PREDICTED_COLOUR, STATE_COLOURS
 from dashboards.view.answer import Answer
 from dashboards.view.charts import WhatIf, WhatIfLane
@@ -35,7 +35,7 @@ def what_if_lanes(answer: Answer) -> Chart | None:
     }
     if not weights:
         return None
-    keys = heaviest(weights, GROUPS_SHOWN)
+    keys = heaviest_keys(weights, GROUPS_SHOWN)
     labels = _labels(keys)
     first = {(group.cluster, group.group): group for group in answer.what_ifs[0].groups}
     traces = [

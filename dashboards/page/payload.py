@@ -22,7 +22,7 @@ from dashboards.view.charts import MemberPart
 from dashboards.view.evidence import Line
 from dashboards.wording import story, units
 from dashboards.wording.escaping import packed, shortened, visible
-from dashboards.wording.highlights import marks
+from dashboards.wording.highlights import highlight_positions
 
 CHUNK = 250
 """Rebalances per chunk of details."""
@@ -230,5 +230,5 @@ def _line(line: Line, item: Rebalance, paths: TextPool) -> list[Any]:
     """
     raw = shortened(line.text, EVIDENCE_CHARACTERS)
     text = "\n".join(visible(part) for part in raw.splitlines())
-    row: list[Any] = [paths(visible(line.file)), line.line, line.byte_offset, text, int(line.inferred), marks(text, item)]
+    row: list[Any] = [paths(visible(line.file)), line.line, line.byte_offset, text, int(line.inferred), highlight_positions(text, item)]
     return row if text == raw else [*row, raw]

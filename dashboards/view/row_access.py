@@ -15,7 +15,7 @@ def column(row: AnyRow, name: str, default: Any = None) -> Any:
     return row.get(name, default) if isinstance(row, dict) else getattr(row, name, default)
 
 
-def evidence(row: AnyRow) -> tuple[Line, ...]:
+def evidence_lines(row: AnyRow) -> tuple[Line, ...]:
     """Lines of evidence of a row."""
     return tuple(
         Line(
@@ -29,7 +29,7 @@ def evidence(row: AnyRow) -> tuple[Line, ...]:
     )
 
 
-def name_of(row: AnyRow) -> str:
+def member_name(row: AnyRow) -> str:
     """The best known name of a member.
 
     Client id, else instance id, else member id.

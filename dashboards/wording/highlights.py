@@ -25,7 +25,7 @@ _NAMES_MIN = 3
 """Shorter names would match everywhere."""
 
 
-def marks(text: str, item: Rebalance) -> list[int]:
+def highlight_positions(text: str, item: Rebalance) -> list[int]:
     """Positions of highlights in the displayed text.
 
     A flat list of start, length and kind, in order.

@@ -116,7 +116,7 @@ class LineRole:
     following_count: int = 0
 
 
-def place(event: Event, rows: Iterable[Rebalance]) -> LineRole:
+def place_line(event: Event, rows: Iterable[Rebalance]) -> LineRole:
     """Find the rebalance of a recognised line within its cluster."""
     at = event.time_us
     if event.name == "StaticMemberKept":

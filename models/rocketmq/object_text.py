@@ -119,7 +119,7 @@ def version_in(text: str) -> int | None:
 NAMED_MAX = 3
 
 
-def first_names(names: list[str]) -> str:
+def names_in_short(names: list[str]) -> str:
     """The first names, and the number of further ones."""
     more = len(names) - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -48,7 +48,7 @@ class RocketHistory:
     divergences: list[Divergence] = field(default_factory=list)
 
 
-def history_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None) -> Iterator[RocketHistory]:
+def history_of_groups(cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None) -> Iterator[RocketHistory]:
     """Rows of all groups: first by topic, then group-wide.
 
     `until` is the end of the servers' files.
@@ -58,7 +58,7 @@ def history_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None
 
 
 def histories_of(cluster: str, parts: Parts, until: int = 0, limits: Limits | None = None) -> Iterator[tuple[str, Iterator[RocketHistory]]]:
-    """As `history_of`, by group, so that an error concerns one group only."""
+    """As `history_of_groups`, by group, so that an error concerns one group only."""
     stage = RocketStage(parts, until)
     groups = stage.groups()
     excesses = [_excess(cluster, excess) for excess in stage.routes.beyond.values()]

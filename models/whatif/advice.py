@@ -21,7 +21,7 @@ from models.whatif.behaviour.members import Behaviour, MemberBehaviour, StretchK
 from models.whatif.history import GroupBaseline
 from models.whatif.outlook import RUN_PROTOCOLS, WhatIfResult, under
 from models.whatif.rules import Configuration
-from models.whatif.runs.alignment import by_time
+from models.whatif.runs.alignment import pairs_by_time
 from models.whatif.runs.recurrences import SimulatedRebalance
 from models.whatif.runs.run import RunSettings
 from models.whatif.scopes import AdviceScope, behaviour_in, hurtful, part_of, present_ms
@@ -121,7 +121,7 @@ def advise(history: GroupBaseline, *, is_varied: bool = True, scopes: Iterable[A
     behaviour, settings, before = recent_history.reading()
     changes = [
         RatedChange(candidate, under(recent_history, candidate.configuration, is_varied=False))
-        for candidate in candidates(behaviour, settings, recent_history)
+        for candidate in candidate_changes(behaviour, settings, recent_history)
     ]
     helpful = sorted((change for change in changes if change.is_worth_it), key=_best_first)
     stopped = changes[0].outlook.stopped_seconds if changes else under(recent_history, Configuration()).stopped_seconds
@@ -157,7 +157,7 @@ def _within(scope: AdviceScope, history: GroupBaseline, runs: dict[Configuration
     behaviour, settings, _ = history.reading()
     hurt = hurtful(rows)
     pairs: list[tuple[RatedChange, RatedChange]] = []
-    for candidate in candidates(behaviour_in(behaviour, rows), settings, replace(history, rows=rows), everybody=behaviour):
+    for candidate in candidate_changes(behaviour_in(behaviour, rows), settings, replace(history, rows=rows), everybody=behaviour):
         if candidate.configuration not in runs:
             if len(runs) >= RUNS_MAX:
                 continue
@@ -186,7 +186,7 @@ def _distinct(findings: Sequence[RatedChange]) -> Iterator[RatedChange]:
         )
 
 
-def candidates(
+def candidate_changes(
     behaviour: Behaviour, settings: RunSettings, history: GroupBaseline, *, everybody: Behaviour | None = None
 ) -> Iterator[Candidate]:
     """Changes that can help with what happened, and that the group can have.
@@ -215,12 +215,12 @@ def _is_known(history: GroupBaseline, rows: Sequence[Rebalance], before: Sequenc
 
     Not of rebalances without an end, and only if a run of the present configuration gives most rebalances.
     """
-    known = by_time([row.began // US_PER_MS for row in rows], [row.start_ms for row in before])
+    known = pairs_by_time([row.began // US_PER_MS for row in rows], [row.start_ms for row in before])
     return not any(row.outcome == "open" for row in history.rows) and len(known) >= KNOWN_SHARE * len(rows)
 
 
 def _searched(behaviour: Behaviour, settings: RunSettings) -> frozenset[str]:
-    """Changes that `candidates` looks for in groups of a kind, by id.
+    """Changes that `candidate_changes` looks for in groups of a kind, by id.
 
     None of groups that are not run, and only those that workers of Connect can have.
     """

@@ -12,7 +12,7 @@ from models.tolerances import whole
 from models.units import US_PER_MS
 from models.whatif.heartbeat_phases import REJOIN_DELAY_MS, off_ms
 from models.whatif.rules import Configuration
-from models.whatif.runs.alignment import by_time, of_runs
+from models.whatif.runs.alignment import of_runs, pairs_by_time
 from models.whatif.runs.recurrences import SimulatedRebalance
 
 UNCHANGED_MS = whole("whatif.comparison.unchanged_ms")
@@ -83,7 +83,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         self.changes = [RebalanceChange(row) for row in self.rows]
-        logged = dict(by_time([row.began // US_PER_MS for row in self.rows], [row.start_ms for row in self.before]))
+        logged = dict(pairs_by_time([row.began // US_PER_MS for row in self.rows], [row.start_ms for row in self.before]))
         self.reproduced = len(logged)
         kept = of_runs(self.before, self.after, SCHEDULED_MS if self.configuration.scheduled_delay_ms is not None else 0)
         works_on = any(row.goes_on for row in self.after)

@@ -15,7 +15,7 @@ from models.rows import Rebalance
 from models.tolerances import real, whole
 from models.units import US_PER_MS
 from models.whatif.behaviour.members import Behaviour
-from models.whatif.runs.alignment import by_time
+from models.whatif.runs.alignment import pairs_by_time
 from models.whatif.runs.recurrences import SimulatedRebalance
 
 CHANCE_MAX = real("whatif.heartbeat_phases.chance_max")
@@ -52,7 +52,7 @@ def _errors_ms(rows: Sequence[Rebalance], before: Sequence[SimulatedRebalance], 
     Who just misses one waits for the next, so that whole intervals do not count.
     """
     errors_ms = []
-    for index, other in by_time([row.began // US_PER_MS for row in rows], [recurrence.start_ms for recurrence in before]):
+    for index, other in pairs_by_time([row.began // US_PER_MS for row in rows], [recurrence.start_ms for recurrence in before]):
         row, run = rows[index], before[other]
         waited_ms = run.stopped_ms(ends_ms)
         if not (run.was_empty or run.outcome == "empty" or goes_on(row)) and 0 < waited_ms <= heartbeat_ms + REJOIN_DELAY_MS:

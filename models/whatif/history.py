@@ -12,7 +12,7 @@ from models.tolerances import DEFAULT_SESSION_MS
 from models.units import US_PER_MS
 from models.whatif.behaviour.heartbeats import USUAL_MS, interval_ms, others_ms, waits_ms
 from models.whatif.behaviour.members import Behaviour
-from models.whatif.behaviour.reading import SupportingRows, read
+from models.whatif.behaviour.reading import SupportingRows, behaviour_of
 from models.whatif.heartbeat_phases import error_ms, late_ms
 from models.whatif.runs.courses import FinishedRun
 from models.whatif.runs.recurrences import SimulatedRebalance
@@ -105,7 +105,7 @@ class GroupBaseline:
         return self._readings[restarts]
 
     def _read(self, witnesses: SupportingRows, *, restarts: bool) -> GroupReading:
-        behaviour = read(self.rows, witnesses, self.ends_ms, restarts=restarts)
+        behaviour = behaviour_of(self.rows, witnesses, self.ends_ms, restarts=restarts)
         behaviour.usual_session_ms = self.usual_session_ms
         settings = as_it_was(behaviour, self.rows, self.version)
         return behaviour, settings, self._runs.rows(behaviour, settings)

@@ -18,7 +18,7 @@ def choose(candidates: list[Reading], offsets_partitions: int | None) -> list[Re
 
     All of them if none is.
     """
-    readings = distinct(candidates)
+    readings = distinct_readings(candidates)
     rules: tuple[Callable[[Reading], bool], ...] = (
         _is_specific,
         _whole_ids,
@@ -30,7 +30,7 @@ def choose(candidates: list[Reading], offsets_partitions: int | None) -> list[Re
     return readings
 
 
-def distinct(readings: list[Reading]) -> list[Reading]:
+def distinct_readings(readings: list[Reading]) -> list[Reading]:
     """Readings that differ in message or values."""
     kept: list[Reading] = []
     for pattern, values in readings:

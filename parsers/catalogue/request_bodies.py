@@ -176,7 +176,7 @@ class Bodies:
         return None
 
 
-def subscribed_topics(protocols: Iterable[Mapping[str, Any]]) -> list[str] | None:
+def topics_in_metadata(protocols: Iterable[Mapping[str, Any]]) -> list[str] | None:
     """Topics of a member's subscription, from its protocols' metadata.
 
     None if the metadata does not show them.

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from parsers.catalogue.request_bodies import Bodies, subscribed_topics
+from parsers.catalogue.request_bodies import Bodies, topics_in_metadata
 from parsers.catalogue.request_epochs import (
     Body,
     consumer_heartbeat,
@@ -279,7 +279,7 @@ def _only(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
 
 def _joining(request: Body) -> dict[str, Any]:
     protocols = request.get("protocols") or []
-    topics = subscribed_topics(protocols) if request.get("protocolType") == "consumer" else None
+    topics = topics_in_metadata(protocols) if request.get("protocolType") == "consumer" else None
     return {
         "instance_id": request.get("groupInstanceId"),
         "session_timeout_ms": request.get("sessionTimeoutMs"),

@@ -19,7 +19,7 @@ from parsers.excerpts.program_errors import ERROR_REPORTED
 from parsers.excerpts.stamps import FoundStamp, first_stamp, is_clock, last_stamp
 from parsers.formats.cleaning import bare_end, clean_line, mark_of, split_escaped, unclosed_end, unescape_json
 from parsers.formats.envelopes import envelope_fields
-from parsers.formats.json_documents import json_document, text_field
+from parsers.formats.json_documents import json_document, text_of_key
 from parsers.formats.layouts import Header, layout_named
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class ExcerptReader:
         if document is None:
             return []
         stamp = first_stamp(text, 0, len(text))
-        for value in filter(None, (text_field(document, path) for path in envelope_fields("json", "line"))):
+        for value in filter(None, (text_of_key(document, path) for path in envelope_fields("json", "line"))):
             if excerpts := list(self._plain(value.split("\n"), 0)):
                 return [excerpt._replace(header=_with_time(excerpt.header, stamp), first_line=0, last_line=last) for excerpt in excerpts]
         return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from parsers.formats.envelopes import candidates, wrapper_named
+from parsers.formats.envelopes import likely_wrappers, wrapper_named
 from parsers.formats.layout_votes import Vote, vote
 from parsers.formats.layouts import MESSAGES, AnyLayout, begins_record, layout_named
 from parsers.formats.pages import Unwrapped, Wrapper
@@ -149,7 +149,7 @@ def _unwrapped(lines: list[bytes], depth: int = 0) -> tuple[tuple[str, ...], Vot
     plain = best.layout is None or best.layout.name != "json"
     if plain and (depth >= _MAX_ENVELOPES or (best.headers > _ENOUGH * len(lines) and best.is_sure)):
         return names, best
-    for name in candidates(lines):
+    for name in likely_wrappers(lines):
         wrapper = wrapper_named(name)
         inner = _peeled(wrapper, lines)
         if inner == lines or depth >= _MAX_ENVELOPES:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from parsers.formats.json_documents import closes_object, field_of, json_document, opens_object, text_field
+from parsers.formats.json_documents import closes_object, field_of, json_document, opens_object, text_of_key
 from parsers.formats.layouts import load_yaml
 from parsers.formats.lines import Lines
 from parsers.formats.pages import PAGES, Unwrapped, Wrapper, to_utf8
@@ -69,7 +69,7 @@ class JsonWrapper:
 
     def peel(self, line: bytes) -> Unwrapped | None:
         document = json_document(line)
-        value = text_field(document, self.path)
+        value = text_of_key(document, self.path)
         if value is None:
             return None
         return Unwrapped(to_utf8(value.rstrip("\r\n")), _json_stamp(document), self.ends_line and not value.endswith("\n"))
@@ -122,7 +122,7 @@ def _as_record(document: dict[str, Any]) -> dict[str, Any]:
     stamp = _json_stamp(document)
     record: dict[str, Any] = {"timestamp": stamp.decode("utf-8", "replace")} if stamp is not None else {}
     record |= {key: value for part in (*inner, document) for key, value in part.items() if key not in roots}
-    line = next((text for path in envelope_fields("json", "line") if (text := text_field(document, path)) is not None), None)
+    line = next((text for path in envelope_fields("json", "line") if (text := text_of_key(document, path)) is not None), None)
     if line is not None and line not in record.values():
         record["message"] = line
     return record
@@ -187,16 +187,16 @@ def wrapper_named(name: str) -> Wrapper:
     return next(wrapper for wrapper in regex_wrappers() if wrapper.name == name)
 
 
-def candidates(lines: Sequence[bytes]) -> Iterable[str]:
+def likely_wrappers(lines: Sequence[bytes]) -> Iterable[str]:
     """Names of wrappers that fit most of these lines."""
     if any(b"\x1b" in line for line in lines):
         yield "ansi"
     document = next((candidate for line in lines if (candidate := json_document(line)) is not None), None)
     if document is not None:
         for path in envelope_fields("json", "line"):
-            if text_field(document, path) is not None:
+            if text_of_key(document, path) is not None:
                 newline = all(
-                    str(text_field(line_document, path)).endswith("\n") for line in lines[:3] if (line_document := json_document(line))
+                    str(text_of_key(line_document, path)).endswith("\n") for line in lines[:3] if (line_document := json_document(line))
                 )
                 yield f"json:{path}:newline" if newline else f"json:{path}"
     elif lines:
@@ -262,7 +262,7 @@ class _Taker:
         )
 
 
-def unwrap(outer: Lines, names: Sequence[str], limit: int, *, is_final: bool) -> Lines:
+def without_envelopes(outer: Lines, names: Sequence[str], limit: int, *, is_final: bool) -> Lines:
     """Remove the envelopes.
 
     An envelope longer than `limit` stays, because it may be incomplete. Without `is_final`, lines at the end that may

@@ -95,7 +95,7 @@ def field_of(document: Any, path: str) -> Any:
     return field_of(document.get(head), rest) if dot else None
 
 
-def text_field(document: Any, path: str) -> str | None:
+def text_of_key(document: Any, path: str) -> str | None:
     """A text field by its name; journald may write it as bytes."""
     value = field_of(document, path)
     if isinstance(value, list) and value and all(isinstance(byte, int) and 0 <= byte <= 0xFF for byte in value):

@@ -201,7 +201,7 @@ _ISO_SHAPE = "0000-00-00?00:00:00"
 _ISO_WORDS = tuple((at, *_word(_ISO_SHAPE[at : at + 8])) for at in (0, 8, 11))
 
 
-def cut_out(data: Buffer, places: Ints, width: int) -> npt.NDArray[np.void]:
+def bytes_at(data: Buffer, places: Ints, width: int) -> npt.NDArray[np.void]:
     """`width` bytes from each position on.
 
     One pass over the data is much faster than one per word.
@@ -222,7 +222,7 @@ def iso_at(data: Buffer, places: Ints, ends: Ints) -> Flags:
     flags: Flags = places + width <= ends
     if len(data) < width or not len(places):
         return np.zeros(len(places), dtype=bool)
-    cut = cut_out(data, places if flags.all() else np.where(flags, places, 0), width)
+    cut = bytes_at(data, places if flags.all() else np.where(flags, places, 0), width)
     for at, mask, value in _ISO_WORDS:
         flags &= (word_in(cut, at) & mask) == value
     return flags

@@ -103,7 +103,7 @@ class VersionRanges:
 
 def _written(ranges: Iterable[VersionRange], newest: str) -> str:
     """Write the narrowest of some ranges, the oldest first."""
-    return _NARROWEST_SEPARATOR.join(in_words(version_range, newest) for version_range in narrowest(ranges))
+    return _NARROWEST_SEPARATOR.join(range_in_words(version_range, newest) for version_range in narrowest(ranges))
 
 
 def narrowest(ranges: Iterable[VersionRange]) -> list[VersionRange]:
@@ -128,7 +128,7 @@ def _last(version: str) -> tuple[int, ...]:
     return (*version_key(version), _ANY)
 
 
-def in_words(version_range: VersionRange, newest: str) -> str:
+def range_in_words(version_range: VersionRange, newest: str) -> str:
     """Write a range, such as `3.8 to 4.1` or `4.2 or later`."""
     low, high = version_range
     if version_key(high) >= version_key(newest):
@@ -162,7 +162,7 @@ def range_of_file(kind: str, ranges: Mapping[str, str]) -> str | None:
     of_writer = [words for product, words in ranges.items() if (product in SERVERS) is (kind != "client")]
     if not of_writer:
         return None
-    return _UPGRADE_SEPARATOR.join(in_words(version_range, _OPEN) for version_range in _in_common(_ranges_in(of_writer[0])))
+    return _UPGRADE_SEPARATOR.join(range_in_words(version_range, _OPEN) for version_range in _in_common(_ranges_in(of_writer[0])))
 
 
 def _in_common(ranges: Sequence[VersionRange]) -> list[VersionRange]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from parsers.excerpts.openings import openings_of
 from parsers.excerpts.record_starts import excerpt_heads
-from parsers.formats.envelopes import unwrap
+from parsers.formats.envelopes import without_envelopes
 from parsers.formats.layouts import HEADER_BYTES, MESSAGES
 from parsers.formats.lines import (
     ZERO_RUN_BYTES,
@@ -190,7 +190,7 @@ class _Chunk:
                 hole = RecordSpan(int(lines.number[-1]), int(lines.offset[-1]), int(lines.stop[-1] - lines.offset[-1]))
             lines = lines.without_last()
         if layout.wrappers and len(lines):
-            lines = unwrap(lines, layout.wrappers, context.max_record_bytes, is_final=context.is_final)
+            lines = without_envelopes(lines, layout.wrappers, context.max_record_bytes, is_final=context.is_final)
         return lines, hole
 
     def _split(self, data: memoryview, offset: int, number: int, *, is_final: bool) -> Lines:

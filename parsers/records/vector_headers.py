@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from parsers.arrow_arrays import numbers, strings
 from parsers.formats.layouts import LEVELS
-from parsers.formats.lines import Flags, Ints, Lines, cut_out, word_in, words_of
+from parsers.formats.lines import Flags, Ints, Lines, bytes_at, word_in, words_of
 from parsers.formats.time_zones import ZoneConverter
 from parsers.formats.timestamps import CALENDAR_US, civil_us
 
@@ -68,7 +68,7 @@ class LoggerSuffixes:
             return np.zeros(len(starts), dtype=np.int64)
         enough = ends - starts >= _LONG_ENOUGH
         safe = ends if enough.all() else np.where(enough, ends, _LONG_ENOUGH)
-        cut = cut_out(data, safe - 16, 16)
+        cut = bytes_at(data, safe - 16, 16)
         keys = (word_in(cut, 8) * _MIX) ^ word_in(cut, 0)
         keys *= _MIX
         place = self._places[keys >> np.uint64(48)]
@@ -169,7 +169,7 @@ def may_be_known(data: memoryview, starts: Ints, beginnings: MessagePrefixes) ->
     if len(data) < 2 * _LONG_ENOUGH or not len(starts):
         return np.ones(len(starts), dtype=bool)
     safe = np.minimum(starts, len(data) - 2 * _LONG_ENOUGH)
-    cut = cut_out(data, safe + _LONG_ENOUGH, _LONG_ENOUGH)
+    cut = bytes_at(data, safe + _LONG_ENOUGH, _LONG_ENOUGH)
     level = word_in(cut, 0)  # `] INFO [` or `] ERROR `
     usual = ((level & np.uint64(0xFFFF)) == np.uint64(0x205D)) & (safe == starts)
     short = ((level >> np.uint64(48)) & np.uint64(0xFF)) == np.uint64(0x20)  # INFO and WARN
@@ -213,7 +213,7 @@ def read_heads(data: memoryview, words: MachineWords, starts: Ints, ends: Ints) 
     if len(values) < _STAMP_BYTES + 8:
         zero = np.zeros(len(starts), dtype=np.int64)
         return HeaderColumns(np.zeros(len(starts), dtype=bool), zero, zero, zero)
-    stamp = cut_out(data, safe, _STAMP_BYTES).view(np.uint8).reshape(-1, _STAMP_BYTES)
+    stamp = bytes_at(data, safe, _STAMP_BYTES).view(np.uint8).reshape(-1, _STAMP_BYTES)
     for at, byte in ((0, "["), (11, " "), (24, "]"), (25, " ")):
         ordinary &= stamp[:, at] == ord(byte)
     ordinary &= (stamp[:, 20] == ord(",")) | (stamp[:, 20] == ord("."))

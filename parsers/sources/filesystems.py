@@ -289,7 +289,7 @@ def exists(place: str) -> bool:
     return (filesystem_of(place) is None and not has_driver(place)) or _kind(place) is not None
 
 
-def holds(place: str) -> bool:
+def is_there(place: str) -> bool:
     """Return True if a file, or the archive that contains it, exists.
 
     Names in archives look like `bundle.tgz/broker-1/server.log#2`. True for places that cannot be opened here, because

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from models.clear_names import learn
+from models.clear_names import learn_names
 from models.events import Event
 from models.ids import make_id
 from models.incidents.incidents import SEVERITY_RANKS, Limits
@@ -153,7 +153,7 @@ def analyze(paths: Sequence[str], options: AnalyzeOptions | None = None, progres
         reading = ReadingPass(options, store, partitions, rocket, analysis, workers)
         reading.read(paths, progress)
         if options.read.redaction is not None:
-            learn(options.read.redaction.clear)
+            learn_names(options.read.redaction.clear)
         _replay(reading, options, analysis)
         analysis.warnings += workers.warnings
     analysis.failures += failure_warnings(analysis.divergences)

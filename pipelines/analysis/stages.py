@@ -28,7 +28,7 @@ from parsers.arrow_arrays import strings
 from pipelines.analysis.cluster_naming import ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.replay_failures import NOT_OF_CONTENT, failure, guarded, learn_facts
 from pipelines.analysis.rocketmq_spill import RocketStore
-from pipelines.headlines.headlines import in_words
+from pipelines.headlines.headlines import with_headlines
 from pipelines.headlines.standing_faults import conditions_in_words
 from pipelines.headlines.unattributed_troubles import trouble_notes
 from pipelines.schema.row_conversion import events_of
@@ -92,7 +92,7 @@ def rows_by_table(history: GroupHistory | Outages | RocketHistory, tables: Seque
 
 def _in_words(history: GroupHistory | Outages | RocketHistory, table: str) -> Sequence[Any]:
     if table == INCIDENTS:
-        return in_words(history.incidents)
+        return with_headlines(history.incidents)
     if table == CONDITIONS and isinstance(history, RocketHistory):
         return conditions_in_words(history.conditions)
     rows: Sequence[Any] = getattr(history, table)

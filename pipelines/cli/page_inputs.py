@@ -16,7 +16,7 @@ from typing import Any
 from pipelines.cli.answers.selection import TIME_COLUMNS, Selection, files_within, those, values_of
 from pipelines.schema.tables import CONTRACT, TABLES
 from pipelines.versions import fingerprint_of
-from pipelines.warehouse.warehouse_reader import WarehouseReader, any_of, instant, text
+from pipelines.warehouse.warehouse_reader import WarehouseReader, column_in, instant, quoted_text
 
 MARGIN = int(timedelta(minutes=5).total_seconds() * 1_000_000)
 _NEVER, _ALWAYS = -(1 << 62), 1 << 62
@@ -55,7 +55,7 @@ class PageScope:
         chosen: Any = Selection(warehouse, self.groups, self.since, self.until, self.cluster)
         shown = values_of(chosen.rebalances, "rebalance_id")
         chosen.rebalance_members = those(
-            chosen.rebalance_members, any_of("rebalance_id", sorted(shown)), lambda row: row.rebalance_id in shown
+            chosen.rebalance_members, column_in("rebalance_id", sorted(shown)), lambda row: row.rebalance_id in shown
         )
         return chosen
 
@@ -79,7 +79,7 @@ def fingerprints(warehouse: WarehouseReader, excerpts: Sequence[PageScope]) -> l
     rejected = _rejected(warehouse)
     file_rows = [[*_files(warehouse, excerpt, rejected)] for excerpt in excerpts]
     with_pages, since = _relations(excerpts), min(excerpt.bounds[0] for excerpt in excerpts)
-    clusters = any_of("cluster", sorted({excerpt.cluster for excerpt in excerpts}))
+    clusters = column_in("cluster", sorted({excerpt.cluster for excerpt in excerpts}))
     of_rows, of_members = _shown("rebalances", "rebalance_id"), "join rebalance_members m on m.rebalance_id = x.what"
     queries = {key: _shown(key, "run_id") for key in SHOWN}
     queries["unknown"] = _shown("unknown", f"case when {_micros('last_at')} <= until_at then run_id end")
@@ -121,9 +121,9 @@ def _relations(excerpts: Sequence[PageScope]) -> str:
     pages, named = [], []
     for number, excerpt in enumerate(excerpts):
         since, until = excerpt.bounds
-        groups = f"make_array({', '.join(map(text, excerpt.groups))})" if excerpt.groups else "null"
-        pages.append(f"({number}, {text(excerpt.cluster)}, {groups}, {since}, {until})")
-        named += [f"({number}, {text(excerpt.cluster)}, {text(group)}, {since}, {until})" for group in excerpt.groups]
+        groups = f"make_array({', '.join(map(quoted_text, excerpt.groups))})" if excerpt.groups else "null"
+        pages.append(f"({number}, {quoted_text(excerpt.cluster)}, {groups}, {since}, {until})")
+        named += [f"({number}, {quoted_text(excerpt.cluster)}, {quoted_text(group)}, {since}, {until})" for group in excerpt.groups]
     pages.append(f"(-1, '', make_array(''), {_NEVER}, {_NEVER})")  # it gives the columns their types
     return _PAGES.format(pages=", ".join(pages), named=", ".join(named or [f"(-1, '', '', {_NEVER}, {_NEVER})"]))
 

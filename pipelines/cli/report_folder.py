@@ -91,10 +91,10 @@ def _wanted(warehouse: WarehouseReader) -> list[Any]:
 
     Only these become objects, because tables may have years of incidents.
     """
-    from pipelines.warehouse.warehouse_reader import rows_of
+    from pipelines.warehouse.warehouse_reader import as_dataclasses
 
     latest = f"started_at desc nulls last, incident_id limit {INCIDENTS_MAX}"
-    return [row for batch in warehouse.batches("incidents", "severity <> 'info'", latest) for row in rows_of("incidents", batch)]
+    return [row for batch in warehouse.batches("incidents", "severity <> 'info'", latest) for row in as_dataclasses("incidents", batch)]
 
 
 def _page(folder: Path, incident_id: str) -> Path:

@@ -56,7 +56,7 @@ def headline(facts: HeadlineFacts) -> str:
     return HEADLINE_WORDINGS[type(facts)](facts)
 
 
-def in_words(incidents: Iterable[Incident[HeadlineFacts]]) -> list[Incident[str]]:
+def with_headlines(incidents: Iterable[Incident[HeadlineFacts]]) -> list[Incident[str]]:
     """The rows of these incidents."""
     return [_in_words(incident) for incident in incidents]
 

@@ -76,7 +76,7 @@ def _lines(spark: SparkSession, ending: str, places: list[str]) -> DataFrame:
     )
 
 
-def whole(spark: SparkSession, largest: int) -> AbstractContextManager[None]:
+def whole_files(spark: SparkSession, largest: int) -> AbstractContextManager[None]:
     """Keep files up to `largest` bytes in one part during the block.
 
     Small files share tasks, large ones have one each.

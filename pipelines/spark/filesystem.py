@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.errors import NothingReadable
-from pipelines.spark.file_bytes import LARGE_BYTES, PIECE_SCHEMA, cut_out, escaped, lines, whole
+from pipelines.spark.file_bytes import LARGE_BYTES, PIECE_SCHEMA, cut_out, escaped, lines, whole_files
 
 HEAD_BYTES = 1 << 16
 """Bytes of every listed file that are fetched with the first one.
@@ -192,7 +192,7 @@ class SparkFiles:
                 same_size = [file.place for file in small if (wanted[file.place][0][1] > HEAD_BYTES) == (size > HEAD_BYTES)]
                 parts += [self._beginnings(same_size, size)] if same_size else []
             if large:
-                with whole(self.spark, max(LARGE_BYTES + 1, *(file.size for file in large))):
+                with whole_files(self.spark, max(LARGE_BYTES + 1, *(file.size for file in large))):
                     parts += self._of_large(large, wanted)
         except Exception as error:  # a failed task may raise any class
             if len(wanted) == 1:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pipelines.schema.row_conversion import micros
 from pipelines.schema.tables import without_run
 from pipelines.transforms.events import PartsByFile, times_before
-from pipelines.transforms.ids import with_ids
+from pipelines.transforms.ids import with_id_column
 
 
 def event_rows(events: pa.Table, parts: PartsByFile, before: Mapping[str, int]) -> pa.Table:
@@ -37,7 +37,7 @@ def event_rows(events: pa.Table, parts: PartsByFile, before: Mapping[str, int]) 
 
 def rejected_rows(rejected: pa.Table) -> pa.Table:
     """Unreadable records with their id."""
-    return with_ids(rejected, "rejected_record_id", "rejected", ["cluster", "file", "byte_offset"]).select(
+    return with_id_column(rejected, "rejected_record_id", "rejected", ["cluster", "file", "byte_offset"]).select(
         without_run("rejected_records").names
     )
 
@@ -62,6 +62,6 @@ def unknown_rows(unknown: pa.Table, block_bytes: int) -> pa.Table:
     ]
     schema = without_run("unknown_in_files")
     plain = pa.schema([field for field in schema if field.name != "unknown_in_file_id"])
-    return with_ids(
+    return with_id_column(
         pa.Table.from_pylist(rows, schema=plain), "unknown_in_file_id", "unknown_in_file", ["file", "block_number", "logger", "template"]
     ).select(schema.names)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from models.clear_names import learn
+from models.clear_names import learn_names
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.group_stage import GroupStage
@@ -171,7 +171,7 @@ def _named(cluster: str, _: str) -> str:
     return cluster
 
 
-def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None, note: LearnNames = learn) -> Iterator[pa.RecordBatch]:
+def _opened(batches: Iterator[pa.RecordBatch], redaction: Redaction | None, note: LearnNames = learn_names) -> Iterator[pa.RecordBatch]:
     """Return the batches unchanged, after the models have learned their pseudonyms."""
     for batch in batches:
         if redaction is not None:
@@ -199,7 +199,7 @@ def in_order_of_rocket(
     return OrderedReplay(among("event", ROCKET_EVENTS), ("cluster",), ("file", "byte_offset"), run, ROCKET_TABLES)
 
 
-def rows_of(table: str, tagged: DataFrame) -> DataFrame:
+def rows_of_replay(table: str, tagged: DataFrame) -> DataFrame:
     """Rows of one table from the output of an `OrderedReplay`."""
     return tagged.where(F.col("table") == table).select(f"{table}.*")
 

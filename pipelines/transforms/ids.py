@@ -21,7 +21,7 @@ def with_id(rows: DataFrame, name: str, kind: str, key: Sequence[str]) -> DataFr
     return rows.mapInArrow(add, StructType([*rows.schema.fields, StructField(name, StringType())]))
 
 
-def with_ids(rows: pa.Table, name: str, kind: str, key: Sequence[str]) -> pa.Table:
+def with_id_column(rows: pa.Table, name: str, kind: str, key: Sequence[str]) -> pa.Table:
     """Add the same column to rows in the driver."""
     return rows.append_column(name, _ids(rows, kind, key))
 

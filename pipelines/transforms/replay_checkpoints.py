@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from models.clear_names import learn
+from models.clear_names import learn_names
 from models.events import Event
 from models.ids import make_id
 from models.kafka.groups.group_stage import GroupStage
@@ -120,7 +120,7 @@ class CheckpointSeal:
 
     def learn(self, names: Mapping[str, str]) -> None:
         """Let the models know plaintexts of pseudonyms, and keep them for checkpoints."""
-        learn(names)
+        learn_names(names)
         self._names.update(names.values())
 
     def close(self, state: str) -> str:

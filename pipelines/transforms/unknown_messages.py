@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.schema.tables import without_run
-from pipelines.transforms.ids import with_id, with_ids
+from pipelines.transforms.ids import with_id, with_id_column
 
 
 def unknown_in_files(unknown: DataFrame, block_bytes: int) -> DataFrame:
@@ -77,4 +77,4 @@ def unknown_sums(in_files: pa.Table, clusters: Mapping[str, str]) -> pa.Table:
     schema = without_run("unknown_messages")
     plain = pa.schema([field for field in schema if field.name != "unknown_message_id"])
     rows = pa.Table.from_pylist(list(summed.values()), schema=plain)
-    return with_ids(rows, "unknown_message_id", "unknown", ["cluster", "logger", "version", "template"]).select(schema.names)
+    return with_id_column(rows, "unknown_message_id", "unknown", ["cluster", "logger", "version", "template"]).select(schema.names)

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines.schema.columns import Table
-from pipelines.warehouse.arrow_files import files_of
+from pipelines.warehouse.arrow_files import arrow_file_system
 from pipelines.warehouse.first_times import FIRST_AT, DerivedColumns, firsts_of, time_of
 from pipelines.warehouse.predicates import RowScope
 
@@ -82,7 +82,7 @@ def read_local(
     the requested columns, as stored, in files that hold such rows.
     """
     try:
-        dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+        dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
         parts = _worth_reading(dataset, condition)
         if parts is None or sum(_bytes_of(part, set(columns)) for part in parts) > bytes_max:
             return None
@@ -162,7 +162,7 @@ def _read_once(
 ) -> pa.Table | None:
     """Read a table batch by batch, combined by `summed`."""
     try:
-        dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+        dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
         if sum(part.metadata.num_rows for part in dataset.get_fragments(condition)) > SCANNED_ROWS_MAX:
             return None
         scanner = dataset.scanner(columns=columns, filter=condition, **_SPARING)

@@ -27,7 +27,7 @@ HELD_BYTES_MAX = 16 << 20
 _BATCH_ROWS = 8_192
 
 
-def files_of(table: DeltaTable) -> FileSystem | None:
+def arrow_file_system(table: DeltaTable) -> FileSystem | None:
     """Arrow's file system for a local table, None for a remote one."""
     from pyarrow import fs
 
@@ -35,14 +35,14 @@ def files_of(table: DeltaTable) -> FileSystem | None:
     return fs.SubTreeFileSystem(unquote(parts.path), fs.LocalFileSystem()) if parts.scheme == "file" else None
 
 
-def table_of(table: DeltaTable, columns: list[str] | None = None, filters: list[tuple[str, str, Any]] | None = None) -> pa.Table:
+def read_table(table: DeltaTable, columns: list[str] | None = None, filters: list[tuple[str, str, Any]] | None = None) -> pa.Table:
     """Read all rows of a table."""
-    return table.to_pyarrow_table(columns=columns, filters=filters, filesystem=files_of(table))
+    return table.to_pyarrow_table(columns=columns, filters=filters, filesystem=arrow_file_system(table))
 
 
 def read_mapped(log: DeltaTable, columns: Sequence[str] | None = None, condition: pc.Expression | None = None) -> pa.Table:
     """Rows of a table that meet a condition, in memory if they are few."""
-    dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+    dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
     scanner = dataset.scanner(
         columns=None if columns is None else list(columns),
         filter=condition,

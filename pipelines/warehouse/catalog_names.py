@@ -32,7 +32,7 @@ _THREADS = 4
 _SESSION_CATALOG = "spark_catalog"
 
 
-def name_of(table: Table) -> str:
+def catalog_name(table: Table) -> str:
     """Name of a table within a schema: layer and name."""
     return f"{table.layer}_{table.name}"
 
@@ -46,8 +46,8 @@ def register(warehouse: Warehouse, catalog: str) -> list[str]:
     spark, schema = warehouse.spark, ".".join(map(delta.quote, catalog_parts(catalog)))
     try:
         taken = _taken(spark, schema)
-        known = [table for table in TABLES.values() if name_of(table) in taken]
-        missing = [table for table in TABLES.values() if name_of(table) not in taken]
+        known = [table for table in TABLES.values() if catalog_name(table) in taken]
+        missing = [table for table in TABLES.values() if catalog_name(table) not in taken]
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(lambda table: _check(warehouse, schema, table), known))
             list(pool.map(lambda table: _name(warehouse, schema, table), missing))
@@ -73,13 +73,13 @@ def _taken(spark: SparkSession, schema: str) -> set[str]:
 
 
 def _name(warehouse: Warehouse, schema: str, table: Table) -> None:
-    delta.name_table(warehouse.spark, f"{schema}.{delta.quote(name_of(table))}", warehouse.path(table.name))
+    delta.name_table(warehouse.spark, f"{schema}.{delta.quote(catalog_name(table))}", warehouse.path(table.name))
     _check(warehouse, schema, table)  # another process may have been first
 
 
 def _check(warehouse: Warehouse, schema: str, table: Table) -> None:
     """Raise UsageError if a name refers to anything but this warehouse's table."""
-    name, path = f"{schema}.{delta.quote(name_of(table))}", warehouse.path(table.name)
+    name, path = f"{schema}.{delta.quote(catalog_name(table))}", warehouse.path(table.name)
     location = _location(warehouse.spark, name)
     # Only Spark can normalise its paths (escapes, default stores), so it is asked if the texts differ.
     if location is None or (_plain(location) != _plain(path) and location != _location(warehouse.spark, delta.table_at(path))):

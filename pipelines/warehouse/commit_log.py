@@ -81,7 +81,7 @@ def commits_since(warehouse: Tables, name: str, version: int) -> list[TableVersi
     later = warehouse.latest(name) - version
     if later <= 0:
         return []
-    since = delta.history(warehouse.spark, warehouse.path(name), later + _MEANWHILE).where(F.col("version") > version)
+    since = delta.commits_of(warehouse.spark, warehouse.path(name), later + _MEANWHILE).where(F.col("version") > version)
     return [TableVersion(*row) for row in since.select("version", "operation", "userMetadata").collect()]
 
 

@@ -44,7 +44,7 @@ def table_at(path: str) -> str:
     return f"delta.{quote(path)}"
 
 
-def text(value: str) -> str:
+def sql_text(value: str) -> str:
     """Quote a text for SQL.
 
     Text with backslashes or `${}` is encoded in hexadecimal, because parsers differ in how they read it.
@@ -62,11 +62,11 @@ def literal(value: object) -> str:
     if isinstance(value, datetime):
         return f"timestamp_micros({micros_of(value)})"
     if isinstance(value, Mapping):
-        pairs = [part for name, item in sorted(value.items()) for part in (text(name), literal(item))]
+        pairs = [part for name, item in sorted(value.items()) for part in (sql_text(name), literal(item))]
         return f"map({', '.join(pairs)})" if pairs else "NULL"
     if isinstance(value, float):
         return f"CAST('{value!r}' AS DOUBLE)"
-    return f"CAST({value} AS BIGINT)" if isinstance(value, int) else text(str(value))
+    return f"CAST({value} AS BIGINT)" if isinstance(value, int) else sql_text(str(value))
 
 
 def micros_of(moment: datetime) -> int:
@@ -168,7 +168,7 @@ def restore(spark: SparkSession, path: str, version: int, user_metadata: str) ->
         spark.sql(f"RESTORE TABLE {table_at(path)} TO VERSION AS OF {version}").collect()
 
 
-def history(spark: SparkSession, path: str, limit: int | None = None) -> DataFrame:
+def commits_of(spark: SparkSession, path: str, limit: int | None = None) -> DataFrame:
     """Commits, newest first."""
     return spark.sql(f"DESCRIBE HISTORY {table_at(path)}" + (f" LIMIT {limit}" if limit else ""))
 
@@ -204,7 +204,7 @@ def merge(changes: DataFrame, path: str, key: Sequence[str], columns: Sequence[s
     try:
         spark.sql(
             f"MERGE INTO {table_at(path)} AS old USING {view} AS new ON {same} "  # noqa: S608 - names come from the declarations
-            f"WHEN MATCHED AND new.{quote(action)} = {text(delete)} THEN DELETE "
+            f"WHEN MATCHED AND new.{quote(action)} = {sql_text(delete)} THEN DELETE "
             f"WHEN MATCHED THEN UPDATE SET {sets} WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({values})"
         )
     finally:

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from pipelines.crash_points import crash_point
 from pipelines.schema.tables import Column, Table
 from pipelines.warehouse.arrow_diff import RowKey, cast_to_schema, drop_keys, restricted
-from pipelines.warehouse.arrow_files import files_of
+from pipelines.warehouse.arrow_files import arrow_file_system
 from pipelines.warehouse.delta_files import put_commit
 from pipelines.warehouse.first_commit import FEATURES
 from pipelines.warehouse.predicates import RowScope
@@ -81,7 +81,7 @@ def commit_rows(
     """
     if not keys:
         return _commit(log, table, rows, author, ())
-    dataset = log.to_pyarrow_dataset(filesystem=files_of(log))
+    dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
     condition = None if within is None else within.arrow
     parts = list(dataset.get_fragments(condition))
     if condition is not None:

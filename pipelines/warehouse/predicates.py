@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from pipelines.schema.columns import INSTANT
-from pipelines.warehouse.delta_sql import quote, text
+from pipelines.warehouse.delta_sql import quote, sql_text
 
 NAMES_MAX = 2_000
 """Maximum number of rows selected by name.
@@ -61,7 +61,7 @@ def _named(name: str) -> str:
 
 
 def _is_in(value: str, words: list[str]) -> str:
-    return f"({value} IN ({', '.join(map(text, words))}))" if words else "FALSE"
+    return f"({value} IN ({', '.join(map(sql_text, words))}))" if words else "FALSE"
 
 
 def nothing() -> RowScope:
@@ -98,7 +98,7 @@ def first_among(name: str, values: Iterable[str]) -> RowScope:
 
 def equals(name: str, value: str) -> RowScope:
     """The column equals a text."""
-    return RowScope(f"({_named(name)} = {text(value)})", pc.field(name) == value)
+    return RowScope(f"({_named(name)} = {sql_text(value)})", pc.field(name) == value)
 
 
 def at_least(name: str, value: int) -> RowScope:

@@ -44,7 +44,7 @@ class Watch:
     report: Callable[[Iterable[tuple[Any, ...]]], None]
 
 
-def difference(table: Table, wanted: DataFrame, present: DataFrame, *, is_old: bool = False) -> DataFrame:
+def rows_to_change(table: Table, wanted: DataFrame, present: DataFrame, *, is_old: bool = False) -> DataFrame:
     """Rows to change in `present` so that it equals `wanted`, with their action.
 
     Rows are matched by the table's key and compared by content, without `run_id`. With `is_old` a column `_old` holds the
@@ -86,7 +86,7 @@ def changes_of(differing: DataFrame, watch: Watch) -> DataFrame:
     return differing.select(*columns).unionByName(before).groupBy(*watch.columns).agg(least)
 
 
-def counted(differing: DataFrame, actions: tuple[str, ...]) -> list[int]:
+def counts_by_action(differing: DataFrame, actions: tuple[str, ...]) -> list[int]:
     """Number of rows for each action."""
     counts = {row[ACTION]: row["count"] for row in differing.groupBy(ACTION).count().collect()}
     return [counts.get(action, 0) for action in actions]

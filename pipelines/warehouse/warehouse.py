@@ -51,9 +51,9 @@ from pipelines.warehouse.spark_diff import (
     Watch,
     as_declared,
     changes_of,
-    counted,
-    difference,
+    counts_by_action,
     in_order_of_time,
+    rows_to_change,
     unstamped,
 )
 
@@ -185,7 +185,7 @@ class Warehouse:
         log = self.log(name)
         if log is not None:
             return log.version()
-        [row] = delta.history(self.spark, self.path(name), 1).select("version").collect()
+        [row] = delta.commits_of(self.spark, self.path(name), 1).select("version").collect()
         return int(row[0])
 
     @property
@@ -433,9 +433,9 @@ class Warehouse:
         present = self._within(name, scope)
         if count == 0 and not present.take(1):  # no stored and no wanted rows, so there is nothing to compare
             return RowChanges()
-        differing = persist_on_disk(difference(table, wanted, present, is_old=watch is not None))
+        differing = persist_on_disk(rows_to_change(table, wanted, present, is_old=watch is not None))
         try:
-            change = RowChanges(*counted(differing, (INSERT, UPDATE, DELETE)))
+            change = RowChanges(*counts_by_action(differing, (INSERT, UPDATE, DELETE)))
             if change and watch is not None:
                 watch.report(map(tuple, changes_of(differing, watch).toLocalIterator()))
             if change:

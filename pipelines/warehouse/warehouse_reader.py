@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.errors import NothingReadable
 from pipelines.schema.tables import CONTRACT, ROW_TABLES, TABLES, TOTALS, without_run
 from pipelines.storage.object_stores import open_table
-from pipelines.warehouse.arrow_files import files_of
+from pipelines.warehouse.arrow_files import arrow_file_system
 from pipelines.warehouse.damage import check, damage_behind
 from pipelines.warehouse.delta_files import DeltaFiles
 
@@ -43,7 +43,7 @@ class StoredRows:
 
     def __iter__(self) -> Iterator[Any]:
         for batch in self._warehouse.raw_batches(self._table, self._where):
-            yield from rows_of(self._table, batch)
+            yield from as_dataclasses(self._table, batch)
 
     def where(self, condition: str) -> StoredRows:
         """The rows that also meet an SQL condition."""
@@ -63,7 +63,7 @@ class StoredRows:
         of a row.
         """
         conditions = []
-        words = ", ".join(map(text, sorted(groups)))
+        words = ", ".join(map(quoted_text, sorted(groups)))
         named = TABLES[self._table].column_names
         if words and "groups" in named:
             conditions.append(f'array_has_any("groups", make_array({words}))')
@@ -176,7 +176,7 @@ class WarehouseReader:
         wanted = without_run(table)
         if table in self.versions:
             stored = self._open(table)
-            files = files_of(stored)
+            files = arrow_file_system(stored)
             if {field.name for field in stored.schema().fields} & TABLES[table].former_names.keys():
                 files = None  # Arrow renames no columns while it reads
             with suppress(DeltaError):  # features that Arrow cannot read, such as deletion vectors
@@ -186,7 +186,7 @@ class WarehouseReader:
 
     def record_at(self, file: str, line: int) -> pa.RecordBatch | None:
         """The last recognised record of a file at or before a line."""
-        records = self.batches("events", f"file = {text(file)} and line <= {line}", "line desc limit 1")
+        records = self.batches("events", f"file = {quoted_text(file)} and line <= {line}", "line desc limit 1")
         return next((batch for batch in records if batch.num_rows), None)
 
     def _open(self, table: str) -> DeltaTable:
@@ -245,14 +245,14 @@ def _opened_whole(place: str, files: DeltaFiles) -> DeltaTable:
         return open_table(place, version=min(map(int, (path.stem for path in torn))) - 1)
 
 
-def text(value: str) -> str:
+def quoted_text(value: str) -> str:
     """Quote a text for SQL."""
     return "'" + value.replace("'", "''") + "'"
 
 
-def any_of(column: str, values: Iterable[str]) -> str:
+def column_in(column: str, values: Iterable[str]) -> str:
     """SQL condition: the column is one of these texts."""
-    words = ", ".join(map(text, values))
+    words = ", ".join(map(quoted_text, values))
     return f'"{column}" in ({words})' if words else "false"
 
 
@@ -267,7 +267,7 @@ def _first(columns: Iterable[str]) -> str:
     return f"coalesce({named}, null)"
 
 
-def rows_of(table: str, batch: pa.RecordBatch) -> list[Any]:
+def as_dataclasses(table: str, batch: pa.RecordBatch) -> list[Any]:
     """Convert rows to dataclasses if the table has one, else to mappings.
 
     Times are microseconds since 1970.

@@ -12,7 +12,7 @@ from models.events import Event, LogPosition, Witness
 from models.kafka.cluster.facts import CLUSTER_EVENTS, fact_rows, learn
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.rocketmq.event_partitions import ROCKET_EVENTS
-from models.rocketmq.rocketmq_history import history_of
+from models.rocketmq.rocketmq_history import history_of_groups
 from tests.models.kafka.outages.whole_replay import replay_outages
 from tests.models.rocketmq.event_parts import EventParts
 from tests.replaying import replay_group
@@ -61,4 +61,4 @@ def test_of_groups(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ROCKET_EVENTS))
 def test_of_rocketmq(name: str) -> None:
     for event in bare(name):
-        assert [row for part in history_of("c", EventParts([event])) for row in part.queue_ownership] == []
+        assert [row for part in history_of_groups("c", EventParts([event])) for row in part.queue_ownership] == []

@@ -11,7 +11,7 @@ from models import clear_names as names
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two names that were redacted, known to nobody else."""
     monkeypatch.setattr(names, "PLAINTEXTS", {})
-    names.learn({"name-abcdefghijkl": "billing@1", "name-abcdefghijk7": "billing@2"})
+    names.learn_names({"name-abcdefghijkl": "billing@1", "name-abcdefghijk7": "billing@2"})
 
 
 @pytest.mark.usefixtures("known")

@@ -14,7 +14,7 @@ from models.events import Event, LogPosition, Witness
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.facts import learn, partition_for
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
-from models.kafka.reconstruction.classic_states import LoggedGroup, move
+from models.kafka.reconstruction.classic_states import LoggedGroup, enter_state
 from models.kafka.verdicts.history import GroupHistory
 from tests.replaying import replay_group
 
@@ -148,7 +148,7 @@ def test_the_same_log_gives_the_same_history(events: list[Event]) -> None:
 def test_only_legal_steps_are_written_down(states: list[State]) -> None:
     group = LoggedGroup()
     for state in states:
-        for step in move(group, state):
+        for step in enter_state(group, state):
             legal = step.before is None or step.before in VALID_PREVIOUS[step.after]
             assert legal or (step.after is state and not step.inferred)
         assert group.state is state

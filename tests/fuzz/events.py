@@ -17,7 +17,7 @@ from models.kafka.outages.outage_stage import Outages
 from models.kafka.partitions.event_fields import PARTITION_EVENTS
 from models.kafka.verdicts.history import GroupHistory
 from models.rocketmq.event_partitions import ROCKET_EVENTS
-from models.rocketmq.rocketmq_history import RocketHistory, history_of
+from models.rocketmq.rocketmq_history import RocketHistory, history_of_groups
 from parsers.catalogue.slots import NARROWER, SPANS_MS
 from pipelines.analysis.stages import HISTORY_TABLES, OUTAGE_TABLES, ROCKET_TABLES, rows_by_table
 from pipelines.schema.row_conversion import to_batch
@@ -95,7 +95,7 @@ def replayed(kind: str, version: str, events: Sequence[Event]) -> None:
     elif kind == "partitions":
         histories = [replay_outages("c", events, {"0.log": "1", "1.log": "2"}, facts)]
     else:
-        histories = history_of("c", EventParts(events))
+        histories = history_of_groups("c", EventParts(events))
     for history in histories:
         for table, rows in rows_by_table(history, TABLES[kind]).items():
             to_batch(table, rows)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.downtime import Wait, Waits, parts, shared_out, waited_seconds
+from models.downtime import Wait, Waits, shared_out, waited_seconds, waiting_parts
 from models.units import US_PER_SECOND
 
 S = US_PER_SECOND
@@ -94,7 +94,7 @@ PARTS = [("ab", {"a": 0.5, "b": 0.5}), ("aab", {"a": 2 / 3, "b": 1 / 3}), ("", {
 
 @pytest.mark.parametrize(("people", "expected"), PARTS)
 def test_all_that_may_have_been_waited_for_have_equal_parts(people: str, expected: dict[str, float]) -> None:
-    assert parts(people, str) == pytest.approx(expected)
+    assert waiting_parts(people, str) == pytest.approx(expected)
 
 
 WAITED = [
@@ -116,6 +116,6 @@ SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.sets(st.sa
 
 @given(SPANS)
 def test_all_shares_add_up_to_the_time_that_was_waited(spans: list[tuple[int, int, set[str]]]) -> None:
-    waits = [Wait(min(a, b), max(a, b), parts(sorted(names), str)) for a, b, names in spans]
+    waits = [Wait(min(a, b), max(a, b), waiting_parts(sorted(names), str)) for a, b, names in spans]
     instants = {at for wait in waits for at in range(wait.begin, wait.end)}
     assert sum(shared_out(waits).values()) == pytest.approx(len(instants))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conf.readiness import readiness
-from dashboards.answer.applicable_advice import numbers
+from dashboards.answer.applicable_advice import version_numbers
 from dashboards.answer.history.periods import covered_seconds
 from dashboards.view.answer import Rebalance
-from dashboards.view.row_access import column, name_of
+from dashboards.view.row_access import column, member_name
 from dashboards.wording.units import listed
 
 WEEK = 7 * 86_400.0
@@ -93,7 +93,7 @@ class Files:
     """Version by path of a client's log."""
 
 
-def files_of(rows: Iterable[Any]) -> Files:
+def versions_by_file(rows: Iterable[Any]) -> Files:
     """Versions of brokers by cluster, and of clients by file."""
     brokers: defaultdict[str, set[str]] = defaultdict(set)
     clients = {}
@@ -104,7 +104,7 @@ def files_of(rows: Iterable[Any]) -> Files:
                 clients[column(row, "path")] = version
             elif kind in ("server", "controller", "state_change"):
                 brokers[column(row, "cluster") or ""].update(version.split(", "))
-    return Files({cluster: sorted(files, key=numbers) for cluster, files in brokers.items()}, clients)
+    return Files({cluster: sorted(files, key=version_numbers) for cluster, files in brokers.items()}, clients)
 
 
 def profiles(
@@ -123,7 +123,7 @@ def profiles(
         _add(groups[item.cluster, item.system, item.group], row, item, files)
     for session in sessions:
         group = groups[column(session, "cluster"), column(session, "system"), column(session, "group")]
-        name = column(session, "instance_id") or name_of(session)
+        name = column(session, "instance_id") or member_name(session)
         group.clients[name] = group.clients.get(name, False) or bool(column(session, "instance_id"))
         if version := column(session, "client_version"):
             group.running[name] = max(group.running.get(name, (0, "")), (column(session, "first_seen_at") or 0, version))
@@ -166,7 +166,7 @@ def _profile(key: tuple[str, str, str], group: _Group, files: Files, stretches: 
         members=last.members_after if last is not None else None,
         clients=len(group.clients),
         static_members=sum(group.clients.values()),
-        client_versions=tuple(sorted(group.versions, key=numbers)),
+        client_versions=tuple(sorted(group.versions, key=version_numbers)),
         clients_by_version=_counted(group.running),
         rebalances=group.rebalances,
         stopped_seconds=round(group.stopped, 6),
@@ -178,7 +178,7 @@ def _profile(key: tuple[str, str, str], group: _Group, files: Files, stretches: 
 
 def _counted(running: Mapping[str, tuple[int, str]]) -> dict[str, int]:
     counts = Counter(version for _, version in running.values())
-    return {version: counts[version] for version in sorted(counts, key=numbers)}
+    return {version: counts[version] for version in sorted(counts, key=version_numbers)}
 
 
 def _migration(system: str, group: _Group, last: Rebalance | None, brokers: Sequence[str]) -> MigrationReadiness:
@@ -196,7 +196,7 @@ def _obstacles(group: _Group, brokers: Sequence[str]) -> tuple[list[str], list[s
     """Obstacles to a migration, and questions that the logs leave open."""
     needed, reasons, unknown = readiness(), [], []
     for kind, versions, since in (("brokers", brokers, needed.brokers_since), ("clients", group.versions, needed.java_clients_since)):
-        old = sorted((version for version in versions if numbers(version) < numbers(since)), key=numbers)
+        old = sorted((version for version in versions if version_numbers(version) < version_numbers(since)), key=version_numbers)
         if old:
             reasons.append(f"{kind} of {listed(old)}; {since} or later is needed")
         elif not versions:

@@ -34,7 +34,7 @@ SOME = b"\0"
 RunInput = Callable[[Explanation, HiddenInput], None]
 
 
-def run(explanation: Explanation, hidden: HiddenInput) -> None:
+def apply_input(explanation: Explanation, hidden: HiddenInput) -> None:
     """Let an input happen now."""
     _RUNS[hidden.kind](explanation, hidden)
 

@@ -21,7 +21,7 @@ Without one (until 2.0) the newcomer is not known.
 """
 
 
-def learn(explanation: Explanation, event: Event) -> None:
+def learn_certain(explanation: Explanation, event: Event) -> None:
     """Take over what a line that has been accounted for makes certain."""
     explanation.certainty.none_rejoined = explanation.certainty.none_synced = False
     if event.name == "RebalanceStarted" and event.node is not None:

@@ -71,7 +71,7 @@ def snapshot_of(explanation: Explanation) -> Snapshot:
     return made
 
 
-def restore(snapshot: Snapshot, group_id: str, sight: Sight, settings: CoordinatorSettings | None = None) -> Explanation:
+def restored_model(snapshot: Snapshot, group_id: str, sight: Sight, settings: CoordinatorSettings | None = None) -> Explanation:
     """The model made again; the version may be another by now."""
     explanation = Explanation.begin(group_id, sight, settings)
     explanation.certainty, explanation.node = snapshot.certainty.fork(), snapshot.node

@@ -17,8 +17,8 @@ from models.events import Event
 from models.kafka.conformance.alignment import Alignment, align, differences
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
 from models.kafka.conformance.explanation import DueTime, Explanation, HiddenInput, InputLink
-from models.kafka.conformance.hidden_inputs import run
-from models.kafka.conformance.learning import learn
+from models.kafka.conformance.hidden_inputs import apply_input
+from models.kafka.conformance.learning import learn_certain
 from models.kafka.conformance.likelihood import log_likelihood
 from models.kafka.conformance.proposals.proposers import possible_states, proposals
 from models.kafka.conformance.scene import Scene, Script
@@ -93,7 +93,7 @@ class Tracker:
             self.best.note(line, announced.popleft(), ("event",))
         else:
             self.line, self.matched = line, _adopted(self.best, script, alignment, line)
-        learn(self.best, line)
+        learn_certain(self.best, line)
         return log_likelihood(script, alignment)
 
     def _follow(self, line: Event, ahead: Sequence[Event]) -> None:
@@ -106,7 +106,7 @@ class Tracker:
         self.beam = [explanation for explanation, _ in followed]
         self.matched = followed[0][1]
         for explanation in self.beam:
-            learn(explanation, line)
+            learn_certain(explanation, line)
 
 
 def bursts(lines: Iterable[Event]) -> Iterator[list[Event]]:
@@ -289,7 +289,7 @@ def _run(explanation: Explanation, hidden: HiddenInput, line: Event) -> None:
     before = None if is_at_rest or (last is not None and last.depth >= STEPS_KEPT) else last
     due = _due(explanation, hidden)
     try:
-        run(explanation, hidden)
+        apply_input(explanation, hidden)
     except (Fault, LookupError, StopIteration):  # the model can't do that where it is: nothing is explained
         explanation.weight += weight("adopted")
     explanation.last = InputLink(line.time_us // US_PER_MS, hidden, line, before, 1 if before is None else before.depth + 1, due)

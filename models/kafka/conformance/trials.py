@@ -15,7 +15,7 @@ from models.causes import Cause
 from models.events import Event
 from models.kafka.conformance.expected_lines import ExpectedLine, Sight, expected_lines
 from models.kafka.conformance.explanation import ExplainedLine, Explanation, HiddenInput, InputLink
-from models.kafka.conformance.hidden_inputs import run
+from models.kafka.conformance.hidden_inputs import apply_input
 from models.kafka.conformance.proposals.proposers import possible_states, proposals
 from models.kafka.conformance.scene import Scene, Script
 from models.kafka.conformance.tracker import Tracker, bursts
@@ -279,7 +279,7 @@ def _needed(before: Explanation, inputs: Sequence[HiddenInput], line: Event) -> 
     where = course.state_and_generation
     for hidden in inputs:
         try:
-            run(course, hidden)
+            apply_input(course, hidden)
         except (Fault, LookupError, StopIteration):
             return ()
     whole = Sight(course.sight.policy, ALL_LEVELS)

@@ -15,7 +15,7 @@ from typing import Any
 from models.kafka.coordinator.classic.coordinator import Coordinator as ClassicCoordinator
 from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.group import Member as ClassicMember
-from models.kafka.coordinator.classic.partition_ownership import refusal
+from models.kafka.coordinator.classic.partition_ownership import ownership_error
 from models.kafka.coordinator.classic.rebalance import rebalance
 from models.kafka.coordinator.consumer.coordinator import HANDLERS, Coordinator
 from models.kafka.coordinator.consumer.errors import Refusal
@@ -33,7 +33,7 @@ from models.kafka.coordinator.runtime.choices import Choices
 from models.kafka.coordinator.runtime.offsets_log import Log
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome
 from models.kafka.coordinator.runtime.timers import TimerKind
-from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, default_settings
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, broker_defaults
 
 Groups = Mapping[str, Group | ConsumerGroup | SimpleGroup]
 
@@ -71,7 +71,7 @@ class BothCoordinator:
         options: dict[str, Any] = {"order": order, "now_ms": now_ms}
         self.classic = ClassicCoordinator(
             policy,
-            settings or default_settings(policy),
+            settings or broker_defaults(policy),
             choices=choices,
             make_member_id=make_member_id,
             log=self.log.classic,
@@ -124,8 +124,8 @@ class BothCoordinator:
         """Error that a request gets without looking at its group."""
         limits = self.classic.shard.settings
         if isinstance(request, Join) and not limits.min_session_ms <= request.session_ms <= limits.max_session_ms:
-            return refusal(self.classic.shard, self.classic.ownership, request) or Error.INVALID_SESSION_TIMEOUT
-        return refusal(self.classic.shard, self.classic.ownership, request)
+            return ownership_error(self.classic.shard, self.classic.ownership, request) or Error.INVALID_SESSION_TIMEOUT
+        return ownership_error(self.classic.shard, self.classic.ownership, request)
 
     def advance(self, by_ms: int) -> Outcome:
         """Advance the clock; timers of both coordinators fire in order."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from models.events import Event, Witness
 from models.kafka.observations.actions import MemberAction
 from models.kafka.observations.client_clocks import Skews
-from models.kafka.observations.client_ids import log_of
+from models.kafka.observations.client_ids import log_before_rotation
 
 
 @dataclass(slots=True)
@@ -33,13 +33,13 @@ class ActionTimeline:
 
     def skew_of(self, event: Event) -> int:
         """Difference of the clock that an event was logged by."""
-        return self.skew_of_log.get(log_of(event.place.file), 0) if event.witness is Witness.CLIENT else 0
+        return self.skew_of_log.get(log_before_rotation(event.place.file), 0) if event.witness is Witness.CLIENT else 0
 
     def on_coordinators_clock(self, action: MemberAction) -> MemberAction:
         """An action at the time that held actions of its log have."""
         if action.event.witness is not Witness.CLIENT:
             return action
-        log = log_of(action.event.place.file)
+        log = log_before_rotation(action.event.place.file)
         skew = self.behind.get(log, self.skew_of_log.get(log, 0))
         return replace(action, at=action.at - skew) if skew else action
 
@@ -58,14 +58,14 @@ class ActionTimeline:
         shifts = {log: self.skew_of_log[log] - skew for log, skew in self.behind.items()}
         self.behind = {}
         for index, action in enumerate(self.actions):
-            shift = shifts.get(log_of(action.event.place.file)) if action.event.witness is Witness.CLIENT else None
+            shift = shifts.get(log_before_rotation(action.event.place.file)) if action.event.witness is Witness.CLIENT else None
             if shift:
                 self.actions[index] = replace(action, at=action.at - shift)
         self.actions.sort(key=lambda action: action.at)
 
     def logs(self) -> set[str]:
         """Logs that held actions come from."""
-        return {log_of(action.event.place.file) for action in self.actions}
+        return {log_before_rotation(action.event.place.file) for action in self.actions}
 
     def forget_until(self, at: int) -> None:
         """Drop actions up to a time, that one included."""

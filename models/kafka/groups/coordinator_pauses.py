@@ -50,7 +50,7 @@ def _facts(burst: ExpiryBurst) -> PauseFacts:
     return PauseFacts(burst.node, burst.member_count, tuple(burst.groups), lasted)
 
 
-def explain(incident: Incident[EpisodeFacts], rows: Iterable[Rebalance], bursts: Sequence[ExpiryBurst], stuck_seconds: float) -> None:
+def pause_effects(incident: Incident[EpisodeFacts], rows: Iterable[Rebalance], bursts: Sequence[ExpiryBurst], stuck_seconds: float) -> None:
     """Tell of a pause's consequences in one group.
 
     No member is to blame for them. If several groups show it, the incident of the pause itself needs attention, and of these only

@@ -8,7 +8,7 @@ from models.incidents.episodes import EPISODE_GAP_SECONDS, SCALING_GAP_SECONDS, 
 from models.incidents.incidents import Limits, find_incidents, mark_rolling_restarts
 from models.kafka.cluster.facts import BrokerDeparture, ClusterFacts
 from models.kafka.groups.coordinator_moves import move_incident, quiet_moves
-from models.kafka.groups.coordinator_pauses import bursts_behind, explain, pause_incident
+from models.kafka.groups.coordinator_pauses import bursts_behind, pause_effects, pause_incident
 from models.kafka.outages.outage_incidents import point_to_outages
 from models.kafka.verdicts.history import GroupHistory
 from models.rows import RebalanceMember
@@ -42,7 +42,7 @@ def add_incidents(
         members = [member for row in episode for member in members_of.get(row.rebalance_id, ())]
         incidents = find_incidents(episode, limits, members)
         for incident in incidents:
-            explain(incident, episode, facts.expiry_bursts, limits.stuck_seconds)
+            pause_effects(incident, episode, facts.expiry_bursts, limits.stuck_seconds)
         rows.incidents.extend(incidents)
     moves = quiet_moves(rows.coordinator_moves, rows.rebalances, departures)
     rows.incidents.extend(move_incident(move, limits.stuck_seconds) for move in moves)

@@ -33,7 +33,7 @@ from models.kafka.groups.unranked_rebalances import UnrankedRebalances
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import MemberAction, actions_in
 from models.kafka.observations.attribution import attributed_events
-from models.kafka.observations.client_ids import log_of
+from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
 from models.kafka.observations.roster import Roster
 from models.kafka.outages.outage_incidents import CLOCKS_US, departures_of
@@ -209,7 +209,7 @@ class GroupStage:
     def _feed_windows(self, event: Event, actions: Sequence[MemberAction]) -> None:
         """Take what requests and clients show of rebalances."""
         rebalances, timeline = self.rebalances, self.timeline
-        if event.witness is Witness.CLIENT and timeline.skews.is_of_other_zone(log_of(event.place.file)):
+        if event.witness is Witness.CLIENT and timeline.skews.is_of_other_zone(log_before_rotation(event.place.file)):
             return
         rebalances.requests.feed(event, event.time_us - timeline.skew_of(event))
         rebalances.windows.of_epochs = rebalances.modern.epoch is not None and rebalances.requests.epochs.downgrade is None

@@ -17,12 +17,12 @@ from models.kafka.conformance.explanation import Explanation
 from models.kafka.conformance.learning import LEARNED
 from models.kafka.conformance.proposals.proposers import PROPOSERS
 from models.kafka.conformance.search_limits import BURST_GAP_MS
-from models.kafka.conformance.snapshots import Snapshot, restore, snapshot_of
+from models.kafka.conformance.snapshots import Snapshot, restored_model, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.version_hints import is_java, version_of
 from models.kafka.conformance.view import MemberView, TimerView, View, view_of
 from models.kafka.coordinator.announcements import ANNOUNCED_MESSAGES
-from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, parse_version, policy_for
+from models.kafka.coordinator.runtime.version_policy import Policy, broker_defaults, parse_version, policy_for
 from models.kafka.groups.epoch_states import EPOCH_EVENTS, EpochStates
 from models.rows import KAFKA, GroupState, GroupStateMember, GroupStateTimer
 from models.units import US_PER_MS
@@ -110,10 +110,10 @@ class ModelStates:
     def _model(self) -> Explanation:
         """The model where it was before the lines."""
         sight, settings = self._sight(), None
-        if self.initial_delay_ms != default_settings(sight.policy).initial_delay_ms:
-            settings = replace(default_settings(sight.policy), initial_delay_ms=self.initial_delay_ms)
+        if self.initial_delay_ms != broker_defaults(sight.policy).initial_delay_ms:
+            settings = replace(broker_defaults(sight.policy), initial_delay_ms=self.initial_delay_ms)
         if self.snapshot is not None:
-            return restore(self.snapshot, self.group, sight, settings)
+            return restored_model(self.snapshot, self.group, sight, settings)
         made = Explanation.begin(self.group, sight, settings)
         made.certainty.is_size_doubted = True
         return made

@@ -17,7 +17,7 @@ from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.rows import KAFKA, Incident, OffsetExpiration
-from models.times import begin_of, in_order, seconds
+from models.times import begin_of, raised_in_order, seconds
 from models.tolerances import real, whole
 from models.units import SECONDS_PER_MINUTE, US_PER_SECOND
 
@@ -32,7 +32,7 @@ def expiration(
     empty_since = when(empty)
     expires = empty_since + int(retention * US_PER_SECOND) if empty_since is not None else None
     events = [event for event in (empty, lost_by) if event is not None]
-    _, gone_at = in_order(empty_since, lost_by.time_us if lost_by is not None else expires)
+    _, gone_at = raised_in_order(empty_since, lost_by.time_us if lost_by is not None else expires)
     return OffsetExpiration(cluster, system, key, group, empty_since, gone_at, retention, lost_by is not None, evidence(events))
 
 

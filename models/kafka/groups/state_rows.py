@@ -17,7 +17,7 @@ from models.kafka.groups.offset_expiry import expiration
 from models.kafka.observations.client_clocks import Skews
 from models.kafka.reconstruction.classic_log import INFERRING, CoordinatorRelocation, ObservedTransition, UnexpectedLine
 from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
-from models.times import in_order, seconds
+from models.times import raised_in_order, seconds
 from models.units import US_PER_SECOND
 
 
@@ -62,7 +62,7 @@ class TransitionRows:
             partition = move.arrived.partition if move.arrived.partition is not None else self.facts.partition_of(self.group)
             left, arrived = self.facts.handover(partition, move.from_node, move.to_node, move.arrived.time_us)
             left, arrived = move.left or left, move.arrived if arrived is None or move.arrived.name == "GroupLoaded" else arrived
-            left_at, loaded_at = in_order(when(left), arrived.time_us)
+            left_at, loaded_at = raised_in_order(when(left), arrived.time_us)
             yield CoordinatorMove(
                 self.cluster,
                 KAFKA,

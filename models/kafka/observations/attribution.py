@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from models.events import Event, Witness
 from models.kafka.cluster.facts import ClusterFacts
-from models.kafka.observations.client_ids import log_of
+from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.roster import owner_in_member_id
 from models.tolerances import whole
 
@@ -166,7 +166,7 @@ class Sightings:
     def note(self, seen: ClientSighting) -> None:
         """Record a sighting."""
         if seen.witness == Witness.CLIENT:
-            log = log_of(seen.file)
+            log = log_before_rotation(seen.file)
             _note(self._in_log, (log, seen.client_id, seen.client_number), seen.group, seen)
             if seen.member_id:
                 _note(self._members, (log, seen.group), seen.member_id, seen)
@@ -191,7 +191,7 @@ class Sightings:
     def _group_of(self, event: Event) -> str | None:
         client = event.client_id or (owner_in_member_id(event.member_id) if event.member_id else None)
         number = event.fields.get("client_number")
-        log_key = (log_of(event.place.file), event.client_id, number if isinstance(number, int) else None)
+        log_key = (log_before_rotation(event.place.file), event.client_id, number if isinstance(number, int) else None)
         group = _the_one(self._in_log.get(log_key, {})) if event.client_id else None
         group = group or _only(self._in_log.get(log_key, {}), event.time_us)
         anywhere = self._anywhere.get(client, {}) if client and event.at_us is not None else {}
@@ -202,7 +202,7 @@ class Sightings:
 
         None unless the log has a single client, so that its ids follow each other.
         """
-        spans = self._members.get((log_of(event.place.file), group), {})
+        spans = self._members.get((log_before_rotation(event.place.file), group), {})
         if event.client_id is not None or event.at_us is None:
             return None
         ids = sorted(spans, key=lambda member_id: spans[member_id].first_us)

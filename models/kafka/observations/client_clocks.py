@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from models.events import Event
-from models.kafka.observations.client_ids import log_of
+from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.line_delays import stamp_width_us
 from models.tolerances import whole
 
@@ -111,7 +111,7 @@ class Skews:
             return []
         before: dict[Key, int] = {}
         for client, coordinator in self._pairs(event, event.generation):
-            key = (log_of(client.place.file), coordinator.node)
+            key = (log_before_rotation(client.place.file), coordinator.node)
             bounds = self.bounds.setdefault(key, ClientClockBounds())
             before.setdefault(key, bounds.skew)
             had_zones = bool(bounds.zones)

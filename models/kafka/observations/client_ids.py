@@ -44,7 +44,7 @@ _ROTATED = re.compile(r"(?:\.(?:\d{1,5}|\d{4}-?\d\d-?\d\d(?:-\d\d)?|gz|bz2|xz|zs
 
 
 @lru_cache(maxsize=LOGS_REMEMBERED)
-def log_of(file: str) -> str:
+def log_before_rotation(file: str) -> str:
     """The log that a rotated file belongs to: `app.log.3.gz` to `app.log`."""
     return _ROTATED.sub("", file)
 
@@ -70,7 +70,7 @@ class Clients:
             return [MemberAction(ActionKind.NAMELESS_JOIN, event.time_us, None, None, event.instance_id, None, None, event)]
         if event.client_id is None or event.client_id in shared or not event.name.startswith("Client"):
             return []
-        key = (log_of(event.place.file), event.client_id)
+        key = (log_before_rotation(event.place.file), event.client_id)
         if event.name == "ClientJoined":
             self._ids[key] = event.member_id or self._ids.get(key) or ""
         elif _shows_member(event):

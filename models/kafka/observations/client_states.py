@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from models.events import Event, text_field
 from models.evidence import evidence
 from models.ids import make_id
-from models.kafka.observations.client_ids import log_of
+from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.roster import IDLE_US, LASTING_US
 from models.rows import ClientState
 
@@ -91,7 +91,7 @@ class ClientStates:
         if event.client_id is None or not event.name.startswith("Client"):
             return
         at = event.time_us
-        client_lane = self._lane(log_of(event.place.file), event.client_id)
+        client_lane = self._lane(log_before_rotation(event.place.file), event.client_id)
         client_lane.seen_at, lane = max(client_lane.seen_at, at), client_lane.stretches
         last = lane[-1] if lane else None
         if event.name == "ClientClosed":

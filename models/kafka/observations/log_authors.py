@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from models.events import Event, Witness
-from models.kafka.observations.client_ids import log_of
+from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.roster import Roster, owner_in_member_id
 
 
@@ -41,7 +41,7 @@ class LogAuthors:
         """The event with its client, where its log is of one client."""
         if event.witness is not Witness.CLIENT or event.client_id is not None or event.instance_id is not None:
             return event
-        log = log_of(event.place.file)
+        log = log_before_rotation(event.place.file)
         if event.member_id:
             self._authors.setdefault(log, LogAuthor(event.member_id)).note(event.member_id)
         author = self._authors.get(log)

@@ -15,7 +15,7 @@ from models.kafka.outages.leader_loss import TAKEN_OVER_US
 from models.kafka.partitions.brokers import SAME_DEPARTURE_US, Brokers, DirectoryFailure
 from models.kafka.partitions.partition_history import MOMENT_US
 from models.rows import KAFKA, Incident, LeaderMove, PartitionOutage
-from models.times import first_known, in_order
+from models.times import first_known, raised_in_order
 
 
 def explain_failure(failure: DirectoryFailure, outages: Iterable[PartitionOutage], moves: Iterable[LeaderMove], brokers: Brokers) -> None:
@@ -43,7 +43,7 @@ def _is_soon_after(failure: DirectoryFailure, at: int) -> bool:
 
 def directory_incident(cluster: str, failure: DirectoryFailure) -> Incident[DirectoryFacts]:
     """Row of a failure that no other row shows."""
-    started_at, ended_at = in_order(failure.at, failure.ended_at)
+    started_at, ended_at = raised_in_order(failure.at, failure.ended_at)
     return Incident(
         cluster=cluster,
         system=KAFKA,

@@ -13,7 +13,7 @@ from models.kafka.partitions.brokers import BrokerAbsence
 from models.kafka.partitions.partition_history import Leadership, LeadershipSource, PartitionHistory
 from models.kafka.partitions.partition_stage import PartitionStage
 from models.rows import KAFKA, BrokerOutage, Divergence, Evidence, PartitionOutage
-from models.times import begin_of, in_order
+from models.times import begin_of, raised_in_order
 
 
 def clock_divergences(cluster: str, skews: Iterable[Skew]) -> Iterator[Divergence]:
@@ -126,7 +126,7 @@ def _lines(loss: LeaderLoss, vacancy: Vacancy) -> list[Evidence]:
 def broker_outage(cluster: str, absence: BrokerAbsence) -> BrokerOutage:
     """Row of a broker's outage."""
     key = ("down", absence.down_at) if absence.down_at is not None else ("up", absence.up_at)
-    down_at, up_at = in_order(begin_of(absence.down_at, absence.up_at), absence.up_at)
+    down_at, up_at = raised_in_order(begin_of(absence.down_at, absence.up_at), absence.up_at)
     return BrokerOutage(
         cluster=cluster,
         system=KAFKA,

@@ -11,7 +11,7 @@ from models.kafka.partitions.brokers import Brokers
 from models.kafka.partitions.isr import END_UNKNOWN, ENDED_CAUGHT_UP, Shortage
 from models.kafka.partitions.partition_history import MOMENT_US, PartitionHistory
 from models.rows import KAFKA, UnderReplicatedSpan
-from models.times import begin_of, in_order
+from models.times import begin_of, raised_in_order
 from models.tolerances import whole
 
 LAG_US = whole("kafka.under_replication.lag_us")
@@ -30,7 +30,7 @@ def under_replicated_spans(
             continue
         lost = [node for node in shortage.missing if _was_lost(brokers, node, shortage)]
         failed = _failed_dirs(brokers, shortage)
-        started_at, ended_at = in_order(begin_of(shortage.started_at, shortage.ended_at), shortage.ended_at)
+        started_at, ended_at = raised_in_order(begin_of(shortage.started_at, shortage.ended_at), shortage.ended_at)
         first = shortage.started_at if shortage.started_at is not None else shortage.ended_at
         yield UnderReplicatedSpan(
             cluster=cluster,

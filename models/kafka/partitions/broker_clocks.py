@@ -171,7 +171,7 @@ class BrokerClocks:
         """Take the next event."""
         if event.at_us is None:
             return
-        node = clock_of(event, self.node_of)
+        node = clock_node_of(event, self.node_of)
         if node is None:
             return
         self._controllers(event, node)
@@ -305,7 +305,7 @@ def _hold(window: list[T], item: T) -> None:
     del window[:-LIVES_MAX]
 
 
-def clock_of(event: Event, node_of: Mapping[str, str]) -> str | None:
+def clock_node_of(event: Event, node_of: Mapping[str, str]) -> str | None:
     """Node whose clock wrote a line."""
     return node_of.get(event.place.file) or event.node
 
@@ -326,7 +326,7 @@ def on_one_clock(events: Iterable[Event], ahead: Mapping[str, int], node_of: Map
     furthest = max(0, *ahead.values()) if ahead else 0
     waiting: list[tuple[int, str, int, int, Event]] = []
     for number, event in enumerate(events):
-        skew = ahead.get(clock_of(event, node_of) or "", 0)
+        skew = ahead.get(clock_node_of(event, node_of) or "", 0)
         at = None if event.at_us is None else event.at_us - skew
         moved = replace(event, at_us=at, order_us=event.order_us - skew) if skew else event
         heapq.heappush(waiting, (moved.order_us, moved.place.file, moved.place.byte_offset, number, moved))

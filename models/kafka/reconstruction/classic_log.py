@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness, int_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction.classic_states import LoggedGroup, move
+from models.kafka.reconstruction.classic_states import LoggedGroup, enter_state
 from models.times import first_known
 
 
@@ -200,7 +200,7 @@ class ClassicReplay:
 
     def _move(self, after: State, event: Event, generation: int | None, member_count: int | None = None) -> int:
         """Set the state, note the steps, and count the inferred ones."""
-        steps = move(self.group, after)
+        steps = enter_state(self.group, after)
         if generation is not None:
             self.group.generation = generation
         self.group.member_count = member_count

@@ -1,6 +1,6 @@
 """The states of a classic consumer group and the steps between them.
 
-`move` is the only function that sets a state. A log that shows a step which the table forbids is a
+`enter_state` is the only function that sets a state. A log that shows a step which the table forbids is a
 finding: the model inserts the step that must have happened unseen, marks it as inferred, and follows the log.
 """
 
@@ -44,7 +44,7 @@ class LoggedGroup:
     member_count: int | None = None
 
 
-def move(group: LoggedGroup, after: State) -> list[StateStep]:
+def enter_state(group: LoggedGroup, after: State) -> list[StateStep]:
     """Put the group into `after` and return the steps taken.
 
     Unseen ones come first and are marked as inferred.

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from models.events import Event, Witness, int_field, names_field, text_field
 from models.kafka.observations.actions import TOLD_OUT, answered_at, handled_at
-from models.kafka.observations.client_ids import log_of
+from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.reconstruction.implied_lines import implied_line
 from models.tolerances import whole
 from models.units import FOREVER
@@ -133,7 +133,7 @@ def signs_in(event: Event, at: int, peers: dict[str, EpochPeer]) -> list[EpochSi
         return _of_request(event, peers) if event.name in _REQUESTS else []
     if event.name not in _READ:
         return []
-    key = f"{log_of(event.place.file)} {event.client_id}"
+    key = f"{log_before_rotation(event.place.file)} {event.client_id}"
     if event.name == "ClientMemberState":
         return _of_state(event, at, key, peers.setdefault(key, EpochPeer()))
     if event.name == "ClientEpochSent":

@@ -16,7 +16,7 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Request
 from models.kafka.coordinator.protocol.responses import Response
 from models.kafka.coordinator.runtime.outcomes import NO_OUTCOME, LoggedChange, Outcome, StateTransition
-from models.kafka.coordinator.runtime.version_policy import Policy, default_settings
+from models.kafka.coordinator.runtime.version_policy import Policy, broker_defaults
 from models.kafka.simulation.scenario import Scenario
 from models.kafka.simulation.world import ServedRequest, World, WrittenLine
 
@@ -100,7 +100,7 @@ class Cluster:
 
     def _coordinator(self, before: AnyCoordinator | None = None) -> AnyCoordinator:
         scenario = self.scenario
-        settings = replace(default_settings(self.policy), initial_delay_ms=scenario.initial_delay_ms, max_size=scenario.max_size)
+        settings = replace(broker_defaults(self.policy), initial_delay_ms=scenario.initial_delay_ms, max_size=scenario.max_size)
         options: dict[str, Any] = {
             "make_member_id": lambda prefix: f"{prefix}-{self.world.uuid()}",
             "log": None if before is None else before.log,

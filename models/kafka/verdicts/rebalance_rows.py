@@ -48,7 +48,7 @@ from models.rows import (
     Rebalance,
     RebalanceMember,
 )
-from models.times import in_order, seconds
+from models.times import raised_in_order, seconds
 from models.units import SURE, US_PER_SECOND
 from models.weights import UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE
 
@@ -126,7 +126,7 @@ class VerdictWriter:
     def _row(self, context: RebalanceContext, judgement: Ranking, offenders: list[Person]) -> Rebalance:
         window, best = context.window, judgement.best
         ended_line = None if window.has_unseen_end else window.ended
-        started, joined, ended = in_order(logged_at(window.started), logged_at(window.joined), logged_at(ended_line))
+        started, joined, ended = raised_in_order(logged_at(window.started), logged_at(window.joined), logged_at(ended_line))
         join_seconds = None if _goes_back(window.started, window.joined) else seconds(started, joined)
         sync_seconds = None if _goes_back(window.joined, window.ended) else seconds(logged_at(window.joined), logged_at(window.ended))
         duration = None if _goes_back(window.started, window.joined, ended_line) else seconds(started, ended)
@@ -368,7 +368,7 @@ class VerdictWriter:
 
     def _epoch_row(self, modern: ModernReplay, window: EpochWindow, known: GroupKnowledge) -> Rebalance:
         verdict = judge_epoch(modern, window, known, self.facts)
-        started, targeted, reached = in_order(window.began, when(window.targeted), window.reached_at)
+        started, targeted, reached = raised_in_order(window.began, when(window.targeted), window.reached_at)
         set_back = _goes_back(window.started, window.targeted)
         until = modern.following.began if modern.following else None
         is_burst = verdict.cause is Cause.SESSION_TIMEOUT and in_burst(self.facts, self.group, window.began)

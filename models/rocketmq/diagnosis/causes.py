@@ -18,7 +18,7 @@ from models.rocketmq.diagnosis.proxy_assignments import AssignmentJudge
 from models.rocketmq.diagnosis.verdicts import Verdict
 from models.rocketmq.object_text import RETRY, queue_name
 from models.rocketmq.observations.allocation_runs import AllocationRun
-from models.rocketmq.observations.client_lists import ClientList, ListChangeKind, difference
+from models.rocketmq.observations.client_lists import ClientList, ListChangeKind, list_difference
 from models.rocketmq.observations.client_processes import LAST_LINES_US, ClientProcess
 from models.rocketmq.observations.topic_routes import RouteChange, Routes
 from models.rocketmq.rocketmq_stage import RocketmqGroup
@@ -400,13 +400,13 @@ class Judge:
         return shares is None or frozenset(run.share) == shares.get(run.life.client_id, _NONE)
 
     def _difference(self, before: tuple[str, ...], after: tuple[str, ...]) -> tuple[set[str], set[str]]:
-        """As `difference`, cached because many clients see the same change."""
+        """As `list_difference`, cached because many clients see the same change."""
         if before is after:
             return set(), set()
         key = id(before), id(after)
         known = self._differences.get(key)
         if known is None:
-            known = self._differences[key] = difference(before, after)
+            known = self._differences[key] = list_difference(before, after)
         return known
 
     def _queues_at(self, run: AllocationRun) -> tuple[int, list[Queue]]:

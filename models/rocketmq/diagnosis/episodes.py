@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from models.ids import make_id
 from models.rocketmq.diagnosis.ownership import OwnershipWindow
-from models.rocketmq.object_text import first_names
+from models.rocketmq.object_text import names_in_short
 from models.rocketmq.observations.allocation_runs import AllocationRun, TopicLines
 from models.rocketmq.observations.client_processes import last_of
 from models.rocketmq.rocketmq_stage import RocketmqGroup
@@ -149,7 +149,7 @@ def _rebalance(cluster: str, topic: str, episode: _Episode, harm: ConsumptionImp
         root_cause=None,
         confidence=first.confidence,
         alternatives=first.alternatives,
-        settled_by=f"rocketmq_client.log of {first_names(silent)}" if silent and first.confidence < SURE else None,
+        settled_by=f"rocketmq_client.log of {names_in_short(silent)}" if silent and first.confidence < SURE else None,
         offenders=[Person(None, who, None, None, reason, first=not index) for index, (who, reason) in enumerate(offenders.items())],
         blockers=[],
         members_before=None,

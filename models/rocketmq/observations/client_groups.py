@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from models.events import Event, LogPosition, Witness
-from models.rocketmq.observations.log_files import log_of
+from models.rocketmq.observations.log_files import log_name_of
 
 ASSIGNMENT_LINES = frozenset({"RocketAssignmentsChanged", "RocketAssignmentsEmptied"})
 """Events of what a proxy assigned."""
@@ -80,7 +80,7 @@ class ClientGroups:
 
     def learn(self, event: Event) -> None:
         """Take what a line names."""
-        client_id, group, log = event.client_id, event.group, log_of(event.place.file)
+        client_id, group, log = event.client_id, event.group, log_name_of(event.place.file)
         self.tie(client_id, group)
         if event.witness is not Witness.CLIENT or event.name not in OF_GRPC:
             return
@@ -110,12 +110,12 @@ class ClientGroups:
         place = event.place
         log = f"{place.log}#{client_id}"
         client_place = ClientPlace(place.file, place.line, place.byte_offset, log, place.position)
-        group = event.group or self.group_of(client_id) or self._groups_in.get(log_of(place.file))
+        group = event.group or self.group_of(client_id) or self._groups_in.get(log_name_of(place.file))
         return replace(event, group=group, client_id=client_id, place=client_place)
 
     def _client_of(self, event: Event) -> str | None:
         """The client of a line that names none."""
-        log = log_of(event.place.file)
+        log = log_name_of(event.place.file)
         if log in self._unnamed and log not in self._clients_in:
             return log
         return self._clients_in.get(log) if event.name in LITE else None

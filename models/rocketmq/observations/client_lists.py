@@ -159,7 +159,7 @@ def _at(step: ListChange) -> int:
     return step.at
 
 
-def difference(before: Sequence[str], after: Sequence[str]) -> tuple[set[str], set[str]]:
+def list_difference(before: Sequence[str], after: Sequence[str]) -> tuple[set[str], set[str]]:
     """Clients added and removed between two lists.
 
     A second connection of an id counts as added.

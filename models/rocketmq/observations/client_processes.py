@@ -15,7 +15,7 @@ from typing import Any
 
 from models.events import Event
 from models.rocketmq.object_text import consumers_in
-from models.rocketmq.observations.log_files import log_of
+from models.rocketmq.observations.log_files import log_name_of
 from models.tolerances import whole
 
 QUARTER_US = whole("rocketmq.client_processes.quarter_us")
@@ -107,13 +107,13 @@ def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
     offsets: dict[str, Counter[int]] = defaultdict(Counter)
     for event in events:
         if event.name == "RocketClientCreated" and event.client_id:
-            created[log_of(event.place.file)].append((event.client_id, event.time_us))
+            created[log_name_of(event.place.file)].append((event.client_id, event.time_us))
         elif event.name == "RocketConsumerConnected" and event.client_id and _int(event.fields.get("seen_ms")):
             epoch = _int(event.fields.get("seen_ms")) * 1000
             seen[event.client_id].append(epoch)
-            offsets[log_of(event.place.file)].update(_quarters(epoch - event.time_us))
+            offsets[log_name_of(event.place.file)].update(_quarters(epoch - event.time_us))
         elif event.name == "RocketClockShown":
-            offsets[log_of(event.place.file)].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - event.time_us))
+            offsets[log_name_of(event.place.file)].update(_quarters(_int(event.fields.get("clock_ms")) * 1000 - event.time_us))
     shifts = {file: counts.most_common(1)[0][0] * QUARTER_US for file, counts in offsets.items() if counts}
     for file, starts in created.items():
         for client_id, at in starts if file not in shifts else ():

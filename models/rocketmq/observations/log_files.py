@@ -44,7 +44,7 @@ class RotatedPlace(LogPosition):
 
 
 @lru_cache(maxsize=65_536)
-def log_of(file: str) -> str:
+def log_name_of(file: str) -> str:
     """Name of the log that a file belongs to.
 
     A number before the suffix may be a process id, so it counts only in a folder of old files.
@@ -61,7 +61,7 @@ class Logs:
         """Group files into logs; `first_at` is each file's first time."""
         files: dict[str, list[str]] = defaultdict(list)
         for file in sorted(first_at, key=lambda file: (first_at[file], file)):
-            files[log_of(file)].append(file)
+            files[log_name_of(file)].append(file)
         self._begins = {file: FILE_BYTES * rank for parts in files.values() if len(parts) > 1 for rank, file in enumerate(parts)}
         self.rounds = [
             frozenset(parts[rank] for parts in files.values() if rank < len(parts))
@@ -76,7 +76,9 @@ class Logs:
 
     def _placed(self, event: Event) -> Event:
         place = event.place
-        return replace(event, place=RotatedPlace(place.file, place.line, place.byte_offset, log_of(place.file), self._begins[place.file]))
+        return replace(
+            event, place=RotatedPlace(place.file, place.line, place.byte_offset, log_name_of(place.file), self._begins[place.file])
+        )
 
     def in_order(self, events: Iterable[Event]) -> Iterable[Event]:
         """Sort events that come file by file into log order."""

@@ -42,7 +42,7 @@ class PopTrouble:
             if known and known[-1].ended_at is None:
                 known[-1].ended_at = at
             return
-        kind = kind_of(event)
+        kind = fault_kind_of(event)
         if kind is None:
             return
         if kind in _OF_GROUP:
@@ -65,7 +65,7 @@ That it tells a client of the end of a subscription is none by itself: a lite to
 """
 
 
-def kind_of(event: Event) -> str | None:
+def fault_kind_of(event: Event) -> str | None:
     """The fault that a line is a sign of."""
     if event.name == "RocketHeartbeatFailed" or (event.name == "RocketSessionChanged" and event.fields.get("how") == "lost"):
         return "proxy_unreachable"

@@ -46,7 +46,7 @@ class SupportingRows:
     heartbeat_ms: int = DEFAULT_HEARTBEAT_MS
 
 
-def read(rows: Sequence[Rebalance], witnesses: SupportingRows, ends_ms: int, *, restarts: bool = True) -> Behaviour:
+def behaviour_of(rows: Sequence[Rebalance], witnesses: SupportingRows, ends_ms: int, *, restarts: bool = True) -> Behaviour:
     """Behaviour of one group's members; `rows` are in order of time.
 
     `restarts` is whether a member that was silent and came back under another id is taken for a new process, if nothing

@@ -19,7 +19,7 @@ A heartbeat interval, and what a busy machine adds.
 """
 
 
-def by_time(left: Sequence[int], right: Sequence[int], near_ms: int = NEAR_MS) -> list[tuple[int, int]]:
+def pairs_by_time(left: Sequence[int], right: Sequence[int], near_ms: int = NEAR_MS) -> list[tuple[int, int]]:
     """Pair the indexes of two sorted lists of times, nearest first."""
     close: list[tuple[int, int, int]] = []
     first = 0
@@ -46,7 +46,7 @@ def of_runs(before: Sequence[SimulatedRebalance], after: Sequence[SimulatedRebal
     One that begins at another time is the same if member and kind are. `moved_ms` is the distance over which those that the
     leader asks for may move, sooner too.
     """
-    matches = dict(by_time([row.start_ms for row in before], [row.start_ms for row in after]))
+    matches = dict(pairs_by_time([row.start_ms for row in before], [row.start_ms for row in after]))
     if moved_ms:
         _match_moved(before, after, matches, moved_ms)
     for is_alike in (_is_same, _is_departure):
@@ -59,7 +59,7 @@ def _match_moved(before: Sequence[SimulatedRebalance], after: Sequence[Simulated
     taken = set(matches.values())
     left = [index for index, row in enumerate(before) if index not in matches and row.kind == ASKED_BY_LEADER]
     right = [index for index, row in enumerate(after) if index not in taken and row.kind == ASKED_BY_LEADER]
-    pairs = by_time([before[index].start_ms for index in left], [after[index].start_ms for index in right], moved_ms)
+    pairs = pairs_by_time([before[index].start_ms for index in left], [after[index].start_ms for index in right], moved_ms)
     matches.update((left[place], right[other]) for place, other in pairs)
 
 

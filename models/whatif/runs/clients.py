@@ -37,7 +37,7 @@ SOME_SHARE = b"-"
 """An assignment that nobody reads; an empty one would be an event."""
 
 
-def nothing(*_: object) -> None:
+def do_nothing(*_: object) -> None:
     """Do nothing."""
 
 
@@ -312,7 +312,7 @@ class ClassicMember(QuietClient, Consumer):
 
     def _beat_on(self, attempt: int) -> None:
         if attempt == self.attempt and self.phase is ClientPhase.STABLE:
-            self._send(self._heartbeat(), self._beaten, nothing, only_refusals=True)
+            self._send(self._heartbeat(), self._beaten, do_nothing, only_refusals=True)
             self._keep_contact(attempt)
 
     def _heartbeat(self) -> Heartbeat:
@@ -352,7 +352,7 @@ class ClassicMember(QuietClient, Consumer):
         """Send a heartbeat out of turn, as a commit is one, too."""
         self._awake()
         if self.phase is ClientPhase.STABLE:
-            self._send(self._heartbeat(), nothing, nothing)
+            self._send(self._heartbeat(), do_nothing, do_nothing)
 
     def commit_soon(self, interval_ms: int) -> None:
         """Let its next commit arrive.

@@ -13,7 +13,7 @@ from models.kafka.simulation.client import ClientPhase
 from models.kafka.simulation.scenario import CLASSIC, GroupPlan, Scenario
 from models.tolerances import whole
 from models.whatif.behaviour.members import Act, ActKind, Behaviour
-from models.whatif.runs.clients import MEMBER_CLASSES, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, nothing
+from models.whatif.runs.clients import MEMBER_CLASSES, TRAVEL_MS, AnyMember, QuietCluster, SteadyWorld, do_nothing
 from models.whatif.runs.courses import FinishedRun, Rest, SharedCourse
 from models.whatif.runs.recurrences import SimulatedRebalance
 
@@ -153,7 +153,7 @@ class Run:
         self.recorder = Recorder(settings)
         self.world = SteadyWorld(0)
         policy = policy_for(settings.version)
-        self.cluster = QuietCluster(self.world, scenario, policy, self.recorder.watch, nothing, nothing, nothing)
+        self.cluster = QuietCluster(self.world, scenario, policy, self.recorder.watch, do_nothing, do_nothing, do_nothing)
         self.clients: dict[str, AnyMember] = {}
         self._look_ms = 0
         """Time of the next look whether something can be left out."""

@@ -74,11 +74,11 @@ def read_lines(
 
 def stored_lines(warehouse: WarehouseReader, cluster: str, group: str) -> GroupLines:
     """The same lines from the tables of a warehouse."""
-    from pipelines.warehouse.warehouse_reader import any_of, text
+    from pipelines.warehouse.warehouse_reader import column_in, quoted_text
 
-    aside = f'"group" is null and {any_of("event", _EVENTS_WITHOUT_GROUP)}'
+    aside = f'"group" is null and {column_in("event", _EVENTS_WITHOUT_GROUP)}'
     lines, versions = GroupLines(), dict[str, str]()
-    for batch in warehouse.batches("events", f'cluster = {text(cluster)} and ("group" = {text(group)} or ({aside}))'):
+    for batch in warehouse.batches("events", f'cluster = {quoted_text(cluster)} and ("group" = {quoted_text(group)} or ({aside}))'):
         _take(lines, batch, group, versions)
     _complete(lines, versions)
     return lines
@@ -272,7 +272,7 @@ def _settings(lines: GroupLines, policy: Any) -> Any:
     """The broker's settings, None if its file doesn't show them."""
     from dataclasses import replace
 
-    from models.kafka.coordinator.runtime.version_policy import default_settings
+    from models.kafka.coordinator.runtime.version_policy import broker_defaults
 
     configured = lines.configured
     size, delay = (
@@ -282,5 +282,5 @@ def _settings(lines: GroupLines, policy: Any) -> Any:
     )
     if not isinstance(size, int):
         return None
-    settings = replace(default_settings(policy), max_size=size)
+    settings = replace(broker_defaults(policy), max_size=size)
     return replace(settings, initial_delay_ms=delay) if isinstance(delay, int) else settings

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from models.whatif.history import History
 
 
-def history(rows: Any) -> History:
+def whatif_history(rows: Any) -> History:
     """Rows that what-if needs, with the version of each cluster's brokers.
 
     Of several versions the one that most files tell counts.

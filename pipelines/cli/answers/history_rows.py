@@ -34,7 +34,7 @@ def profiles(rows: Any) -> list[GroupProfile]:
 
     files = rows.inputs["log_files"]
     pairs = ((row, build.rebalance(row)) for row in rows.rebalances)
-    return group_profiles.profiles(pairs, rows.members, rows.client_states, group_profiles.files_of(files), cover_of(files))
+    return group_profiles.profiles(pairs, rows.members, rows.client_states, group_profiles.versions_by_file(files), cover_of(files))
 
 
 def deploys(rows: Any) -> list[Deploy]:

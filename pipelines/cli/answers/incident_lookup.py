@@ -10,7 +10,7 @@ from pipelines.cli.answers.narrowed_rows import NarrowedRows
 from pipelines.cli.answers.rebalance_lookup import CANDIDATES_SHOWN, ID_PREFIX_MIN
 from pipelines.cli.answers.selection import those, with_ids
 from pipelines.errors import UsageError
-from pipelines.warehouse.warehouse_reader import text
+from pipelines.warehouse.warehouse_reader import quoted_text
 
 
 def find_incident(rows: Any, name: str, clock: Clock) -> Any | None:
@@ -21,7 +21,7 @@ def find_incident(rows: Any, name: str, clock: Clock) -> Any | None:
     if len(name) < ID_PREFIX_MIN:
         return None
     incidents = list(
-        those(rows.incidents, f"starts_with(incident_id, {text(name)})", lambda row: column(row, "incident_id").startswith(name))
+        those(rows.incidents, f"starts_with(incident_id, {quoted_text(name)})", lambda row: column(row, "incident_id").startswith(name))
     )
     if len(incidents) > 1:
         candidates = "\n".join(_line(row, clock) for row in incidents[:CANDIDATES_SHOWN])

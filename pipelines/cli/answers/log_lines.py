@@ -12,7 +12,7 @@ from pipelines.cli.answers.selection import those
 from pipelines.cli.answers.source import Source
 from pipelines.cli.arguments.question import QueryOptions
 from pipelines.errors import UsageError
-from pipelines.warehouse.warehouse_reader import text
+from pipelines.warehouse.warehouse_reader import quoted_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +67,7 @@ def line_named(name: str, source: Source) -> tuple[str, int] | None:
 
 def find_line(file: str, line: int, source: Source, query_options: QueryOptions) -> LocatedLine:
     """The record at a line, and the rebalance it belongs to."""
-    from models.incidents.line_placement import LineRole, RoleReason, place
+    from models.incidents.line_placement import LineRole, RoleReason, place_line
 
     before, covers = _from_warehouse(source, file, line) if not query_options.paths else _from_file(query_options, source, file, line)
     if before is None:
@@ -75,9 +75,9 @@ def find_line(file: str, line: int, source: Source, query_options: QueryOptions)
     clusters = {row["path"]: row["cluster"] for row in source.rows.inputs["log_files"]}
     rows = _beside(source.rows.rebalances, clusters.get(file), before.group)
     if covers:
-        return LocatedLine(file, line, True, before, place(before, rows))
+        return LocatedLine(file, line, True, before, place_line(before, rows))
     # The record's meaning is unknown, but the surrounding rebalance isn't.
-    around = place(replace(before, name="", generation=None, member_id=None, client_id=None, instance_id=None), rows)
+    around = place_line(replace(before, name="", generation=None, member_id=None, client_id=None, instance_id=None), rows)
     return LocatedLine(file, line, False, before, LineRole("apart", around.row if before.group else None, RoleReason.UNKNOWN_MEANING))
 
 
@@ -88,7 +88,7 @@ def _beside(rebalances: Iterable[Any], cluster: str | None, group: str | None) -
     """
     meant = {"cluster": cluster, "group": group}
     named = {name: value for name, value in meant.items() if value is not None}
-    condition = " and ".join(f'"{name}" = {text(value)}' for name, value in named.items())
+    condition = " and ".join(f'"{name}" = {quoted_text(value)}' for name, value in named.items())
     return list(those(rebalances, condition, lambda row: all(column(row, name) == value for name, value in named.items())))
 
 

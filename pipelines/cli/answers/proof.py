@@ -9,11 +9,11 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from dashboards.view.row_access import column, evidence
+from dashboards.view.row_access import column, evidence_lines
 from models.kafka.reconstruction.client_windows import JOIN_PHASE_ENDS
 from pipelines.cli.answers.group_state import GroupLines, TrackedLines, course_of, is_modern, read_lines, stored_lines
 from pipelines.cli.answers.selection import with_ids
-from pipelines.cli.output.proof import Part, Proof, parts
+from pipelines.cli.output.proof import Part, Proof, proof_parts
 
 if TYPE_CHECKING:
     from models.kafka.conformance.trials import Window
@@ -60,7 +60,7 @@ def proofs_of(source: Source, query_options: QueryOptions) -> dict[str, tuple[Pa
         if longest is not None:
             proof = proof_of(longest, source, query_options)
             if proof.window is not None:
-                proofs[column(longest, "rebalance_id")] = tuple(parts(proof, source.clock))
+                proofs[column(longest, "rebalance_id")] = tuple(proof_parts(proof, source.clock))
     return proofs
 
 
@@ -126,7 +126,7 @@ def _first_line(row: Any, course: TrackedLines) -> int | None:
     for number, line in enumerate(course.lines):
         if line.name == "RebalanceStarted" and line.time_us == started and line.generation == before:
             return number
-    places = {(line.file, line.byte_offset) for line in evidence(row)}
+    places = {(line.file, line.byte_offset) for line in evidence_lines(row)}
     fitting = (number for number, line in enumerate(course.lines) if (line.place.file, line.place.byte_offset) in places and line.group)
     return next(fitting, None)
 

@@ -12,7 +12,7 @@ from dashboards.wording.units import Clock, counted
 from pipelines.cli.answers.selection import groups_of, last_record_at, no_such_group, those
 from pipelines.cli.arguments.times import moment
 from pipelines.errors import UsageError
-from pipelines.warehouse.warehouse_reader import text
+from pipelines.warehouse.warehouse_reader import quoted_text
 
 CANDIDATES_SHOWN = 8
 ID_PREFIX_MIN = 4
@@ -45,12 +45,14 @@ def rebalances_of_group(rows: Any, name: str) -> list[Any]:
     """
     if len(name) >= ID_PREFIX_MIN and any(True for _ in _with_id(rows.rebalances, name)):
         return []
-    of_group = those(rows.rebalances, f'"group" = {text(name)}', lambda row: column(row, "group") == name)
+    of_group = those(rows.rebalances, f'"group" = {quoted_text(name)}', lambda row: column(row, "group") == name)
     return sorted(of_group, key=lambda row: (column(row, "started_at") or column(row, "ended_at") or 0, column(row, "rebalance_id")))
 
 
 def _with_id(rebalances: Iterable[Any], beginning: str) -> Iterable[Any]:
-    return those(rebalances, f"starts_with(rebalance_id, {text(beginning)})", lambda row: column(row, "rebalance_id").startswith(beginning))
+    return those(
+        rebalances, f"starts_with(rebalance_id, {quoted_text(beginning)})", lambda row: column(row, "rebalance_id").startswith(beginning)
+    )
 
 
 def _by_generation(rebalances: Iterable[Any], group: str, generation: int, clock: Clock) -> Any:
@@ -82,7 +84,7 @@ def _by_time(rows: Sequence[Any], group: str, when: int, clock: Clock) -> Any:
 
 
 def _of_group(rebalances: Iterable[Any], group: str) -> list[Any]:
-    rows = list(those(rebalances, f'"group" = {text(group)}', lambda row: column(row, "group") == group))
+    rows = list(those(rebalances, f'"group" = {quoted_text(group)}', lambda row: column(row, "group") == group))
     if not rows:
         raise no_such_group(group, groups_of(rebalances))
     return rows

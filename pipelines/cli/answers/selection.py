@@ -15,7 +15,7 @@ from dashboards.view.row_access import column
 from pipelines.cli.arguments.times import Moment
 from pipelines.errors import UsageError
 from pipelines.schema.tables import CONTRACT
-from pipelines.warehouse.warehouse_reader import StoredRows, any_of, text
+from pipelines.warehouse.warehouse_reader import StoredRows, column_in, quoted_text
 
 # Columns with the first and last time of a row; the first known one of each tuple counts.
 TIME_COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -109,11 +109,11 @@ def files_within(files: Iterable[Mapping[str, Any]], cluster: str, since: int | 
 
 
 def _of_cluster(rows: Iterable[R], cluster: str) -> Iterable[R]:
-    return those(rows, f"cluster = {text(cluster)}", lambda row: column(row, "cluster") == cluster)
+    return those(rows, f"cluster = {quoted_text(cluster)}", lambda row: column(row, "cluster") == cluster)
 
 
 def _of_paths(rows: Iterable[R], paths: set[str]) -> Iterable[R]:
-    return those(rows, any_of("file", sorted(paths)), lambda row: column(row, "file") in paths)
+    return those(rows, column_in("file", sorted(paths)), lambda row: column(row, "file") in paths)
 
 
 def those(rows: Iterable[R], condition: str, passes: Callable[[R], bool]) -> Iterable[R]:
@@ -123,7 +123,7 @@ def those(rows: Iterable[R], condition: str, passes: Callable[[R], bool]) -> Ite
 
 def with_ids(rows: Iterable[R], name: str, ids: set[str]) -> Iterable[R]:
     """Rows with one of these ids."""
-    return those(rows, any_of(name, sorted(ids)) if ids else "false", lambda row: column(row, name) in ids)
+    return those(rows, column_in(name, sorted(ids)) if ids else "false", lambda row: column(row, name) in ids)
 
 
 def select(analysis: Any, groups: Iterable[str] | None, since: Moment | None, until: Moment | None) -> Any:

@@ -90,11 +90,11 @@ def search(rows: Any, wanted: Collection[ClusterAndGroup] | None, budget: Search
     if not fitting:
         return []
     from models.whatif.advice import advise
-    from pipelines.cli.answers.histories import history
+    from pipelines.cli.answers.histories import whatif_history
 
     incidents = _scopes(rows)
     advices: list[Advice] = []
-    for group in by_harm(group for group in history(rows).groups() if (group.cluster, group.group) in fitting):
+    for group in by_harm(group for group in whatif_history(rows).groups() if (group.cluster, group.group) in fitting):
         if len(group.rows) <= room and len(advices) < budget.groups_max:
             room -= len(group.rows)
             scope_ids = [*incidents[group.cluster, group.group], *scopes]
@@ -239,12 +239,12 @@ def advice_lines(advices: Sequence[Advice]) -> dict[str, list[tuple[str, str]]]:
 def _advice_texts(advice: Advice) -> Iterator[tuple[str, str]]:
     for finding in advice.helpful[:FINDINGS_MAX]:
         command = f"groupscope whatif PATH... --group {quote(advice.group)} {options(finding)}"
-        yield f"{sentence(finding)} It costs: {cost(finding)}.", command
+        yield f"{change_sentence(finding)} It costs: {cost(finding)}.", command
     if advice.useless:
         yield f"Does not help: {'; '.join(dict.fromkeys(map(turn, advice.useless)))}.", ""
 
 
-def sentence(finding: RatedChange) -> str:
+def change_sentence(finding: RatedChange) -> str:
     """A change with the rebalances and the downtime that it avoids."""
     from dashboards.wording.durations import duration
     from dashboards.wording.units import counted

@@ -15,24 +15,24 @@ from dashboards.answer import build
 from dashboards.answer.totals import HOSTLESS, OffenderKey, OffenderTotals, RebalanceTally, RebalanceTotals, ranked
 from dashboards.view import answer as data
 from models.downtime import COOPERATIVE_PROTOCOLS, NAMELESS, PROTOCOLS_WITHOUT_STOP
-from pipelines.warehouse.warehouse_reader import StoredRows, any_of, text
+from pipelines.warehouse.warehouse_reader import StoredRows, column_in, quoted_text
 
 _GOES_ON = (
-    f"outcome = 'empty' or protocol in ({', '.join(map(text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
-    f"or strpos(coalesce(assignor, ''), 'cooperative') > 0 or assignor in ({', '.join(map(text, sorted(COOPERATIVE_PROTOCOLS)))})"
+    f"outcome = 'empty' or protocol in ({', '.join(map(quoted_text, sorted(PROTOCOLS_WITHOUT_STOP)))}) "
+    f"or strpos(coalesce(assignor, ''), 'cooperative') > 0 or assignor in ({', '.join(map(quoted_text, sorted(COOPERATIVE_PROTOCOLS)))})"
 )
 _LASTED = f"case when {_GOES_ON} then 0.0 else coalesce(duration_seconds, at_least_seconds, 0.0) end"
 _DELAY = "case when root_cause = 'coordinator_pause' then 0.0 else coalesce(initial_delay_seconds, 0.0) end"
 STOPPED = f"coalesce(pause_seconds, greatest(0.0, {_LASTED} - {_DELAY}))"
 """Downtime of a group, as `dashboards.view.answer.Rebalance.stopped_seconds`."""
 
-_NAME = f"coalesce(nullif(client_id, ''), nullif(instance_id, ''), nullif(member_id, ''), {text(NAMELESS)})"
+_NAME = f"coalesce(nullif(client_id, ''), nullif(instance_id, ''), nullif(member_id, ''), {quoted_text(NAMELESS)})"
 _HOST = "nullif(regexp_replace(host, '^/', ''), '')"
 _NAMED_BY = {
     "client": _NAME,
     "member": f"coalesce(nullif(member_id, ''), {_NAME})",
     "instance": f"coalesce(nullif(instance_id, ''), {_NAME})",
-    "host": f"coalesce({_HOST}, {text(HOSTLESS)})",
+    "host": f"coalesce({_HOST}, {quoted_text(HOSTLESS)})",
 }
 """Equivalent of `dashboards.answer.totals.RANKED_BY`."""
 
@@ -93,7 +93,7 @@ def longest(rebalances: Iterable[Any], limit: int | None) -> tuple[list[data.Reb
     worst = rebalances.query(_LONGEST.format(stopped=STOPPED, expected=_expected(), limit=limit))
     if not worst:
         return [], 0
-    shown, _ = longest(rebalances.where(any_of("rebalance_id", [row["rebalance_id"] for row in worst])), None)
+    shown, _ = longest(rebalances.where(column_in("rebalance_id", [row["rebalance_id"] for row in worst])), None)
     return shown, rebalances.query("select count(*) as count from chosen")[0]["count"]
 
 
@@ -137,7 +137,7 @@ def rebalance_totals(rebalances: Iterable[Any], kept_max: int | None, incidents:
         groups = {(row["cluster"], row["group"]) for row in rebalances.query('select distinct cluster, "group" from chosen')}
         tally.sums = RebalanceTotals(groups=groups, **row)
     tally.by_offender = _totals_by_offender(rebalances)
-    judged = any_of("rebalance_id", [rebalance_id for members in incidents.values() for rebalance_id in members])
+    judged = column_in("rebalance_id", [rebalance_id for members in incidents.values() for rebalance_id in members])
     for row in rebalances.where(f"confidence < {data.SHOWN_AS_SURE} or {judged}"):
         tally.add_verdict(build.rebalance(row))
     for item in longest(rebalances, kept_max)[0]:
@@ -149,10 +149,10 @@ def worst_incidents(incidents: Iterable[Any], limit: int | None) -> tuple[Sequen
     """The worst incidents in order, and counts by severity."""
     if limit is None or not isinstance(incidents, StoredRows):
         return build.worst_incidents(incidents, limit)
-    rank = " ".join(f"when {text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES_WORST_FIRST))
+    rank = " ".join(f"when {quoted_text(severity)} then {place}" for place, severity in enumerate(data.SEVERITIES_WORST_FIRST))
     worst = incidents.query(_WORST.format(rank=rank, others=len(data.SEVERITIES_WORST_FIRST), limit=limit))
     counts = incidents.query("select severity, count(*) as count from chosen group by severity")
-    rows, _ = build.worst_incidents(incidents.where(any_of("incident_id", [row["incident_id"] for row in worst])), None)
+    rows, _ = build.worst_incidents(incidents.where(column_in("incident_id", [row["incident_id"] for row in worst])), None)
     return rows, Counter({row["severity"]: row["count"] for row in counts})
 
 
@@ -162,13 +162,13 @@ def first_lanes(timeline: Iterable[Any], limit: int | None) -> tuple[list[data.L
     All groups without a limit.
     """
     if limit is None or not isinstance(timeline, StoredRows):
-        lanes = build.lanes(timeline)
+        lanes = build.group_timelines(timeline)
         return lanes[:limit], len(lanes)
     groups = timeline.query('select distinct cluster, "group" from chosen where changed_at is not null order by cluster, "group"')
     if not groups:
         return [], 0
-    cluster, group = (text(groups[:limit][-1][name]) for name in ("cluster", "group"))
-    return build.lanes(timeline.query(_STRETCHES.format(cluster=cluster, group=group))), len(groups)
+    cluster, group = (quoted_text(groups[:limit][-1][name]) for name in ("cluster", "group"))
+    return build.group_timelines(timeline.query(_STRETCHES.format(cluster=cluster, group=group))), len(groups)
 
 
 def _doer(row: dict[str, Any]) -> OffenderKey:
@@ -178,8 +178,10 @@ def _doer(row: dict[str, Any]) -> OffenderKey:
 def _expected() -> str:
     """SQL for 1 if a rebalance is routine operation, else 0."""
     usual = {system: [entry.id for entry in causes().values() if entry.system == system and entry.expected] for system in EXPLAINED_SYSTEMS}
-    words = {system: ", ".join(map(text, names)) for system, names in usual.items()}
+    words = {system: ", ".join(map(quoted_text, names)) for system, names in usual.items()}
     conditions = (
-        f"system = {text(system)} and (cause in ({causes}) or root_cause in ({causes}))" for system, causes in words.items() if causes
+        f"system = {quoted_text(system)} and (cause in ({causes}) or root_cause in ({causes}))"
+        for system, causes in words.items()
+        if causes
     )
     return f"case when {' or '.join(conditions) or 'false'} then 1 else 0 end"

@@ -120,7 +120,7 @@ def _of_clusters(source: Source, names: tuple[str, str]) -> AnalysisComparison:
     from dashboards.answer.comparison import Side
     from dashboards.answer.comparison import compare as compared
     from pipelines.cli.answers.selection import nearest_of, those, values_of
-    from pipelines.warehouse.warehouse_reader import any_of
+    from pipelines.warehouse.warehouse_reader import column_in
 
     known = {cluster for rows in (source.rows.inputs["log_files"], source.rows.rebalances) for cluster in values_of(rows, "cluster")}
     for name in names:
@@ -129,7 +129,7 @@ def _of_clusters(source: Source, names: tuple[str, str]) -> AnalysisComparison:
     if names[0] == names[1]:
         raise UsageError("--clusters names the same cluster twice")
     sides = (Side(names[0], *_reach(source.rows, names[0])), Side(names[1], *_reach(source.rows, names[1])))
-    rows = those(source.rows.rebalances, any_of("cluster", names), lambda _: True)
+    rows = those(source.rows.rebalances, column_in("cluster", names), lambda _: True)
     return compared(rows, sides, lambda item: [names.index(item.cluster)] if item.cluster in names else [])
 
 

@@ -158,9 +158,9 @@ def _lanes(outlooks: Sequence[GroupOutlook], groups: Sequence[GroupBaseline]) ->
 def _groups_run(rows: Any) -> list[GroupBaseline]:
     """Groups of the page, with the last rebalances of a long history."""
     from models.downtime import stopped_seconds
-    from pipelines.cli.answers.histories import history
+    from pipelines.cli.answers.histories import whatif_history
 
-    groups = history(rows).groups()
+    groups = whatif_history(rows).groups()
     groups.sort(key=lambda group: (-sum(map(stopped_seconds, group.rows)), group.cluster, group.group))
     kept, left = [], ROWS_RUN
     for group in groups:

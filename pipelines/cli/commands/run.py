@@ -182,7 +182,7 @@ def _interval(every: str | None, *, once: bool, rebuild: bool) -> float | None:
     """Seconds between runs; None for a single one."""
     if every and (once or rebuild):
         raise UsageError(f"--every and --{'once' if once else 'rebuild'} can't be had at once")
-    return span_seconds(every) if every else None
+    return interval_seconds(every) if every else None
 
 
 def _place(warehouse: str) -> str:
@@ -288,7 +288,7 @@ _LONGEST_US = 365 * UNITS_US["d"]
 """Maximum interval: a thread can't wait for an arbitrary time."""
 
 
-def span_seconds(text: str) -> float:
+def interval_seconds(text: str) -> float:
     """Seconds of an interval such as 30s, 5m or 1h."""
     duration_us = span_us(text, _UNITS, is_whole=True)
     if not duration_us or duration_us > _LONGEST_US:

@@ -12,7 +12,7 @@ import typer
 
 from pipelines import exit_codes as codes
 from pipelines.cli.answers.advice_rows import advice_rows, effects, finding_rows
-from pipelines.cli.answers.settings_search import AT_LENGTH, SearchLimits, cost, options, search, sentence, turn
+from pipelines.cli.answers.settings_search import AT_LENGTH, SearchLimits, change_sentence, cost, options, search, turn
 from pipelines.cli.answers.source import Source, open_source
 from pipelines.cli.arguments import options as o
 from pipelines.cli.arguments.question import QueryOptions, question
@@ -97,7 +97,7 @@ def whatif(
     """Say which rebalances another configuration would have avoided, and what time that saves."""
     from models.whatif.outlook import under
     from models.whatif.rules import Configuration
-    from pipelines.cli.answers.histories import history
+    from pipelines.cli.answers.histories import whatif_history
     from pipelines.cli.output import json_csv as answers
 
     configuration = Configuration(
@@ -116,7 +116,7 @@ def whatif(
     if configuration == Configuration():
         raise UsageError("say what would be set otherwise: --static-membership, --session-timeout 45s, ... (see --help)")
     source = open_source(query_options)
-    results = [under(group, configuration) for group in history(source.rows).groups()]
+    results = [under(group, configuration) for group in whatif_history(source.rows).groups()]
     if form == "people":
         _show(screen(), results, source, limit, verbose=query_options.verbose)
     elif form == "json":
@@ -323,7 +323,7 @@ def _show_one(console: Console, advice: Advice) -> None:
     if not advice.helpful:
         screens.say(console, "No setting that can be tried would have avoided much.", indent=1)
     for finding in advice.helpful:
-        screens.say(console, f"- {sentence(finding)} [{options(finding)}]", indent=1, hang=2)
+        screens.say(console, f"- {change_sentence(finding)} [{options(finding)}]", indent=1, hang=2)
         screens.say(console, f"It costs: {cost(finding)}.", indent=3, hang=2, style="dim")
     if advice.useless:
         names = dict.fromkeys(turn(finding) for finding in advice.useless)

@@ -198,14 +198,14 @@ STYLES: Mapping[str, dict[str, Any]] = {
 def show(console: Console, proof: Proof, clock: Clock) -> None:
     """Show the proof for people."""
     heading(console, "Proof")
-    for kind, text in parts(proof, clock):
+    for kind, text in proof_parts(proof, clock):
         if kind == "heading":
             heading(console, text)
         else:
             say(console, text, **STYLES[kind])
 
 
-def parts(proof: Proof, clock: Clock) -> Iterator[Part]:
+def proof_parts(proof: Proof, clock: Clock) -> Iterator[Part]:
     """The proof in words: inputs, what the model wrote beside the log, and causes."""
     if proof.window is None:
         yield "said", f"None: {proof.why_not}."

@@ -110,4 +110,4 @@ def _expired(stored: FileRows, todo: Plan, discovery: Discovery, oldest: int) ->
     present_files |= {*todo.known.values(), *todo.renamed, *todo.renamed.values(), *todo.unread}
     rows = stored.columns("path", "file_id", "last_at")
     old = [path for path, file_id, last_at in rows if file_id and last_at is not None and last_at < oldest]
-    return {path for path in old if path not in present_files and not places.holds(path)}
+    return {path for path in old if path not in present_files and not places.is_there(path)}

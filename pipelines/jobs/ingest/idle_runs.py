@@ -20,13 +20,13 @@ from pipelines.errors import CannotWrite, JobError, NeedsRebuild, WarehouseBusy
 from pipelines.jobs.ingest.file_rows import FileRows, bytes_of, plan_of
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.registry.entries import PUBLISHED, RUNNING, RUNS, UNCHANGED, PublishedRun, RunEntry, published_from
-from pipelines.jobs.registry.lease import busy_message, holds
+from pipelines.jobs.registry.lease import busy_message, is_alive
 from pipelines.jobs.registry.resume_states import FILE_STATE, STATE_COLUMNS, stored_states
 from pipelines.schema.tables import TABLES, VERSIONED
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
 from pipelines.versions import fingerprint_of
-from pipelines.warehouse.arrow_files import read_mapped, table_of
+from pipelines.warehouse.arrow_files import read_mapped, read_table
 
 _log = logging.getLogger(__name__)
 VERDICTS = ("assume", "limits", "redact")
@@ -99,17 +99,17 @@ def _nothing_new(
     uri: str, discovery: Discovery, file_options: Mapping[str, FileOptions], run: RunEntry, stale_after: timedelta, oldest: int | None
 ) -> NothingChanged | int | None:
     runs = open_table(f"{uri}/{TABLES[RUNS].path}")
-    rows = table_of(runs, ["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
+    rows = read_table(runs, ["run_id", "run_number", "status", "owner", "seen_at"]).to_pylist()
     for row in rows:
         if row["status"] == RUNNING:
-            if holds(row, stale_after, run.host):
+            if is_alive(row, stale_after, run.host):
                 raise WarehouseBusy(busy_message(row))
             return None
     published = [row for row in rows if row["status"] == PUBLISHED]
     if not published:
         return None
     last = max(published, key=lambda row: row["run_number"])
-    [full] = table_of(runs, filters=[("run_id", "=", last["run_id"])]).to_pylist()
+    [full] = read_table(runs, filters=[("run_id", "=", last["run_id"])]).to_pylist()
     before = published_from(full)
     check_versions(before, run)
     if models_have_changed(before, run):

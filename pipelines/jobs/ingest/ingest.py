@@ -26,7 +26,7 @@ from parsers.sources.filesystems import ahead, map_concurrently
 from pipelines.analysis.cluster_naming import HINT_COLUMNS, ClusterHint, ClusterNames, name_clusters
 from pipelines.analysis.log_file_rows import log_file_row, refused_row
 from pipelines.jobs.ingest.file_rows import FileRow, FileRows, bytes_of, clusters_of, plan_of
-from pipelines.jobs.ingest.read_batch import BatchReading, StartedSources, read
+from pipelines.jobs.ingest.read_batch import BatchReading, StartedSources, read_planned
 from pipelines.jobs.ingest.read_plan import Plan
 from pipelines.jobs.overlay import Overlay
 from pipelines.jobs.registry.resume_states import (
@@ -147,7 +147,7 @@ def ingest(
     def parse(sources: StartedSources) -> Records:
         return parse_files(warehouse.spark, sources, options, block_bytes, is_local=bytes_of(sources) <= LOCAL_BYTES_MAX)
 
-    reading = read(discovery, plan, parse)
+    reading = read_planned(discovery, plan, parse)
     try:
         done = _Ingest(warehouse, reading, file_options, stamp, block_bytes, stored, states).do()
         done.missed = reading.missed

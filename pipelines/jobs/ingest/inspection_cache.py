@@ -22,7 +22,7 @@ from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import delta_options, open_table
 from pipelines.storage.uris import warehouse_uri
 from pipelines.versions import catalogue_version, fingerprint_of
-from pipelines.warehouse.arrow_files import table_of
+from pipelines.warehouse.arrow_files import read_table
 
 INSPECTIONS = "file_inspections"
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class InspectionCache:
 def load_inspections(place: str, redaction: Redaction | None) -> InspectionCache:
     """Read the cache of a warehouse."""
     try:
-        rows = table_of(open_table(_uri(place))).drop_columns(["run_id"]).to_pylist()
+        rows = read_table(open_table(_uri(place))).drop_columns(["run_id"]).to_pylist()
     except Exception as error:  # a warehouse that does not exist, or a store that delta-rs cannot reach
         _log.debug("what was seen in files can't be read: %s", error)
         return InspectionCache()

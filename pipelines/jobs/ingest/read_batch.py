@@ -48,7 +48,7 @@ class BatchReading(Generic[C]):
     """Files that changed before they were read -> reason."""
 
 
-def read(discovery: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[StartedSources], C]) -> BatchReading[C]:
+def read_planned(discovery: Discovery, plan: Callable[[Discovery], Plan], parse: Callable[[StartedSources], C]) -> BatchReading[C]:
     """Read the files that `plan` selects, with `parse`."""
     reading: BatchReading[C] = BatchReading(discovery, plan(discovery))
     while True:

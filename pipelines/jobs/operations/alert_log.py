@@ -20,7 +20,7 @@ from models.units import US_PER_SECOND
 from pipelines.errors import CannotWrite
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
-from pipelines.warehouse.arrow_files import table_of
+from pipelines.warehouse.arrow_files import read_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -54,7 +54,7 @@ class SentIncidents:
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
         """Rows by their present names; tables of older versions have fewer."""
-        rows = table_of(self._table)
+        rows = read_table(self._table)
         names = [(name, stored) for name, stored in TABLES["alerts"].stored_names(rows.column_names) if stored is not None]
         return {row["incident_id"]: row for row in rows.select([stored for _, stored in names]).rename_columns([*dict(names)]).to_pylist()}
 

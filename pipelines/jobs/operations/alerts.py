@@ -32,7 +32,7 @@ from pipelines.schema.allowed_values import SEVERITIES
 from pipelines.schema.tables import TABLES, json_ready
 from pipelines.storage.object_stores import open_table
 from pipelines.storage.uris import warehouse_uri
-from pipelines.warehouse.arrow_files import table_of
+from pipelines.warehouse.arrow_files import read_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -173,7 +173,7 @@ def send_new(
     uri = warehouse_uri(place)
     alerts = SentIncidents(f"{uri}/{TABLES['alerts'].path}", now, run_id)
     incidents = open_table(f"{uri}/{TABLES['incidents'].path}", version=versions["incidents"])
-    rows = table_of(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
+    rows = read_table(incidents, list(SHOWN_COLUMNS), [("severity", "in", options.severities())]).to_pylist()
     new, rules = ([row for row in listed if _is_news(row, now - options.news_for)] for listed in (rows, broken_rules))
     if not (unsent := _unsent([*new, *rules], alerts)):
         return DeliveryCounts(0, 0)
@@ -228,7 +228,7 @@ def _not_renamed(
     """
     if not new or not alerts.rows:
         return new
-    incident_table = table_of(incidents, ["incident_id", "cluster"])
+    incident_table = read_table(incidents, ["incident_id", "cluster"])
     former = alerts.renamed(new, dict(zip(*(incident_table[name].to_pylist() for name in ("incident_id", "cluster")), strict=True)), past)
     if former:
         alerts.record_sent([row for row in new if row["incident_id"] in former], former)
@@ -247,7 +247,7 @@ def superseded(place: str, version: int, before: datetime, now: datetime | None 
     old = {name for name, row in alerts.rows.items() if row["sent_at"] < before}
     if not old:
         return set()
-    rows = table_of(open_table(f"{uri}/{TABLES['incidents'].path}", version), list(_KNOWN_BY)).to_pylist()
+    rows = read_table(open_table(f"{uri}/{TABLES['incidents'].path}", version), list(_KNOWN_BY)).to_pylist()
     clusters = {row["incident_id"]: row["cluster"] for row in rows}
     unsent = [row for row in rows if row["incident_id"] not in alerts.rows and _is_news(row, now - NEWS_FOR)]
     may_be = alerts.renamed(unsent, clusters, lambda: PastIncidents(uri, version))

@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.jobs.registry.entries import PUBLISHED, RUNS, UNCHANGED
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
-from pipelines.warehouse.arrow_files import table_of
+from pipelines.warehouse.arrow_files import read_table
 
 _TABLE = "incidents"
 TimeSpan = tuple[datetime | None, datetime | None]
@@ -63,7 +63,7 @@ def _spans(path: str, version: int) -> Mapping[str, TimeSpan]:
     from deltalake.exceptions import DeltaError
 
     try:
-        rows = table_of(open_table(path, version), ["incident_id", "started_at", "ended_at"])
+        rows = read_table(open_table(path, version), ["incident_id", "started_at", "ended_at"])
     except (DeltaError, OSError):
         return {}
     return {row["incident_id"]: (row["started_at"], row["ended_at"]) for row in rows.to_pylist()}
@@ -75,7 +75,7 @@ def _read_until(uri: str, before: int) -> dict[int, datetime]:
     The time is the start of the last run that read logs and left this version in place.
     """
     columns = ["run_number", "status", "started_at", "inputs", "table_versions"]
-    runs = table_of(open_table(f"{uri}/{TABLES[RUNS].path}"), columns, [("status", "in", (PUBLISHED, UNCHANGED))]).to_pylist()
+    runs = read_table(open_table(f"{uri}/{TABLES[RUNS].path}"), columns, [("status", "in", (PUBLISHED, UNCHANGED))]).to_pylist()
     times: dict[int, datetime] = {}
     for run in sorted(runs, key=lambda row: int(row["run_number"])):
         version = dict(run["table_versions"] or ()).get(_TABLE)

@@ -157,7 +157,7 @@ def work_ends(run_id: str) -> None:
     _at_work.discard(run_id)
 
 
-def holds(row: Mapping[str, Any], stale_after: timedelta, host: str | None = None) -> bool:
+def is_alive(row: Mapping[str, Any], stale_after: timedelta, host: str | None = None) -> bool:
     """Return True if the process of a `running` entry seems to be alive."""
     owner = Owner.read(row["owner"])
     if owner.is_this(host):

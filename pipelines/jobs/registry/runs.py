@@ -34,7 +34,7 @@ from pipelines.jobs.registry.entries import (
     RunEntry,
     published_from,
 )
-from pipelines.jobs.registry.lease import Owner, busy_message, holds, work_begins, work_ends
+from pipelines.jobs.registry.lease import Owner, busy_message, is_alive, work_begins, work_ends
 from pipelines.schema.tables import TABLES
 from pipelines.storage.object_stores import open_table
 from pipelines.warehouse import delta_sql as delta
@@ -169,11 +169,11 @@ class Runs:
         kept = {name: value for name, value in (self.before.options if self.before else {}).items() if name != "read"}
         values = {
             "inputs": "CAST(array() AS ARRAY<STRING>)",
-            "owner": delta.text("{}"),
+            "owner": delta.sql_text("{}"),
             "error": delta.literal(None),
-            "options": delta.text(json.dumps(kept, sort_keys=True, default=str)),
+            "options": delta.sql_text(json.dumps(kept, sort_keys=True, default=str)),
         }
-        others = f"run_id != {delta.text(run.run_id)} AND status != {delta.text(RUNNING)}"
+        others = f"run_id != {delta.sql_text(run.run_id)} AND status != {delta.sql_text(RUNNING)}"
         spark, alerts = self._warehouse.spark, self._warehouse.path("alerts")
         _retry(lambda: delta.update(spark, self._path, others, values))
         _retry(lambda: delta.update(spark, alerts, f"{delta.quote('groups')} IS NOT NULL", {"groups": delta.literal(None)}))
@@ -261,7 +261,7 @@ class Runs:
 
     def _lives(self, row: Mapping[str, Any]) -> bool:
         owner = Owner.read(row["owner"])
-        lives = holds(row, self._stale_after, self._host)
+        lives = is_alive(row, self._stale_after, self._host)
         # The JVM of a killed driver exists for a moment, and may still write.
         return lives or (owner.lives(self._host) is False and not owner.wait_for_jvm(JVM_SECONDS))
 
@@ -287,7 +287,7 @@ class Runs:
     def _first_of(self, run_ids: list[str]) -> str:
         """The run that was registered first."""
         written = (
-            delta.history(self._warehouse.spark, self._path)
+            delta.commits_of(self._warehouse.spark, self._path)
             .where(F.col("userMetadata").isin(run_ids))
             .orderBy("version")
             .select("userMetadata")

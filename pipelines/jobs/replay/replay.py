@@ -44,7 +44,7 @@ from pipelines.transforms.group_replay import (
     OrderedReplay,
     in_order_of_groups,
     in_order_of_rocket,
-    rows_of,
+    rows_of_replay,
 )
 from pipelines.transforms.outage_replay import STAGE_TABLES as OUTAGE_STAGE_TABLES
 from pipelines.transforms.outage_replay import OutageReplay, in_order_of_clusters
@@ -278,7 +278,7 @@ class _Replay:
 
     def _kept(self, table: str, count: int, tagged: DataFrame) -> TableRows:
         """Cache one table's rows, so that its queries need not scan all tables."""
-        rows = rows_of(table, tagged)
+        rows = rows_of_replay(table, tagged)
         if count > arrow_diff.LOCAL_ROWS_MAX:
             rows = persist_on_disk(rows)
             self.persisted.append(rows)

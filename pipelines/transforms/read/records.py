@@ -24,7 +24,7 @@ from parsers.schema import RECORD_SCHEMA
 from parsers.sources import filesystems as places
 from pipelines.schema.row_conversion import micros
 from pipelines.spark.caching import persist_on_disk
-from pipelines.spark.file_bytes import LARGE_BYTES, cut_at, lines, parse, whole
+from pipelines.spark.file_bytes import LARGE_BYTES, cut_at, lines, parse, whole_files
 from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.transforms.read import file_splits as parts_of_files
 from pipelines.transforms.read.file_splits import is_cut, measure_splits, parse_parts
@@ -97,7 +97,7 @@ def _read_through_spark(
     for inside in files.values():
         if inside:
             urls = {places.filesystem_of(path).url_of(path): paths for path, paths in inside.items()}
-            with whole(spark, max(places.state_of(path)[1] for path in inside)):
+            with whole_files(spark, max(places.state_of(path)[1] for path in inside)):
                 parsed = lines(spark, list(inside)).mapInArrow(parse(urls, reader_options, options), from_arrow_schema(RECORD_SCHEMA))
                 records = persist_on_disk(parsed)
                 records.count()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.answer.build import build_answer
-from dashboards.answer.presence import parts
+from dashboards.answer.presence import affected_members
 from dashboards.view.charts import HeadCount
 from tests.dashboards import made
 
@@ -36,7 +36,7 @@ def test_who_set_it_off_comes_first_and_who_came_back_last_at_the_end() -> None:
         made.member(row, "other", "trigger", 0.0),
         made.member(row, "cause", "trigger", first=True),
     ]
-    (found,) = parts(members).values()
+    (found,) = affected_members(members).values()
     assert [part.name for part in found] == ["cause", "other", "slow", "early", "late", "unknown"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.event_kinds import EVENTS
-from models.incidents.line_placement import CAUSES, JOINS, LineRole, RoleReason, RowReason, meaning_of, place
+from models.incidents.line_placement import CAUSES, JOINS, LineRole, RoleReason, RowReason, meaning_of, place_line
 from models.rows import Rebalance
 from pipelines.headlines.line_roles import role_reason
 from tests.models.kafka.groups.script import events_of, parse, replay
@@ -49,7 +49,7 @@ LINES = [
 
 
 def placed(line: str, rows: list[Rebalance] = ROWS) -> LineRole:
-    return place(parse(line, 1000), rows)
+    return place_line(parse(line, 1000), rows)
 
 
 @pytest.mark.parametrize(("line", "generation", "part"), LINES, ids=[line.split()[1] + "@" + line.split()[0] for line, _, _ in LINES])
@@ -62,7 +62,7 @@ def test_where_a_line_belongs(line: str, generation: int | None, part: str) -> N
 def test_a_line_that_a_verdict_stands_on_belongs_to_it() -> None:
     evidence = ROWS[1].evidence[0]
     event = parse(evidence.text, evidence.line)
-    assert place(event, ROWS).row_reason is RowReason.EVIDENCE
+    assert place_line(event, ROWS).row_reason is RowReason.EVIDENCE
 
 
 def test_a_brokers_line_may_stand_behind_what_follows() -> None:

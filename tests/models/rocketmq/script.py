@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from models.event_kinds import EVENTS
 from models.events import Event, LogPosition
-from models.rocketmq.rocketmq_history import RocketHistory, history_of
+from models.rocketmq.rocketmq_history import RocketHistory, history_of_groups
 from tests.models.rocketmq.event_parts import EventParts
 
 SECOND = 1_000_000
@@ -82,7 +82,7 @@ class Logs:
         return Logs([each for each in self.events if each.place.file != file])
 
     def history(self, until: float = 0) -> RocketHistory:
-        parts = history_of("prod", EventParts(self.events), START + round(until * SECOND) if until else 0)
+        parts = history_of_groups("prod", EventParts(self.events), START + round(until * SECOND) if until else 0)
         return joined(parts)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
-from models.whatif.behaviour.reading import read
+from models.whatif.behaviour.reading import behaviour_of
 from models.whatif.history import GroupBaseline, History
 from models.whatif.outlook import under
 from models.whatif.rules import Configuration
@@ -35,7 +35,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> GroupBaseline:
 
 
 def test_restarted_members_are_not_taken_for_ever_more_members(busy: GroupBaseline) -> None:
-    behaviour = read(busy.rows, busy.witnesses, busy.ends_ms)
+    behaviour = behaviour_of(busy.rows, busy.witnesses, busy.ends_ms)
     at_once = max(
         sum(1 for member in behaviour.members.values() for life in member.lives if life.start_ms <= at <= (life.end_ms or busy.ends_ms))
         for at in (row.began // 1000 for row in busy.rows)
@@ -60,7 +60,7 @@ def test_where_no_line_tells_a_session_it_is_the_default_of_the_library(
         replace(each, library=library, client_version="2.8.2", session_timeout_ms=None, rebalance_timeout_ms=None)
         for each in busy.witnesses.sessions
     ]
-    behaviour = read(rows, replace(busy.witnesses, sessions=sessions), busy.ends_ms)
+    behaviour = behaviour_of(rows, replace(busy.witnesses, sessions=sessions), busy.ends_ms)
     named = [member for name, member in behaviour.members.items() if not name.startswith("?")]
     assert named
     assert {(member.session_ms, member.max_poll_ms) for member in named} == {(session_ms, poll_ms)}
@@ -69,10 +69,10 @@ def test_where_no_line_tells_a_session_it_is_the_default_of_the_library(
 def test_a_member_that_heard_that_it_is_fenced_is_gone(busy: GroupBaseline) -> None:
     fenced = [replace(each, ended_how="fenced" if each.ended_how == "expired" else each.ended_how) for each in busy.witnesses.sessions]
     assert fenced != busy.witnesses.sessions
-    heard = read(busy.rows, replace(busy.witnesses, sessions=fenced), busy.ends_ms)
-    assert heard.members == read(busy.rows, busy.witnesses, busy.ends_ms).members
+    heard = behaviour_of(busy.rows, replace(busy.witnesses, sessions=fenced), busy.ends_ms)
+    assert heard.members == behaviour_of(busy.rows, busy.witnesses, busy.ends_ms).members
 
 
 def test_a_session_that_no_line_tells_is_not_longer_than_a_member_stayed(busy: GroupBaseline) -> None:
     rows = [replace(row, measurements_ms={}) for row in busy.rows[15:17]]  # only members' sessions tell when one came
-    assert "is taken to be 30 s" in read(rows, busy.witnesses, busy.ends_ms).assumed["session"]
+    assert "is taken to be 30 s" in behaviour_of(rows, busy.witnesses, busy.ends_ms).assumed["session"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from conf.causes import turns
-from dashboards.answer.applicable_advice import is_applicable, numbers
+from dashboards.answer.applicable_advice import is_applicable, version_numbers
 from models.kafka.simulation.scenario import GroupPlan, InjectedFault, Scenario
 from models.rows import Person, Rebalance
-from models.whatif.advice import Advice, advise, candidates
+from models.whatif.advice import Advice, advise, candidate_changes
 from models.whatif.history import GroupBaseline, History
 from models.whatif.scopes import AdviceScope, behaviour_in, hurtful
 from parsers.reading.reader import ReadOptions
@@ -82,7 +82,7 @@ def test_what_others_did_is_none_of_an_incident_s_behaviour(paused: tuple[GroupB
     assert set(behaviour_in(behaviour, [row]).members) == named
     nobody = replace(row, offenders=[], blockers=[])
     assert behaviour_in(behaviour, [nobody]).members == {}
-    without_one = candidates(behaviour_in(behaviour, [nobody]), settings, history)
+    without_one = candidate_changes(behaviour_in(behaviour, [nobody]), settings, history)
     assert not {each.id for each in without_one} & {"session", "static", "longer_poll"}
 
 
@@ -119,15 +119,15 @@ def test_each_setting_of_the_advice_fits_the_rows(version: str, group: dict[str,
         changed = finding.candidate.configuration
         for setting in turns()[finding.candidate.id].settings:
             if setting.name != "session.timeout.ms" or changed.session_timeout_ms is not None:
-                assert is_applicable(setting, kinds, numbers(version)), setting.name
+                assert is_applicable(setting, kinds, version_numbers(version)), setting.name
 
 
 @pytest.mark.parametrize("assignor", ["stream", "sessioned"])
 def test_streams_and_connect_cannot_have_the_consumer_protocol(paused: tuple[GroupBaseline, Advice], assignor: str) -> None:
     history = replace(paused[0], version="4.1.1")
     behaviour, settings, _ = history.reading()
-    assert "consumer" in {each.id for each in candidates(behaviour, settings, history)}
-    assert "consumer" not in {each.id for each in candidates(replace(behaviour, assignor=assignor), settings, history)}
+    assert "consumer" in {each.id for each in candidate_changes(behaviour, settings, history)}
+    assert "consumer" not in {each.id for each in candidate_changes(replace(behaviour, assignor=assignor), settings, history)}
 
 
 def test_an_incident_that_the_selection_cuts_is_left_alone(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from parsers.catalogue.wording_versions import wording_versions
 from parsers.formats.layouts import layouts
 from parsers.reading.file_reports import range_of_file
 from parsers.reading.reader import FileReader, ReadOptions, find_files
-from parsers.reading.version_ranges import VersionRanges, in_words, intersection, of_parts
+from parsers.reading.version_ranges import VersionRanges, intersection, of_parts, range_in_words
 from tests.conftest import SHARED
 
 CORPORA = SHARED / "corpora"
@@ -52,7 +52,7 @@ def test_two_wordings_have_in_common_where_both_were_seen(one: tuple[str, str], 
     ],
 )
 def test_the_newest_version_stands_for_all_that_follow(found: tuple[str, str], words: str) -> None:
-    assert in_words(found, "4.4") == words
+    assert range_in_words(found, "4.4") == words
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from models.incidents.standing_conditions import NOT_READY_STATES
 from models.kafka.partitions.brokers import BrokerAbsence
 from models.rows import Evidence, Incident, Person
 from pipelines.headlines import group_conditions, group_episodes, outages, queue_episodes
-from pipelines.headlines.headlines import HEADLINE_WORDINGS, headline, in_words
+from pipelines.headlines.headlines import HEADLINE_WORDINGS, headline, with_headlines
 from pipelines.schema.allowed_values import ALLOCATION_CAUSES, KAFKA_CAUSES, OWNERSHIP_KINDS
 from tests.pipelines.headlines import test_group_conditions, test_group_episodes, test_outages, test_queue_episodes
 
@@ -78,13 +78,13 @@ COLUMNS: dict[str, Any] = {
 def test_an_incident_keeps_all_else() -> None:
     facts = RefusalFacts("g", "late", "group_full", 2)
 
-    assert in_words([Incident(headline=facts, **COLUMNS)]) == [Incident(headline=headline(facts), **COLUMNS)]
+    assert with_headlines([Incident(headline=facts, **COLUMNS)]) == [Incident(headline=headline(facts), **COLUMNS)]
 
 
 def test_a_headline_that_fails_takes_no_other_rows_away() -> None:
     unknown, known = RefusalFacts("g", "late", "no kind of refusal", 2), RefusalFacts("g", "late", "group_full", 2)
 
-    failed, fine = in_words([Incident(headline=unknown, **COLUMNS), Incident(headline=known, **COLUMNS)])
+    failed, fine = with_headlines([Incident(headline=unknown, **COLUMNS), Incident(headline=known, **COLUMNS)])
 
     assert failed.headline.startswith("g: group full; its headline failed (KeyError(")
     assert fine.headline == headline(known)

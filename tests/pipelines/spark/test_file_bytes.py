@@ -49,7 +49,7 @@ def test_no_more_is_read_than_is_wanted() -> None:
 def test_no_cluster_s_bound_puts_files_into_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Mapping[str, int]] = []
     monkeypatch.setattr(pieces, "conf_overridden", lambda _, settings: told.append(settings) or nullcontext())
-    pieces.whole(None, 1 << 30)  # type: ignore[arg-type]
+    pieces.whole_files(None, 1 << 30)  # type: ignore[arg-type]
     pieces.cut_at(None, 1 << 20)  # type: ignore[arg-type]
 
     assert [settings["spark.sql.files.maxPartitionNum"] for settings in told] == [2**31 - 1] * 2

@@ -23,7 +23,7 @@ from pipelines.schema.tables import without_run
 from pipelines.transforms.clusters import with_cluster, with_clusters
 from pipelines.transforms.events import in_file_order
 from pipelines.transforms.few_records import event_rows, rejected_rows, unknown_rows
-from pipelines.transforms.group_replay import cut_at_keys, in_order_of_groups, rows_of
+from pipelines.transforms.group_replay import cut_at_keys, in_order_of_groups, rows_of_replay
 from pipelines.transforms.read import line_counts
 from pipelines.transforms.read.records import tagged_rows
 from pipelines.transforms.rejected_records import rejected_records
@@ -260,7 +260,7 @@ def test_groups_are_replayed_whole_and_in_order(spark: SparkSession) -> None:
     rows += [event("big", place, place, group="big 世界", file_time_max_at=at(place)) for place in range(25_000)]
     frame = with_cluster(arrow(spark, rows[::-1], EVENT_SCHEMA), {"a": "c", "b": "c", "c": "c", "big": "d"}).repartition(5)
     ordered = in_order_of_groups(told)
-    found = rows_of("divergences", ordered.by_spark(frame, 2)).toArrow().to_pylist()
+    found = rows_of_replay("divergences", ordered.by_spark(frame, 2)).toArrow().to_pylist()
     few = ordered.in_process(frame.toArrow(), len(found))
     assert few is not None
     assert sorted(map(repr, tagged_rows(few, "divergences", "table").to_pylist())) == sorted(map(repr, found))

@@ -44,7 +44,7 @@ def test_a_table_is_made_as_it_is_declared_and_changed_where_it_is_meant(spark: 
     assert (properties["groupscope.x"], description) == ("`1`", "It's \\ a table.")
     assert [field.metadata for field in found.schema] == [{"comment": "it's"}, {}]
     assert [tuple(row) for row in spark.read.format("delta").load(path).collect()] == [("a", 5)]
-    assert [row["operation"] for row in delta.history(spark, path, 2).collect()] == ["DELETE", "UPDATE"]
+    assert [row["operation"] for row in delta.commits_of(spark, path, 2).collect()] == ["DELETE", "UPDATE"]
 
 
 @pytest.mark.spark
@@ -59,7 +59,7 @@ def test_a_table_is_described_anew_in_one_commit(spark: SparkSession, tmp_path: 
     assert (properties["groupscope.x"], description) == ("it's", "after")
     fields = spark.read.format("delta").load(path).schema
     assert [field.metadata for field in fields] == [{"comment": "it's"}, {"comment": "a \\ number"}]
-    assert [row["operation"] for row in delta.history(spark, path).collect()] == ["SET TBLPROPERTIES", "CHANGE COLUMNS", "CREATE TABLE"]
+    assert [row["operation"] for row in delta.commits_of(spark, path).collect()] == ["SET TBLPROPERTIES", "CHANGE COLUMNS", "CREATE TABLE"]
 
 
 @pytest.mark.spark
@@ -72,7 +72,7 @@ def test_clustering_that_an_overwrite_took_away_comes_back_once(spark: SparkSess
         delta.cluster(spark, path, ["group", "n"])
     [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("clusteringColumns").collect()
     assert list(detail[0]) == ["group", "n"]
-    assert [row["operation"] for row in delta.history(spark, path).collect()] == ["CLUSTER BY", "WRITE", "CREATE TABLE"]
+    assert [row["operation"] for row in delta.commits_of(spark, path).collect()] == ["CLUSTER BY", "WRITE", "CREATE TABLE"]
     delta.cluster(spark, path, [])
     [detail] = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("clusteringColumns").collect()
     assert not detail[0]

@@ -17,7 +17,7 @@ from models.kafka.coordinator.classic.group import Group
 from models.kafka.coordinator.classic.join_group import join
 from models.kafka.coordinator.classic.leave_group import leave
 from models.kafka.coordinator.classic.offset_commit import clean_up, commit, delete, fetch, gone_after_ms
-from models.kafka.coordinator.classic.partition_ownership import OffsetsLeadership, PartitionRole, load, refusal, unload
+from models.kafka.coordinator.classic.partition_ownership import OffsetsLeadership, PartitionRole, load, ownership_error, unload
 from models.kafka.coordinator.classic.rebalance import end_join_step, end_sync_wait, expire_session
 from models.kafka.coordinator.classic.shard import Shard, numbered_ids
 from models.kafka.coordinator.classic.sync_group import heartbeat, sync
@@ -28,7 +28,7 @@ from models.kafka.coordinator.runtime.choices import Choices, FirstChoice
 from models.kafka.coordinator.runtime.offsets_log import Log, WriteResults
 from models.kafka.coordinator.runtime.outcomes import Outcome, firings
 from models.kafka.coordinator.runtime.timers import Timer, TimerKind, Timers
-from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, default_settings
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, Policy, broker_defaults
 
 Handler = Callable[[Shard, Any], None]
 HANDLERS: Mapping[type[Request], tuple[Handler, Callable[[Error], Response]]] = {
@@ -67,7 +67,7 @@ class Coordinator:
     ) -> None:
         self.shard = Shard(
             policy,
-            settings or default_settings(policy),
+            settings or broker_defaults(policy),
             choices or FirstChoice(),
             make_member_id or numbered_ids(),
             Timers(order),
@@ -123,7 +123,7 @@ class Coordinator:
         handler, refused = HANDLERS[type(request)]
         if not request.group and isinstance(request, NEED_GROUP_ID):
             shard.answer(request.request_id, refused(Error.INVALID_GROUP_ID))
-        elif (unreached := refusal(shard, self.ownership, request)) is not None:
+        elif (unreached := ownership_error(shard, self.ownership, request)) is not None:
             shard.answer(request.request_id, refused(unreached))
         else:
             try:

@@ -57,7 +57,7 @@ class OffsetsLeadership:
         return not is_late
 
 
-def refusal(shard: Shard, ownership: PartitionRole, request: Request) -> Error | None:
+def ownership_error(shard: Shard, ownership: PartitionRole, request: Request) -> Error | None:
     """Error that a request gets without looking at its group.
 
     None if the group decides. While the partition is loading, heartbeats succeed and SyncGroup gets REBALANCE_IN_PROGRESS.

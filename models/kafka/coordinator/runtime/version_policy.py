@@ -324,6 +324,6 @@ class CoordinatorSettings:
     """offsets.commit.timeout.ms; applies to all writes of a coordinator."""
 
 
-def default_settings(policy: Policy) -> CoordinatorSettings:
+def broker_defaults(policy: Policy) -> CoordinatorSettings:
     """Default settings of a broker of this version."""
     return CoordinatorSettings(max_session_ms=policy.max_session_ms, retention_ms=policy.retention_ms)

@@ -15,7 +15,7 @@ HeartbeatPlace = tuple[StreamsGroup, Member, Member | None]
 """Group, member before the request, and the static member whose place it takes."""
 
 
-def place(shard: Shard, request: StreamsHeartbeat) -> HeartbeatPlace:
+def member_of_heartbeat(shard: Shard, request: StreamsHeartbeat) -> HeartbeatPlace:
     """Find a heartbeat's group and member; refuse it if there is none."""
     group = shard.groups.get(request.group)
     is_joining = request.epoch == JOIN_EPOCH

@@ -46,7 +46,7 @@ class Newsroom:
 
     def changes(self, rows: Iterable[Any]) -> Iterator[News]:
         """News in the rows compared with earlier ones, by time."""
-        for row in in_order(rows):
+        for row in rebalances_by_time(rows):
             key = self._key(row)
             verdict = None if is_open(row) else tuple(column(row, name) for name in _VERDICT)
             if key not in self._verdicts:
@@ -75,7 +75,7 @@ class Newsroom:
             del self._keys[next(iter(self._keys))]
 
 
-def in_order(rows: Iterable[Any]) -> list[Any]:
+def rebalances_by_time(rows: Iterable[Any]) -> list[Any]:
     """Rebalances by time."""
     return sorted(rows, key=lambda row: (_moment(row), column(row, "group"), column(row, "rebalance_id")))
 

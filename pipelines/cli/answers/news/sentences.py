@@ -27,7 +27,7 @@ def news_object(kind: NewsKind, row: Any) -> dict[str, Any]:
         **{name: ready[name] for name in OF_ROW},
         "stopped_seconds": round(item.stopped_seconds, 6),
         "held_up_seconds": round(item.held_up_seconds, 6),
-        "text": sentence(kind, item),
+        "text": news_sentence(kind, item),
         "evidence": [
             {"file": line.file, "line": line.line, "text": shortened(first_line(line.text), _EVIDENCE_CHARACTERS)} for line in item.evidence
         ],
@@ -38,10 +38,10 @@ def news_line(kind: NewsKind, row: Any, clock: Clock) -> str:
     """One line with the time of the log."""
     item = rebalance(row)
     at = item.started_at if kind is NewsKind.BEGAN or item.ended_at is None else item.ended_at
-    return visible(f"{clock.stamp(at)} {sentence(kind, item)}")
+    return visible(f"{clock.stamp(at)} {news_sentence(kind, item)}")
 
 
-def sentence(kind: NewsKind, item: Rebalance) -> str:
+def news_sentence(kind: NewsKind, item: Rebalance) -> str:
     """The news in one sentence, without the time."""
     name = f"{item.group}{f' {item.topic}' if item.topic else ''}{f' {item.generations}' if item.generations else ''}"
     sure = share(item.confidence)

@@ -69,13 +69,13 @@ def _rebalances(query_options: QueryOptions, *, follow: bool) -> int:
     """Write an event for each rebalance that ended."""
     if follow:
         return follow_rebalances(query_options, as_lines=True, kinds=("rebalance_finished", "verdict_changed"))
-    from pipelines.cli.answers.news.changes import NewsKind, in_order, is_open
+    from pipelines.cli.answers.news.changes import NewsKind, is_open, rebalances_by_time
     from pipelines.cli.answers.news.sentences import news_object
     from pipelines.cli.answers.source import open_source
     from pipelines.cli.output.json_csv import write_lines
 
     source = open_source(query_options)
-    write_lines(news_object(NewsKind.FINISHED, row) for row in in_order(source.rows.rebalances) if not is_open(row))
+    write_lines(news_object(NewsKind.FINISHED, row) for row in rebalances_by_time(source.rows.rebalances) if not is_open(row))
     return codes.decisive(source.codes)
 
 

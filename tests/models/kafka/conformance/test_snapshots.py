@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.kafka.conformance.expected_lines import Sight
-from models.kafka.conformance.snapshots import restore, snapshot_of
+from models.kafka.conformance.snapshots import restored_model, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.view import view_of
 from models.kafka.coordinator.runtime.version_policy import policy_for
@@ -25,7 +25,7 @@ def test_what_is_stored_is_what_goes_on(name: str) -> None:
             if tracker.best.announced or len(tracker.beam) > 1:
                 continue
             snapshot = snapshot_of(tracker.best)
-            again = Tracker.from_explanation(restore(snapshot, group, sight))
+            again = Tracker.from_explanation(restored_model(snapshot, group, sight))
             assert snapshot_of(again.best) == snapshot
             assert again.state_and_generation == tracker.best.state_and_generation
             stored, shown = view_of(again), view_of(tracker)

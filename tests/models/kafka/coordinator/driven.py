@@ -14,7 +14,7 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import JoinResponse, Response
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome
-from models.kafka.coordinator.runtime.version_policy import Policy, default_settings, policy_for
+from models.kafka.coordinator.runtime.version_policy import Policy, broker_defaults, policy_for
 from models.kafka.simulation.world import ServedRequest, WrittenLine
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
@@ -44,7 +44,7 @@ class Broker:
     _numbers: int = 0
 
     def __post_init__(self) -> None:
-        settings = replace(default_settings(self.policy), initial_delay_ms=self.initial_delay_ms)
+        settings = replace(broker_defaults(self.policy), initial_delay_ms=self.initial_delay_ms)
         self.coordinator = Coordinator(self.policy, settings, make_member_id=self._member_id)
         self.wait(1_000)
 

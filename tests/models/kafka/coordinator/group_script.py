@@ -37,7 +37,7 @@ from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Fetch, Heartbeat, Join, Leave, Leaver, Protocol, Request, Sync
 from models.kafka.coordinator.protocol.responses import FetchResponse, JoinResponse, LeaveResponse, SyncResponse
 from models.kafka.coordinator.runtime.outcomes import Outcome
-from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, default_settings, parse_version, policy_for
+from models.kafka.coordinator.runtime.version_policy import CoordinatorSettings, broker_defaults, parse_version, policy_for
 from models.kafka.simulation.assignment import range_assignment
 from tests.models.kafka.coordinator.transactions import complete_transaction
 
@@ -120,7 +120,7 @@ class Stage:
         self.policy = policy
         both = settings.pop("both", None)
         modern_size = int(settings.pop("modern_max_size", 2**31 - 1))
-        self.settings: CoordinatorSettings = replace(default_settings(policy), **{name: int(value) for name, value in settings.items()})
+        self.settings: CoordinatorSettings = replace(broker_defaults(policy), **{name: int(value) for name, value in settings.items()})
         self.modern = both and ModernSettings(migration=MigrationPolicy(both), topics={"t": 4, "u": 2}, max_size=modern_size)
         self.coordinator: Any = self._begin(None, 0, loaded=True)
         self.clients: dict[str, Client] = {}

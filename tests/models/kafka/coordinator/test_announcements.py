@@ -15,7 +15,7 @@ from models.kafka.coordinator.group_coordinator import BothCoordinator
 from models.kafka.coordinator.protocol.errors import Error
 from models.kafka.coordinator.protocol.requests import Commit, Delete, Heartbeat, Join, Leave, Leaver, Protocol, Sync
 from models.kafka.coordinator.runtime.outcomes import LoggedChange, Outcome
-from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
+from models.kafka.coordinator.runtime.version_policy import broker_defaults, policy_for
 from models.kafka.simulation.world import WrittenLine
 from parsers.catalogue.catalogue import Match, catalogue
 from pipelines.simulate.wording import MessageWriter
@@ -136,7 +136,7 @@ def taken_over(coordinator: Driven) -> Iterable[Outcome]:
 def said(version: str, happened: Callable[[Driven], Iterable[Outcome]]) -> list[tuple[str, Match]]:
     """Level and meaning of all lines, read back from their words."""
     policy = policy_for(version)
-    settings = replace(default_settings(policy), retention_ms=86_400_000)
+    settings = replace(broker_defaults(policy), retention_ms=86_400_000)
     kind = BothCoordinator if policy.is_java else Coordinator
     coordinator = kind(policy, settings)
     wording, lines = MessageWriter(policy), []
@@ -230,4 +230,4 @@ def test_one_line_tells_of_the_clean_up_of_both_kinds_of_groups_and_one_of_patte
 
 def test_settings_of_consumer_groups_are_those_of_classic_ones() -> None:
     """Both kinds are cleaned up at one time."""
-    assert ConsumerGroupSettings().retention_check_interval_ms == default_settings(policy_for("4.1.1")).retention_check_interval_ms
+    assert ConsumerGroupSettings().retention_check_interval_ms == broker_defaults(policy_for("4.1.1")).retention_check_interval_ms

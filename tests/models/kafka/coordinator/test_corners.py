@@ -23,7 +23,7 @@ from models.kafka.coordinator.protocol.responses import Response
 from models.kafka.coordinator.protocol.subscription import topics_of
 from models.kafka.coordinator.runtime.choices import FirstChoice
 from models.kafka.coordinator.runtime.timers import TimerKind, Timers
-from models.kafka.coordinator.runtime.version_policy import default_settings, policy_for
+from models.kafka.coordinator.runtime.version_policy import broker_defaults, policy_for
 from models.kafka.simulation.client import ClientPhase
 from models.kafka.simulation.cluster import Cluster, Flight
 from models.kafka.simulation.consumer import Consumer
@@ -43,7 +43,7 @@ def test_an_illegal_step_is_a_fault_and_not_taken() -> None:
 def test_the_end_of_a_group_whose_client_fixed_it_itself_can_be_told(version: str, beyond_ms: int) -> None:
     """The first clean-up after that; until 2.0 an offset is expired from the moment after on."""
     policy = policy_for(version)
-    settings = replace(default_settings(policy), retention_check_interval_ms=10_000)
+    settings = replace(broker_defaults(policy), retention_check_interval_ms=10_000)
     coordinator = ClassicCoordinator(policy, settings)
     coordinator.handle(Commit(1, "g", {("t", 0): 1}, "", -1, retention_ms=30_000))
     assert coordinator.gone_after_ms("g") == 30_000 + (10_000 if beyond_ms else 0)
@@ -60,7 +60,7 @@ def test_a_client_that_was_cut_off_while_it_joined_joins_once_more() -> None:
 
 def test_a_wait_for_syncs_of_another_generation_ends_without_effect() -> None:
     policy = policy_for("3.9.0")
-    shard = Shard(policy, default_settings(policy))
+    shard = Shard(policy, broker_defaults(policy))
     group = shard.create("g")
     group.generation = 3
     end_sync_wait(shard, group, 2)
@@ -80,7 +80,7 @@ def test_a_wait_for_syncs_of_another_generation_ends_without_effect() -> None:
 def test_the_wait_for_the_sync_of_a_member_that_was_replaced(version: str, state: State, thrown: list[str]) -> None:
     """A static member returns to a Stable group before its old id has synced; 2.8.1 and 2.8.2 look that id up (GroupMetadata.get)."""
     policy = policy_for(version)
-    coordinator = ClassicCoordinator(policy, replace(default_settings(policy), initial_delay_ms=100))
+    coordinator = ClassicCoordinator(policy, replace(broker_defaults(policy), initial_delay_ms=100))
     protocols = (Protocol("range", b""),)
     for number, instance in enumerate(("i1", "i2"), 1):
         coordinator.handle(Join(number, "g", "", "consumer", protocols, 60_000, 20_000, instance))

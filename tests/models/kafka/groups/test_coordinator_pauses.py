@@ -9,7 +9,7 @@ import pytest
 from models.incidents.headline_facts import EpisodeFacts, MemberActions, NamedMember, PauseFacts, PauseVictims
 from models.incidents.incidents import find_incidents
 from models.kafka.cluster.expiry_bursts import ExpiryBurst
-from models.kafka.groups.coordinator_pauses import explain, pause_incident
+from models.kafka.groups.coordinator_pauses import pause_effects, pause_incident
 from models.rows import Rebalance
 from tests.models.kafka.groups.script import events_of, replay
 
@@ -39,7 +39,7 @@ def test_a_group_is_told_whose_members_expired_at_which_coordinator(coordinators
     rows = expired(*coordinators)
     (incident,) = find_incidents(rows)
     before = incident.headline
-    explain(incident, rows, [BURST], STUCK_SECONDS)
+    pause_effects(incident, rows, [BURST], STUCK_SECONDS)
 
     assert isinstance(before.story, MemberActions)
     assert incident.headline == replace(before, story=PauseVictims(len(rows), broker))
@@ -50,7 +50,7 @@ def test_what_a_pause_does_not_explain_stays_as_it_is() -> None:
     rows = expired("2")
     rows[0].root_cause = "client_pause"
     (incident,) = find_incidents(rows)
-    explain(incident, rows, [BURST], STUCK_SECONDS)
+    pause_effects(incident, rows, [BURST], STUCK_SECONDS)
 
     actions = MemberActions(NamedMember("b"), (("session_timeout", 1),))
     assert incident.headline == EpisodeFacts("orders", 1, pytest.approx(0.6), pytest.approx(0.6), None, actions)
@@ -60,7 +60,7 @@ def test_what_a_pause_does_not_explain_stays_as_it_is() -> None:
 def test_a_pause_that_one_group_shows_needs_attention_itself() -> None:
     rows = expired("2")
     (incident,) = find_incidents(rows)
-    explain(incident, rows, [], STUCK_SECONDS)
+    pause_effects(incident, rows, [], STUCK_SECONDS)
     assert (incident.kind, incident.severity) == ("coordinator_pause", "warning")
 
 

@@ -12,7 +12,7 @@ from models.events import Event
 from models.incidents.incidents import Limits
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.conformance.expected_lines import DEFAULT_LEVELS, Sight
-from models.kafka.conformance.snapshots import restore, snapshot_of
+from models.kafka.conformance.snapshots import restored_model, snapshot_of
 from models.kafka.conformance.tracker import Tracker
 from models.kafka.conformance.view import view_of
 from models.kafka.coordinator.runtime.version_policy import policy_for
@@ -129,7 +129,7 @@ def test_a_model_that_is_made_again_goes_on_alike(cut: int) -> None:
     expected = [view_of(whole) for _ in whole.follow(lines)][cut:]
     for _ in part.follow(lines[:cut]):
         pass
-    again = Tracker.from_explanation(restore(snapshot_of(part.best), GROUP, sight))
+    again = Tracker.from_explanation(restored_model(snapshot_of(part.best), GROUP, sight))
     found = [view_of(again) for _ in again.follow(lines[cut:])]
     assert [replace(view, timers=()) for view in found] == [replace(view, timers=()) for view in expected]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from models.events import Event, LogPosition, Witness
-from models.incidents.line_placement import place
+from models.incidents.line_placement import place_line
 from models.kafka.observations.attribution import ClientSighting, Sightings, unattributed_troubles
 from models.rows import Rebalance
 from parsers.reading.reader import ReadOptions
@@ -98,7 +98,7 @@ def test_such_a_line_has_its_place(tmp_path: Path) -> None:
     at_us = row.started_at or 0
 
     def placed(name: str, line: int, client: str) -> tuple[str, str | None]:
-        found = place(Event(name, at_us, at_us, LogPosition(file, line, 0), Witness.CLIENT, client_id=client), rows)
+        found = place_line(Event(name, at_us, at_us, LogPosition(file, line, 0), Witness.CLIENT, client_id=client), rows)
         return found.part, found.row.rebalance_id if found.row else None
 
     assert placed("ClientPollTimedOut", 1, "a") == ("cause", row.rebalance_id)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from models.events import Event, LogPosition
-from models.rocketmq.observations.log_files import log_of
+from models.rocketmq.observations.log_files import log_name_of
 from models.rocketmq.rocketmq_history import RocketHistory
 from tests.models.rocketmq.script import Logs, two_clients
 
@@ -32,7 +32,7 @@ from tests.models.rocketmq.script import Logs, two_clients
     ],
 )
 def test_the_log_that_a_file_is_a_part_of(file: str, log: str) -> None:
-    assert log_of(file) == log
+    assert log_name_of(file) == log
 
 
 def whole_day() -> Logs:

@@ -29,7 +29,7 @@ from parsers.sources import content_checkpoints as marks
 from parsers.sources import filesystems as places
 from parsers.sources.content_checkpoints import checkpoints
 from parsers.sources.inspection import Inspection
-from pipelines.jobs.ingest.read_batch import StartedSources, read
+from pipelines.jobs.ingest.read_batch import StartedSources, read_planned
 from pipelines.jobs.ingest.read_plan import KNOWN_COLUMNS, KnownFile, Plan, known_files, plan
 from pipelines.jobs.registry.resume_states import state_text
 
@@ -102,7 +102,7 @@ class Ledger:
 
         found = list_files([str(self.logs)], ReadOptions(), {} if rebuild else self.looks)
         self.looks = {path: written_down(look) for path, look in found.inspections.items() if look is not None}
-        reading = read(found, planned, parse)
+        reading = read_planned(found, planned, parse)
         todo = reading.todo
         assert not todo.stale
         files = {}

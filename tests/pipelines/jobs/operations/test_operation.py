@@ -25,7 +25,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from models.units import US_PER_SECOND
 from pipelines import import_guard as packages
-from pipelines.cli.commands.run import span_seconds
+from pipelines.cli.commands.run import interval_seconds
 from pipelines.cli.report_folder import INCIDENTS_MAX, index_page
 from pipelines.errors import UsageError
 from pipelines.jobs.operations.alert_log import LEASE_SECONDS, SentIncidents
@@ -85,13 +85,13 @@ def test_a_signal_lets_the_run_end_and_a_second_one_does_not() -> None:
 
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("2h", 7200), ("1d", 86400)])
 def test_spans(text: str, seconds: float) -> None:
-    assert span_seconds(text) == seconds
+    assert interval_seconds(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "-5m", "0m", "5 m", "5w", "1.5h", "²s", "366d", "9" * 30 + "s", "9" * 5_000 + "s"])
 def test_no_spans(text: str) -> None:
     with pytest.raises(UsageError, match="--every"):
-        span_seconds(text)
+        interval_seconds(text)
 
 
 # -- a warehouse of some tables, made without Spark -------------------------------------------------------------

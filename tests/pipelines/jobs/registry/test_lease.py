@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipelines.jobs.registry.lease import Owner, holds, work_begins, work_ends
+from pipelines.jobs.registry.lease import Owner, is_alive, work_begins, work_ends
 from tests.conftest import ROOT
 
 TELL = "from pipelines.jobs.registry.lease import Owner; print(Owner.this_process().text(), flush=True); input()"
@@ -79,9 +79,9 @@ def test_a_process_holds_a_warehouse_as_long_as_it_works_on_the_run() -> None:
     row = {"run_id": "mine", "owner": Owner.this_process().text(), "seen_at": datetime.now(UTC)}
     hour = timedelta(hours=1)
 
-    assert not holds(row, hour)
+    assert not is_alive(row, hour)
     work_begins("mine")
-    assert holds(row, hour)
-    assert not holds(row | {"run_id": "left behind"}, hour)
+    assert is_alive(row, hour)
+    assert not is_alive(row | {"run_id": "left behind"}, hour)
     work_ends("mine")
-    assert not holds(row, hour)
+    assert not is_alive(row, hour)
