@@ -17,7 +17,8 @@ from parsers.formats.detection import NO_HEADER
 from parsers.formats.layouts import HEADER_BYTES, MESSAGES
 from parsers.formats.lines import Buffer, Flags, Ints, Lines
 from parsers.records.context import RecordSpan, failure_reason
-from parsers.records.scalar_reader import MAX_FOLDS, RecordReader
+from parsers.records.record_matching import MAX_FOLDS
+from parsers.records.scalar_reader import RecordReader
 from parsers.records.vector_headers import Candidates, HeaderColumns, MessagePrefixes, may_be_known, ordinary_records, tails
 from parsers.records.vector_messages import MessageValues, QuickReader
 from parsers.schema import COMMON_FIELDS, EVENT_SCHEMA, TIME
