@@ -44,7 +44,7 @@ UNCHANGED_VERDICTS_OF_A_DAMAGED_FILE = 0.91
 FIRST_OF_EMPTY = Prior(0.985, "only a first member moves a group out of Empty (GroupMetadata, valid previous states)")
 FIRST_OF_KNOWN = Shares({Cause.NEW_GROUP: 0.88, Cause.MEMBER_JOIN: 0.1}, "11 of 12: who has a log had left; others may have stayed")
 FIRST_OF_ONE_KNOWN = Shares(
-    {Cause.NEW_GROUP: 0.7, Cause.MEMBER_JOIN: 0.28}, "23 of 32: a group often has more members than the one whose log is there"
+    {Cause.NEW_GROUP: 0.65, Cause.MEMBER_JOIN: 0.33}, "23 of 32: a group often has more members than the one whose log is there"
 )
 SEEN_FIRST = Prior(0.9, "782 of 790, held low: members whose logs are missing may have acted first, and nothing would show it")
 SEEN_FIRST_OF_ALL = Prior(0.97, "112 of 112: the same, though as many members have logs as the group is known to have")
@@ -226,7 +226,7 @@ FOLLOWUP_COOPERATIVE = Prior(0.95, "35 of 35: the assignor is known")
 FOLLOWUP = Prior(0.85, "assumed")
 TOPIC_CHANGED = Prior(0.9, "209 of 210, held low: a member may have changed its topics right after")
 REJOINED_UNTOLD = Shares(
-    {Cause.SUBSCRIPTION_CHANGE: 0.85, Cause.METADATA_CHANGE: 0.12},
+    {Cause.SUBSCRIPTION_CHANGE: 0.6, Cause.METADATA_CHANGE: 0.36},
     "35 of 37, held low: of 4 such rebalances of the labelled corpora of 1.1, by members' logs alone, 2 were each",
 )
 LEADER_REJOINED = Shares(

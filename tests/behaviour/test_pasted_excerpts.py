@@ -46,7 +46,6 @@ def scala(*messages: tuple[str, int, str]) -> tuple[str, ...]:
     return tuple(SCALA.format(f"2029-04-02 10:{at}", node, message) for at, node, message in messages)
 
 
-REMOVED = "local member_id was not recognized; this consumer needs to re-join"
 UNKNOWN = "UNKNOWN_MEMBER_ID, resetting generation"
 TAKEN = "Setting newly assigned partitions {TopicPartition(topic='bolts', partition=3)} for group mill"
 KNOWN = "Dynamic Member with unknown member id joins group mill in Stable state."
@@ -115,33 +114,6 @@ CASES: dict[str, tuple[tuple[str, ...], Told]] = {
             "[2029-04-02 10:15:13,119: WARNING]: Marking the coordinator dead (node 7)for group mill.",
         ),
         Told((None, None), "open", "session_timeout", False, [None]),
-    ),
-    "who is not known and joins anew was removed, in kafka-python": (
-        (
-            f"2029-04-02 10:15:10,551 - kafka.coordinator - WARNING - Heartbeat: {REMOVED}",
-            "2029-04-02 10:15:10,560 - kafka.coordinator - INFO - (Re-)joining group mill",
-            "2029-04-02 10:15:13,582 - kafka.coordinator - INFO - Successfully joined group mill with generation 41",
-            "2029-04-02 10:15:13,583 - kafka.coordinator.consumer - INFO - " + TAKEN,
-        ),
-        Told((40, 41), "stable", "session_timeout", False, [None]),
-    ),
-    "so it was in aiokafka, which names it as it joins": (
-        (
-            "[2029-04-02 10:15:10,112: WARNING]: Heartbeat failed: local member_id was not recognized; resetting and re-joining group",
-            "[2029-04-02 10:15:10,113: INFO]: (Re-)joining group mill",
-            f"[2029-04-02 10:15:13,115: INFO]: Joined group 'mill' (generation 41) with member_id {ID}",
-            "[2029-04-02 10:15:13,119: INFO]: Successfully synced group mill with generation 41",
-        ),
-        Told((40, 41), "stable", "session_timeout", False, [None]),
-    ),
-    "so it was in Java": (
-        boot(
-            ("13.000", f"Attempt to heartbeat failed for since member id {ID} is not valid."),
-            ("13.001", "(Re-)joining group"),
-            ("16.004", "Successfully joined group with generation 41"),
-            ("16.005", "Setting newly assigned partitions: bolts-0"),
-        ),
-        Told((40, 41), "stable", "session_timeout", False, [ID]),
     ),
     "partitions end a rebalance of a member that no line names": (
         (

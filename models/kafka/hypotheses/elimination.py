@@ -108,7 +108,7 @@ def _by_members_alone(context: RebalanceContext) -> list[Hypothesis]:
     if context.departed or len(newcomers) < len(context.joiners):
         return []
     if not (silent or new):
-        return _work_lost(context) or removed_and_back(context, None)
+        return _work_lost(context) or removed_and_back(context)
     if new:
         weight = weights.APPEARED if not silent else weights.APPEARED_AND_SILENT
         of = {Cause.MEMBER_JOIN: new, Cause.MEMBER_RESTART: new}

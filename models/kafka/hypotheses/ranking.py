@@ -21,7 +21,7 @@ from models.kafka.hypotheses.elimination import (
 )
 from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROMPT_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import propose_join
-from models.kafka.hypotheses.removals import by_missed_syncs, by_removed_members, removed_and_back
+from models.kafka.hypotheses.removals import by_missed_syncs, by_removed_members
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_rebalance_notice
@@ -146,9 +146,6 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return [Hypothesis(cause, share, settled_by=REQUEST_LOG) for cause, share in weights.STORE_FAILED_IN_TROUBLE.of.items()], None
     if missed := by_missed_syncs(context):
         return missed, None
-    back = removed_and_back(context, trigger) if trigger is not None and not context.was_empty else []
-    if back:
-        return back, None
     if trigger is not None:
         rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
         return rule(context, trigger), trigger
@@ -196,8 +193,8 @@ def _as_requested(context: RebalanceContext, first: MemberAction, actions: list[
     if first.event.witness is not Witness.CLIENT:
         return first
     requests = [action for action in actions if action.event.witness is Witness.REQUEST and abs(action.at - first.at) <= CLOCK_TOLERANCE_US]
-    own = next((action for action in requests if context.actor(action) == context.actor(first)), None)
-    return first if own is None else min((action for action in requests if action.at <= own.at), key=lambda action: action.at)
+    request = next((action for action in requests if context.actor(action) == context.actor(first)), None)
+    return first if request is None else min((action for action in requests if action.at <= request.at), key=lambda action: action.at)
 
 
 def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:

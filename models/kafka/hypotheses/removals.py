@@ -19,34 +19,18 @@ LINE_LAG_US = whole("kafka.elimination.line_lag_us")
 """Maximum delay of a client's line after its last request."""
 
 
-def removed_and_back(context: RebalanceContext, trigger: MemberAction | None) -> list[Hypothesis]:
-    """Hypotheses where a member that the coordinator had removed joins anew.
-
-    The same process does, which was not closed since.
-    """
-    previous, window = context.previous, context.window
-    if window.witness is not Witness.CLIENT or (trigger is not None and trigger.kind not in _ANEW):
+def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
+    """Hypotheses where a member that the coordinator had removed joins anew."""
+    if context.members_before:
         return []
-    if previous is not None and previous.generation_after != window.generation_before:
-        return []  # a generation that no log shows was made without it
     joined = {context.actor(action) for action in context.actions_of(ActionKind.JOINED)}
-    actors = joined if trigger is None or context.actor(trigger) is None else joined & {context.actor(trigger)}
-    actors = actors | {None} if len(joined) == 1 else actors  # some libraries name a member as it joins, and in no other line
-    out: dict[str | None, MemberAction] = {}
-    for action in context.actions_of(*_ENDS_OF_MEMBERSHIP, end=trigger.at if trigger is not None else None):
-        actor = context.actor(action)
-        if action.kind in _ENDS_BY_WILL:
-            out.pop(actor, None)
-        elif actor in actors - context.known.shared and (says_unknown_member(action) or "UNKNOWN_MEMBER_ID" in (action.why or "")):
-            out.setdefault(
-                actor, replace(action, kind=ActionKind.EXPIRE, member_id=context.members_before.get(actor or "", action.member_id))
-            )
-    return _removals(context, list(out.values()))
-
-
-_ANEW = (ActionKind.JOIN, ActionKind.NAMELESS_JOIN)
-_ENDS_BY_WILL = frozenset({ActionKind.CLOSE, ActionKind.LEAVE})
-_ENDS_OF_MEMBERSHIP = (ActionKind.FENCED, ActionKind.JOIN_FAILED, *_ENDS_BY_WILL)
+    back = [
+        action
+        for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
+        if context.actor(action) in joined and (says_unknown_member(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
+    ]
+    actors = {context.actor(action): action for action in reversed(back)}
+    return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors]
 
 
 def by_missed_syncs(context: RebalanceContext) -> list[Hypothesis]:

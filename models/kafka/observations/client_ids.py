@@ -32,7 +32,10 @@ _OF_OUTSIDERS = (
     "consumer pro-actively leaving",
     "rejoining after we previously errored",
 )
-"""Beginnings of reasons to rejoin that a client without an id may have, too (AbstractCoordinator.java; franz-go, consumer_group.go)."""
+"""Beginnings of reasons to rejoin that a client without an id may have, too.
+
+From AbstractCoordinator.java, and franz-go's consumer_group.go.
+"""
 
 LOGS_REMEMBERED = 1 << 16
 """Number of cached file names.

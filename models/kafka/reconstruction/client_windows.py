@@ -112,7 +112,10 @@ class ClientWindows:
     _is_told: bool = False
     """True if a coordinator logged the group."""
     _removed: list[MemberAction] | None = field(default_factory=list)
-    """Departures by a coordinator's lines, the first ones; None once a line announces a rebalance."""
+    """First departures by a coordinator's lines.
+
+    None once a line announces a rebalance.
+    """
     _was_empty: bool = False
     """All of the last generation have left, and that has a window."""
     of_epochs: bool = False
