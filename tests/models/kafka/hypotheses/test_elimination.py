@@ -9,6 +9,7 @@ from models.causes import Cause
 from models.events import Witness
 from models.kafka.cluster.facts import ClusterFacts, NodeChange, TopicChange
 from models.kafka.coordinator.protocol.group_states import State
+from models.kafka.hypotheses.departures import LINE_LAG_US, by_removed_members, heard_too_late
 from models.kafka.hypotheses.elimination import (
     AT_ONCE_US,
     NOT_STORED,
@@ -21,7 +22,6 @@ from models.kafka.hypotheses.elimination import (
     was_sync_given_up,
 )
 from models.kafka.hypotheses.hypothesis import INITIAL_DELAY_OVERRUN, LOOK_BACK_US, Hypothesis
-from models.kafka.hypotheses.removals import LINE_LAG_US, by_removed_members, heard_too_late
 from models.kafka.hypotheses.timeouts import MOVED_US, TIMEOUT_TOLERANCE_US
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
