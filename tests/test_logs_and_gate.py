@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from models.kafka.reconstruction.classic_log import COORDINATOR_LOST
+from models.kafka.reconstruction.classic_states import COORDINATOR_LOST
 from parsers.reading.reader import ReadOptions
 from pipelines.analysis.in_process import AnalysisResult, AnalyzeOptions, analyze
 from tests.conftest import KAFKA_SAMPLES

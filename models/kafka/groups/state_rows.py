@@ -15,7 +15,8 @@ from models.ids import make_id
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.groups.offset_expiry import expiration
 from models.kafka.observations.client_clocks import Skews
-from models.kafka.reconstruction.classic_log import INFERRING, CoordinatorRelocation, ObservedTransition, UnexpectedLine
+from models.kafka.reconstruction.classic_log import INFERRING
+from models.kafka.reconstruction.classic_states import CoordinatorRelocation, ObservedTransition, UnexpectedLine
 from models.rows import KAFKA, CoordinatorMove, Divergence, GroupTransition, OffsetExpiration
 from models.times import raised_in_order, seconds
 from models.units import US_PER_SECOND

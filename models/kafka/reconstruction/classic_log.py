@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from models.events import Event, Witness, int_field, text_field
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction.classic_states import LoggedGroup, enter_state
+from models.kafka.reconstruction.classic_states import (
+    CoordinatorRelocation,
+    LoggedGroup,
+    ObservedTransition,
+    UnexpectedLine,
+    enter_state,
+)
 from models.times import first_known
 
 
@@ -81,58 +87,8 @@ class RebalanceWindow:
         return self.joined_at if self.joined is not None else self.ended_at
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedTransition:
-    """A step of the group's state with the event that shows it."""
-
-    before: State | None
-    after: State
-    inferred: bool
-    event: Event
-    generation: int | None
-    member_count: int | None
-    leader: str | None
-    was_taken_back: bool = False
-    """Whether unfinished work was lost with its coordinator.
-
-    No coordinator takes this step.
-    """
-
-    @property
-    def trigger(self) -> str:
-        """The event that changed the state.
-
-        None where it only shows that the coordinator was lost.
-        """
-        return COORDINATOR_LOST if self.was_taken_back else self.event.name
-
-
-COORDINATOR_LOST = "CoordinatorLost"
-
 INFERRING = frozenset({Witness.REQUEST, Witness.CLIENT})
 """Witnesses that show what a coordinator did without its own words."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnexpectedLine:
-    """Something that the model did not expect."""
-
-    expected: str
-    observed: str
-    event: Event
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinatorRelocation:
-    """A move of the group's coordinator to another node.
-
-    `left` is the line by which the old one gave it up, where there is one.
-    """
-
-    from_node: str | None
-    to_node: str | None
-    left: Event | None
-    arrived: Event
 
 
 @dataclass(slots=True)

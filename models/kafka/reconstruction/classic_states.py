@@ -1,4 +1,4 @@
-"""The states of a classic consumer group and the steps between them.
+"""The states of a classic consumer group, the steps between them, and what a log shows of both.
 
 `enter_state` is the only function that sets a state. A log that shows a step which the table forbids is a
 finding: the model inserts the step that must have happened unseen, marks it as inferred, and follows the log.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from models.events import Event
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 
 # The shortest legal way between two states that a log may show side by side when it lost lines.
@@ -72,3 +73,54 @@ def next_generation(generation: int | None) -> int | None:
 def leaves_room(before: int | None, after: int | None) -> bool:
     """Whether a generation may lie between two."""
     return before is None or after is None or after > before + 1
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTransition:
+    """A step of the group's state with the event that shows it."""
+
+    before: State | None
+    after: State
+    inferred: bool
+    event: Event
+    generation: int | None
+    member_count: int | None
+    leader: str | None
+    was_taken_back: bool = False
+    """Whether unfinished work was lost with its coordinator.
+
+    No coordinator takes this step.
+    """
+
+    @property
+    def trigger(self) -> str:
+        """The event that changed the state.
+
+        None where it only shows that the coordinator was lost.
+        """
+        return COORDINATOR_LOST if self.was_taken_back else self.event.name
+
+
+COORDINATOR_LOST = "CoordinatorLost"
+
+
+@dataclass(frozen=True, slots=True)
+class UnexpectedLine:
+    """Something that the model did not expect."""
+
+    expected: str
+    observed: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorRelocation:
+    """A move of the group's coordinator to another node.
+
+    `left` is the line by which the old one gave it up, where there is one.
+    """
+
+    from_node: str | None
+    to_node: str | None
+    left: Event | None
+    arrived: Event

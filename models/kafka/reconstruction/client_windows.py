@@ -111,15 +111,15 @@ class ClientWindows:
     """Member ids that lines name without a join, with the time."""
     _is_told: bool = False
     """True if a coordinator logged the group."""
+    _was_empty: bool = False
+    """All of the last generation have left, and that has a window."""
+    of_epochs: bool = False
+    """A coordinator says that the group is one of the consumer protocol now."""
     _removed: list[MemberAction] | None = field(default_factory=list)
     """First departures by a coordinator's lines.
 
     None once a line announces a rebalance.
     """
-    _was_empty: bool = False
-    """All of the last generation have left, and that has a window."""
-    of_epochs: bool = False
-    """A coordinator says that the group is one of the consumer protocol now."""
 
     # -- what is seen ----------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS
-from models.kafka.reconstruction.classic_log import COORDINATOR_LOST
+from models.kafka.reconstruction.classic_states import COORDINATOR_LOST
 from pipelines.errors import CannotWrite, GateFailed, UsageError
 from pipelines.jobs.replay.replay import NAMING
 from pipelines.quality.checks import checks_of, thresholds
