@@ -35,7 +35,7 @@ STORED: Mapping[str, str] = {
     "Deed": "models.kafka.observations.actions:ActionKind",
     "DirectoryFailure": "models.kafka.partitions.brokers:DirectoryFailure",
     "Divergence": "models.rows:Divergence",
-    "Draft": "models.kafka.reconstruction.classic_log:RebalanceWindow",
+    "Draft": "models.kafka.reconstruction.classic_states:RebalanceWindow",
     "MemberSteps": "models.kafka.reconstruction.member_steps:MemberSteps",
     "EpochStates": "models.kafka.groups.epoch_states:EpochStates",
     "MemberEpoch": "models.kafka.groups.epoch_states:MemberEpoch",

@@ -37,7 +37,8 @@ from models.kafka.observations.client_ids import log_before_rotation
 from models.kafka.observations.knowledge import GroupKnowledge, end_session, learn
 from models.kafka.observations.roster import Roster
 from models.kafka.outages.outage_incidents import CLOCKS_US, departures_of
-from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
+from models.kafka.reconstruction.classic_log import ClassicReplay
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.kafka.verdicts.history import GroupHistory
 from models.kafka.verdicts.impact import Impact

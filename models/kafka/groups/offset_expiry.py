@@ -14,7 +14,8 @@ from models.ids import make_id
 from models.incidents.headline_facts import RemovalFacts
 from models.kafka.cluster.facts import OLD_OFFSETS_RETENTION_MINUTES, ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
-from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
+from models.kafka.reconstruction.classic_log import ClassicReplay
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.kafka.reconstruction.epoch_log import ModernReplay
 from models.rows import KAFKA, Incident, OffsetExpiration
 from models.times import begin_of, raised_in_order, seconds

@@ -14,7 +14,7 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.libraries import default_timeouts
 from models.kafka.observations.roster import RosterMember
-from models.kafka.reconstruction.classic_log import RebalanceWindow
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.tolerances import (
     CONNECT_DELAY_US,
     DEFAULT_SESSION_TIMEOUTS_MS,

@@ -15,7 +15,7 @@ from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.libraries import is_default_id
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction.classic_log import RebalanceWindow
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.units import FOREVER
 
 

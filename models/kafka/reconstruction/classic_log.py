@@ -16,76 +16,10 @@ from models.kafka.reconstruction.classic_states import (
     CoordinatorRelocation,
     LoggedGroup,
     ObservedTransition,
+    RebalanceWindow,
     UnexpectedLine,
     enter_state,
 )
-from models.times import first_known
-
-
-@dataclass(slots=True)
-class RebalanceWindow:
-    """One rebalance as far as the coordinator's lines show it.
-
-    Times are microseconds.
-    """
-
-    ordinal: int
-    generation_before: int | None
-    state_before: State | None
-    node: str | None = None
-    partition: int | None = None
-    started: Event | None = None
-    joined: Event | None = None
-    ended: Event | None = None
-    generation_after: int | None = None
-    outcome: str = "open"
-    ended_at: int | None = None
-    members_before: int | None = None
-    members_after: int | None = None
-    leader: str | None = None
-    protocol_type: str | None = None
-    assignor: str | None = None
-    inferred_steps: int = 0
-    unexplained_lines: int = 0
-    previous_joined_at: int | None = None
-    previous_ended_at: int | None = None
-    load_before: Event | None = None
-    extra: list[Event] = field(default_factory=list)
-    witness: Witness = Witness.COORDINATOR  # whose lines show it; what others than the coordinator show is inferred
-
-    @property
-    def is_inferred(self) -> bool:
-        """True if no line of the coordinator shows it."""
-        return self.witness is not Witness.COORDINATOR
-
-    @property
-    def has_unseen_end(self) -> bool:
-        """Whether members' logs alone tell of departures."""
-        is_nameless = self.joined is None and self.generation_before is None
-        return is_nameless and self.witness is Witness.CLIENT and self.outcome == "superseded"
-
-    @property
-    def started_at(self) -> int | None:
-        """Start of the join phase, if a line shows it."""
-        event = self.started
-        return None if event is None else event.time_us
-
-    @property
-    def joined_at(self) -> int | None:
-        """End of the join phase, if a line shows it."""
-        event = self.joined
-        return None if event is None else event.time_us
-
-    @property
-    def began(self) -> int:
-        """Its start, or its first known time."""
-        return first_known(self.started_at, self.joined_at, self.ended_at)
-
-    @property
-    def open_until(self) -> int | None:
-        """End of the join phase, or of the rebalance if unknown."""
-        return self.joined_at if self.joined is not None else self.ended_at
-
 
 INFERRING = frozenset({Witness.REQUEST, Witness.CLIENT})
 """Witnesses that show what a coordinator did without its own words."""

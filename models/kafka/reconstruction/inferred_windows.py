@@ -10,8 +10,8 @@ from types import MappingProxyType
 from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import VALID_PREVIOUS, State
 from models.kafka.observations.actions import ActionKind, MemberAction
-from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
-from models.kafka.reconstruction.classic_states import ObservedTransition, UnexpectedLine
+from models.kafka.reconstruction.classic_log import ClassicReplay
+from models.kafka.reconstruction.classic_states import ObservedTransition, RebalanceWindow, UnexpectedLine
 from models.kafka.reconstruction.client_generations import ClientWindow
 from models.tolerances import whole
 from models.units import FOREVER

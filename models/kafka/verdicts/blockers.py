@@ -39,7 +39,7 @@ from models.kafka.hypotheses.timeouts import LAST_MOMENT_US, evicted_unlogged, p
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction, is_rebalance_notice
 from models.kafka.observations.line_delays import stamp_width_us
-from models.kafka.reconstruction.classic_log import RebalanceWindow
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.rows import Person
 from models.tolerances import whole
 from models.units import US_PER_MS, US_PER_SECOND

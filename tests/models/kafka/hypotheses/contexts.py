@@ -11,7 +11,7 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.knowledge import GroupKnowledge
 from models.kafka.observations.roster import Roster, RosterMember
-from models.kafka.reconstruction.classic_log import RebalanceWindow
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from tests.models.kafka.reconstruction.lines import line
 
 NOW = 10_000_000_000

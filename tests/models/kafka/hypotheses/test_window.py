@@ -11,7 +11,7 @@ from models.kafka.hypotheses.window import RebalanceContext, evidence_events, is
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, EFFECT_US, LATE_LOGGING_US, STRAGGLER_US
 from models.kafka.observations.roster import RosterMember
-from models.kafka.reconstruction.classic_log import RebalanceWindow
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from models.units import FOREVER
 from tests.models.kafka.hypotheses.contexts import (
     ENDED,

@@ -7,7 +7,8 @@ import pytest
 from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
+from models.kafka.reconstruction.classic_log import ClassicReplay
+from models.kafka.reconstruction.classic_states import RebalanceWindow
 from tests.models.kafka.reconstruction.lines import client, line
 
 NOW = 1_000_000_000

@@ -8,8 +8,8 @@ from models.events import Event, Witness
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import ActionKind, MemberAction
 from models.kafka.observations.roster import Roster
-from models.kafka.reconstruction.classic_log import ClassicReplay, RebalanceWindow
-from models.kafka.reconstruction.classic_states import ObservedTransition
+from models.kafka.reconstruction.classic_log import ClassicReplay
+from models.kafka.reconstruction.classic_states import ObservedTransition, RebalanceWindow
 from models.kafka.reconstruction.client_generations import ClientWindow
 from models.kafka.reconstruction.inferred_windows import WORKED_ON_US, adopt
 from tests.models.kafka.reconstruction.lines import client, line
