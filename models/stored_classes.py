@@ -128,6 +128,7 @@ ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Brokers": ("directory_failures",),
     "ClientSight": ("resumed_at",),
     "ClientWindows": ("of_epochs", "_removed"),
+    "ClassicReplay": ("_has_assignments", "_lacks_assignments"),
     "Controllers": ("failures",),
     "GroupKnowledge": ("work_changed_at", "protocol_type", "leaders", "asked_topics", "asked_otherwise_at", "others_act"),
     "Impact": ("pauses", "_tell_states", "_paused_since"),

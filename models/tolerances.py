@@ -132,6 +132,7 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "kafka.suspected_failures.early_us": Tolerance(10_000_000),
     "kafka.suspected_failures.tries_within_us": Tolerance(60_000_000),
     "kafka.suspected_failures.restart_within_us": Tolerance(21_600_000_000),
+    "kafka.classic_log.longest_sync_us": Tolerance(300_000_000, "max.poll.interval.ms, the rebalance timeout of consumers (KIP-62)"),
     "kafka.client_windows.hold_us": Tolerance(60_000_000),
     "kafka.client_windows.near_us": Tolerance(300_000_000),
     "kafka.client_windows.together_us": Tolerance(

@@ -20,6 +20,12 @@ from models.kafka.reconstruction.classic_states import (
     UnexpectedLine,
     enter_state,
 )
+from models.tolerances import whole
+
+LONGEST_SYNC_US = whole("kafka.classic_log.longest_sync_us")
+
+_ENDS_OF_SYNCS = frozenset({"pending_sync_expiration", "sync_store_error"})
+"""Reasons of rebalances that follow a generation without an assignment."""
 
 INFERRING = frozenset({Witness.REQUEST, Witness.CLIENT})
 """Witnesses that show what a coordinator did without its own words."""
@@ -53,6 +59,13 @@ class ClassicReplay:
     """The coordinator by members' logs, until its own lines are known."""
     _lost: Event | None = None
     """First line of a member that lost this coordinator."""
+    _has_assignments: bool = False
+    """True once a line shows that a leader's assignment came."""
+    _lacks_assignments: bool = False
+    """True if their lines are missing, as where others were picked out of a log.
+
+    A leader that sends no assignment is removed after its session or the rebalance timeout.
+    """
 
     def feed(self, event: Event) -> bool:
         """Process one event; True for a line of the classic coordinator."""
@@ -152,7 +165,9 @@ class ClassicReplay:
             return
         if self.node is not None:
             current = self.current
-            if current is not None:
+            if current is not None and self._unloaded is None and self._was_passed(current, event):
+                self._end_passed(current)
+            elif current is not None:
                 self._close(current, "coordinator_lost", self._unloaded or event)
             self.moves.append(CoordinatorRelocation(self.node, event.node, self._unloaded, event))
         self.node = event.node
@@ -173,7 +188,10 @@ class ClassicReplay:
         if generation == 0 or state_before is State.DEAD:
             state_before = State.EMPTY
             self.group.state = self.group.state or State.EMPTY
-        if current is not None:
+        if current is not None and self._has_unlogged_end(current, event):
+            self._end_unlogged(current)
+            state_before = self.group.state
+        elif current is not None:
             current.inferred_steps += current.joined is None
             self._close(current, "superseded", event)
         window = self._open(event, generation, state_before, has_started=True)
@@ -210,13 +228,27 @@ class ClassicReplay:
         self.group.state = None
         self.group.member_count = None
         current = self.current
-        if current is not None and current.joined is None and current.generation_before == generation - 1:
-            # Its generation was reached, by lines that are missing; nothing tells when.
-            current.generation_after, current.outcome = generation, "stable"
-            current.inferred_steps += 2
+        if current is not None and self._was_passed(current, event):
+            self._end_passed(current)
         elif current is not None:
             self._close(current, "superseded" if generation > known else "coordinator_lost", event)
         return None
+
+    def _was_passed(self, window: RebalanceWindow, event: Event) -> bool:
+        """Whether missing lines lead on from a rebalance to a later one's.
+
+        Either its own generation is in force, or later ones are and it is long ago.
+        """
+        before, generation = window.generation_before, event.generation
+        if before is None or generation is None:
+            return False
+        is_next = window.joined is None and generation == before + 1
+        return is_next or (generation > before + 1 and event.time_us - window.began > LONGEST_SYNC_US)
+
+    def _end_passed(self, window: RebalanceWindow) -> None:
+        """End a rebalance whose generation was reached by missing lines; nothing tells when."""
+        window.inferred_steps += 1 + (window.joined is None)
+        window.generation_after, window.outcome = (window.generation_before or 0) + 1, "stable"
 
     def _joining(self, event: Event) -> RebalanceWindow:
         """The rebalance whose join phase an event ends.
@@ -226,9 +258,27 @@ class ClassicReplay:
         window = self.current
         if window is not None and window.joined is None:
             return window
-        if window is not None:
+        if window is not None and self._has_unlogged_end(window, event):
+            self._end_unlogged(window)
+        elif window is not None:
             self._close(window, "superseded", event)
         return self._open_without_start(event)
+
+    def _has_unlogged_end(self, window: RebalanceWindow, event: Event) -> bool:
+        """Whether a generation that another follows got its assignment, without a line."""
+        if self._has_assignments or window.joined is None or text_field(event, "reason_id") in _ENDS_OF_SYNCS:
+            return False
+        return self._lacks_assignments or event.time_us - window.joined.time_us > LONGEST_SYNC_US
+
+    def _end_unlogged(self, window: RebalanceWindow) -> None:
+        """End a rebalance whose assignment no line shows, nor when it came."""
+        self._lacks_assignments = True
+        window.outcome = "stable"
+        window.inferred_steps += 1
+        if window.joined is not None:
+            step = (self.group.state, State.STABLE, True, window.joined, window.generation_after, window.members_after, None)
+            self.changes.append(ObservedTransition(*step))
+        self.group.state = State.STABLE
 
     def _generation_started(self, event: Event) -> None:
         self._follow_coordinator(event)
@@ -245,9 +295,14 @@ class ClassicReplay:
         window.partition = event.partition if event.partition is not None else window.partition
         self._last_joined_at = event.time_us
         window.inferred_steps += self._move(State.COMPLETING_REBALANCE, event, event.generation, window.members_after)
+        if self._lacks_assignments:
+            self._end_unlogged(window)
 
     def _assignment_received(self, event: Event) -> None:
         self._follow_coordinator(event)
+        if self._lacks_assignments:
+            self._reopen(event)
+        self._has_assignments, self._lacks_assignments = True, False
         window = self.current
         if self.group.state is State.STABLE and event.generation == self.group.generation:
             return  # the leader's SyncGroup was sent again
@@ -265,6 +320,17 @@ class ClassicReplay:
         self.group.leader = event.member_id
         self._move(State.STABLE, event, event.generation, window.members_after)
         self._close(window, "stable", event)
+
+    def _reopen(self, event: Event) -> None:
+        """Take back the end of a generation whose assignment is logged after all."""
+        if not (self.windows and self.changes):
+            return
+        window, last = self.windows[-1], self.changes[-1]
+        if window.outcome == "stable" and window.generation_after == event.generation and last.event is window.joined:
+            self.changes.pop()
+            self.group.state = last.before
+            window.outcome = "open"
+            window.inferred_steps -= 1
 
     def _group_emptied(self, event: Event) -> None:
         self._follow_coordinator(event)
