@@ -60,7 +60,7 @@ def _recurrence(incidents: Sequence[Incident]) -> Recurrence:
 
 
 def _sums(incidents: Sequence[Incident]) -> str:
-    """Number of incidents, with their rebalances and stopped time if any."""
+    """Number of incidents, with their rebalances and stopped time if any is known."""
     rebalances = sum(item.rebalance_count for item in incidents)
     stopped = sum(item.stopped_seconds for item in incidents)
     is_of_groups = bool(incidents[0].groups)
@@ -68,7 +68,7 @@ def _sums(incidents: Sequence[Incident]) -> str:
         [
             f"{len(incidents)} incidents",
             *([counted(rebalances, "rebalance")] if rebalances or is_of_groups else []),
-            *([f"{duration(stopped)} {'stopped' if is_of_groups else 'without leader'}"] if stopped or is_of_groups else []),
+            *([f"{duration(stopped)} {'stopped' if is_of_groups else 'without leader'}"] if stopped else []),
         ]
     )
 

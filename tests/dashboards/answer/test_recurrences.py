@@ -60,6 +60,12 @@ def test_incidents_are_told_apart_by_cause_and_member(rows: list[list[Rebalance]
     assert len(recurrences(incidents_of(made_story))) == count
 
 
+def test_unknown_lengths_are_no_standstill_of_no_time() -> None:
+    untimed = {"join_seconds": None, "duration_seconds": None, "blockers": []}
+    (one,) = recurrences(incidents_of(story([[held_up(number, **untimed)] for number in (1, 2)], worst_offender=None)))
+    assert one.headline.endswith("; 2 incidents, 2 rebalances")
+
+
 def test_what_is_expected_is_not_counted_with_what_is_not() -> None:
     made_story = story([[held_up(1, blockers=[])], [held_up(2, blockers=[])]])
     made_story.incidents[1].severity = "info"
