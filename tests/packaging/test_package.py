@@ -91,8 +91,8 @@ SCRIPTS = {
         "print(groupscope.analysis.analyze.__module__, 'plotly' in found.report())"
     ),
     "stored states": (
-        f"from {BELOW}models.stored_classes import STORED, class_of, name_of\n"
-        "print(all(name_of(class_of(name)) == name for name in STORED))"
+        f"from {BELOW}models.stored_classes import STORED, class_of, stable_name\n"
+        "print(all(stable_name(class_of(name)) == name for name in STORED))"
     ),
 }
 SAID = {"packages of the project": "4 conf models parsers pipelines dashboards\ngroupscope.analysis True\n", "stored states": "True\n"}
