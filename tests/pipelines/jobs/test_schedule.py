@@ -277,7 +277,7 @@ def test_wrong_use_ends_a_schedule(followers: RunRecipients, monkeypatch: pytest
 SPARK_DIES = """
 import os, signal, sys
 from pathlib import Path
-from pipelines.session import get_session, let_go_of_dead
+from pipelines.spark.session import get_session, let_go_of_dead
 from tests.pipelines.conftest import SETTINGS
 from tests.pipelines.site import Site
 from tests.pipelines.jobs.test_run import OTHER_GROUP
