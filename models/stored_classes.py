@@ -127,7 +127,7 @@ STORED: Mapping[str, str] = {
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Brokers": ("directory_failures",),
     "ClientSight": ("resumed_at",),
-    "ClientWindows": ("of_epochs", "_removed"),
+    "ClientWindows": ("of_epochs",),
     "ClassicReplay": ("_has_assignments", "_lacks_assignments"),
     "Controllers": ("failures",),
     "GroupKnowledge": ("work_changed_at", "protocol_type", "leaders", "asked_topics", "asked_otherwise_at", "others_act"),

@@ -84,14 +84,6 @@ CASES: dict[str, tuple[tuple[str, ...], Told]] = {
         worker(("13.000", "Request joining group due to: connect worker requested rejoin"), *STARTS),
         Told((40, 41), "stable", "connector_config_change", False, []),
     ),
-    "a session that ran out began a rebalance, though its announcement is not there": (
-        scala(("20:11.042", 2, f"Member {ID} in group mill has failed, removing it from the group")),
-        Told((None, None), "stable", "session_timeout", True, [ID]),
-    ),
-    "so did a leave": (
-        scala(("20:11.042", 2, f"Member[group.instance.id None, member.id {ID}] in group mill has left, removing it from the group")),
-        Told((None, None), "stable", "member_leave", True, [ID]),
-    ),
     "a wish to rejoin a group that rebalances shows a rebalance": (
         boot(("13.000", "Request joining group due to: group is already rebalancing")),
         Told((None, None), "open", "member_join", False, []),

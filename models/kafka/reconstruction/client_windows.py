@@ -82,10 +82,6 @@ In all others it is outside the group.
 _OF_STRANGERS = frozenset({"ClientNote", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
 """Events of a member that may have joined though no line says so."""
 
-_REMOVALS = frozenset({"MemberFailed", "MemberLeft"})
-_ANNOUNCEMENTS = frozenset({"RebalanceStarted", "GenerationStarted", "AssignmentReceived", "GroupEmptied", "MembersNotRejoined"})
-"""Coordinators' lines that show their rebalances, so that removals belong to these."""
-
 JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 """Coordinators' lines that end a join phase, or the sync phase behind it."""
 
@@ -115,11 +111,6 @@ class ClientWindows:
     """All of the last generation have left, and that has a window."""
     of_epochs: bool = False
     """A coordinator says that the group is one of the consumer protocol now."""
-    _removed: list[MemberAction] | None = field(default_factory=list)
-    """First departures by a coordinator's lines.
-
-    None once a line announces a rebalance.
-    """
 
     # -- what is seen ----------------------------------------------------------------------------------------
 
@@ -151,10 +142,6 @@ class ClientWindows:
             while event.time_us - self._announced[next(iter(self._announced))] > 2 * NEAR_US or len(self._announced) > ANNOUNCED_MAX:
                 del self._announced[next(iter(self._announced))]
         if event.witness is not Witness.CLIENT:
-            if event.name in _ANNOUNCEMENTS:
-                self._removed = None
-            elif event.name in _REMOVALS and self._removed is not None and len(self._removed) < OPENINGS_MAX:
-                self._removed += actions
             return
         if event.member_id is not None and event.name in _OF_STRANGERS and not self._is_member(event, roster):
             self._unjoined[event.member_id] = event.time_us
@@ -355,7 +342,6 @@ class ClientWindows:
         last = self._last
         if last is None:
             yield from self._never_joined()
-            yield from self._announced_by_none()
             return
         if last.of_epoch or last.is_announced:
             return
@@ -378,17 +364,6 @@ class ClientWindows:
                 if last_at is None or action.at - last_at > CLIENT_WINDOW_HOLD_US:
                     yield ClientWindow(None, False, "open", action)
                 last_at = action.at
-
-    def _announced_by_none(self) -> Iterator[ClientWindow]:
-        """Rebalances of members that a coordinator removed, where no line of it announces any.
-
-        Such lines were picked out of a log: a removal begins a rebalance, or falls into one.
-        """
-        last_at: int | None = None
-        for action in () if self._has_epochs or self._openings else self._removed or ():
-            if last_at is None or action.at - last_at > CLIENT_WINDOW_HOLD_US:
-                yield ClientWindow(None, False, "stable", action)  # when it ended is not told
-            last_at = action.at
 
     def _is_logged_near(self, at: int) -> bool:
         """Whether a coordinator logged any generation at that time."""

@@ -98,8 +98,6 @@ def _inserted(replay: ClassicReplay, client_window: ClientWindow, at: int, befor
         started=started,
     )
     window.witness = Witness.CLIENT
-    if client_window.started is not None and client_window.started.is_certain:
-        window.node = client_window.started.event.node
     window.load_before = replay.load_before(client_window.began)
     window.members_before = 0 if window.state_before is State.EMPTY else None
     if before is not None:
