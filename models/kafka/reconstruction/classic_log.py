@@ -62,7 +62,7 @@ class ClassicReplay:
     _has_assignments: bool = False
     """True once a line shows that a leader's assignment came."""
     _lacks_assignments: bool = False
-    """True if their lines are missing, as where others were picked out of a log.
+    """True if their lines are missing: others were picked out.
 
     A leader that sends no assignment is removed after its session or the rebalance timeout.
     """

@@ -1,4 +1,4 @@
-"""The states of a classic consumer group, the steps between them, and what a log shows of both.
+"""States of a classic consumer group, the steps between them, and what logs show.
 
 `enter_state` is the only function that sets a state. A log that shows a step which the table forbids is a
 finding: the model inserts the step that must have happened unseen, marks it as inferred, and follows the log.
