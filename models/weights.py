@@ -47,7 +47,7 @@ FIRST_OF_ONE_KNOWN = Shares(
     {Cause.NEW_GROUP: 0.65, Cause.MEMBER_JOIN: 0.33}, "23 of 32: a group often has more members than the one whose log is there"
 )
 SEEN_FIRST = Prior(0.9, "782 of 790, held low: members whose logs are missing may have acted first, and nothing would show it")
-SEEN_FIRST_OF_ALL = Prior(0.97, "112 of 112: the same, though as many members have logs as the group is known to have")
+SEEN_FIRST_OF_ALL = Prior(0.97, "111 of 112: the same, though as many members have logs as the group is known to have")
 EMPTIED_BY_LEAVE = Prior(0.98, "the only members can leave unlogged, but never expire so")
 EMPTIED_BY_LATE_POLLS = Prior(0.08, "assumed: that the only member polls too late, or all of several, as what they wait for is slow")
 EMPTIED_BY_EXPIRY = Shares({Cause.SESSION_TIMEOUT: 0.6, Cause.MEMBER_LEAVE: 0.35}, "assumed: who expires last started nothing")
@@ -224,7 +224,7 @@ SAID_SUBSCRIPTION_CHANGED = (
 WORK_DUE = Prior(0.95, "IncrementalCooperativeAssignor: workers rejoin as the delay that they printed is over")
 FOLLOWUP_COOPERATIVE = Prior(0.95, "35 of 35: the assignor is known")
 FOLLOWUP = Prior(0.85, "assumed")
-TOPIC_CHANGED = Prior(0.9, "209 of 210, held low: a member may have changed its topics right after")
+TOPIC_CHANGED = Prior(0.9, "145 of 146, held low: a member may have changed its topics right after")
 REJOINED_UNTOLD = Shares(
     {Cause.SUBSCRIPTION_CHANGE: 0.6, Cause.METADATA_CHANGE: 0.36},
     "35 of 37, held low: of 4 such rebalances of the labelled corpora of 1.1, by members' logs alone, 2 were each",

@@ -360,8 +360,9 @@ def by_missed_syncs(context: RebalanceContext) -> list[Hypothesis]:
     began, previous = context.window.previous_joined_at, context.previous
     if context.window.witness is Witness.COORDINATOR or began is None or previous is None:
         return []
-    answered = context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=context.start)
-    if any(answered) if context.window.witness is Witness.CLIENT else previous.outcome == "stable":
+    answers = context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=context.start)
+    was_assigned = any(answers) if context.window.witness is Witness.CLIENT else previous.outcome == "stable"
+    if was_assigned:
         return []
     refused = list(context.actions_of(ActionKind.SYNC_FAILED, start=began, end=context.start + CLOCK_TOLERANCE_US))
     known = rebalance_timeout_us(context)
@@ -388,10 +389,6 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
     if not removed and (late := _committed_too_late(context)):
         shares = weights.COMMIT_CAME_TOO_LATE
         return [Hypothesis(cause, share, [] if cause is Cause.MEMBER_JOIN else late, CLIENT_LOG) for cause, share in shares.of.items()]
-    return _removals(context, removed)
-
-
-def _removals(context: RebalanceContext, removed: list[MemberAction]) -> list[Hypothesis]:
     shares = weights.HEARD_TOO_LATE if len(removed) < 2 else weights.HEARD_TOO_LATE_TOGETHER
     if removed and all(had_coordinator_moved(context, action) for action in removed):
         shares = weights.HEARD_AFTER_FAILOVER

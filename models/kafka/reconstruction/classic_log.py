@@ -20,9 +20,11 @@ from models.kafka.reconstruction.classic_states import (
     UnexpectedLine,
     enter_state,
 )
-from models.tolerances import whole
+from models.tolerances import USUAL_REBALANCE_TIMEOUTS_MS
+from models.units import US_PER_MS
 
-LONGEST_SYNC_US = whole("kafka.classic_log.longest_sync_us")
+LONGEST_SYNC_US = USUAL_REBALANCE_TIMEOUTS_MS[0] * US_PER_MS
+"""Consumers' default rebalance timeout, after which a leader that sends no assignment is removed."""
 
 _ENDS_OF_SYNCS = frozenset({"pending_sync_expiration", "sync_store_error"})
 """Reasons of rebalances that follow a generation without an assignment."""
