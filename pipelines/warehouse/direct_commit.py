@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,16 @@ _TEXT_MAX = 32
 
 _REWRITTEN_MAX = 50_000
 """Rows of files that are rewritten here; Spark rewrites more of them faster."""
+
+_SEARCHED_MAX = 2_000_000
+"""Rows of files in which keys are looked for here."""
+
+_MERGED_MAX = 5_000
+"""Rows that go into a file together with new ones.
+
+Rows change for a while after they were written, then never: without a limit, one file would hold all that a table ever got,
+and each run of a schedule would rewrite more than the run before.
+"""
 
 _LAST_CHARACTER = "\U0010ffff"
 _FEATURES = {*FEATURES, "checkConstraints"}
@@ -80,35 +92,50 @@ def commit_rows(
     rows with these keys are `within` a scope. Raises FileExistsError if another commit was first.
     """
     if not keys:
-        return _commit(log, table, rows, author, ())
+        return _commit(log, table, [rows], author, ())
     dataset = log.to_pyarrow_dataset(filesystem=arrow_file_system(log))
-    condition = None if within is None else within.arrow
+    condition = _has_keys(table, keys) if within is None else within.arrow & _has_keys(table, keys)
     parts = list(dataset.get_fragments(condition))
-    if condition is not None:
-        parts = [part for part in parts if restricted(dataset, [part]).count_rows(filter=condition)]
+    if sum(part.metadata.num_rows for part in parts) > _SEARCHED_MAX:
+        return False
+    parts = [part for part in parts if restricted(dataset, [part]).count_rows(filter=condition)]
     if sum(part.metadata.num_rows for part in parts) > _REWRITTEN_MAX:
         return False
     stored = cast_to_schema(table, restricted(dataset, parts).to_table(columns=table.column_names))
     stay = drop_keys(table, stored, set(keys))
-    return _commit(log, table, pa.concat_tables([stay, rows]), author, [part.path for part in parts])
+    files = [stay, rows] if stay.num_rows > _MERGED_MAX else [pa.concat_tables([stay, rows])]
+    return _commit(log, table, files, author, [part.path for part in parts])
 
 
-def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Committer, replaced: Collection[str]) -> bool:
+def _has_keys(table: Table, keys: Collection[RowKey]) -> pc.Expression:
+    """A condition that rows with these keys meet, and few others."""
+    schema = table.arrow_schema()
+    columns = zip(table.key, zip(*keys, strict=True), strict=True)
+    return reduce(and_, (pc.field(name).isin(pa.array(set(values), schema.field(name).type)) for name, values in columns))
+
+
+def _commit(log: DeltaTable, table: Table, files: Sequence[pa.Table], author: Committer, replaced: Collection[str]) -> bool:
+    """Add a file for each table that has rows, instead of those replaced."""
     version, folder = log.version() + 1, _folder(log)
-    if folder is None or version % _CHECKPOINT_INTERVAL == 0 or not _is_as_created(log, table) or not _are_allowed(table, rows):
+    if folder is None or version % _CHECKPOINT_INTERVAL == 0 or not _is_as_created(log, table):
+        return False
+    if not all(_are_allowed(table, rows) for rows in files):
         return False
     if _is_applied(log, author):
         return True
     sizes = _sizes(log) if replaced else {}
     if not sizes.keys() >= set(replaced):
         return False
-    file = folder / f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+    job = uuid.uuid4()
+    added = {
+        folder / f"part-{number:05}-{job}-c000.snappy.parquet": rows for number, rows in enumerate(rows for rows in files if rows.num_rows)
+    }
     is_committed = False
     try:
-        if rows.num_rows:
+        for file, rows in added.items():
             pq.write_table(rows, file, compression="snappy", store_schema=False)
             crash_point(f"within {table.name}")
-        put_commit(folder, version, _actions(log, table, rows, author, file, {name: sizes[name] for name in replaced}))
+        put_commit(folder, version, _actions(log, table, added, author, {name: sizes[name] for name in replaced}))
         is_committed = True
     except FileExistsError:
         raise
@@ -116,8 +143,9 @@ def _commit(log: DeltaTable, table: Table, rows: pa.Table, author: Committer, re
         return False
     finally:
         if not is_committed:
-            with suppress(OSError):
-                file.unlink()
+            for file in added:
+                with suppress(OSError):
+                    file.unlink()
     return True
 
 
@@ -169,9 +197,9 @@ def _sizes(log: DeltaTable) -> dict[str, int]:
 
 
 def _actions(
-    log: DeltaTable, table: Table, rows: pa.Table, author: Committer, file: Path, replaced: Mapping[str, int]
+    log: DeltaTable, table: Table, added: Mapping[Path, pa.Table], author: Committer, replaced: Mapping[str, int]
 ) -> Iterator[Mapping[str, Any]]:
-    now, size = time.time_ns() // 1_000_000, file.stat().st_size if rows.num_rows else 0
+    now, sizes = time.time_ns() // 1_000_000, {file: file.stat().st_size for file in added}
     yield {
         "commitInfo": {
             "timestamp": now,
@@ -181,9 +209,9 @@ def _actions(
             "isolationLevel": "Serializable",
             "isBlindAppend": not replaced,
             "operationMetrics": {
-                "numFiles": str(int(bool(rows.num_rows))),
-                "numOutputRows": str(rows.num_rows),
-                "numOutputBytes": str(size),
+                "numFiles": str(len(added)),
+                "numOutputRows": str(sum(rows.num_rows for rows in added.values())),
+                "numOutputBytes": str(sum(sizes.values())),
             },
             "userMetadata": author.run_id,
             "engineInfo": "groupscope",
@@ -192,8 +220,8 @@ def _actions(
     }
     if author.application is not None:
         yield {"txn": {"appId": author.application, "version": author.number, "lastUpdated": now}}
-    if rows.num_rows:
-        add = {"path": file.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
+    for file, rows in added.items():
+        add = {"path": file.name, "partitionValues": {}, "size": sizes[file], "modificationTime": now, "dataChange": True}
         yield {"add": {**add, "stats": json.dumps(_statistics(table, rows), ensure_ascii=False)}}
     for name, bytes_of_file in sorted(replaced.items()):
         gone = {"path": name, "deletionTimestamp": now, "dataChange": True, "extendedFileMetadata": True, "partitionValues": {}}

@@ -346,7 +346,11 @@ class Warehouse:
         table = TABLES[name]
         if self.is_empty(name) and (log is None or log.version() == self._versions[name]):
             if wanted.num_rows:
-                self._write_locally(log, name, wanted, stamp, part)
+                rows = _stamped(table, wanted, stamp)
+                if self.commit(log, name, rows, Committer(stamp.run_id, f"{stamp.application}/{name}{part}", stamp.run_number)):
+                    self._note(name, stamp)
+                else:
+                    self._write_arrow(log, name, rows, stamp, part)
             return RowChanges(inserted=wanted.num_rows)
         present = None if log is None else arrow_diff.declared_rows(table, log, scope)
         if log is None or present is None:
@@ -357,47 +361,38 @@ class Warehouse:
             return change
         if watch is not None:
             watch.report(arrow_diff.distinct([differing.rows, differing.gone, differing.before], watch.columns, watch.least))
-        keys = differing.replaced(table)
+        author = Committer(stamp.run_id, f"{stamp.application}/{name}{part}", stamp.run_number)
+        if self.commit(log, name, _stamped(table, differing.rows, stamp), author, differing.replaced(table), scope):
+            self._note(name, stamp)
+        else:
+            self._replace_by_spark(log, table, differing, stamp, scope, part)
+        return change
+
+    def _replace_by_spark(
+        self, log: Log, table: Table, differing: arrow_diff.RowDiff, stamp: WriteStamp, scope: RowScope | None, part: str
+    ) -> None:
+        """Write the difference, in one file with the rest of a table of few rows."""
+        keys, rows = differing.replaced(table), _stamped(table, differing.rows, stamp)
         whole = arrow_diff.declared_rows(table, log, None) if keys else None
         if not keys:
-            self._write_locally(log, name, differing.rows, stamp, part)
-        elif whole is not None:
-            self._write_locally(log, name, differing.rows, stamp, part, keys, arrow_diff.drop_keys(table, whole, keys))
+            self._write_arrow(log, table.name, rows, stamp, part)
+        elif whole is not None:  # a plain overwrite would remove the table's clustering
+            stay = arrow_diff.drop_keys(table, whole, keys)
+            self._write_arrow(log, table.name, pa.concat_tables([stay, rows]), stamp, part, {"replaceWhere": "true"})
         elif (named := _named(table, differing.keys(table), scope)) is not None:
-            self._write_locally(log, name, differing.rows, stamp, part, keys, instead=named)
+            self._write_arrow(log, table.name, rows, stamp, part, {"replaceWhere": named.sql()})
         else:
             rows_of = {INSERT: differing.rows, DELETE: differing.gone}
             tagged = [part_.append_column(ACTION, pa.repeat(action, part_.num_rows)) for action, part_ in rows_of.items()]
             self._merge(table, arrow_diff.to_frame(self.spark, pa.concat_tables(tagged)), stamp, part, scope)
-        return change
 
-    def _write_locally(
-        self,
-        log: Log | None,
-        name: str,
-        rows: pa.Table,
-        stamp: WriteStamp,
-        part: str,
-        keys: Collection[arrow_diff.RowKey] = (),
-        stay: pa.Table | None = None,
-        instead: RowScope | None = None,
+    def _write_arrow(
+        self, log: Log | None, name: str, rows: pa.Table, stamp: WriteStamp, part: str, how: Mapping[str, str] | None = None
     ) -> None:
-        """Append rows of this run, instead of those with the given keys.
-
-        With `stay`, the table's other rows, everything becomes one file; with `instead` these rows are replaced.
-        """
-        stamped = arrow_diff.cast_to_schema(TABLES[name], rows.append_column(RUN_ID_COLUMN, pa.repeat(stamp.run_id, rows.num_rows)))
+        """Write rows of this run by Spark, in one file."""
         if log is not None and self.latest(name) != log.version():
             raise WarehouseBusy(f"{self.path(name)}: somebody else writes to this table, too")
-        author = Committer(stamp.run_id, f"{stamp.application}/{name}{part}", stamp.run_number)
-        if self.commit(log, name, stamped, author, keys, instead):
-            self._note(name, stamp)
-            return
-        whole = stamped if stay is None else pa.concat_tables([stay, stamped])
-        # A plain overwrite would remove the table's clustering.
-        where = "true" if stay is not None else instead.sql() if instead is not None else None
-        how = {} if where is None else {"replaceWhere": where}
-        self._write(name, arrow_diff.to_frame(self.spark, whole).coalesce(1), stamp, part, how)
+        self._write(name, arrow_diff.to_frame(self.spark, rows).coalesce(1), stamp, part, how or {})
 
     def commit(
         self,
@@ -481,6 +476,11 @@ class Warehouse:
 def _keys_hold(table: Table) -> bool:
     """Return True if a row's key decides whether it is in scope."""
     return FINAL in table.column_names
+
+
+def _stamped(table: Table, rows: pa.Table, stamp: WriteStamp) -> pa.Table:
+    """Rows with the run that writes them."""
+    return arrow_diff.cast_to_schema(table, rows.append_column(RUN_ID_COLUMN, pa.repeat(stamp.run_id, rows.num_rows)))
 
 
 def _named(table: Table, keys: set[arrow_diff.RowKey], scope: RowScope | None) -> RowScope | None:

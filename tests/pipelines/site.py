@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deltalake import DeltaTable
 
 from pipelines.schema.tables import TABLES
+from pipelines.warehouse.arrow_files import read_table
 from tests.compare_paths import published
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Site:
 
         `version` None is the latest one.
         """
-        rows: list[dict[str, Any]] = DeltaTable(str(self.warehouse / TABLES[name].path), version=version).to_pyarrow_table().to_pylist()
+        rows: list[dict[str, Any]] = read_table(DeltaTable(str(self.warehouse / TABLES[name].path), version=version)).to_pylist()
         return rows
 
     def versions(self) -> dict[str, int]:
@@ -75,6 +76,6 @@ def content(warehouse: Path | str, options: dict[str, str] | None = None) -> dic
     versions = {name: version for name, version in published(warehouse, options).items() if name != "quality_results"}
     tables = {name: DeltaTable(f"{warehouse}/{TABLES[name].path}", version, storage_options=options) for name, version in versions.items()}
     return {
-        name: sorted(json.dumps({**row, "run_id": None}, default=str, sort_keys=True) for row in table.to_pyarrow_table().to_pylist())
+        name: sorted(json.dumps({**row, "run_id": None}, default=str, sort_keys=True) for row in read_table(table).to_pylist())
         for name, table in tables.items()
     }

@@ -123,6 +123,21 @@ def test_only_files_with_changed_rows_are_rewritten(warehouse: Opened) -> None:
     assert stored(place) == {"c/g/a": "run-1", "c/g/b": "run-2", "c/g/c": "run-3"}
 
 
+def test_files_stop_growing(warehouse: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows of which the last one changes each time, old ones are rewritten only after Spark has joined all files."""
+    monkeypatch.setattr("pipelines.warehouse.direct_commit._MERGED_MAX", 4)
+    place = warehouse(NAME)
+    written = list[int]()
+    for number in range(1, 40):
+        rows = [allocation("g", f"{each:02}", queues=7 if each < number - 1 else number) for each in range(number)]
+        place.replace(NAME, arrow(*rows), stamp(number))
+        if number % 10 > 1:
+            written += [json.loads(action["add"]["stats"])["numRecords"] for action in actions(place, number) if "add" in action]
+    assert max(written) == 4 + 2
+    assert place.read_arrow(NAME).sort_by("client_id")["client_id"].to_pylist() == [f"{each:02}" for each in range(39)]
+    assert sorted(place.read_arrow(NAME)["queues"].to_pylist()) == [7] * 38 + [39]
+
+
 @pytest.mark.parametrize(
     "demand",
     [
