@@ -49,7 +49,7 @@ _REWRITTEN_MAX = 50_000
 _SEARCHED_MAX = 2_000_000
 """Rows of files in which keys are looked for here."""
 
-_MERGED_MAX = 5_000
+MERGED_ROWS_MAX = 5_000
 """Rows that go into a file together with new ones.
 
 Rows change for a while after they were written, then never: without a limit, one file would hold all that a table ever got,
@@ -103,7 +103,7 @@ def commit_rows(
         return False
     stored = cast_to_schema(table, restricted(dataset, parts).to_table(columns=table.column_names))
     stay = drop_keys(table, stored, set(keys))
-    files = [stay, rows] if stay.num_rows > _MERGED_MAX else [pa.concat_tables([stay, rows])]
+    files = [stay, rows] if stay.num_rows > MERGED_ROWS_MAX else [pa.concat_tables([stay, rows])]
     return _commit(log, table, files, author, [part.path for part in parts])
 
 

@@ -371,7 +371,7 @@ class Warehouse:
     def _replace_by_spark(
         self, log: Log, table: Table, differing: arrow_diff.RowDiff, stamp: WriteStamp, scope: RowScope | None, part: str
     ) -> None:
-        """Write the difference, in one file with the rest of a table of few rows."""
+        """Write a difference; a table of few rows becomes one file."""
         keys, rows = differing.replaced(table), _stamped(table, differing.rows, stamp)
         whole = arrow_diff.declared_rows(table, log, None) if keys else None
         if not keys:

@@ -125,7 +125,7 @@ def test_only_files_with_changed_rows_are_rewritten(warehouse: Opened) -> None:
 
 def test_files_stop_growing(warehouse: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows of which the last one changes each time, old ones are rewritten only after Spark has joined all files."""
-    monkeypatch.setattr("pipelines.warehouse.direct_commit._MERGED_MAX", 4)
+    monkeypatch.setattr("pipelines.warehouse.direct_commit.MERGED_ROWS_MAX", 4)
     place = warehouse(NAME)
     written = list[int]()
     for number in range(1, 40):
