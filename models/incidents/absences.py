@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from models.causes import RootCause
 from models.rows import MemberSession, Person, Rebalance, RebalanceMember
 from models.units import US_PER_MS, US_PER_SECOND
 
@@ -20,6 +21,9 @@ _WENT = {
     "group_deleted": "removed",
 }
 """Kind of departure of a cause's offenders."""
+
+_ENDED_FROM_WITHOUT = frozenset({RootCause.CLIENT_PAUSE, RootCause.NETWORK, RootCause.NOT_AUTHORIZED})
+"""Root causes of sessions that end although their process goes on."""
 
 _CAME = frozenset({"member_join", "new_group"})
 
@@ -61,11 +65,19 @@ class Absence:
 
         A member whose session expired had been silent for a whole session timeout.
         """
-        if self.gone.index == self.came.index:
+        if self.gone.index == self.came.index and self.gone.how != "expiry":
             absent = self.gone.row.measurements_ms.get("absent_ms")
             return absent if absent is not None else (self.gone.row.duration_seconds or 0.0) * 1000
         silent = (self.session_ms or default_session_ms) if self.gone.how in {"expiry", "evicted"} else 0.0
         return max(0.0, (self.came.at - self.gone.at) / US_PER_MS + silent)
+
+
+def act_of(row: Rebalance) -> str:
+    """Cause of a rebalance, by what its offenders did.
+
+    A process whose session ended is back within the same rebalance, but nobody restarted it.
+    """
+    return "session_timeout" if row.cause == "member_restart" and row.root_cause in _ENDED_FROM_WITHOUT else row.cause
 
 
 def membership_changes(index: int, row: Rebalance, parts: Sequence[RebalanceMember]) -> Iterator[MembershipChange]:
@@ -79,7 +91,7 @@ def membership_changes(index: int, row: Rebalance, parts: Sequence[RebalanceMemb
         actor = actor_of(person)
         announced.add(actor)
         if row.cause == "member_restart":
-            yield MembershipChange(index, "gone", "leave", actor, person.member_id, at, row)
+            yield MembershipChange(index, "gone", _WENT.get(act_of(row), "leave"), actor, person.member_id, at, row)
             yield MembershipChange(index, "came", "join", actor, person.member_id, at, row)
         elif row.cause in _CAME:
             yield MembershipChange(index, "came", "join", actor, person.member_id, at, row)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from models.incidents.absences import act_of
 from models.incidents.roll_outs import display_name
 from models.rows import Rebalance
 from models.tolerances import real
@@ -123,7 +124,7 @@ def brief_members(rows: Sequence[Rebalance]) -> int:
 
 def is_flapping(rows: Sequence[Rebalance], flapping_count: int, causes: frozenset[str]) -> bool:
     """Whether one member failed or left repeatedly."""
-    counted = Counter(display_name(row.offenders[0]) for row in rows if row.cause in causes and row.offenders and row.outcome != "empty")
+    counted = Counter(display_name(row.offenders[0]) for row in rows if act_of(row) in causes and row.offenders and row.outcome != "empty")
     return bool(counted) and max(counted.values()) >= flapping_count
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from models.clear_names import clear
 from models.downtime import SHORTEST_SECONDS, Waits, goes_on, is_assignment_awaited, stopped_seconds, waited_seconds
 from models.ids import make_id
+from models.incidents.absences import act_of
 from models.incidents.episodes import (
     EPISODE_GAP_SECONDS,
     FAILURES,
@@ -158,7 +159,7 @@ def _worst_offender(rows: Sequence[Rebalance], unplanned: frozenset[str]) -> Per
         seconds: dict[str, float] = defaultdict(float)
         people: dict[str, Person] = {}
         for row in rows:
-            acted = row.offenders if causes is None or row.cause in causes else []
+            acted = row.offenders if causes is None or act_of(row) in causes else []
             for person in [*acted, *(row.blockers if causes is not None else [])]:
                 people.setdefault(display_name(person), person)
                 counted[display_name(person)] += 1
@@ -227,7 +228,7 @@ def _has_repeated_departures(rows: Sequence[Rebalance], limits: Limits) -> bool:
 
 def _was_restarted_in_turn(rows: Sequence[Rebalance], _limits: Limits) -> bool:
     """Whether at least two members restarted and nobody failed."""
-    if any(row.cause in FAILURES for row in rows):
+    if any(act_of(row) in FAILURES for row in rows):
         return False
     return len(restarted_members(rows)) >= 2
 
@@ -258,7 +259,7 @@ def _was_scaled_in_turn(rows: Sequence[Rebalance], limits: Limits) -> bool:
 
 
 def _is_storm(rows: Sequence[Rebalance], limits: Limits) -> bool:
-    return len(rows) >= limits.storm_count and rows[0].began > 0 and any(row.cause not in EXPECTED_CAUSES for row in rows)
+    return len(rows) >= limits.storm_count and rows[0].began > 0 and any(act_of(row) not in EXPECTED_CAUSES for row in rows)
 
 
 _KINDS: tuple[tuple[str, Callable[[Sequence[Rebalance], Limits], bool]], ...] = (
@@ -317,7 +318,7 @@ def _began_before(rows: Sequence[Rebalance]) -> bool:
 
 def is_routine(rows: Iterable[Rebalance], routine: frozenset[str], limits: Limits) -> bool:
     """Whether each rebalance is routine, and surely enough."""
-    return all(row.cause in routine and _share(row, routine) >= limits.routine_share_min for row in rows)
+    return all(act_of(row) in routine and _share(row, routine) >= limits.routine_share_min for row in rows)
 
 
 def _share(row: Rebalance, causes: frozenset[str]) -> float:
@@ -349,12 +350,12 @@ def _may_not_stop(row: Rebalance) -> bool:
 
 def _failed_together(rows: Sequence[Rebalance], worst: Person | None) -> ActionsTogether | None:
     """The one failure of many members at once, if an episode has no other."""
-    failed = [row for row in rows if row.cause in FAILURES]
+    failed = [row for row in rows if act_of(row) in FAILURES]
     if len(failed) != 1 or worst is None or len(failed[0].offenders) < TOGETHER_MIN:
         return None
     acted = {display_name(person) for person in failed[0].offenders}
     held_up = any(row.blockers for row in rows)
-    return ActionsTogether(len(failed[0].offenders), failed[0].cause) if display_name(worst) in acted and not held_up else None
+    return ActionsTogether(len(failed[0].offenders), act_of(failed[0])) if display_name(worst) in acted and not held_up else None
 
 
 def _moved(rows: Iterable[Rebalance]) -> float | None:
@@ -380,14 +381,14 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
         return _request(rows, _most_common([row.cause for row in rows]) or "unknown", None) or _frequent_cause(rows)
     name = display_name(worst)
     member = NamedMember(name, worst.host)
-    causes = [row.cause for row in rows if any(display_name(person) == name for person in row.offenders)]
+    causes = [act_of(row) for row in rows if any(display_name(person) == name for person in row.offenders)]
     waited = [row for row in rows if any(display_name(person) == name for person in row.blockers)]
     if kind == "stuck" and waited and waited[-1] is rows[-1]:
         return EndlessWait(tuple(map(display_name, rows[-1].blockers)), has_joined=rows[-1].joined_at is not None)
     if waited and (worst is waited[0].blockers[0] or not FAILURES.intersection(causes)):
         return HeldUp(member, sum(map(waited_seconds, waited)))
     if kind == "flapping_member":
-        causes = [row.cause for row in rows if row.offenders and row.outcome != "empty" and display_name(row.offenders[0]) == name]
+        causes = [act_of(row) for row in rows if row.offenders and row.outcome != "empty" and display_name(row.offenders[0]) == name]
         departures = Counter(cause for cause in causes if cause in WENT)
         return MemberActions(member, tuple(departures.most_common(2)))
     cause = _most_common([c for c in causes if c in FAILURES] or causes) or "unknown"
@@ -396,8 +397,8 @@ def _story(rows: Sequence[Rebalance], kind: str, worst: Person | None) -> Episod
 
 def _actions(rows: Sequence[Rebalance], cause: str, member: NamedMember, times: int) -> MemberActions:
     """What a member did, how surely, and how many failed like it."""
-    acted = [row for row in rows if row.cause == cause and any(display_name(person) == member.name for person in row.offenders)]
-    failed = {display_name(person) for row in rows if row.cause == cause and cause in FAILURES for person in row.offenders}
+    acted = [row for row in rows if act_of(row) == cause and any(display_name(person) == member.name for person in row.offenders)]
+    failed = {display_name(person) for row in rows if act_of(row) == cause and cause in FAILURES for person in row.offenders}
     return MemberActions(member, ((cause, times),), _doubt(acted), len(failed - {member.name}))
 
 

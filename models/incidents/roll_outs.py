@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from models.downtime import NAMELESS
+from models.incidents.absences import act_of
 from models.rows import Person, Rebalance
 
 _LEFT = frozenset({"member_leave", "session_timeout", "poll_timeout"})
@@ -21,9 +22,10 @@ def restarted_members(rows: Iterable[Rebalance]) -> set[str]:
     members: set[str] = set()
     for row in rows:
         actors = {display_name(person) for person in row.offenders}
-        if row.cause == "member_restart":
+        act = act_of(row)
+        if act == "member_restart":
             members |= actors
-        elif row.cause in _LEFT and row.outcome != "empty":
+        elif act in _LEFT and row.outcome != "empty":
             left |= actors
         elif row.cause == "member_join":
             members |= actors & left

@@ -24,7 +24,7 @@ from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROM
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_rebalance_notice
+from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_rebalance_notice, says_unknown_member
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.tolerances import real, whole
 
@@ -134,7 +134,7 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         return by_reason(context, action), action
     if context.window.started is None and not context.was_empty:
         return start_not_seen(context), None
-    removed = by_removed_members(context) if context.window.outcome == "empty" else []
+    removed = by_removed_members(context) if context.window.outcome == "empty" or _begins_with_removal(context) else []
     if removed:
         return removed, None
     trigger = find_trigger(context)
@@ -150,6 +150,13 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
         rule = propose_join if context.was_empty else RULES_BY_ACTION[trigger.kind]  # only a first member moves a group out of Empty
         return rule(context, trigger), trigger
     return by_elimination(context), None
+
+
+def _begins_with_removal(context: RebalanceContext) -> bool:
+    """Whether a member was put out, and is in the generation after the next."""
+    if context.window.witness is not Witness.CLIENT or context.window.outcome != "superseded":
+        return False
+    return any(action.at == context.start and says_unknown_member(action) for action in context.all_of(ActionKind.FENCED))
 
 
 # -- the trigger, where the coordinator names none ----------------------------------------------------------

@@ -40,6 +40,11 @@ class ClientSight:
     """
 
     @property
+    def has_others(self) -> bool:
+        """Whether it has members without logs, as lines of the others show."""
+        return self.has_follower or (self.member_count or 0) > len(self.members)
+
+    @property
     def gone_at(self) -> int | None:
         """Time at which the last member left; None if one may have stayed."""
         is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)

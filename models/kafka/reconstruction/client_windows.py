@@ -379,7 +379,7 @@ class ClientWindows:
         before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
-        shown = GOING if last is not None and last.has_follower else ()  # the others went on
+        shown = GOING if last is not None and last.has_others else ()  # they went on
         candidates = _without_unanswered(self._candidates(began, sight.joined.at, *shown), sight)
         if last is not None and last.resumed_at is not None:
             lost_at = last.resumed_at - CLOCK_TOLERANCE_US

@@ -25,7 +25,7 @@ from models.kafka.cluster.expiry_bursts import bursts_near
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.hypotheses.timeouts import follows_load, had_coordinator_moved, is_echo
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction
+from models.kafka.observations.actions import TOLD_OUT, ActionKind, MemberAction, is_rebalance_notice, says_unknown_member
 from models.kafka.verdicts.lone_pauses import has_expired_alive
 from models.rows import Person
 from models.tolerances import USUAL_SESSION_TIMEOUTS_MS, whole
@@ -178,8 +178,27 @@ def _was_paused(context: RebalanceContext, cause: Cause, actions: list[MemberAct
 
     It is rejected later under its old member id, and logged nothing before its session expired.
     """
+    if cause is Cause.MEMBER_RESTART:
+        return any(_was_told_out(context, action) for action in actions if action.kind in _ARRIVALS)
     expiries = [action for action in actions if action.kind is ActionKind.EXPIRE] if cause is Cause.SESSION_TIMEOUT else []
     return any(_has_heard_of_it(context, action) if action.event.name in TOLD_OUT else _has_come_to(context, action) for action in expiries)
+
+
+_ARRIVALS = frozenset({ActionKind.JOIN, ActionKind.REJOIN})
+_HEARD = (ActionKind.FENCED, ActionKind.REBALANCE_NOTICED, ActionKind.WANTS_REJOIN)
+
+
+def _was_told_out(context: RebalanceContext, arrival: MemberAction) -> bool:
+    """Whether a process that comes back is the one that was put out.
+
+    One that had lost its coordinator before was not paused, nor was one that heard of the rebalance before: it was too busy to rejoin.
+    """
+    actor = context.actor(arrival)
+    if actor is None or context.is_ambiguous(actor):
+        return False
+    heard = [action for action in context.actions_of(*_HEARD, end=arrival.at) if context.actor(action) == actor]
+    first = next((action for action in heard if says_unknown_member(action) or is_rebalance_notice(action)), None)
+    return first is not None and says_unknown_member(first) and _has_heard_of_it(context, first)
 
 
 def _has_heard_of_it(context: RebalanceContext, expiry: MemberAction) -> bool:

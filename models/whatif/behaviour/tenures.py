@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from models.incidents.absences import actor_of
+from models.incidents.absences import act_of, actor_of
 from models.incidents.person_reasons import (
     AWAITED_LAST,
     NEVER_SYNCED,
@@ -193,7 +193,8 @@ class Roll:
     @staticmethod
     def _go(tenure: Tenure, phase: JoinPhase, person: Person | None, *, awaited: bool = False) -> None:
         """End a tenure; `awaited` is whether the join phase lasted until its session ended."""
-        reason = person.act if person is not None else REASON_EXPIRED_MEANWHILE if awaited else REASON_LEFT
+        unnamed = REASON_EXPIRED_MEANWHILE if awaited else REASON_SESSION_EXPIRED if phase.is_expiry(tenure.actor) else REASON_LEFT
+        reason = person.act if person is not None else unnamed
         tenure.how, tenure.row = _HOW.get(reason, "leave"), phase.row
         tenure.gone_ms = phase.joined_ms if reason in AT_THE_END else phase.start_ms
         phase.done.add((tenure.actor, False))
@@ -220,7 +221,11 @@ class JoinPhase:
     def is_return(self, actor: str) -> bool:
         """Whether a new process began it while its former id was a member."""
         first = next(iter(self.row.offenders), None)
-        return self.row.cause == "member_restart" and first is not None and first.reason == "joined" and actor_of(first) == actor
+        return act_of(self.row) == "member_restart" and first is not None and first.reason == "joined" and actor_of(first) == actor
+
+    def is_expiry(self, actor: str) -> bool:
+        """Whether the member's session ended, and its process came back in the same rebalance."""
+        return act_of(self.row) == "session_timeout" and any(actor_of(person) == actor for person in self.row.offenders)
 
     def person(self, part: RebalanceMember, member_id: str | None, reasons: Container[str]) -> Person | None:
         """Offender or blocker with one of some reasons, by id or by name."""

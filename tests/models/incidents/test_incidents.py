@@ -179,6 +179,33 @@ def test_what_may_well_be_a_failure_is_not_expected(
     assert (incident.severity, incident.headline.story) == (severity, FrequentCause("member_join", reserve))
 
 
+PUT_OUT = """1.000 ClientJoinSent client_id=a
+4.010 ClientJoined generation=5 client_id=a member_id=a#1
+4.020 ClientSynced generation=5 client_id=a member_id=a#1
+880.000 {heard}
+883.404 ClientJoinSent client_id=a
+886.500 ClientJoined generation=6 client_id=a member_id=a#2
+886.520 ClientSynced generation=6 client_id=a member_id=a#2"""
+
+
+@pytest.mark.parametrize(
+    ("heard", "severity", "act"),
+    [
+        ("ClientHeartbeatFailed generation=5 client_id=a member_id=a#1 error=UNKNOWN_MEMBER_ID", "warning", "session_timeout"),
+        ("ClientGenerationReset client_id=a member_id=a#1 why=UNKNOWN_MEMBER_ID", "warning", "session_timeout"),
+        ("ClientConfigured client_id=a session_timeout_ms=45000", "info", "member_restart"),
+    ],
+)
+def test_a_process_that_was_put_out_is_not_one_that_was_restarted(heard: str, severity: str, act: str) -> None:
+    """Both come back under another member id within one rebalance, and have the same cause."""
+    (row,) = [row for row in replay(events_of(PUT_OUT.format(heard=heard).splitlines())).rebalances if row.generation_after == 6]
+    (incident,) = find_incidents([row])
+    assert (row.cause, incident.severity) == ("member_restart", severity)
+    assert isinstance(incident.headline.story, MemberActions)
+    assert incident.headline.story.times == ((act, 1),)
+    assert bool(incident.static_membership_effect) == (severity == "info")
+
+
 def test_seconds_of_a_wait_are_shared_among_those_that_were_waited_for() -> None:
     """Two rebalances wait for the second of two members, and only the longer one also for the first."""
     member = {"member_id": None, "instance_id": None, "host": None, "reason": "evicted"}
