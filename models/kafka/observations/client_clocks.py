@@ -27,10 +27,10 @@ _FAR_US = whole("kafka.client_clocks.far_us")
 Generation numbers start again whenever a group is recreated.
 """
 
-QUARTER_US = whole("kafka.client_clocks.quarter_us")
+QUARTER_US = whole("clocks.quarter_us")
 """Time zones differ by whole quarters of an hour."""
 
-ZONES_FAR_US = whole("kafka.client_clocks.zones_far_us")
+ZONES_FAR_US = whole("clocks.zones_far_us")
 """Maximum difference of two zones, UTC-12:00 and UTC+14:00."""
 
 ZONE_SLACK_US = whole("kafka.client_clocks.zone_slack_us")

@@ -18,7 +18,8 @@ from models.rocketmq.object_text import consumers_in
 from models.rocketmq.observations.log_files import log_name_of
 from models.tolerances import whole
 
-QUARTER_US = whole("rocketmq.client_processes.quarter_us")
+QUARTER_US = whole("clocks.quarter_us")
+_ZONES_FAR_US = whole("clocks.zones_far_us")
 _NEAR_US = whole("rocketmq.client_processes.near_us")
 """Maximum distance of a start from the broker's time, modulo zone."""
 
@@ -124,9 +125,9 @@ def zone_shifts(events: Iterable[Event]) -> dict[str, int]:
 
 
 def _quarters(apart: int) -> list[int]:
-    """Quarters of an hour in a time difference; empty without a match."""
+    """Quarters of an hour in a time difference; empty where no zones explain it."""
     quarters = round(apart / QUARTER_US)
-    return [quarters] if abs(apart - quarters * QUARTER_US) < _NEAR_US else []
+    return [quarters] if abs(apart) <= _ZONES_FAR_US and abs(apart - quarters * QUARTER_US) < _NEAR_US else []
 
 
 def _int(value: Any) -> int:

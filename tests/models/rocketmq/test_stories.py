@@ -222,6 +222,20 @@ def test_a_clients_own_clock_tells_the_zone_of_its_file_without_any_broker() -> 
     assert windows(moved(logs, "c2", 3).history(), "owned") == windows(logs.history(), "owned")
 
 
+@pytest.mark.parametrize("hours", [27, -27, 10**12, -(10**12)])
+def test_a_clock_that_no_zones_explain_moves_nothing(hours: int) -> None:
+    logs = two_clients()
+    logs.stop("c2", 30)
+    logs.notify("c1", 30.1)
+    logs.share("c1", 30.2, add=[2, 3], has=[0, 1, 2, 3], of=1)
+    before = causes(logs.history())
+    clock_ms = START // 1000 + 11_000 + hours * 3_600_000
+    logs.say("c2", 11, "RocketClockShown", topic="orders", clock_ms=clock_ms)
+    logs.say("broker", 11, "RocketConsumerConnected", group="billing", client_id="c2", seen_ms=clock_ms)
+
+    assert causes(logs.history()) == before
+
+
 def test_with_a_name_servers_file_alone_the_clients_say_who_was_there() -> None:
     logs = two_clients().without("broker")
     logs.say("namesrv", 1, "RocketBrokerRegistered", address="10.0.0.1:10911")
