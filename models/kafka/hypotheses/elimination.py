@@ -23,6 +23,7 @@ from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
+    is_rebalance_notice,
     stays_till_expiry,
 )
 from models.kafka.observations.libraries import known_library
@@ -59,7 +60,8 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
         return late
     gone = context.departed.values()
     expiries = [action for action in gone if action.kind is ActionKind.EXPIRE]
-    leaves = [action for action in gone if action.kind is ActionKind.LEAVE] + context.inferred_departures
+    leaves = [action for action in gone if action.kind is ActionKind.LEAVE and not _was_begun_before(context, action)]
+    leaves += context.inferred_departures
     if window.outcome == "empty":
         return _emptied(leaves, expiries)
     by_members = _by_members_alone(context) if window.witness is Witness.CLIENT else []
@@ -76,6 +78,16 @@ def by_elimination(context: RebalanceContext) -> list[Hypothesis]:
             Hypothesis(c, share, first if c is Cause.NEW_GROUP else [], REQUEST_LOG) for c, share in weights.ONE_INITIAL_DELAY.of.items()
         ]
     return _usual_shares(context, expiries)
+
+
+def _was_begun_before(context: RebalanceContext, leave: MemberAction) -> bool:
+    """Whether a member that left had heard of the rebalance long before."""
+    if context.window.witness is not Witness.CLIENT or leave.at - context.start <= CLOCK_TOLERANCE_US:
+        return False
+    heard = (
+        action for action in context.actions if context.start <= action.at < leave.at and context.actor(action) == context.actor(leave)
+    )
+    return any(is_rebalance_notice(action) for action in heard)
 
 
 def _emptied(leaves: list[MemberAction], expiries: list[MemberAction]) -> list[Hypothesis]:

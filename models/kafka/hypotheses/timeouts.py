@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import takewhile
 
 from models.causes import Cause
-from models.events import when
+from models.events import Witness, when
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.hypotheses.window import RebalanceContext
 from models.kafka.observations.actions import ActionKind, MemberAction
@@ -57,6 +57,9 @@ def rebalance_timeout_us(context: RebalanceContext) -> int | None:
         for member_id in context.members_before.values()
         if member_id and (member := context.roster.members.get(member_id)) and member.rebalance_timeout_ms
     ]
+    if not timeouts and context.window.witness is Witness.CLIENT:  # a consumer's request names its poll interval
+        configured = (context.known.settings.get(actor, {}) for actor in context.members_before)
+        timeouts = [settings["max_poll_interval_ms"] for settings in configured if "max_poll_interval_ms" in settings]
     longest = max(timeouts, default=context.facts.rebalance_timeout_ms)
     return longest * US_PER_MS if longest else None
 

@@ -33,6 +33,8 @@ class ClientSight:
     """Somebody joined whose line tells no id."""
     has_follower: bool = False
     """A member was assigned partitions without making the assignment, as its log would tell."""
+    was_begun_by_others: bool = False
+    """Its only known member heard of a rebalance that it had not begun."""
     resumed_at: int | None = None
     """Last request that was answered with this generation again.
 
@@ -42,13 +44,13 @@ class ClientSight:
     @property
     def has_others(self) -> bool:
         """Whether it has members without logs, as lines of the others show."""
-        return self.has_follower or (self.member_count or 0) > len(self.members)
+        return self.has_follower or self.was_begun_by_others or (self.member_count or 0) > len(self.members)
 
     @property
     def gone_at(self) -> int | None:
         """Time at which the last member left; None if one may have stayed."""
         is_counted = not self.has_follower if self.member_count is None else self.member_count <= len(self.members)
-        is_whole = not self.has_nameless and is_counted
+        is_whole = not (self.has_nameless or self.was_begun_by_others) and is_counted
         return max(self.left.values()) if is_whole and self.members and len(self.left) == len(self.members) else None
 
 

@@ -289,6 +289,8 @@ class ClientWindows:
         elif action.kind in GOING and actor in self._cut_off:
             return
         openings = self._openings.setdefault(actor, [])
+        if newest is not None and is_rebalance_notice(action) and newest.members.keys() == {actor} and action.at > newest.joined.at:
+            newest.was_begun_by_others |= all(opening.at <= newest.joined.at or is_rebalance_notice(opening) for opening in openings)
         if len(openings) < OPENINGS_MAX:
             openings.append(action)
         if len(self._openings) > CLIENTS_MAX:
@@ -349,8 +351,11 @@ class ClientWindows:
         if gone_at is not None and not self._has_come_after(last.joined.at, gone_at):
             yield from self._emptied(last)
         begun = (action for action, _ in self._candidates(last.joined.at, FOREVER) if action.kind in _REQUESTS or not self._was_empty)
-        if (started := next(begun, None)) is not None:
-            yield ClientWindow(next_generation(last.generation) if self._was_empty else last.generation, self._was_empty, "open", started)
+        if (started := next(begun, None)) is None:
+            return
+        over = _last_awaited(self._candidates(last.joined.at, FOREVER, *GOING)) if last.was_begun_by_others else None
+        known = next_generation(last.generation) if self._was_empty else last.generation
+        yield ClientWindow(known, self._was_empty, "open" if over is None else "stable", started, over, over)
 
     def _never_joined(self) -> Iterator[ClientWindow]:
         """Rebalances that are shown, without any member's join."""
@@ -390,7 +395,8 @@ class ClientWindows:
         begun = [action for action, _ in candidates]
         has_gone = any(map(is_going, begun if shown else begun[:1]))
         if not announced and has_gone and known is not None and before is not None and known < before:
-            yield ClientWindow(known, False, "superseded", begun[0])  # it began a generation that no log shows
+            over = _last_awaited(candidates)  # it began a generation that no log shows
+            yield ClientWindow(known, False, "superseded" if over is None else "stable", begun[0], over, over)
             gone_at = {actor: action.at for action, actor in candidates if is_going(action)}
             begun = [action for action, actor in candidates[1:] if action.kind in _REQUESTS and action.at > gone_at.get(actor, -FOREVER)]
         started = next(iter(begun), None)
@@ -457,6 +463,23 @@ def _without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight
             break
         first = following
     return candidates[first:]
+
+
+def _last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAction | None:
+    """The leave of a member that heard of a rebalance, and did not rejoin.
+
+    It was still a member, so the join phase had waited for it until then.
+    """
+    heard_by: set[str | None] = set()
+    left: MemberAction | None = None
+    for action, actor in candidates:
+        if is_rebalance_notice(action):
+            heard_by.add(actor)
+        elif action.kind in _REQUESTS or action.kind is ActionKind.FENCED:
+            heard_by.discard(actor)
+        elif is_going(action) and actor in heard_by:
+            left = action
+    return left
 
 
 def _is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
