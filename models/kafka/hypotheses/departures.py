@@ -342,13 +342,19 @@ def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
     """Hypotheses where a member that the coordinator had removed joins anew."""
     if context.members_before:
         return []
-    joined = {context.actor(action) for action in context.actions_of(ActionKind.JOINED)}
+    joined = {context.actor(action): action for action in context.actions_of(ActionKind.JOINED, ActionKind.SYNCED)}
     back = [
         action
         for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
         if context.actor(action) in joined and (says_unknown_member(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
     ]
     actors = {context.actor(action): action for action in reversed(back)}
+    previous = context.previous
+    if actors and previous is not None and previous.outcome == "superseded":  # that was its removal
+        arrivals = [replace(joined[actor], kind=ActionKind.JOIN) for actor in actors]
+        new = weights.MID_LIFE.value
+        shares = {Cause.MEMBER_JOIN: 1 - new, Cause.NEW_GROUP: new}
+        return [Hypothesis(cause, share, arrivals, EARLIER_LINES) for cause, share in shares.items()]
     return [Hypothesis(cause, share, list(actors.values()), EARLIER_LINES) for cause, share in weights.RETURNED_UNSEEN.of.items() if actors]
 
 
@@ -394,7 +400,7 @@ def by_removed_members(context: RebalanceContext) -> list[Hypothesis]:
         shares = weights.HEARD_AFTER_FAILOVER
     elif removed and all(_was_awaited_too_long(context, action) for action in removed):
         shares = weights.HEARD_AFTER_JOIN_PHASE
-    elif removed and not any(_may_have_expired(context, action) for action in removed):
+    elif removed and context.members_before and not any(_may_have_expired(context, action) for action in removed):
         shares = weights.REMOVED_TOO_SOON_TO_EXPIRE
     return [Hypothesis(cause, share, removed, EARLIER_LINES) for cause, share in shares.of.items()] if removed else []
 
@@ -458,6 +464,6 @@ def _is_out(context: RebalanceContext, actor: str | None, action: MemberAction) 
 
 
 def _begins_unseen(context: RebalanceContext, action: MemberAction) -> bool:
-    """Whether an action first shows a rebalance without a known generation."""
+    """Whether an action first shows a rebalance of unknown members."""
     window = context.window
-    return window.generation_before is None and window.outcome == "open" and action.at == context.start
+    return not context.members_before and window.outcome in {"open", "superseded"} and action.at == context.start

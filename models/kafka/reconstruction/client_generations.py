@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
-from models.kafka.observations.actions import MemberAction
+from models.kafka.observations.actions import ActionKind, MemberAction, is_going, is_rebalance_notice
+from models.kafka.observations.line_delays import HEARD_US
 from models.kafka.reconstruction.classic_states import next_generation
+
+JOIN_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_JOIN})
+"""Requests that are sent again to the next coordinator if one is lost."""
 
 
 @dataclass(slots=True)
@@ -43,7 +48,7 @@ class ClientSight:
 
     @property
     def has_others(self) -> bool:
-        """Whether it has members without logs, as lines of the others show."""
+        """Whether it has members without logs."""
         return self.has_follower or self.was_begun_by_others or (self.member_count or 0) > len(self.members)
 
     @property
@@ -79,3 +84,34 @@ class ClientWindow:
     def began(self) -> int:
         """Its start, or its first known time."""
         return next((action.at for action in (self.started, self.joined, self.ended) if action is not None), 0)
+
+
+def without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight: ClientSight) -> list[tuple[MemberAction, str | None]]:
+    """Leave out first requests to join that reached nobody.
+
+    Whoever sent one got no answer and did nothing more, and nobody heard of a rebalance within a heartbeat interval.
+    """
+    acts = Counter(actor for _, actor in candidates)
+    first = 0
+    for following in range(1, len(candidates)):
+        action, actor = candidates[first]
+        is_alone = actor is not None and actor not in sight.members and acts[actor] == 1 and action.kind in JOIN_REQUESTS
+        if not is_alone or candidates[following][0].at - action.at <= HEARD_US:
+            break
+        first = following
+    return candidates[first:]
+
+
+def last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAction | None:
+    """How a member went that had heard of a rebalance, and did not rejoin in time.
+
+    The join phase waited for it until it left, or until it was put out, of which it heard next.
+    """
+    heard_by: set[str | None] = set()
+    left: MemberAction | None = None
+    for action, actor in candidates:
+        if is_rebalance_notice(action):
+            heard_by.add(actor)
+        elif is_going(action) and actor in heard_by:
+            left = action
+    return left

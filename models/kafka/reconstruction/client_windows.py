@@ -11,7 +11,6 @@ the generation that others name at that time; where nobody names one, they are o
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
@@ -30,10 +29,10 @@ from models.kafka.observations.actions import (
     would_tell_of_leading,
 )
 from models.kafka.observations.knowledge import assigned_members
-from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
+from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import leaves_room, next_generation
-from models.kafka.reconstruction.client_generations import ClientSight, ClientWindow
+from models.kafka.reconstruction.client_generations import JOIN_REQUESTS, ClientSight, ClientWindow, last_awaited, without_unanswered
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -61,10 +60,7 @@ All are answered at once (GroupCoordinator.onCompleteJoin); what follows is each
 ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
-_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_JOIN})
-"""Requests that are sent again to the next coordinator if one is lost."""
-
-_OPENINGS = _REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
+_OPENINGS = JOIN_REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
 
 _SHOWINGS = GOING | {ActionKind.REBALANCE_NOTICED, ActionKind.COMMIT_REFUSED, ActionKind.REVOKE}
@@ -160,7 +156,7 @@ class ClientWindows:
             elif action.kind in {ActionKind.JOINED, ActionKind.SYNCED, ActionKind.ASSIGNED}:
                 self._synced(action, actor)
             elif action.kind is ActionKind.LOST_COORDINATOR:
-                self._refused(actor, _REQUESTS)
+                self._refused(actor, JOIN_REQUESTS)
                 self._in_touch.discard(actor)
                 self._cut_off.add(actor)
             elif action.kind is ActionKind.START:
@@ -209,7 +205,7 @@ class ClientWindows:
             self._waiting.append(sight)
         elif action.at > sight.joined.at and actor in self._openings:
             # It was answered with the generation that is in force: what it asked for since began nothing.
-            requested_at = [opening.at for opening in self._openings[actor] if opening.kind in _REQUESTS and opening.at <= action.at]
+            requested_at = [opening.at for opening in self._openings[actor] if opening.kind in JOIN_REQUESTS and opening.at <= action.at]
             if requested_at and actor is not None and action.member_id is not None and sight.members.get(actor) == action.member_id:
                 sight.resumed_at = max(requested_at)
             self._openings[actor] = [opening for opening in self._openings[actor] if not sight.joined.at < opening.at <= action.at]
@@ -301,9 +297,10 @@ class ClientWindows:
 
         It was refused and began nothing, or was lost with the coordinator.
         """
+        lost = frozenset(kinds) - {ActionKind.FENCED}  # which it only heard
         sights = [*self._waiting, *([self._last] if self._last is not None else [])]
         joined_at = max((sight.joined.at for sight in sights if actor in sight.members), default=-FOREVER)
-        kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in kinds]
+        kept = [action for action in self._openings.pop(actor, ()) if action.at <= joined_at or action.kind not in lost]
         if kept:
             self._openings[actor] = kept
 
@@ -350,10 +347,10 @@ class ClientWindows:
         gone_at = last.gone_at
         if gone_at is not None and not self._has_come_after(last.joined.at, gone_at):
             yield from self._emptied(last)
-        begun = (action for action, _ in self._candidates(last.joined.at, FOREVER) if action.kind in _REQUESTS or not self._was_empty)
+        begun = (action for action, _ in self._candidates(last.joined.at, FOREVER) if action.kind in JOIN_REQUESTS or not self._was_empty)
         if (started := next(begun, None)) is None:
             return
-        over = _last_awaited(self._candidates(last.joined.at, FOREVER, *GOING)) if last.was_begun_by_others else None
+        over = last_awaited(self._candidates(last.joined.at, FOREVER, *GOING)) if last.was_begun_by_others else None
         known = next_generation(last.generation) if self._was_empty else last.generation
         yield ClientWindow(known, self._was_empty, "open" if over is None else "stable", started, over, over)
 
@@ -364,7 +361,7 @@ class ClientWindows:
         last_at: int | None = None
         gone: set[str | None] = set()
         for action, actor in self._candidates(-FOREVER, FOREVER, *_SHOWINGS):
-            if action.kind in _SHOWINGS or is_rebalance_notice(action) or (action.kind in _REQUESTS and actor in gone):
+            if action.kind in _SHOWINGS or is_rebalance_notice(action) or (action.kind in JOIN_REQUESTS and actor in gone):
                 gone = gone | {actor} if action.kind in GOING else gone - {actor}
                 if last_at is None or action.at - last_at > CLIENT_WINDOW_HOLD_US:
                     yield ClientWindow(None, False, "open", action)
@@ -384,8 +381,12 @@ class ClientWindows:
         before = sight.generation - 1 if sight.generation is not None else None
         announced = self._is_announced(sight.generation, sight.joined.at)
         began = last.joined.at if last is not None else -FOREVER
-        shown = GOING if last is not None and last.has_others else ()  # they went on
-        candidates = _without_unanswered(self._candidates(began, sight.joined.at, *shown), sight)
+        shown = GOING if last is not None and self._went_on(last, sight) else ()
+        candidates = without_unanswered(self._candidates(began, sight.joined.at, *shown), sight)
+        if last is None and not announced and (removal := self._removal_before(sight)) is not None:
+            yield ClientWindow(removal.generation, False, "superseded", removal)
+            later = [(action, actor) for action, actor in candidates if action.at > removal.at]
+            candidates = later or [(replace(removal, kind=ActionKind.JOIN), None)]  # it joins again at once
         if last is not None and last.resumed_at is not None:
             lost_at = last.resumed_at - CLOCK_TOLERANCE_US
             lost = [action for action, _ in candidates if action.at < lost_at]
@@ -395,10 +396,12 @@ class ClientWindows:
         begun = [action for action, _ in candidates]
         has_gone = any(map(is_going, begun if shown else begun[:1]))
         if not announced and has_gone and known is not None and before is not None and known < before:
-            over = _last_awaited(candidates)  # it began a generation that no log shows
+            over = last_awaited(candidates)  # it began a generation that no log shows
             yield ClientWindow(known, False, "superseded" if over is None else "stable", begun[0], over, over)
             gone_at = {actor: action.at for action, actor in candidates if is_going(action)}
-            begun = [action for action, actor in candidates[1:] if action.kind in _REQUESTS and action.at > gone_at.get(actor, -FOREVER)]
+            begun = [
+                action for action, actor in candidates[1:] if action.kind in JOIN_REQUESTS and action.at > gone_at.get(actor, -FOREVER)
+            ]
         started = next(iter(begun), None)
         yield ClientWindow(
             before,
@@ -411,6 +414,25 @@ class ClientWindows:
             known if known is not None and before is not None and known != before else None,
             announced,
         )
+
+    def _went_on(self, last: ClientSight, sight: ClientSight) -> bool:
+        """Whether others made a generation after one or more had gone."""
+        candidates = self._candidates(last.joined.at, sight.joined.at, *GOING)
+        if last.has_follower or (last.was_begun_by_others and last_awaited(candidates) is not None):
+            return True
+        return last.has_others and bool(candidates) and says_unknown_member(candidates[0][0])
+
+    def _removal_before(self, sight: ClientSight) -> MemberAction | None:
+        """The first line of a member that was out, and came back.
+
+        The log begins with it. A generation was made without it, unless none lies between its two.
+        """
+        heard = (pair for pair in self._candidates(-FOREVER, sight.joined.at, ActionKind.FENCED) if says_unknown_member(pair[0]))
+        is_nameless = sight.has_nameless or len(sight.members) == 1
+        removal = next((action for action, actor in heard if actor in sight.members or (actor is None and is_nameless)), None)
+        if removal is None or sight.generation is None:
+            return removal
+        return removal if removal.generation is not None and leaves_room(removal.generation, sight.generation) else None
 
     def _emptied(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         gone_at = last.gone_at if last is not None and not self._was_empty else None
@@ -446,40 +468,7 @@ class ClientWindows:
         self._openings = {actor: actions for actor, actions in kept if actions}
 
     def _has_come_after(self, at: int, until: int = FOREVER) -> bool:
-        return any(action.kind in _REQUESTS and at < action.at <= until for actions in self._openings.values() for action in actions)
-
-
-def _without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight: ClientSight) -> list[tuple[MemberAction, str | None]]:
-    """Leave out first requests to join that reached nobody.
-
-    Whoever sent one got no answer and did nothing more, and nobody heard of a rebalance within a heartbeat interval.
-    """
-    acts = Counter(actor for _, actor in candidates)
-    first = 0
-    for following in range(1, len(candidates)):
-        action, actor = candidates[first]
-        is_alone = actor is not None and actor not in sight.members and acts[actor] == 1 and action.kind in _REQUESTS
-        if not is_alone or candidates[following][0].at - action.at <= HEARD_US:
-            break
-        first = following
-    return candidates[first:]
-
-
-def _last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAction | None:
-    """The leave of a member that heard of a rebalance, and did not rejoin.
-
-    It was still a member, so the join phase had waited for it until then.
-    """
-    heard_by: set[str | None] = set()
-    left: MemberAction | None = None
-    for action, actor in candidates:
-        if is_rebalance_notice(action):
-            heard_by.add(actor)
-        elif action.kind in _REQUESTS or action.kind is ActionKind.FENCED:
-            heard_by.discard(actor)
-        elif is_going(action) and actor in heard_by:
-            left = action
-    return left
+        return any(action.kind in JOIN_REQUESTS and at < action.at <= until for actions in self._openings.values() for action in actions)
 
 
 def _is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
