@@ -187,8 +187,13 @@ def _kind(rows: Sequence[Rebalance], limits: Limits) -> str:
 
 
 def _is_stuck(rows: Sequence[Rebalance], limits: Limits) -> bool:
+    """Whether its present phase lasts long, as the logs end.
+
+    A join phase that is over holds nobody any more.
+    """
     last = rows[-1]
-    return last.protocol == "classic" and last.outcome == "open" and (last.at_least_seconds or 0) >= limits.stuck_seconds
+    over = (last.join_seconds or 0.0) if last.joined_at is not None else 0.0
+    return last.protocol == "classic" and last.outcome == "open" and (last.at_least_seconds or 0.0) - over >= limits.stuck_seconds
 
 
 def _first_trouble_is(cause: str) -> Callable[[Sequence[Rebalance], Limits], bool]:
