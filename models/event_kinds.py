@@ -244,6 +244,7 @@ EVENTS: dict[str, EventKind] = {
     "ClientTroubled": _kind(_CLIENT, "An error stops a client, or the assignment of its group.", f"{_CLIENT_HEAD} trouble detail"),
     "ClientErrorReported": _kind(_CLIENT, "A program reports an error of its client, without group.", f"{_CLIENT_HEAD} trouble"),
     "ClientUnreachable": _kind(_CLIENT, "A client does not reach a broker.", f"{_CLIENT_HEAD} peer why detail"),
+    "ClientHeartbeatSent": _kind(_CLIENT, "A heartbeat is sent, in the generation that the client is in.", f"{_CLIENT_HEAD} generation"),
     "ClientNote": _kind(_CLIENT, "A known line that changes nothing in the model.", f"{_CLIENT_HEAD} detail"),
     # Broker lines outside the coordinator.
     "BrokerConfigured": _kind(

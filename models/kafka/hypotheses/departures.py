@@ -43,10 +43,11 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     returned = context.joiners.get(actor) if actor else None
     hypotheses = kind_of_leave(context, actor, action)
     likeliest = hypotheses[0].cause
-    if context.is_ambiguous(actor):
-        returned = None  # another member with the same client id
     if likeliest is Cause.POLL_TIMEOUT and context.window.witness is Witness.CLIENT and context.window.joined is None:
         returned = None  # the same process polled at last; nothing shows that the others still waited
+    perhaps_back = returned
+    if context.is_ambiguous(actor):
+        returned = None  # perhaps another member with the same client id
     if likeliest is Cause.MEMBER_LEAVE and action is not None and (other := _left_at_once_with_another_end(context, action, leaves)):
         returned = returned or context.joiners[context.actor(other) or ""]
         came_back, stayed_away = (action, other) if context.actor(returned) == actor else (other, action)
@@ -67,7 +68,7 @@ def propose_departure(context: RebalanceContext, action: MemberAction | None) ->
     for hypothesis in hypotheses:
         hypothesis.actions = _leavers_alike(context, ways.get(hypothesis.cause, ()), action)
     if likeliest is Cause.POLL_TIMEOUT and action is not None:
-        return _late_or_restarted(context, action, returned, hypotheses)
+        return _late_or_restarted(context, action, perhaps_back, hypotheses)
     return _unless_it_returned(context, action, hypotheses, weights.LEFT_AND_RETURNED.value)
 
 

@@ -24,7 +24,14 @@ from models.kafka.hypotheses.hypothesis import EARLIER_LINES, LOOK_BACK_US, PROM
 from models.kafka.hypotheses.joins import propose_join
 from models.kafka.hypotheses.rules_by_trigger import RULES_BY_ACTION, RULES_BY_REASON, store_failed
 from models.kafka.hypotheses.window import RebalanceContext
-from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id, is_rebalance_notice, says_unknown_member
+from models.kafka.observations.actions import (
+    ActionKind,
+    MemberAction,
+    has_only_given_id,
+    is_rebalance_notice,
+    is_refused_sync,
+    says_unknown_member,
+)
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US, HEARD_US
 from models.tolerances import real, whole
 
@@ -266,7 +273,7 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
 
 def _is_notice(action: MemberAction) -> bool:
     """Whether an answer told a member of a rebalance."""
-    return is_rebalance_notice(action) or (action.kind is ActionKind.SYNC_FAILED and action.why == "REBALANCE_IN_PROGRESS")
+    return is_rebalance_notice(action) or is_refused_sync(action)
 
 
 def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:

@@ -106,6 +106,16 @@ def is_rebalance_notice(action: MemberAction) -> bool:
     return action.kind is ActionKind.REBALANCE_NOTICED or (action.kind is ActionKind.WANTS_REJOIN and says_rebalancing(action.why))
 
 
+def is_refused_sync(action: MemberAction) -> bool:
+    """Whether a member's SyncGroup was refused as another rebalance had begun."""
+    words = (action.why or "").lower().replace("_", " ")
+    return action.kind is ActionKind.SYNC_FAILED and any(text in words for text in _BEGUN)
+
+
+_BEGUN = ("rebalance in progress", "began another rebalance", "is rebalancing")
+"""What libraries write of error 27 (protocol/Errors.java)."""
+
+
 def says_rebalancing(why: str | None) -> bool:
     """Whether a member's reason to rejoin says that a rebalance had begun."""
     return why is not None and (why == ALREADY_REBALANCING or BEGAN_ANOTHER in why)

@@ -19,7 +19,9 @@ _FORGETS = frozenset({"ClientConfigured", "ClientLeaveSent", "ClientPollTimedOut
 UNKNOWN_MEMBER_TEXTS = frozenset({"UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member."})
 """The error's name, for wordings that describe it, and the text in others (Errors.java)."""
 
-_OF_MEMBERS = frozenset({"ClientHeartbeatRebalancing", "ClientConfigDrifted", "ClientWorkChanged"})
+_OF_MEMBERS = frozenset(
+    {"ClientHeartbeatRebalancing", "ClientHeartbeatSent", "ClientConfigDrifted", "ClientWorkAssigned", "ClientWorkChanged"}
+)
 """Events that only members have.
 
 Connect compares its configuration with that of its assignment, and tells of changes from then on.

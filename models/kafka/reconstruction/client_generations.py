@@ -37,9 +37,14 @@ class ClientSight:
     has_nameless: bool = False
     """Somebody joined whose line tells no id."""
     has_follower: bool = False
-    """A member was assigned partitions without making the assignment, as its log would tell."""
+    """A member was assigned partitions that another assigned.
+
+    Its log would tell if it had made the assignment, or it names another leader.
+    """
     was_begun_by_others: bool = False
     """Its only known member heard of a rebalance that it had not begun."""
+    is_only_heard: bool = False
+    """A heartbeat names it, and no line shows its beginning."""
     resumed_at: int | None = None
     """Last request that was answered with this generation again.
 

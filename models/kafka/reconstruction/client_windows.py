@@ -24,6 +24,7 @@ from models.kafka.observations.actions import (
     has_only_given_id,
     is_going,
     is_rebalance_notice,
+    is_refused_sync,
     says_unknown_member,
     stays_till_expiry,
     would_tell_of_leading,
@@ -61,7 +62,7 @@ ANNOUNCED_MAX = 1_000
 """Generations held that a coordinator announced."""
 
 _OPENINGS = JOIN_REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
-_BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN}
+_BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN, ActionKind.SYNC_FAILED}
 
 _SHOWINGS = GOING | {ActionKind.REBALANCE_NOTICED, ActionKind.COMMIT_REFUSED, ActionKind.REVOKE}
 """Actions that show a rebalance without a generation.
@@ -75,8 +76,11 @@ MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
 In all others it is outside the group.
 """
 
-_OF_STRANGERS = frozenset({"ClientNote", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
+_OF_STRANGERS = frozenset({"ClientNote", "ClientHeartbeatSent", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
 """Events of a member that may have joined though no line says so."""
+
+_AMID = frozenset({"ClientHeartbeatSent", "ClientWorkAssigned"})
+"""Events of a member, with its generation, that may stand long after its join."""
 
 JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
 """Coordinators' lines that end a join phase, or the sync phase behind it."""
@@ -145,6 +149,8 @@ class ClientWindows:
                 del self._unjoined[next(iter(self._unjoined))]
         if event.name == "ClientMemberState":
             self._follow_state(event)
+        if event.name in _AMID:
+            self._heard_in(event, roster)
         if event.name == "ClientAssignmentMade" and event.generation is not None:
             self._assigned(event.generation, len(assigned_members(event)))
         for action in actions:
@@ -166,8 +172,24 @@ class ClientWindows:
                 self._refused(actor)
                 if has_only_given_id(action):  # it joins again at once, which not every library logs
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
-            elif action.kind in _OPENINGS or is_rebalance_notice(action) or says_unknown_member(action) or self._is_out(action):
+            elif action.kind in _OPENINGS or self._shows_beginning(action):
                 self._open(action, actor)
+
+    def _heard_in(self, event: Event, roster: Roster) -> None:
+        """Take the generation that a member is in as the log begins.
+
+        Who else is in it is not known.
+        """
+        if self._newest is not None or self._is_told or self._has_epochs or not event.generation or event.generation < 1:
+            return
+        at = event.time_us
+        heard = MemberAction(ActionKind.STEP, at, event.member_id, event.client_id, event.instance_id, None, event.generation, event)
+        actor = roster.actor(event.member_id, event.client_id, event.instance_id)
+        members = {} if actor is None else {actor: event.member_id}
+        self._last = ClientSight(event.generation, heard, at, members=members, has_nameless=True, is_only_heard=True)
+
+    def _shows_beginning(self, action: MemberAction) -> bool:
+        return is_rebalance_notice(action) or is_refused_sync(action) or says_unknown_member(action) or self._is_out(action)
 
     def _is_out(self, action: MemberAction) -> bool:
         return ends_ownership(action) and not self._has_epochs  # of epochs, it may give up only what moves
@@ -219,6 +241,8 @@ class ClientWindows:
             sight.member_count = int_field(action.event, "member_count") or sight.member_count  # a leader's answer lists all
             self._unjoined.pop(action.member_id or "", None)
             sight.left.pop(actor, None)
+        leader_id = text_field(action.event, "leader_id")
+        sight.has_follower = sight.has_follower or bool(leader_id and action.member_id and leader_id != action.member_id)
         sight.last_at = max(sight.last_at, action.at)
 
     def _named_at_last(self, action: MemberAction) -> ClientSight | None:
@@ -339,8 +363,8 @@ class ClientWindows:
     def open_window(self) -> Iterator[ClientWindow]:
         """The rebalance that was under way as the logs ended."""
         last = self._last
-        if last is None:
-            yield from self._never_joined()
+        if last is None or last.is_only_heard:
+            yield from self._never_joined(last)
             return
         if last.of_epoch or last.is_announced:
             return
@@ -354,7 +378,7 @@ class ClientWindows:
         known = next_generation(last.generation) if self._was_empty else last.generation
         yield ClientWindow(known, self._was_empty, "open" if over is None else "stable", started, over, over)
 
-    def _never_joined(self) -> Iterator[ClientWindow]:
+    def _never_joined(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         """Rebalances that are shown, without any member's join."""
         if self._has_epochs or self._is_told:
             return
@@ -364,7 +388,7 @@ class ClientWindows:
             if action.kind in _SHOWINGS or is_rebalance_notice(action) or (action.kind in JOIN_REQUESTS and actor in gone):
                 gone = gone | {actor} if action.kind in GOING else gone - {actor}
                 if last_at is None or action.at - last_at > CLIENT_WINDOW_HOLD_US:
-                    yield ClientWindow(None, False, "open", action)
+                    yield ClientWindow(last.generation if last is not None and last_at is None else None, False, "open", action)
                 last_at = action.at
 
     def _is_logged_near(self, at: int) -> bool:
