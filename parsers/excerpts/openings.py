@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, AnyStr
 
 import ahocorasick_rs
 import numpy as np
@@ -32,6 +32,8 @@ THREAD = "[thrd:"
 
 _TELLING = 9
 """Fewer characters than this begin many other texts."""
+_FOLLOWING = 12
+"""Fewer characters than this follow a name in many other texts."""
 
 
 class Openings:
@@ -47,6 +49,10 @@ class Openings:
         self._plain = sorted({text for text in plain if len(text.strip()) >= _TELLING} - set(self._prefixes))
         self._texts = [*self._prefixes, *threads, *self._plain, _RECEIVED]
         self._heads = len(self._prefixes) + len(threads)
+        self._firsts = _brief_openings(catalogue)
+        self._anchors = ahocorasick_rs.AhoCorasick(list(self._firsts))
+        self._anchors_in_bytes = ahocorasick_rs.BytesAhoCorasick([text.encode() for text in self._firsts])
+        self._firsts_of = list(self._firsts.values())
         self._search = ahocorasick_rs.AhoCorasick(self._texts)
         self._catalogue = catalogue
         self._errors = _error_numbers(catalogue, self._texts)
@@ -76,7 +82,16 @@ class Openings:
         if len(hits) > 1:
             hits = [hit for hit in hits if hit[0] not in self._errors] or hits
         apart = (hit for hit in hits if not _is_in_word(text, hit[1]))
-        return sorted({start for number, start, _ in apart if not (number in self._leads and text[:start].endswith(self._leads[number]))})
+        brief = self._brief_places(text)
+        return sorted(
+            {start for number, start, _ in apart if not (number in self._leads and text[:start].endswith(self._leads[number]))}.union(brief)
+        )
+
+    def _brief_places(self, text: str) -> list[int]:
+        """Positions of messages found by words behind their first name."""
+        anchors = self._anchors.find_matches_as_indexes(text, overlapping=True)
+        starts = (_last_before(text, self._firsts_of[number], start, "\n") for number, start, _ in anchors)
+        return [start for start in starts if start >= 0 and not _is_in_word(text, start)]
 
     def has_only_program_errors(self, text: str) -> bool:
         """Return True if a text has only errors that a program reports."""
@@ -108,11 +123,45 @@ class Openings:
             and not _is_inside(data, start)
             and not (number in self._leads and self._is_led(data, number, start))
         ]
+        plain += self._brief_byte_places(data)
         return np.unique(np.array(prefixes, dtype=np.int64)), np.unique(np.array(plain, dtype=np.int64))
+
+    def _brief_byte_places(self, data: Buffer) -> list[int]:
+        anchors = self._anchors_in_bytes.find_matches_as_indexes(data, overlapping=True)
+        if not anchors:
+            return []
+        text = bytes(data)
+        starts = (_last_before(text, self._firsts_of[number].encode(), start, b"\n") for number, start, _ in anchors)
+        return [start for start in starts if start >= 0 and not _is_inside(data, start)]
 
     def _is_led(self, data: Buffer, number: int, start: int) -> bool:
         """Return True for words within a text that is passed over."""
         return any(bytes(data[max(0, start - len(lead)) : start]) == lead for lead in self._leads_in_bytes[number])
+
+
+def _brief_openings(catalogue: Catalogue) -> dict[str, str]:
+    """First words too brief to tell, by fixed words behind them.
+
+    Where a prefix begins with the first words, too, not by words that messages behind prefixes have.
+    """
+    prefixes = [form.literals[0] for prefix in catalogue.prefixes.values() for form in prefix.texts]
+    behind_prefixes = "\n".join(words for pattern in catalogue.patterns if pattern.prefix for words in pattern.template.literals)
+    firsts: dict[str, str] = {}
+    for pattern in catalogue.patterns:
+        first, *others = pattern.template.literals
+        if pattern.prefix or not (first.endswith(" ") and first[:-1].isalpha() and len(first.strip()) < _TELLING):
+            continue
+        is_shared = any(f"[{first}" in prefix for prefix in prefixes)
+        telling = (words for words in others if len(words.strip()) >= _FOLLOWING)
+        anchors = (words for words in telling if not (is_shared and words in behind_prefixes))
+        if (anchor := next(anchors, None)) is not None:
+            firsts[anchor] = first
+    return firsts
+
+
+def _last_before(text: AnyStr, words: AnyStr, end: int, newline: AnyStr) -> int:
+    """The last position of words in a line before a position, -1 without."""
+    return text.rfind(words, text.rfind(newline, 0, end) + 1, end)
 
 
 def _error_numbers(catalogue: Catalogue, texts: Sequence[str]) -> frozenset[int]:

@@ -35,6 +35,7 @@ EVENTS_WITHOUT_GROUP = frozenset(
         "ClientRejoinRequested",
         "ClientRevoked",
         "ClientStepEnded",
+        "ClientSynced",
         "ClientThreadState",
         "ClientTroubled",
         "StaticMemberFenced",
@@ -109,6 +110,8 @@ def unattributed_troubles(lines: Iterable[Event]) -> list[UnattributedTrouble]:
 
 
 def _trouble_of(event: Event) -> str:
+    if event.name == "ClientLeaveSent" and "poll timeout has expired" in str(event.fields.get("why")):
+        return "ClientPollTimedOut"
     named = f"{event.name} {event.fields.get('trouble')}"
     return named if named == NOT_AUTHORIZED else event.name
 
