@@ -150,7 +150,7 @@ class EpisodeFacts:
 
     group: str
     rebalance_count: int
-    span_seconds: float
+    span_seconds: float | None
     stopped_seconds: float | None
     moving_seconds: float | None
     story: EpisodeStory

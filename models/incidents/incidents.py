@@ -334,16 +334,17 @@ def _share(row: Rebalance, causes: frozenset[str]) -> float:
 def _facts(rows: Sequence[Rebalance], kind: str, stopped: float, story: EpisodeStory) -> EpisodeFacts:
     """Facts of the headline: count, time, downtime, and offender."""
     has_stopped = stopped >= SHORTEST_SECONDS
+    is_timed = any(row.began > 0 for row in rows)
     return EpisodeFacts(
         group=rows[0].group,
         rebalance_count=len(rows),
-        span_seconds=(rows[-1].over_at - rows[0].began) / US_PER_SECOND,
+        span_seconds=(rows[-1].over_at - rows[0].began) / US_PER_SECOND if is_timed else None,
         stopped_seconds=stopped if has_stopped else None,
         moving_seconds=_moved(rows) if goes_on(rows[-1]) and not has_stopped else None,
         story=story,
         has_new_coordinator=kind == "coordinator_move",
         is_open=rows[-1].outcome == "open" and rows[-1].at_least_seconds is not None and not goes_on(rows[-1]),
-        is_untimed=not any(map(_may_not_stop, rows)),
+        is_untimed=not any(map(_may_not_stop, rows)) or not (is_timed or all(row.outcome == "empty" for row in rows)),
     )
 
 

@@ -51,7 +51,7 @@ QUOTED_MAX = 80
 def episode(facts: EpisodeFacts) -> str:
     """Count, time, downtime, and who caused it."""
     count = counted(facts.rebalance_count, "rebalance")
-    span = f" in {duration(facts.span_seconds)}" if facts.rebalance_count > 1 else ""
+    span = f" in {duration(facts.span_seconds)}" if facts.rebalance_count > 1 and facts.span_seconds is not None else ""
     before = "after its coordinator moved, " if facts.has_new_coordinator else ""
     return f"{facts.group}: {count}{span}, {_harm(facts)}; {before}{_story_clause(facts.story)}"
 

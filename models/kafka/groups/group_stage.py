@@ -153,7 +153,7 @@ class GroupStage:
 
     def feed(self, event: Event) -> None:
         """Take the next event of the group."""
-        while self._attributed and self._attributed[0].order_us <= event.order_us:
+        while self._attributed and _comes_first(self._attributed[0], event):
             self._process_one(self._attributed.popleft())
         self._process_one(event)
 
@@ -431,3 +431,13 @@ class GroupStage:
         """Ids of members that an open question is about."""
         named = {member_id for members in self.knowledge.generations.values() for member_id in members.values()}
         return named | {action.member_id for action in self.timeline.actions} | self.rebalances.modern.named()
+
+
+def _comes_first(attributed: Event, event: Event) -> bool:
+    """Whether an attributed line is taken first.
+
+    Lines of one file and one time keep their order.
+    """
+    if attributed.order_us != event.order_us or attributed.place.file != event.place.file:
+        return attributed.order_us <= event.order_us
+    return attributed.place.byte_offset < event.place.byte_offset

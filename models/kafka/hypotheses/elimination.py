@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from models import weights
 from models.causes import Cause
-from models.events import Witness
+from models.events import BEFORE_ANY_TIME_US, Witness
 from models.kafka.hypotheses.departures import LINE_LAG_US, by_removed_members, is_static, removed_and_back
 from models.kafka.hypotheses.hypothesis import CLIENT_LOG, EARLIER_LINES, INITIAL_DELAY_OVERRUN, LOOK_BACK_US, REQUEST_LOG, Hypothesis
 from models.kafka.hypotheses.joins import first_of_empty, had_members, returned_unseen
@@ -202,7 +202,7 @@ def _is_right_after_assignment(context: RebalanceContext) -> bool:
     previous = context.previous
     if was_sync_given_up(context):
         return True
-    if previous is None or previous.outcome != "stable" or previous.ended_at is None:
+    if previous is None or previous.outcome != "stable" or previous.ended_at is None or context.start < BEFORE_ANY_TIME_US:
         return False
     return 0 <= context.start - previous.ended_at <= AT_ONCE_US
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from models.events import Event, Witness, names_field, text_field
+from models.events import BEFORE_ANY_TIME_US, Event, Witness, names_field, text_field
 from models.kafka.cluster.facts import ClusterFacts
 from models.kafka.coordinator.protocol.group_states import State
 from models.kafka.observations.actions import ActionKind, MemberAction, has_only_given_id
@@ -116,17 +116,23 @@ class RebalanceContext:
         low = self.join_phase_start if start is None else start
         high = self.join_phase_end if end is None else end
         first = bisect_right(self._times, low)
-        last = bisect_right(self._times, high + LATE_LOGGING_US)
+        if not self._has_time:
+            high = min(high, self.join_phase_end)
+        late = high + (LATE_LOGGING_US if self._has_time else 0)
+        last = bisect_right(self._times, late)
         for action in self.actions[first:last]:
             if action.kind not in kinds:
                 continue
             if is_logged_after_effect(action):
-                if max(low, self.start - CLOCK_TOLERANCE_US) < action.at <= high + LATE_LOGGING_US and not self._has_next_begun_before(
-                    action
-                ):
+                if max(low, self.start - CLOCK_TOLERANCE_US) < action.at <= late and not self._has_next_begun_before(action):
                     yield action
             elif low < action.at <= high:
                 yield action
+
+    @property
+    def _has_time(self) -> bool:
+        """Whether its lines have times, and not only an order."""
+        return self.start >= BEFORE_ANY_TIME_US
 
     def _has_next_begun_before(self, action: MemberAction) -> bool:
         began = self.following.started_at if self.following else None
