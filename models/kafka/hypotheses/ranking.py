@@ -273,7 +273,8 @@ def _was_told(context: RebalanceContext, action: MemberAction) -> bool:
 
 def _is_notice(action: MemberAction) -> bool:
     """Whether an answer told a member of a rebalance."""
-    return is_rebalance_notice(action) or is_refused_sync(action)
+    is_refused = is_refused_sync(action) or (action.kind is ActionKind.SYNC_FAILED and action.why == "REBALANCE_IN_PROGRESS")
+    return is_rebalance_notice(action) or is_refused
 
 
 def _is_of_the_next(context: RebalanceContext, action: MemberAction) -> bool:

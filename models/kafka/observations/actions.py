@@ -107,13 +107,11 @@ def is_rebalance_notice(action: MemberAction) -> bool:
 
 
 def is_refused_sync(action: MemberAction) -> bool:
-    """Whether a member's SyncGroup was refused as another rebalance had begun."""
-    words = (action.why or "").lower().replace("_", " ")
-    return action.kind is ActionKind.SYNC_FAILED and any(text in words for text in _BEGUN)
+    """Whether a refused SyncGroup is all that tells of another rebalance.
 
-
-_BEGUN = ("rebalance in progress", "began another rebalance", "is rebalancing")
-"""What libraries write of error 27 (protocol/Errors.java)."""
+    Clients whose libraries name the error by its id tell their wish to rejoin, too.
+    """
+    return action.kind is ActionKind.SYNC_FAILED and "rebalance in progress" in (action.why or "").lower()
 
 
 def says_rebalancing(why: str | None) -> bool:
