@@ -108,7 +108,7 @@ def without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight:
 
 
 def last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAction | None:
-    """How a member went that had heard of a rebalance, and did not rejoin in time.
+    """The end of a member that heard of a rebalance, and did not rejoin.
 
     The join phase waited for it until it left, or until it was put out, of which it heard next.
     """
@@ -120,3 +120,11 @@ def last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAct
         elif is_going(action) and actor in heard_by:
             left = action
     return left
+
+
+def is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
+    """Whether a nameless member's assignment is of a generation.
+
+    Lines of kafka-python name the generation as a member joins, and not again as it is assigned partitions.
+    """
+    return action.generation == sight.generation or (action.generation is None and sight.has_nameless)

@@ -33,7 +33,14 @@ from models.kafka.observations.knowledge import assigned_members
 from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import leaves_room, next_generation
-from models.kafka.reconstruction.client_generations import JOIN_REQUESTS, ClientSight, ClientWindow, last_awaited, without_unanswered
+from models.kafka.reconstruction.client_generations import (
+    JOIN_REQUESTS,
+    ClientSight,
+    ClientWindow,
+    is_of_nameless,
+    last_awaited,
+    without_unanswered,
+)
 from models.tolerances import whole
 from models.units import FOREVER
 
@@ -111,8 +118,6 @@ class ClientWindows:
     """All of the last generation have left, and that has a window."""
     of_epochs: bool = False
     """A coordinator says that the group is one of the consumer protocol now."""
-
-    # -- what is seen ----------------------------------------------------------------------------------------
 
     def begins_anew(self, generation: int) -> bool:
         """Whether a member that joins this generation joins a new life of the group.
@@ -261,7 +266,7 @@ class ClientWindows:
     def _synced(self, action: MemberAction, actor: str | None) -> None:
         """Take an assignment, or a join without a generation."""
         newest = self._newest
-        is_of_newest = newest is not None and (actor in newest.members or (actor is None and _is_of_nameless(action, newest)))
+        is_of_newest = newest is not None and (actor in newest.members or (actor is None and is_of_nameless(action, newest)))
         if newest is None or not is_of_newest or (action.generation is not None and action.generation != newest.generation):
             if actor is not None and action.generation is None:
                 self._joined_unnamed(action, actor)
@@ -332,8 +337,6 @@ class ClientWindows:
         """Whether a member, or all that tell, lost the coordinator."""
         members = newest.members.keys()
         return actor in self._cut_off or bool(self._cut_off & members and not self._in_touch & members)
-
-    # -- windows -------------------------------------------------------------------------------------------
 
     @property
     def due_at(self) -> int | None:
@@ -493,11 +496,3 @@ class ClientWindows:
 
     def _has_come_after(self, at: int, until: int = FOREVER) -> bool:
         return any(action.kind in JOIN_REQUESTS and at < action.at <= until for actions in self._openings.values() for action in actions)
-
-
-def _is_of_nameless(action: MemberAction, sight: ClientSight) -> bool:
-    """Whether a nameless member's assignment is of a generation.
-
-    Lines of kafka-python name the generation as a member joins, and not again as it is assigned partitions.
-    """
-    return action.generation == sight.generation or (action.generation is None and sight.has_nameless)
