@@ -108,9 +108,9 @@ def without_unanswered(candidates: list[tuple[MemberAction, str | None]], sight:
 
 
 def last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAction | None:
-    """The end of a member that heard of a rebalance, and did not rejoin.
+    """The end of a member that heard of a rebalance without rejoining.
 
-    The join phase waited for it until it left, or until it was put out, of which it heard next.
+    The join phase waited for it until it left, or was put out and heard that next.
     """
     heard_by: set[str | None] = set()
     left: MemberAction | None = None
