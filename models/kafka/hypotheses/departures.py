@@ -343,15 +343,17 @@ def removed_and_back(context: RebalanceContext) -> list[Hypothesis]:
     """Hypotheses where a member that the coordinator had removed joins anew."""
     if context.members_before:
         return []
-    joined = {context.actor(action): action for action in context.actions_of(ActionKind.JOINED, ActionKind.SYNCED)}
+    previous = context.previous
+    is_apart = previous is not None and previous.outcome == "superseded"  # that was its removal
+    answers = (ActionKind.JOINED, ActionKind.SYNCED) if is_apart else (ActionKind.JOINED,)
+    joined = {context.actor(action): action for action in context.actions_of(*answers)}
     back = [
         action
         for action in context.actions_of(ActionKind.FENCED, ActionKind.JOIN_FAILED)
         if context.actor(action) in joined and (says_unknown_member(action) or "UNKNOWN_MEMBER_ID" in (action.why or ""))
     ]
     actors = {context.actor(action): action for action in reversed(back)}
-    previous = context.previous
-    if actors and previous is not None and previous.outcome == "superseded":  # that was its removal
+    if actors and is_apart:
         arrivals = [replace(joined[actor], kind=ActionKind.JOIN) for actor in actors]
         new = weights.MID_LIFE.value
         shares = {Cause.MEMBER_JOIN: 1 - new, Cause.NEW_GROUP: new}
