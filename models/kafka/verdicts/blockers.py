@@ -363,7 +363,8 @@ def _with_delay(context: RebalanceContext, blocker: Person, end: int) -> Person:
     actor = context.roster.actor(blocker.member_id, blocker.client_id, blocker.instance_id)
     if actor is None or not context.has_client_log(actor) or context.is_ambiguous(actor):
         return blocker
-    actor_actions = [action for action in context.actions_of(*_OWN_LINES, start=context.start, end=end) if context.actor(action) == actor]
+    own_lines = context.actions_of(*_OWN_LINES, start=context.start - 1, end=end)  # the first may be what shows the rebalance
+    actor_actions = [action for action in own_lines if context.actor(action) == actor]
     delay = _last_known(actor_actions) or _step(actor_actions) or _gap(context.start, actor_actions, end)
     if not actor_actions and actor in context.known.tell_joins and actor not in context.known.silent:
         delay = _slow_step(HEARD_OF_NOTHING, end - context.start)  # its heartbeats would have told it, and its log that they did
