@@ -126,7 +126,7 @@ STORED: Mapping[str, str] = {
 
 ADDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "Brokers": ("directory_failures",),
-    "ClientSight": ("resumed_at",),
+    "ClientSight": ("resumed_at", "was_begun_by_others", "is_only_heard"),
     "ClientWindows": ("of_epochs",),
     "ClassicReplay": ("_has_assignments", "_lacks_assignments"),
     "Controllers": ("failures",),

@@ -41,15 +41,15 @@ class ClientSight:
 
     Its log would tell if it had made the assignment, or it names another leader.
     """
-    was_begun_by_others: bool = False
-    """Its only known member heard of a rebalance that it had not begun."""
-    is_only_heard: bool = False
-    """A heartbeat names it, and no line shows its beginning."""
     resumed_at: int | None = None
     """Last request that was answered with this generation again.
 
     A rebalance begun before it was lost.
     """
+    was_begun_by_others: bool = False
+    """Its only known member heard of a rebalance that it had not begun."""
+    is_only_heard: bool = False
+    """A heartbeat names it, and no line shows its beginning."""
 
     @property
     def has_others(self) -> bool:
