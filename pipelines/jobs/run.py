@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from pipelines.quality.gate import Result, Validation
     from pipelines.warehouse.warehouse import Warehouse, WriteStamp
 
-_SMALL_BYTES, _LARGE_BYTES = 32 << 20, 256 << 20
-"""Input bytes up to which compilation never pays, and from which it always does."""
+_LARGE_BYTES = 256 << 20
+"""Input bytes from which it pays to compile queries."""
 
 _ATTEMPTS = 3
 """Attempts; a killed run leaves only a few commits still in progress."""
@@ -184,8 +184,8 @@ def _open(options: RunOptions, new: int) -> tuple[Warehouse, Runs]:
     from pipelines.spark.session import Workload, get_session
     from pipelines.warehouse.warehouse import Warehouse
 
-    size = Workload.SMALL if new <= _SMALL_BYTES and not options.more_runs_follow else Workload.USUAL
-    warehouse = Warehouse(get_session(options.spark, Workload.LARGE if new >= _LARGE_BYTES else size), options.warehouse)
+    work = Workload.LARGE if new >= _LARGE_BYTES else Workload.USUAL
+    warehouse = Warehouse(get_session(options.spark, work), options.warehouse)
     warehouse.open_one("runs")
     return warehouse, Runs(warehouse, options.stale_after)
 

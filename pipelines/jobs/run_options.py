@@ -50,8 +50,6 @@ class RunOptions:
     """Times of checkpoints of groups, None for the defaults."""
     catalog: str = ""
     """Schema, or catalog and schema, for the tables' names; empty for none."""
-    more_runs_follow: bool = False
-    """True if other runs follow in this process and Spark session."""
     on_stage: Callable[[str], object] = ignore_stage
     """Called with the name of each stage as it begins."""
 

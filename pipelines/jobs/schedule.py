@@ -15,6 +15,9 @@ from types import FrameType
 _GLIBC_LIMITS = {"MALLOC_ARENA_MAX": (-8, 2), "MALLOC_MMAP_THRESHOLD_": (-3, 1 << 20), "MALLOC_TRIM_THRESHOLD_": (-1, 1 << 20)}
 """Variable of the environment -> number for `mallopt` (malloc.h of glibc), and value."""
 
+_DELTA_LIMITS = "narenas:1,tcache:false,dirty_decay_ms:0,muzzy_decay_ms:0"
+"""Options of jemalloc, with which delta-rs is built: what its threads free goes back to the system at once."""
+
 
 def use_system_allocator() -> None:
     """Let Arrow take its memory from the C library.
@@ -24,6 +27,8 @@ def use_system_allocator() -> None:
     """
     if "pyarrow" not in sys.modules:
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    if "deltalake" not in sys.modules:
+        os.environ.setdefault("_RJEM_MALLOC_CONF", _DELTA_LIMITS)
     adjust = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     for name, (parameter, value) in _GLIBC_LIMITS.items():
         if name not in os.environ:

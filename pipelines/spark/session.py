@@ -57,6 +57,11 @@ _ALWAYS = {
 _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # What nobody looks at is kept as well: by default, of the last 1,000 queries.
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "1000",
     "spark.log.level": "ERROR",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -71,31 +76,22 @@ _LOCAL = {
 class Workload(Enum):
     """Expected amount of work for a new session."""
 
-    SMALL = "small"
     USUAL = "usual"
     LARGE = "large"
 
 
-# A run consists of hundreds of different queries, and Python reads the records. With little work, compiling the queries
-# takes a third of the time, and fully optimising the code costs more than it saves until there are many rows. Code that
-# stays hot for minutes is still optimised. A single run fills the 48 MB of code cache in a JVM without optimisation;
-# when it is full, the JVM only interprets.
-_COMPILING: Mapping[Workload, Mapping[str, str]] = {
-    Workload.SMALL: {
+# A run consists of hundreds of different queries, and Python reads the records. Compiling the queries takes a third of the
+# time of a small run, and fully optimising the code costs more than it saves until there are many rows. A single run fills
+# the 48 MB of code cache in a JVM without optimisation; when it is full, the JVM only interprets.
+#
+# A repeated run must not need more memory each time. Each broadcast takes at least one page of memory, by default 16 MB, and
+# is forgotten only after a full collection. G1, compiled queries and their optimised code grow to all that they may have.
+_OF_WORKLOAD: Mapping[Workload, Mapping[str, str]] = {
+    Workload.USUAL: {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    },
-    Workload.USUAL: {
-        "spark.driver.extraJavaOptions": " ".join(
-            [
-                "-XX:Tier4InvocationThreshold=500000",
-                "-XX:Tier4MinInvocationThreshold=60000",
-                "-XX:Tier4CompileThreshold=1500000",
-                "-XX:Tier4BackEdgeThreshold=4000000",
-            ]
-        ),
-        "spark.sql.codegen.wholeStage": "false",
+        "spark.buffer.pageSize": "1m",
     },
     Workload.LARGE: {},
 }
@@ -211,7 +207,7 @@ def session_settings(
     settings = {"spark.master": master, "spark.app.name": "groupscope", **_ALWAYS}
     if master.startswith("local"):
         partitions = max(2, min(os.cpu_count() or 2, _MAX_LOCAL_SHUFFLE_PARTITIONS))
-        settings |= {**_LOCAL, **_COMPILING[work], "spark.sql.shuffle.partitions": str(partitions)}
+        settings |= {**_LOCAL, **_OF_WORKLOAD[work], "spark.sql.shuffle.partitions": str(partitions)}
     extensions = configured.get("spark.sql.extensions", "")
     if DELTA_EXTENSION not in extensions:
         extensions = ",".join(filter(None, [extensions, DELTA_EXTENSION]))

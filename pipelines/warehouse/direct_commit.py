@@ -49,7 +49,7 @@ _REWRITTEN_MAX = 50_000
 _SEARCHED_MAX = 2_000_000
 """Rows of files in which keys are looked for here."""
 
-MERGED_ROWS_MAX = 5_000
+MERGED_ROWS_MAX = 1_000
 """Rows that go into a file together with new ones.
 
 Rows change for a while after they were written, then never: without a limit, one file would hold all that a table ever got,

@@ -28,6 +28,7 @@ from pipelines.crash_points import crash_point
 from pipelines.errors import ConcurrentWrite, WarehouseBusy
 from pipelines.schema.tables import TABLES, VERSIONED, Table
 from pipelines.spark.caching import persist_on_disk
+from pipelines.spark.results import fetch_rows
 from pipelines.spark.scoped_settings import conf_overridden
 from pipelines.spark.shuffle_partitions import partitions_of
 from pipelines.storage.uris import is_uri, warehouse_uri
@@ -246,7 +247,7 @@ class Warehouse:
         log = self.log(name)
         values = None if log is None else arrow_diff.read_distinct(log, columns, scope.arrow)
         if values is None:
-            return map(tuple, self._within(name, scope).select(*columns).distinct().toLocalIterator())
+            return fetch_rows(self._within(name, scope).select(*columns).distinct())
         return zip(*(values[column].to_pylist() for column in columns), strict=True)
 
     def first_seen(
@@ -259,7 +260,7 @@ class Warehouse:
         log = self.log(name)
         values = None if log is None else arrow_diff.read_first(log, columns, scope.arrow, times, drawn)
         if values is None:
-            return map(tuple, firsts_by_spark(self._within(name, scope), columns, times, drawn).toLocalIterator())
+            return fetch_rows(firsts_by_spark(self._within(name, scope), columns, times, drawn))
         return zip(*(column.to_pylist() for column in values.columns), strict=True)
 
     def _within(self, name: str, scope: RowScope | None) -> DataFrame:
@@ -432,7 +433,7 @@ class Warehouse:
         try:
             change = RowChanges(*counts_by_action(differing, (INSERT, UPDATE, DELETE)))
             if change and watch is not None:
-                watch.report(map(tuple, changes_of(differing, watch).toLocalIterator()))
+                watch.report(fetch_rows(changes_of(differing, watch)))
             if change:
                 self._apply(table, differing.drop(OLD), change, stamp, part, scope)
         finally:

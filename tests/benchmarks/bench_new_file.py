@@ -35,7 +35,7 @@ def main() -> None:
         maker = Maker(RELEVANT_SHARE)
         for number in range(given.files):
             write(logs / f"server.log.{number}", maker, OLD_BYTES)
-        session = get_session({"spark.master": "local[2]"}, Workload.SMALL)
+        session = get_session({"spark.master": "local[2]"}, Workload.USUAL)
         taken, first = timed(lambda: job(logs, warehouse))
         print(f"{given.files:,} files of {OLD_BYTES / 1e3:g} kB: {taken:.1f} s {json.dumps(first.timings)}", flush=True)
         for number in range(given.new):

@@ -166,7 +166,6 @@ def run(
         data_docs=data_docs,
         retention=timedelta(days=min(retention_days or loaded.warehouse.retention_days, DAYS_MAX)) or None,
         catalog=catalog or loaded.warehouse.catalog,
-        more_runs_follow=seconds is not None,
     )
     rules = alert_rules(loaded.alerts.rules)  # refused now rather than after the run
     alert_options, send = _alerts(alert, alert_at, alert_format)

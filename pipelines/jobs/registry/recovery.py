@@ -15,6 +15,7 @@ from pipelines.crash_points import crash_point
 from pipelines.jobs.registry.resume_states import FILE_STATE
 from pipelines.jobs.registry.runs import Runs
 from pipelines.schema.tables import VERSIONED, without_run
+from pipelines.spark.results import fetch_rows
 from pipelines.warehouse import delta_sql as delta
 from pipelines.warehouse.commit_log import changing, commits_since, rows_stayed
 from pipelines.warehouse.predicates import RowScope, among, equals
@@ -84,8 +85,8 @@ def delete_unledgered_rows(warehouse: Warehouse, stamp: WriteStamp) -> None:
     known = set(warehouse.read_arrow("log_files", columns=["path"])["path"].to_pylist())
     for name, (column, within) in _OF_FILES.items():
         rows = warehouse.read(name)
-        run_ids = (rows if within is None else rows.where(within.column)).select(column).distinct().toLocalIterator()
-        strange = {file for (file,) in run_ids} - known
+        values = fetch_rows((rows if within is None else rows.where(within.column)).select(column).distinct())
+        strange = {file for (file,) in values} - known
         if strange:
             _log.warning("%s holds rows of files that were never read to their end; removed: %s files", name, len(strange))
             scope = among(column, strange) if within is None else within & among(column, strange)

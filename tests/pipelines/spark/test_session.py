@@ -97,13 +97,12 @@ def test_the_more_there_is_to_do_the_more_is_compiled_on_one_machine(tmp_path: P
     never, whole = "spark.sql.codegen.factoryMode", "spark.sql.codegen.wholeStage"
     told = {work: (of(work).get(never), of(work).get(whole)) for work in session.Workload}
     assert told == {
-        session.Workload.SMALL: ("NO_CODEGEN", "false"),
-        session.Workload.USUAL: (None, "false"),
+        session.Workload.USUAL: ("NO_CODEGEN", "false"),
         session.Workload.LARGE: (None, None),
     }
     assert all(of(work)["spark.driver.host"] == "127.0.0.1" for work in session.Workload)
-    assert never not in of(session.Workload.SMALL, spark_master="yarn")
-    assert never not in session.session_settings({}, {never: "FALLBACK"}, tmp_path, session.Workload.SMALL)
+    assert never not in of(session.Workload.USUAL, spark_master="yarn")
+    assert never not in session.session_settings({}, {never: "FALLBACK"}, tmp_path, session.Workload.USUAL)
 
 
 def test_spark_defaults_are_read_in_all_their_forms() -> None:
