@@ -250,6 +250,12 @@ def test_only_the_command_line_prints() -> None:
     assert printing == []
 
 
+def test_no_job_of_spark_is_kept_for_good() -> None:
+    """Spark 4.1 never forgets the jobs of such an iterator (pipelines/spark/results.py)."""
+    using = [short(path) for path in MODULES if re.search(r"\.toLocalIterator\(", path.read_text(encoding="utf-8"))]
+    assert using == []
+
+
 def test_no_except_without_a_class() -> None:
     handlers = ((path, node) for path in MODULES for node in ast.walk(tree(path)) if isinstance(node, ast.ExceptHandler))
 

@@ -16,7 +16,7 @@ _GLIBC_LIMITS = {"MALLOC_ARENA_MAX": (-8, 2), "MALLOC_MMAP_THRESHOLD_": (-3, 1 <
 """Variable of the environment -> number for `mallopt` (malloc.h of glibc), and value."""
 
 _DELTA_LIMITS = "narenas:1,tcache:false,dirty_decay_ms:0,muzzy_decay_ms:0"
-"""Options of jemalloc, with which delta-rs is built: what its threads free goes back to the system at once."""
+"""Options for the jemalloc of delta-rs: what its threads free goes back to the system at once."""
 
 
 def use_system_allocator() -> None:

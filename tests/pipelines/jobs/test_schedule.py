@@ -332,6 +332,19 @@ def test_a_schedule_lets_arrow_give_memory_back(before: str, is_system: bool) ->
     assert (done.stdout.strip() == "system") is is_system
 
 
+def test_a_schedule_lets_delta_rs_give_memory_back() -> None:
+    """The allocator of delta-rs tells its options as it is loaded, and what it makes of them."""
+    text = "from pipelines.jobs.schedule import use_system_allocator; use_system_allocator(); import deltalake"
+    environment = {name: value for name, value in os.environ.items() if name != "_RJEM_MALLOC_CONF"}
+
+    def complaints(options: str | None) -> str:
+        own = environment if options is None else environment | {"_RJEM_MALLOC_CONF": options}
+        return subprocess.run([sys.executable, "-c", text], env=own, capture_output=True, text=True, check=True).stderr
+
+    assert complaints(None) == ""
+    assert "Invalid conf" in complaints("no_such_option:1"), "the variable is not read any more"
+
+
 ARENAS = """
 import os, sys, threading
 from pathlib import Path
