@@ -38,10 +38,13 @@ def use_system_allocator() -> None:
 
 
 def release_memory() -> None:
-    """Give memory that a run has freed back to the system."""
+    """Give memory that a run has freed back to the system, here and in Spark's JVM."""
     import pyarrow as pa
 
+    from pipelines.spark.session import collect_garbage
+
     pa.default_memory_pool().release_unused()
+    collect_garbage()
 
 
 def repeat(every_seconds: float, once: Callable[[], object], over: threading.Event, clock: Callable[[], float] = time.monotonic) -> int:

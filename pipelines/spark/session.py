@@ -296,6 +296,22 @@ def _must_have_delta(session: SparkSession) -> None:
             ) from error
 
 
+def collect_garbage() -> None:
+    """Let a JVM that this process has started collect its garbage.
+
+    Spark forgets broadcasts and shuffles only after a full collection, which the JVM puts off until its heap is full. Spark
+    itself asks for one every 30 minutes.
+    """
+    if "pyspark" not in sys.modules:
+        return
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is not None and getattr(gateway, "proc", None) is not None:
+        with suppress(Exception):  # the next run replaces a dead session
+            gateway.jvm.System.gc()
+
+
 def let_go_of_dead() -> None:
     """After an unexplained error, discard a dead session.
 

@@ -225,3 +225,31 @@ def test_without_a_schedule_the_handler_is_that_of_spark(monkeypatch: pytest.Mon
 def test_a_platform_may_find_the_number_of_partitions_by_itself(told: str | None, parts: int) -> None:
     conf = SimpleNamespace(get=lambda name, default: told if name == "spark.sql.shuffle.partitions" else default)
     assert partitions_of(SimpleNamespace(conf=conf)) == parts  # type: ignore[arg-type]
+
+
+@pytest.mark.spark
+def test_a_jvm_of_our_own_collects_its_garbage(spark: SparkSession) -> None:
+    collectors = list(spark._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans())  # type: ignore[union-attr]
+    before = sum(collector.getCollectionCount() for collector in collectors)
+
+    session.collect_garbage()
+
+    assert sum(collector.getCollectionCount() for collector in collectors) > before
+
+
+@pytest.mark.parametrize("process", [None, "ours"], ids=["another's", "dead"])
+def test_a_jvm_that_is_not_ours_or_dead_is_left_alone(process: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gateway:
+        proc = process
+        asked = 0
+
+        @property
+        def jvm(self) -> object:
+            Gateway.asked += 1
+            raise ConnectionError("nobody answers")
+
+    monkeypatch.setattr("pyspark.SparkContext._gateway", Gateway())
+
+    session.collect_garbage()
+
+    assert Gateway.asked == (process is not None)
