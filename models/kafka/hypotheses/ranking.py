@@ -103,8 +103,8 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
     knows_all = knows_after and len(context.members_before) == window.members_before
     if trigger is None or trigger.kind is ActionKind.EXPIRE:
         return False
-    if trigger.kind is ActionKind.LEAVE and _is_heard_late(context, trigger):
-        return True  # its request may have reached a coordinator that was none any more
+    if _may_be_unheard(context, trigger):
+        return True
     if knows_all:
         return False
     is_alone = (window.outcome == "empty" or window.joined is None) and len(context.members_before) < 2
@@ -113,11 +113,16 @@ def _others_unseen(context: RebalanceContext, trigger: MemberAction | None) -> b
 
 def _are_all_logged(context: RebalanceContext, trigger: MemberAction | None) -> bool:
     """Whether as many members have logs as the group is known to have."""
-    if trigger is not None and trigger.kind is ActionKind.LEAVE and _is_heard_late(context, trigger):
+    if trigger is not None and _may_be_unheard(context, trigger):
         return False
     size = max(context.window.members_before or 0, context.window.members_after or 0)
     named = max((context.members_before, context.members_after), key=len)
     return 0 < size <= len(named) and all(actor in context.known.clients for actor in named)
+
+
+def _may_be_unheard(context: RebalanceContext, trigger: MemberAction) -> bool:
+    """Whether a leave may have reached a coordinator that was none any more."""
+    return trigger.kind is ActionKind.LEAVE and (_is_heard_late(context, trigger) or _is_coordinator_silent(context, trigger))
 
 
 def _is_heard_late(context: RebalanceContext, trigger: MemberAction) -> bool:
@@ -126,6 +131,14 @@ def _is_heard_late(context: RebalanceContext, trigger: MemberAction) -> bool:
     notices = [notice for notice in context.actions_of(*kinds, start=trigger.at) if is_rebalance_notice(notice)]
     actors = {context.actor(notice) for notice in notices}
     return len(actors) > 1 and min(notice.at for notice in notices) - trigger.at > HEARD_US
+
+
+def _is_coordinator_silent(context: RebalanceContext, trigger: MemberAction) -> bool:
+    """Whether no SyncGroup of the members was answered until one left."""
+    began = context.window.previous_joined_at
+    if began is None or trigger.at - began <= HEARD_US or not context.known.has_assignments:
+        return False
+    return not any(context.actions_of(ActionKind.SYNCED, ActionKind.ASSIGNED, start=began, end=trigger.at))
 
 
 def _do_others_act(context: RebalanceContext) -> bool:

@@ -68,6 +68,8 @@ class GroupKnowledge:
     """Times of JoinGroups with other topics than the one before, latest ones (microseconds)."""
     others_act: bool = False
     """A rebalance began though no member with a log came or went."""
+    has_assignments: bool = False
+    """Members' logs tell of the assignments that they got."""
 
     def note_others(self, generation: int | None) -> None:
         """Note that members without a log act, where a generation shows it.
@@ -150,6 +152,7 @@ def _update_roster(knowledge: GroupKnowledge, roster: Roster, event: Event) -> N
 def _hear(knowledge: GroupKnowledge, roster: Roster, event: Event, client: str) -> None:
     """Note that a client's own log is present, and which library wrote it."""
     knowledge.clients.add(client)
+    knowledge.has_assignments = knowledge.has_assignments or event.name == "ClientAssigned"
     family = event.message.rpartition(".")[0]
     roster.note_log(client, event.place.file, family)
     if not known_library(library_of(family)).logs_late_polls:
