@@ -160,9 +160,14 @@ def _hypotheses(context: RebalanceContext) -> tuple[list[Hypothesis], MemberActi
 
 
 def _begins_with_removal(context: RebalanceContext) -> bool:
-    """Whether a member was put out, and is in the generation after the next."""
-    if context.window.witness is not Witness.CLIENT or context.window.outcome != "superseded":
+    """Whether a member was put out.
+
+    It is in the generation after the next, or in none that is known.
+    """
+    if context.window.witness is not Witness.CLIENT or context.window.outcome not in {"superseded", "open"}:
         return False
+    if context.window.outcome == "open":
+        return any(action.at == context.start for action in context.all_of(ActionKind.LOST))
     return any(action.at == context.start and says_unknown_member(action) for action in context.all_of(ActionKind.FENCED))
 
 

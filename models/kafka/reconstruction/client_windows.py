@@ -25,6 +25,7 @@ from models.kafka.observations.actions import (
     is_going,
     is_rebalance_notice,
     is_refused_sync,
+    says_old_generation,
     says_unknown_member,
     stays_till_expiry,
     would_tell_of_leading,
@@ -34,11 +35,16 @@ from models.kafka.observations.line_delays import CLOCK_TOLERANCE_US
 from models.kafka.observations.roster import Roster
 from models.kafka.reconstruction.classic_states import leaves_room, next_generation
 from models.kafka.reconstruction.client_generations import (
+    JOIN_PHASE_ENDS,
     JOIN_REQUESTS,
+    MEMBER_STATES,
+    OF_STRANGERS,
+    SHOWINGS,
     ClientSight,
     ClientWindow,
     is_of_nameless,
     last_awaited,
+    unjoined_windows,
     without_unanswered,
 )
 from models.tolerances import whole
@@ -71,26 +77,8 @@ ANNOUNCED_MAX = 1_000
 _OPENINGS = JOIN_REQUESTS | {ActionKind.LEAVE, ActionKind.REBALANCE_NOTICED, ActionKind.POLL_TIMEOUT}
 _BEGINNINGS = _OPENINGS | {ActionKind.WANTS_REJOIN, ActionKind.SYNC_FAILED}
 
-_SHOWINGS = GOING | {ActionKind.REBALANCE_NOTICED, ActionKind.COMMIT_REFUSED, ActionKind.REVOKE}
-"""Actions that show a rebalance without a generation.
-
-A wish to join may have been refused. Of refused commits, those that say that the group went on; of revocations, those of any partition.
-"""
-
-MEMBER_STATES = frozenset({"JOINING", "STABLE", "RECONCILING", "ACKNOWLEDGING"})
-"""States of a member by the consumer protocol (MemberState).
-
-In all others it is outside the group.
-"""
-
-_OF_STRANGERS = frozenset({"ClientNote", "ClientHeartbeatSent", "ClientJoinFailed", "ClientJoining", "ClientJoinSent"})
-"""Events of a member that may have joined though no line says so."""
-
 _AMID = frozenset({"ClientHeartbeatSent", "ClientWorkAssigned"})
 """Events of a member, with its generation, that may stand long after its join."""
-
-JOIN_PHASE_ENDS = frozenset({"GenerationStarted", "AssignmentReceived", "GroupEmptied"})
-"""Coordinators' lines that end a join phase, or the sync phase behind it."""
 
 
 @dataclass(slots=True)
@@ -110,6 +98,10 @@ class ClientWindows:
     """Clients that found their coordinator, and did not lose it."""
     _consumers: set[str | None] = field(default_factory=set)
     """Clients that are members by the consumer protocol."""
+    _epochs_from: int | None = None
+    """When a member's first state of that protocol was logged."""
+    _is_before_epochs: bool = False
+    """Members acted before that."""
     _unjoined: dict[str, int] = field(default_factory=dict)
     """Member ids that lines name without a join, with the time."""
     _is_told: bool = False
@@ -148,12 +140,12 @@ class ClientWindows:
                 del self._announced[next(iter(self._announced))]
         if event.witness is not Witness.CLIENT:
             return
-        if event.member_id is not None and event.name in _OF_STRANGERS and not self._is_member(event, roster):
+        if event.member_id is not None and event.name in OF_STRANGERS and not self._is_member(event, roster):
             self._unjoined[event.member_id] = event.time_us
             if len(self._unjoined) > CLIENTS_MAX:
                 del self._unjoined[next(iter(self._unjoined))]
         if event.name == "ClientMemberState":
-            self._follow_state(event)
+            self._follow_state(event, roster)
         if event.name in _AMID:
             self._heard_in(event, roster)
         if event.name == "ClientAssignmentMade" and event.generation is not None:
@@ -179,6 +171,8 @@ class ClientWindows:
                     self._open(replace(action, kind=ActionKind.JOIN), actor)
             elif action.kind in _OPENINGS or self._shows_beginning(action):
                 self._open(action, actor)
+            elif self._newest is None and says_old_generation(action):
+                self._open(replace(action, kind=ActionKind.REBALANCE_NOTICED), actor)
 
     def _heard_in(self, event: Event, roster: Roster) -> None:
         """Take the generation that a member is in as the log begins.
@@ -214,11 +208,16 @@ class ClientWindows:
     def _newest(self) -> ClientSight | None:
         return self._waiting[-1] if self._waiting else self._last
 
-    def _follow_state(self, event: Event) -> None:
+    def _follow_state(self, event: Event, roster: Roster) -> None:
         """Keep who speaks the consumer protocol.
 
-        While somebody does, generations of classic members are epochs (KIP-848, migration).
+        While somebody does, generations of classic members are epochs (KIP-848, migration). What a member did before its first
+        state is known from that, unless it was outside the group by then.
         """
+        if self._epochs_from is None:
+            self._epochs_from, self._is_before_epochs = event.time_us, bool(self._openings)
+        if event.client_id not in self._consumers and text_field(event, "from_state") in MEMBER_STATES:
+            self._openings.pop(roster.actor(event.member_id, event.client_id, event.instance_id), None)
         if text_field(event, "to_state") in MEMBER_STATES:
             self._consumers.add(event.client_id)
         else:
@@ -343,6 +342,8 @@ class ClientWindows:
         """Time at which the next window is final; None if at the logs' end."""
         if self._waiting:
             return self._waiting[0].last_at + CLIENT_WINDOW_HOLD_US + 1
+        if self._last is None and self._epochs_from is not None and self._is_before_epochs:
+            return self._epochs_from + CLIENT_WINDOW_HOLD_US + 1
         if self._last is None or self._was_empty:
             return None
         gone_at = self._last.gone_at
@@ -353,7 +354,7 @@ class ClientWindows:
         """The windows that are due, in order."""
         last = self._last
         if not self._waiting:
-            yield from self._emptied(last)
+            yield from self._emptied(last) if last is not None else self._never_joined(last)
             return
         sight = self._waiting.pop(0)
         if last is not None and leaves_room(last.generation, sight.generation):
@@ -383,16 +384,16 @@ class ClientWindows:
 
     def _never_joined(self, last: ClientSight | None) -> Iterator[ClientWindow]:
         """Rebalances that are shown, without any member's join."""
-        if self._has_epochs or self._is_told:
+        self._is_before_epochs = False
+        if self.of_epochs or self._is_told:
             return
-        last_at: int | None = None
-        gone: set[str | None] = set()
-        for action, actor in self._candidates(-FOREVER, FOREVER, *_SHOWINGS):
-            if action.kind in _SHOWINGS or is_rebalance_notice(action) or (action.kind in JOIN_REQUESTS and actor in gone):
-                gone = gone | {actor} if action.kind in GOING else gone - {actor}
-                if last_at is None or action.at - last_at > CLIENT_WINDOW_HOLD_US:
-                    yield ClientWindow(last.generation if last is not None and last_at is None else None, False, "open", action)
-                last_at = action.at
+        until = FOREVER if self._epochs_from is None else self._epochs_from
+        shown = self._candidates(-FOREVER, until, *SHOWINGS)
+        yield from unjoined_windows(
+            shown, last.generation if last is not None else None, CLIENT_WINDOW_HOLD_US, precede_epochs=until < FOREVER
+        )
+        if until < FOREVER:
+            self._keep_openings(until)
 
     def _is_logged_near(self, at: int) -> bool:
         """Whether a coordinator logged any generation at that time."""
