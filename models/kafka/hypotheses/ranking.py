@@ -227,7 +227,15 @@ def _may_trigger(context: RebalanceContext, action: MemberAction) -> bool:
         return True
     if action.kind is not ActionKind.LEAVE:
         return True
-    return not context.has_missed_generation(action) and (not context.members_before or context.actor(action) in context.members_before)
+    if context.has_missed_generation(action) or context.is_of_the_generation(action) or _was_refused_a_sync(context, action):
+        return False
+    return not context.members_before or context.actor(action) in context.members_before
+
+
+def _was_refused_a_sync(context: RebalanceContext, leave: MemberAction) -> bool:
+    """Whether a member had heard of the rebalance before it left."""
+    refusals = (action for action in context.all_of(ActionKind.SYNC_FAILED) if context.join_phase_start < action.at <= leave.at)
+    return any(is_refused_sync(action) and context.actor(action) == context.actor(leave) for action in refusals)
 
 
 def _was_refused_before(context: RebalanceContext, action: MemberAction) -> bool:

@@ -94,6 +94,12 @@ GOING = frozenset({ActionKind.LEAVE, ActionKind.FENCED, ActionKind.POLL_TIMEOUT}
 """Actions that show a member out of its generation."""
 
 
+def follows_in_log(action: MemberAction, other: MemberAction) -> bool:
+    """Whether an action is logged behind another one of the same log."""
+    place, before = action.event.place, other.event.place
+    return action.at >= other.at and place.file == before.file and place.byte_offset > before.byte_offset
+
+
 def is_going(action: MemberAction) -> bool:
     """Whether the action shows a member out of its generation."""
     return action.kind in GOING
@@ -283,6 +289,8 @@ _HEARTBEAT_ERRORS = {
 def _heartbeat_failed(event: Event) -> list[MemberAction]:
     """A heartbeat that a client could not send, or that was refused."""
     error = text_field(event, "error")
+    if "COORDINATOR" in (error or ""):
+        return [_action(event, ActionKind.LOST_COORDINATOR, why=error)]  # which does not tell of the member
     is_denied = any(words in (error or "").upper() for words in ("AUTHORIZATION", "AUTHENTICATION"))
     return [_action(event, ActionKind.DENIED if is_denied else ActionKind.FENCED, why=error)]
 

@@ -6,7 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from models.kafka.observations.actions import GOING, ActionKind, MemberAction, ends_ownership, is_going, is_rebalance_notice
+from models.kafka.observations.actions import (
+    GOING,
+    ActionKind,
+    MemberAction,
+    ends_ownership,
+    is_going,
+    is_rebalance_notice,
+    is_refused_sync,
+)
 from models.kafka.observations.line_delays import HEARD_US
 from models.kafka.reconstruction.classic_states import next_generation
 
@@ -69,6 +77,14 @@ class ClientSight:
     """Its only known member heard of a rebalance that it had not begun."""
     is_only_heard: bool = False
     """A heartbeat names it, and no line shows its beginning."""
+
+    def hear(self, action: MemberAction, since: list[MemberAction]) -> None:
+        """Note if its only known member heard of a rebalance of others.
+
+        It had done nothing else since it joined.
+        """
+        if action.at > self.joined.at and (is_rebalance_notice(action) or is_refused_sync(action)):
+            self.was_begun_by_others |= all(other.at <= self.joined.at or is_rebalance_notice(other) for other in since)
 
     @property
     def has_others(self) -> bool:
@@ -134,7 +150,7 @@ def last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAct
     heard_by: set[str | None] = set()
     left: MemberAction | None = None
     for action, actor in candidates:
-        if is_rebalance_notice(action):
+        if is_rebalance_notice(action) or is_refused_sync(action):
             heard_by.add(actor)
         elif is_going(action) and actor in heard_by:
             left = action

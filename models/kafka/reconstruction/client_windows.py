@@ -21,6 +21,7 @@ from models.kafka.observations.actions import (
     ActionKind,
     MemberAction,
     ends_ownership,
+    follows_in_log,
     has_only_given_id,
     is_going,
     is_rebalance_notice,
@@ -98,10 +99,6 @@ class ClientWindows:
     """Clients that found their coordinator, and did not lose it."""
     _consumers: set[str | None] = field(default_factory=set)
     """Clients that are members by the consumer protocol."""
-    _epochs_from: int | None = None
-    """When a member's first state of that protocol was logged."""
-    _is_before_epochs: bool = False
-    """Members acted before that."""
     _unjoined: dict[str, int] = field(default_factory=dict)
     """Member ids that lines name without a join, with the time."""
     _is_told: bool = False
@@ -110,6 +107,10 @@ class ClientWindows:
     """All of the last generation have left, and that has a window."""
     of_epochs: bool = False
     """A coordinator says that the group is one of the consumer protocol now."""
+    _epochs_from: int | None = None
+    """When a member's first state of the consumer protocol was logged."""
+    _is_before_epochs: bool = False
+    """Members acted before that."""
 
     def begins_anew(self, generation: int) -> bool:
         """Whether a member that joins this generation joins a new life of the group.
@@ -211,8 +212,7 @@ class ClientWindows:
     def _follow_state(self, event: Event, roster: Roster) -> None:
         """Keep who speaks the consumer protocol.
 
-        While somebody does, generations of classic members are epochs (KIP-848, migration). What a member did before its first
-        state is known from that, unless it was outside the group by then.
+        While somebody does, generations of classic members are epochs (KIP-848). A first state in the group tells what its member did.
         """
         if self._epochs_from is None:
             self._epochs_from, self._is_before_epochs = event.time_us, bool(self._openings)
@@ -299,12 +299,13 @@ class ClientWindows:
         return any(after < action.at <= until for action in self._openings.get(actor, ()))
 
     def _assigned(self, generation: int, count: int) -> None:
-        sight = self._sight_of(generation)
-        if sight is not None and count:
+        if count and (sight := self._sight_of(generation)) is not None:
             sight.member_count = count
 
     def _open(self, action: MemberAction, actor: str | None) -> None:
         newest = self._newest
+        if newest is not None and action.at == newest.joined.at and follows_in_log(action, newest.joined):
+            action = replace(action, at=action.at + 1)  # its log has whole seconds
         if action.kind in GOING and actor is not None and newest is not None:
             if actor not in newest.members or self._reaches_nobody(actor, newest):
                 return  # the group went on without it, or does not hear of it
@@ -313,8 +314,8 @@ class ClientWindows:
         elif action.kind in GOING and actor in self._cut_off:
             return
         openings = self._openings.setdefault(actor, [])
-        if newest is not None and is_rebalance_notice(action) and newest.members.keys() == {actor} and action.at > newest.joined.at:
-            newest.was_begun_by_others |= all(opening.at <= newest.joined.at or is_rebalance_notice(opening) for opening in openings)
+        if newest is not None and newest.members.keys() == {actor}:
+            newest.hear(action, openings)
         if len(openings) < OPENINGS_MAX:
             openings.append(action)
         if len(self._openings) > CLIENTS_MAX:
