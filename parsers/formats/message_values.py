@@ -17,7 +17,7 @@ ABSENT = "<nil>"
 """Text for an absent key that a library always prints (Go's nil)."""
 
 UNPRINTED = "(not printed)"
-"""Text for an error of which a logger prints an empty object."""
+"""Text for an error that a logger prints as an empty object."""
 
 _CONTAINERS = ("extra", "fields", "context", "meta", "payload", "log")
 """Objects in which loggers keep the fields of a message."""

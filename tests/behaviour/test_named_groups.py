@@ -176,3 +176,23 @@ def test_a_coordinator_that_is_found_and_refuses_is_none(tmp_path: Path, name: s
     (incident,) = told.incidents
     assert (incident.kind, "found no coordinator for 4 min 55 s" in incident.headline) == ("coordinator_unavailable", True)
     assert list(told.rebalances) == []
+
+
+FOUND = "INFO [Consumer clientId={0}, groupId={1}] Discovered group coordinator kb1:9092 (id: 2147483646 rack: null)"
+CALLBACKS = (
+    "2029-10-15 09:13:13,100 INFO Assigned partitions: [corn [[0]]]",
+    "2029-10-15 09:23:13,100 INFO Revoked partitions: [corn [[0]]]",
+    "2029-10-15 09:23:16,100 INFO Assigned partitions: [corn [[1]]]",
+)
+
+
+@pytest.mark.parametrize(
+    ("clients", "count"),
+    [([("mill-1", "mill")], 2), ([("mill-1", "mill"), ("mill-2", "mill")], 0), ([("mill-1", "mill"), ("mill-1", "sieve")], 0)],
+    ids=["one client", "two clients", "two groups"],
+)
+def test_callbacks_are_of_the_only_client_of_their_log(tmp_path: Path, clients: list[tuple[str, str]], count: int) -> None:
+    logger = "(org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
+    names = (f"2029-10-15 09:13:10,200 {FOUND.format(*names)} {logger}" for names in clients)
+    rows = excerpt(tmp_path, *names, *CALLBACKS).rebalances
+    assert [row.group for row in rows] == ["mill"] * count
