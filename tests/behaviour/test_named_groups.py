@@ -196,3 +196,23 @@ def test_callbacks_are_of_the_only_client_of_their_log(tmp_path: Path, clients: 
     names = (f"2029-10-15 09:13:10,200 {FOUND.format(*names)} {logger}" for names in clients)
     rows = excerpt(tmp_path, *names, *CALLBACKS).rebalances
     assert [row.group for row in rows] == ["mill"] * count
+
+
+@pytest.mark.parametrize(
+    ("group", "is_marked"),
+    [
+        *((name, True) for name in ("...", "<group>", "xxxx", "XXX-XXX", "***", "[redacted]", "${GROUP_ID}", "masked", "####")),
+        *((name, False) for name in ("mill", "x", "xx", "a.b", "xxl-job", "max-x", "hidden-layer", "-")),
+    ],
+)
+def test_a_placeholder_is_marked_as_one(tmp_path: Path, group: str, is_marked: bool) -> None:
+    lines = (
+        f"[2022-03-01 10:00:00,000] INFO [GroupCoordinator 1]: Preparing to rebalance group {group} in state PreparingRebalance "
+        "with old generation 4 (__consumer_offsets-3) (reason: removing member c on heartbeat expiration) "
+        "(kafka.coordinator.group.GroupCoordinator)",
+        f"[2022-03-01 10:05:00,010] INFO [GroupCoordinator 1]: Stabilized group {group} generation 5 (__consumer_offsets-3) "
+        "(kafka.coordinator.group.GroupCoordinator)",
+    )
+    answer = excerpt(tmp_path, *lines)
+    assert [row.group for row in answer.rebalances] == [group]
+    assert [row.group for row in answer.divergences if "placeholder" in row.observed] == [group] * is_marked
