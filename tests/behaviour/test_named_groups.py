@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.analysis.in_process import analyze
 from tests.behaviour.test_field_excerpts import Row, said
 from tests.behaviour.test_pasted_excerpts import excerpt
 
@@ -216,3 +217,20 @@ def test_a_placeholder_is_marked_as_one(tmp_path: Path, group: str, is_marked: b
     answer = excerpt(tmp_path, *lines)
     assert [row.group for row in answer.rebalances] == [group]
     assert [row.group for row in answer.divergences if "placeholder" in row.observed] == [group] * is_marked
+
+
+def test_a_members_lines_without_times_are_of_the_rebalance_that_its_coordinator_logs(tmp_path: Path) -> None:
+    client = "[Consumer clientId=mill-2, groupId=mill] "
+    (tmp_path / "server.log").write_text(
+        "[2022-03-01 10:00:00,000] INFO [GroupCoordinator 1]: Preparing to rebalance group mill in state PreparingRebalance with old "
+        "generation 4 (__consumer_offsets-3) (reason: removing member c on heartbeat expiration) "
+        "(kafka.coordinator.group.GroupCoordinator)\n"
+        "[2022-03-01 10:00:03,010] INFO [GroupCoordinator 1]: Stabilized group mill generation 5 (__consumer_offsets-3) with 2 members "
+        "(kafka.coordinator.group.GroupCoordinator)\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "app.log").write_text(
+        f"{client}Successfully joined group with generation 5\n{client}Setting newly assigned partitions [a-0]\n", encoding="utf-8"
+    )
+    (row,) = analyze([str(tmp_path)]).rebalances
+    assert (row.generation_before, row.generation_after, row.cause) == (4, 5, "session_timeout")

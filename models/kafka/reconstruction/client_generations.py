@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from models.events import BEFORE_ANY_TIME_US
 from models.kafka.observations.actions import (
     GOING,
     ActionKind,
@@ -17,6 +18,7 @@ from models.kafka.observations.actions import (
 )
 from models.kafka.observations.line_delays import HEARD_US
 from models.kafka.reconstruction.classic_states import next_generation
+from models.units import FOREVER
 
 JOIN_REQUESTS = frozenset({ActionKind.JOIN, ActionKind.REJOIN, ActionKind.NAMELESS_JOIN})
 """Requests that are sent again to the next coordinator if one is lost."""
@@ -155,6 +157,15 @@ def last_awaited(candidates: list[tuple[MemberAction, str | None]]) -> MemberAct
         elif is_going(action) and actor in heard_by:
             left = action
     return left
+
+
+def settled_at(waiting: list[ClientSight], hold_us: int) -> int:
+    """When the first generation's window is final.
+
+    One whose lines have no times waits for all others: a coordinator's lines may tell it.
+    """
+    timed = (sight.last_at for sight in waiting if sight.joined.at >= BEFORE_ANY_TIME_US)
+    return next(timed, FOREVER - hold_us - 1) + hold_us + 1
 
 
 def unjoined_windows(

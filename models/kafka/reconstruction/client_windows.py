@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
-from models.events import Event, Witness, int_field, text_field
+from models.events import BEFORE_ANY_TIME_US, Event, Witness, int_field, text_field
 from models.kafka.observations.actions import (
     GOING,
     ActionKind,
@@ -45,6 +45,7 @@ from models.kafka.reconstruction.client_generations import (
     ClientWindow,
     is_of_nameless,
     last_awaited,
+    settled_at,
     unjoined_windows,
     without_unanswered,
 )
@@ -210,13 +211,11 @@ class ClientWindows:
         return self._waiting[-1] if self._waiting else self._last
 
     def _follow_state(self, event: Event, roster: Roster) -> None:
-        """Keep who speaks the consumer protocol.
-
-        While somebody does, generations of classic members are epochs (KIP-848). A first state in the group tells what its member did.
-        """
+        """Keep who speaks the consumer protocol, and its generations are epochs (KIP-848)."""
         if self._epochs_from is None:
             self._epochs_from, self._is_before_epochs = event.time_us, bool(self._openings)
         if event.client_id not in self._consumers and text_field(event, "from_state") in MEMBER_STATES:
+            # Its state tells what it did before.
             self._openings.pop(roster.actor(event.member_id, event.client_id, event.instance_id), None)
         if text_field(event, "to_state") in MEMBER_STATES:
             self._consumers.add(event.client_id)
@@ -342,7 +341,7 @@ class ClientWindows:
     def due_at(self) -> int | None:
         """Time at which the next window is final; None if at the logs' end."""
         if self._waiting:
-            return self._waiting[0].last_at + CLIENT_WINDOW_HOLD_US + 1
+            return settled_at(self._waiting, CLIENT_WINDOW_HOLD_US)
         if self._last is None and self._epochs_from is not None and self._is_before_epochs:
             return self._epochs_from + CLIENT_WINDOW_HOLD_US + 1
         if self._last is None or self._was_empty:
@@ -484,7 +483,7 @@ class ClientWindows:
     def _is_announced(self, generation: int | None, at: int) -> bool:
         """Whether a coordinator logged this generation in the group's present life."""
         announced_at = self._announced.get(generation) if generation is not None else None
-        return announced_at is not None and abs(announced_at - at) <= NEAR_US
+        return announced_at is not None and (at < BEFORE_ANY_TIME_US or abs(announced_at - at) <= NEAR_US)
 
     def _candidates(self, after: int, until: int, *more_kinds: ActionKind) -> list[tuple[MemberAction, str | None]]:
         """Actions that may begin a rebalance, and those of more kinds."""
